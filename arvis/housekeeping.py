@@ -10,17 +10,17 @@ from typing import Concatenate, ParamSpec
 
 import structlog
 
-from arvis.agents.standing import OBSERVED_MS
-from arvis.agents.webhooks import KNOWN_CALLS_MS
 from arvis.domain.errors import ArvisError, StoreError
 from arvis.domain.ids import first_id_at
 from arvis.domain.money import day_of
+from arvis.graphs.context import OBSERVED_MS
 from arvis.memory import decay
 from arvis.ports.clock import Clock
 from arvis.ports.completions import KEPT_MS as COMPLETIONS_KEPT_MS
 from arvis.ports.idempotency import KEPT_MS
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
+from arvis.services.webhooks import KNOWN_CALLS_MS
 
 P = ParamSpec("P")
 

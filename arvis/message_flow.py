@@ -1,6 +1,6 @@
 """The way of a message behind the door, top to bottom: steps 9 to 14 of the fourteen of seed 004.
 
-Steps 1 to 8 are one commit in `arvis/inbox/accepting.py`, which calls no model; `run` answers in a worker and survives
+Steps 1 to 8 are one commit in `arvis/inbox/accept.py`, which calls no model; `run` answers in a worker and survives
 its death. Four commits a message: accept (and claim), the call that is about to be made, finish (and
 claim), sent. A row first, an event second.
 """
@@ -10,16 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from arvis.agents import compacting_rows, notices, saying, turns, workflow_ends, workflow_retries
-from arvis.agents.compacting_rows import COMPACTION
-from arvis.agents.joining import gather, is_suspect
-from arvis.agents.occasions import run_ended
-from arvis.agents.owners import tell_of_dead_letter
-from arvis.agents.runs import is_run, source_of
-from arvis.agents.timeliness import TOO_LATE, waiting_since
-from arvis.agents.turns import Ending
-from arvis.agents.unread import separate
-from arvis.agents.workflow_runs import is_workflow
+from arvis.actions.context import Limits
+from arvis.actions.delegation import on_turn_end
+from arvis.actions.turn_end import Conclusion
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
 from arvis.domain.events import Changed, GraphCompleted, RunAdvanced, SchedulesChanged, StatusChanged
 from arvis.domain.executions import Execution, ExecutionStatus
@@ -27,15 +20,25 @@ from arvis.domain.jobs import POISON, Failed, GiveUp, Job, JobKind, NotBefore, R
 from arvis.domain.messages import MessageStatus, Role, StoredMessage
 from arvis.domain.money import budget_reason
 from arvis.domain.taint import taint_in
-from arvis.effects.conclusion import Conclusion
-from arvis.effects.delegation import on_turn_end
-from arvis.effects.situation import Limits
-from arvis.graph import lifecycle
-from arvis.graph.engine import Engine
+from arvis.engine import lifecycle
+from arvis.engine.engine import Engine
+from arvis.graphs.agent.steering import gather, is_suspect
+from arvis.graphs.compaction import scripts
+from arvis.graphs.compaction.scripts import COMPACTION
+from arvis.llm import RunFailed, Unserved
+from arvis.messaging import messages, notices
+from arvis.messaging.owner_alerts import tell_of_dead_letter
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
-from arvis.runner import RunFailed, Unserved
+from arvis.services import workflow_retries
+from arvis.services.schedule_runs import run_ended
+from arvis.services.workflow_runs import is_workflow
+from arvis.tasks.deadlines import TOO_LATE, waiting_since
+from arvis.tasks.task import is_run, source_of
+from arvis.turns import turns, workflow_results
+from arvis.turns.turns import Ending
+from arvis.turns.unread import separate
 
 #: Seconds of waiting after which the user is told (reliability.md, decisions).
 PATIENCE = 20
@@ -102,13 +105,13 @@ class MessageFlow:
             case Failed(reason=reason, error=error):
                 lifecycle.fail(tx, execution.id, error, now, reason=reason)
                 if execution.graph == COMPACTION:
-                    compacting_rows.give_up(tx, execution, now, reason=reason, error=error)
+                    scripts.give_up(tx, execution, now, reason=reason, error=error)
                 ending = Ending(MessageStatus.FAILED, Role.NOTICE, notices.failed(reason), reason)
                 tell_of_dead_letter(tx, job, outcome, now)
                 if is_run(execution) and source_of(execution):
                     run_ended(tx, execution, "failed", error, now)
                 if is_workflow(execution) and (failed := tx.executions.get(execution.id)) is not None:
-                    workflow_ends.ended(tx, failed, now)
+                    workflow_results.ended(tx, failed, now)
                 if turns.end_turn(tx, execution, ending, now):
                     on_turn_end(tx, execution, ending.content, taint_in(execution.state), now, limits=self._limits)
             case Retry(run_at=run_at, error=error):
@@ -227,6 +230,6 @@ def _tell_of_delay(tx: Transaction, execution: Execution, run_at: int, reason: s
         since = int(execution.state.get("waits_since", now))
         execution = replace(execution, state={**execution.state, "waits_since": since})
     if run_at - since >= PATIENCE * 1000:
-        saying.tell(tx, execution, notices.delayed((run_at - now) / 1000, reason), now)
+        messages.tell(tx, execution, notices.delayed((run_at - now) / 1000, reason), now)
     elif since == now and reason == BUSY:
         tx.executions.save(execution)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arvis.agents import cancelling, workflow_retries
-from arvis.agents.answers import APPROVERS, Approvers, answer_question, asked_of, may_answer
-from arvis.agents.cancelling import CancelledTurn
-from arvis.agents.closing import close
-from arvis.agents.reasking import ask_anew
-from arvis.agents.streamed import Shown, StreamedTexts, nothing_shown
+from arvis.approvals.answers import APPROVERS, Approvers, answer_question, asked_of, may_answer
 from arvis.domain.errors import Conflict, NotFound
 from arvis.domain.executions import ExecutionStatus, Wait
 from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import DeliveryState, Principal
-from arvis.graph import lifecycle
+from arvis.engine import lifecycle
+from arvis.messaging.streaming import Shown, StreamedTexts, nothing_shown
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.operations import OPERATOR, WaitAnswer, WaitRights
 from arvis.ports.store import Store, Transaction
+from arvis.services import workflow_retries
+from arvis.turns import cancellation
+from arvis.turns.cancellation import CancelledTurn, close
+from arvis.turns.edit_and_retry import ask_anew
 
 LIVE = {JobStatus.PENDING, JobStatus.RUNNING}
 
@@ -44,7 +44,7 @@ class StoreOperations:
 
     async def cancel_job(self, job_id: str, *, by: str = OPERATOR) -> None:
         cancelled = await self._store.write(_cancel, job_id, by, self._clock.now(), self._shown)
-        cancelling.announce_cancelled(self._bus, cancelled)
+        cancellation.announce_cancelled(self._bus, cancelled)
 
     async def delete_job(self, job_id: str) -> None:
         await self._store.write(_delete, job_id)
@@ -52,11 +52,11 @@ class StoreOperations:
     async def cancel_execution(self, execution_id: str, *, by: str = OPERATOR) -> None:
         now = self._clock.now()
         cancelled = await self._store.write(_cancel_execution, execution_id, by, now, self._shown)
-        cancelling.announce_cancelled(self._bus, cancelled)
+        cancellation.announce_cancelled(self._bus, cancelled)
 
     async def close_conversation(self, conversation_id: str, by: Principal) -> None:
         for turn in await self._store.write(close, conversation_id, by.name, self._clock.now()):
-            cancelling.announce_cancelled(self._bus, turn)
+            cancellation.announce_cancelled(self._bus, turn)
 
     async def wait_rights(self, waits: Sequence[Wait], by: Principal) -> Sequence[WaitRights]:
         return await self._store.read(_rights, waits, by, self._approvers)
@@ -103,7 +103,7 @@ def _cancel(tx: Transaction, job_id: str, by: str, now: int, shown: Shown = noth
     job = _job(tx, job_id)
     slept = job.execution_id is not None and _sleeps(tx, job.execution_id)
     if job.execution_id is not None and (job.status in LIVE or slept):
-        turn = cancelling.cancel_turn(tx, job.execution_id, by, now, shown=shown)
+        turn = cancellation.cancel_turn(tx, job.execution_id, by, now, shown=shown)
         if turn.jobs or turn.asked or slept:
             return turn
     if tx.jobs.cancel(job_id, now) is None:
@@ -127,7 +127,7 @@ def _cancel_execution(
     root = lifecycle.root_of(tx, execution)
     if root.status not in lifecycle.LIVE:
         raise Conflict(f"The execution {execution_id} is over", why=f"it is {root.status}")
-    return cancelling.cancel_turn(tx, root.id, by, now, shown=shown)
+    return cancellation.cancel_turn(tx, root.id, by, now, shown=shown)
 
 
 def _sleeps(tx: Transaction, execution_id: str) -> bool:

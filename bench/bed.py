@@ -11,9 +11,9 @@ from arvis.domain.jobs import Done, Failed, Job, JobKind, NewJob, Priority, Retr
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
-from arvis.queue.policy import RetryPolicy
 from arvis.queue.queue import Queue
-from arvis.store.opening import Database, open_store
+from arvis.queue.retry_policy import RetryPolicy
+from arvis.store.open import Database, open_store
 
 #: The configuration's defaults.
 WORKERS = 8

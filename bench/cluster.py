@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from arvis.store.opening import Database
-from arvis.store.postgres import CONNECTIONS
+from arvis.store.open import Database
+from arvis.store.postgres.store import CONNECTIONS
 from bench.controls import RawCommits
 from bench.draining import NOTHING
 from bench.order import Stay, disorder

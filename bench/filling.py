@@ -11,9 +11,9 @@ import psycopg
 
 from arvis.domain.jobs import JobKind, JobStatus, Pool, Priority, rank_of
 from arvis.process.clock import SystemClock
-from arvis.store.integrity.page_sums import sums_file
-from arvis.store.integrity.sealing import kept_log
-from arvis.store.opening import Database, bring_up_to_date
+from arvis.store.open import Database, bring_up_to_date
+from arvis.store.sqlite.checkpoint import kept_log
+from arvis.store.sqlite.page_checksums import sums_file
 
 _JOBS = """
 INSERT INTO jobs (

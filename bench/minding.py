@@ -9,21 +9,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
-from arvis.agents.briefing import Briefing, Materials
-from arvis.agents.standing import load_standing
-from arvis.agents.turns import begin_turn
 from arvis.conversations import ModelCounting, estimate_tokens
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
+from arvis.graphs.agent.prompt import Briefing, Materials
+from arvis.graphs.context import load_standing
+from arvis.llm import Runner
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
-from arvis.runner import Runner
-from arvis.store.integrity.page_sums import sums_file
-from arvis.store.integrity.sealing import kept_log
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.store.sqlite.checkpoint import kept_log
+from arvis.store.sqlite.page_checksums import sums_file
 from arvis.testing.providers import GivenProviders
+from arvis.turns.turns import begin_turn
 from bench.report import Figure, Target
 from bench.rounds import Round, Setting, in_turn
 

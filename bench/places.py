@@ -13,10 +13,10 @@ import psycopg
 from psycopg.rows import dict_row
 
 from arvis.process.clock import SystemClock
-from arvis.store.opening import Database, bring_up_to_date
-from arvis.store.postgres_session import PostgresSession, Queries
-from arvis.store.session import IdMaker, Session, SqliteDialect, load_queries
-from arvis.store.sqlite_session import SqliteSession, connect
+from arvis.store.open import Database, bring_up_to_date
+from arvis.store.postgres.session import PostgresSession, Queries
+from arvis.store.sql.session import IdMaker, Session, SqliteDialect, load_queries
+from arvis.store.sqlite.session import SqliteSession, connect
 from bench.controls import PostgresCommits, RawCommits, SqliteCommits
 from tests.parts import find
 from tests.postgres import PostgresServer, running_postgres

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from arvis.store.postgres import CONNECTIONS
+from arvis.store.postgres.store import CONNECTIONS
 from bench import cluster, draining, enqueuing, workers
 from bench.places import Postgres, postgres_in
 from bench.report import Figure

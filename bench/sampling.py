@@ -21,16 +21,27 @@ INTERVAL = 0.0002
 CARRIERS = frozenset(
     [
         *(
-            "arvis.queue.noticed",
+            "arvis.queue.events",
             "arvis.app.daemon",
             "arvis.app.roles",
             "arvis.bridge",
             "arvis.bus",
-            "arvis.graph.context",
+            "arvis.engine.context",
         ),
-        *("arvis.graph.engine", "arvis.process.roles", "arvis.queue.queue", "arvis.queue.slots", "arvis.store.scripts"),
-        *("arvis.store.session", "arvis.store.sqlite", "arvis.store.sqlite_session", "arvis.store.submissions"),
-        *("arvis.store.transaction", "arvis.store.writer", "arvis.web.errors"),
+        *(
+            "arvis.engine.engine",
+            "arvis.process.supervisor",
+            "arvis.queue.queue",
+            "arvis.queue.slots",
+            "arvis.store.sql.scripts",
+        ),
+        *(
+            "arvis.store.sql.session",
+            "arvis.store.sqlite.store",
+            "arvis.store.sqlite.session",
+            "arvis.store.sqlite.writer",
+        ),
+        *("arvis.store.transaction", "arvis.store.sqlite.writer", "arvis.web.http.errors"),
     ]
 )
 #: Where threads wait for work, by module and function. What one that is found there has used went to runs that were over
@@ -40,8 +51,8 @@ WAITS = frozenset(
         ("selectors", "select"),
         ("threading", "wait"),
         ("concurrent.futures.thread", "_worker"),
-        ("arvis.store.writer", "run"),
-        ("arvis.store.sqlite", "run"),
+        ("arvis.store.sqlite.writer", "run"),
+        ("arvis.store.sqlite.store", "run"),
     ]
 )
 #: How long (seconds) a thread may keep the interpreter while the sampler asks for it.

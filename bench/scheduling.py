@@ -12,7 +12,7 @@ from arvis.domain.schedules import Missed, Schedule, ScheduleKind
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
-from arvis.store.opening import Database, open_store
+from arvis.store.open import Database, open_store
 from bench.processes import cpu_seconds
 from bench.report import Figure, Target
 from bench.rounds import Setting

@@ -15,12 +15,12 @@ from typing import Any
 
 from arvis.delivery import Deliverer
 from arvis.inbox import Door
+from arvis.llm import Runner
 from arvis.message_flow import MessageFlow
 from arvis.queue.slots import SlotKeeper
-from arvis.runner import Runner
-from arvis.store.jobs import SqlJobs
-from arvis.store.sqlite import SqliteStore
-from arvis.web.connector import WebConnector
+from arvis.store.repositories.jobs import SqlJobs
+from arvis.store.sqlite.store import SqliteStore
+from arvis.web.realtime.connector import WebConnector
 
 
 class Stamps:

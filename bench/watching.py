@@ -17,9 +17,9 @@ from websockets.asyncio.client import connect
 
 from arvis.domain.ids import RANDOM_BITS, encode, moment_of
 from arvis.process.clock import SystemClock
-from arvis.store.integrity.page_sums import sums_file
-from arvis.store.integrity.sealing import kept_log
-from arvis.store.opening import Database, bring_up_to_date
+from arvis.store.open import Database, bring_up_to_date
+from arvis.store.sqlite.checkpoint import kept_log
+from arvis.store.sqlite.page_checksums import sums_file
 from bench.people import Door, Server, chat
 from bench.report import Figure, Target
 from bench.rounds import Setting, in_turn

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from arvis.domain.jobs import Job
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from bench.bed import open_bed
 
 

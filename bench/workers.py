@@ -11,8 +11,8 @@ from contextlib import ExitStack, contextmanager
 
 import psycopg
 
-from arvis.store.opening import Database
-from arvis.store.postgres import CONNECTIONS
+from arvis.store.open import Database
+from arvis.store.postgres.store import CONNECTIONS
 from bench.bed import Bed, open_bed
 from bench.draining import LENGTHS, MANY_WORKERS, order_figures, produce
 from bench.order import Stay, disorder

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arvis.context.budget import Budget
-from arvis.context.composing import Prompt
-from arvis.context.ingredients import Ingredients
 from arvis.conversations import estimate_tokens
 from arvis.conversations.tokens import Estimator, measure_request
 from arvis.domain.agents import Agent
@@ -17,6 +14,8 @@ from arvis.domain.memory import Category, Fact, FactStatus, State
 from arvis.domain.messages import Address, Attachment, MessageStatus, PastMessage, Role, StoredMessage
 from arvis.domain.runs import RunRequest
 from arvis.domain.taint import CLEAN, Label, Taint
+from arvis.prompt.compose import Prompt
+from arvis.prompt.inputs import Budget, Ingredients
 
 AGENT = Agent(id="a", slug="helper", name="Helper", description="helping", prompt="Be kind.")
 #: Sunday, 22 November 2026, 07:40 in Berlin.

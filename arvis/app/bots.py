@@ -7,16 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from arvis.agents import owners
-from arvis.app.base import Base
-from arvis.bots.book import BotBook
-from arvis.bots.desk import BotDesk
-from arvis.bots.fleet import BotFleet
-from arvis.bots.keeper import BotKeeper, Running
-from arvis.bots.making import ConnectorMaker, connector_services
+from arvis.app.foundation import Base
+from arvis.bots.connectors import BotFleet, ConnectorMaker, connector_services
+from arvis.bots.registry import BotBook
+from arvis.bots.service import BotDesk
+from arvis.bots.supervisor import BotKeeper, Running
 from arvis.commands.registry import command_hints
 from arvis.inbox import Door
-from arvis.web.connector import WebConnector
+from arvis.messaging import owner_alerts
+from arvis.web.realtime.connector import WebConnector
 
 #: Who needs connectors: to run them, to send, or to take web hooks.
 CONNECTOR_ROLES = frozenset({"connectors", "workers", "web"})
@@ -54,7 +53,7 @@ def build_keeper(base: Base, bots: Bots, door: Door) -> BotKeeper:
     """Runs bots where the role `connectors` is on; elsewhere it keeps their connectors as the book wants them."""
     running = Running(
         inbox_for=door.behind,
-        tell_owner=owners.tell_of_bot,
+        tell_owner=owner_alerts.tell_of_bot,
         owner=base.folder.boot_id,
         node=base.folder.node_id,
         random=random.random,

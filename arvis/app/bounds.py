@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from arvis.agents.timetable import Rules
+from arvis.actions.context import Limits
 from arvis.config import Config
-from arvis.effects.situation import Limits
+from arvis.services.schedules import Rules
 
 
 def schedule_rules(config: Config) -> Rules:

@@ -16,10 +16,10 @@ from arvis.conversations.vision import sees
 from arvis.conversations.windows import window_of
 from arvis.domain.runs import Account
 from arvis.domain.tools import Permit
+from arvis.llm.candidates import names_served
+from arvis.llm.prices import Prices
 from arvis.ports.choices import BotField, ModelPrice, Offered, OfferedModel, OfferedPlatform, Origin
 from arvis.ports.tool import Tool
-from arvis.runner.choice import names_served
-from arvis.runner.prices import Prices
 from arvis.tools.registry import Registry
 
 _OWN = ("arvis", "connectors")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from arvis.app.base import Base
+from arvis.app.foundation import Base
 from arvis.app.sandbox import build_sandbox
 from arvis.tools.code import PackageShelf, Workbench, daemons_interpreter
 

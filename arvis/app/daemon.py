@@ -12,9 +12,9 @@ from typing import Any
 
 import structlog
 
-from arvis.app.base import Base, open_base, watch_disk
 from arvis.app.bots import open_bots
-from arvis.app.parts import new_token
+from arvis.app.build import new_token
+from arvis.app.foundation import Base, open_base, watch_disk
 from arvis.app.providers import open_shelf
 from arvis.app.reaching import Reaching, Stopped
 from arvis.app.roles import Outside, start_roles
@@ -22,18 +22,17 @@ from arvis.app.speech import open_speech
 from arvis.app.tools import open_tools
 from arvis.config import Config, ineffective_keys
 from arvis.domain.runs import CallTimeouts
-from arvis.process.chance import RandomBits
+from arvis.llm import DEMO
 from arvis.process.clock import SystemClock
-from arvis.process.collector import unhurried_collector
+from arvis.process.data_folder import DataFolder, hold_data_folder
 from arvis.process.folder_watch import FolderWatch
-from arvis.process.ids import IdMaker
-from arvis.process.lock import DataFolder, hold_data_folder
-from arvis.process.logs import logging_to
+from arvis.process.gc import unhurried_collector
+from arvis.process.ids import IdMaker, RandomBits
+from arvis.process.logging import logging_to
 from arvis.process.redaction import Redactor
-from arvis.process.roles import Supervisor
 from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.process.stalls import LoopWatch
-from arvis.runner import DEMO
+from arvis.process.supervisor import Supervisor
 from arvis.web.server import WebServer
 
 log = structlog.get_logger(__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arvis.config import Config
-from arvis.store.database import Database
+from arvis.store.location import Database
 
 
 def database_of(config: Config) -> Database:

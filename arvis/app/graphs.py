@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from arvis.agents.agent import PREPARE, AgentParts, agent_graph
-from arvis.agents.briefing import Briefing
-from arvis.agents.code_manner import CodeManner
-from arvis.agents.compaction import Compactor, Measures, compaction_graph
-from arvis.agents.converse import ConverseParts, converse_graph
-from arvis.agents.dispatching import dispatch_graph
-from arvis.agents.extending import Extending
-from arvis.agents.heartbeat import HeartbeatParts, heartbeat_graph
-from arvis.agents.model_call import ModelCaller
-from arvis.agents.planning.desk import PLAN_RETRIEVAL
-from arvis.agents.planning.graph import planning_graph
-from arvis.agents.reading import FileRules
-from arvis.agents.resetting import reset_graph
-from arvis.agents.tool_node import ToolRules
-from arvis.context import Budget
+from arvis.actions.approvals import proposal_graph
 from arvis.conversations import estimator_of
 from arvis.domain.agents import Agent
-from arvis.effects.approvals import proposal_graph
-from arvis.graph.decisions import Graph
+from arvis.engine.decisions import Graph
+from arvis.graphs.agent.files import FileRules
+from arvis.graphs.agent.graph import PREPARE, AgentParts, agent_graph
+from arvis.graphs.agent.plugins import Extending
+from arvis.graphs.agent.prompt import Briefing
+from arvis.graphs.agent.tool_protocols import CodeManner
+from arvis.graphs.agent.tools import ToolRules
+from arvis.graphs.compaction.graph import Compactor, Measures, compaction_graph
+from arvis.graphs.handover.graph import ConverseParts, converse_graph
+from arvis.graphs.heartbeat.graph import HeartbeatParts, heartbeat_graph
+from arvis.graphs.model import ModelCaller
+from arvis.graphs.planning.graph import planning_graph
+from arvis.graphs.planning.state import PLAN_RETRIEVAL
+from arvis.graphs.reset import reset_graph
+from arvis.graphs.workflow_dispatch import dispatch_graph
+from arvis.llm import Runner
+from arvis.llm.budget_session import Purse
 from arvis.plugins import NoPlugins, Plugins
 from arvis.ports.compactions import Calibration
 from arvis.ports.store import Store
 from arvis.ports.transcriber import Speaker
-from arvis.runner import Runner
-from arvis.runner.purse import Purse
+from arvis.prompt import Budget
 from arvis.skills import Skill
 from arvis.tools.code import Workbench
 

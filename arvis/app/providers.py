@@ -18,7 +18,7 @@ from arvis.domain.runs import CallTimeouts
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpClient, HttpResponse
 from arvis.ports.provider import KeepsConnections, Provider, ProviderServices
-from arvis.process.programs import GuardedPrograms
+from arvis.process.subprocesses import GuardedPrograms
 
 log = structlog.get_logger(__name__)
 

@@ -11,7 +11,7 @@ import structlog
 
 from arvis.config import Config
 from arvis.domain.errors import DatabaseAway
-from arvis.web.waiting import answering_while_waiting
+from arvis.web.http.unavailable import answering_while_waiting
 
 T = TypeVar("T")
 

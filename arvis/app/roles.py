@@ -8,33 +8,34 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from arvis.agents import owners, people
-from arvis.app.base import Base
 from arvis.app.bots import CONNECTOR_ROLES, Bots, build_keeper
-from arvis.app.parts import build_flow, build_inbox, build_web, spending_limits
+from arvis.app.build import build_flow, build_inbox, build_web, spending_limits
+from arvis.app.foundation import Base
 from arvis.app.speech import Speech
 from arvis.app.telemetry import told
 from arvis.app.tools import Toolbox
 from arvis.delivery import Deliverer, Lateness, Presence
 from arvis.domain.events import JobSettled
 from arvis.domain.jobs import JobKind
-from arvis.graph import lifecycle
+from arvis.engine import lifecycle
 from arvis.housekeeping import Housekeeping
+from arvis.llm.budget_session import Purse
 from arvis.message_flow import MessageFlow
+from arvis.messaging import owner_alerts
 from arvis.ports.provider import Providers
+from arvis.process.data_folder import DataFolder, leave_address
 from arvis.process.leases import Holding, RoleKeeper
-from arvis.process.lock import DataFolder, leave_address
-from arvis.process.roles import Role, Supervisor
 from arvis.process.stalls import LoopWatch
-from arvis.queue.noticed import Noticed
-from arvis.queue.patience import PatientStore
-from arvis.queue.policy import RetryPolicy
+from arvis.process.supervisor import Role, Supervisor
+from arvis.queue.events import Noticed
 from arvis.queue.queue import Handler, Queue
-from arvis.runner.purse import Purse
+from arvis.queue.retry_policy import RetryPolicy
+from arvis.queue.retrying_store import PatientStore
 from arvis.scheduler.handler import ScheduleHandler
 from arvis.scheduler.scheduler import Scheduler
 from arvis.scheduler.scripts import ScriptRunner
-from arvis.web.keys import roles_of
+from arvis.services import people
+from arvis.web.auth.api_keys import roles_of
 from arvis.web.server import WebServer
 
 DAY_MS = 24 * 3600 * 1000
@@ -134,7 +135,7 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
         node=base.folder.node_id,
     )
     forget = base.bus.subscribe(JobSettled, lambda event: queue.abandon(event.job_id))
-    await base.store.write(owners.choose_place, base.config.notify, base.clock.now())
+    await base.store.write(owner_alerts.choose_place, base.config.notify, base.clock.now())
     await base.store.write(
         people.settle_roles, base.config.owners, roles_of(base.config.web.api_keys), base.clock.now()
     )

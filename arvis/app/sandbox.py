@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arvis.app.base import Base
+from arvis.app.foundation import Base
 from arvis.process.sandbox import Bubblewrap
 
 

@@ -12,8 +12,8 @@ from arvis.domain.runs import Account
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpClient
 from arvis.ports.transcriber import Speaker, Transcriber
-from arvis.process.programs import GuardedPrograms
-from arvis.process.workers import GuardedWorkers
+from arvis.process.subprocesses import GuardedPrograms
+from arvis.process.worker_processes import GuardedWorkers
 from arvis.providers.speech_api import BASE_URL, ApiAccess, ApiSpeaker, ApiTranscriber
 from arvis.providers.speech_command import CommandSpeaker, CommandTranscriber
 from arvis.providers.speech_local import LocalTranscriber

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from arvis import __version__
-from arvis.app.base import Base
+from arvis.app.foundation import Base
 from arvis.config.telemetry import Telemetry
 from arvis.domain.errors import ConfigError
 from arvis.domain.events import StatusChanged
 from arvis.domain.jobs import Failed, Job, JobKind, Retry, Snooze, Verdict
 from arvis.domain.messages import MessageStatus
 from arvis.ports.store import Transaction
-from arvis.process.roles import Role, Supervisor
+from arvis.process.supervisor import Role, Supervisor
 from arvis.queue.queue import Handler
 from arvis.telemetry.teller import Exporter, Teller
 

@@ -9,22 +9,22 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from arvis.agents.reminders import ReminderDesk
-from arvis.agents.tool_node import ToolRules
-from arvis.agents.workflow_starting import WorkflowDesk
-from arvis.app.base import Base
 from arvis.app.bounds import schedule_rules
+from arvis.app.foundation import Base
 from arvis.app.providers import ProviderShelf
 from arvis.app.sandbox import build_sandbox
 from arvis.config.sections import Tools
+from arvis.graphs.agent.tools import ToolRules
 from arvis.plugins import InstalledPlugins, Plugins
 from arvis.ports.fetcher import Fetcher
 from arvis.ports.plugin import PluginServices
 from arvis.ports.store import Transaction
 from arvis.ports.tool import ToolServices, ToolSource
-from arvis.queue.patience import PatientStore
+from arvis.queue.retrying_store import PatientStore
+from arvis.services.reminders import ReminderDesk
 from arvis.tools.policy import Policy
 from arvis.tools.registry import InstalledTools, Registry
+from arvis.turns.workflow_tools import WorkflowDesk
 
 
 @dataclass(frozen=True, slots=True)

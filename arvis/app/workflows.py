@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from arvis.app.graphs import GraphParts
-from arvis.workflows.finding import DrawnGraphs
-from arvis.workflows.parts import NodeParts
+from arvis.workflows.registry import DrawnGraphs
+from arvis.workflows.runtime.parts import NodeParts
 
 
 def drawn_graphs(parts: GraphParts) -> DrawnGraphs:

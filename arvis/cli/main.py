@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from arvis.cli.failures import INTERRUPTED, exit_code, known_in, report
+from arvis.cli.errors import INTERRUPTED, exit_code, known_in, report
 from arvis.domain.errors import ArvisError
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arvis.agents.cancelling import CancelledTurn
-from arvis.agents.streamed import Shown, nothing_shown
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation
 from arvis.domain.messages import Address, Principal, Sender
 from arvis.domain.plugins import PluginCommand
+from arvis.messaging.streaming import Shown, nothing_shown
+from arvis.turns.cancellation import CancelledTurn
 
 
 @dataclass(frozen=True, slots=True)

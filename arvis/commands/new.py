@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arvis.agents.cancelling import CancelledTurn
-from arvis.agents.resetting import begin_reset
-from arvis.agents.stopping import stop_waiting
 from arvis.commands.invocation import Invocation, Said
 from arvis.domain.messages import PrincipalRole
+from arvis.graphs.reset import begin_reset
 from arvis.ports.store import Transaction
+from arvis.turns.cancellation import CancelledTurn, stop_waiting
 
 _FRESH = "We begin anew: your next message starts a new conversation. What I keep in memory stays (see /memory)."
 _EMPTY = (

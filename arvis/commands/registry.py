@@ -29,7 +29,7 @@ class Command:
 
 
 def parse(text: str) -> Spoken | None:
-    """The command that a message is, or None. What plugins know to do is done in the agent's turn (`agents/extending.py`)."""
+    """The command that a message is, or None. What plugins know to do is done in the agent's turn (`graphs/agent/plugins.py`)."""
     found = split_command(text)
     if found is None or found[0] not in COMMANDS or (found[0] == "start" and not is_start(found[1])):
         return None

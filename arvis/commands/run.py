@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from arvis.agents.reach import Asker
-from arvis.agents.turns import standing_as
-from arvis.agents.ways import matching
-from arvis.agents.workflow_family import check_pace
-from arvis.agents.workflow_runs import NewWorkflowRun, agent_for, begin, find, whole_version
 from arvis.commands.invocation import Invocation
 from arvis.domain.errors import NotFound, UsageError
 from arvis.domain.jobs import Priority
@@ -16,6 +11,11 @@ from arvis.domain.messages import PrincipalRole
 from arvis.domain.workflows import Workflow
 from arvis.memory.telling import brief
 from arvis.ports.store import Transaction
+from arvis.services.graph_selection import matching
+from arvis.services.workflow_families import check_pace
+from arvis.services.workflow_runs import NewWorkflowRun, agent_for, begin, find, whole_version
+from arvis.tasks.access import Asker
+from arvis.turns.turns import standing_as
 
 _ALL = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 _MOST = 30

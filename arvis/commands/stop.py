@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from arvis.agents.stopping import stop_turns
 from arvis.commands.invocation import Invocation, Said
 from arvis.domain.messages import PrincipalRole
 from arvis.ports.store import Transaction
+from arvis.turns.cancellation import stop_turns
 
 _NOTHING = "Nothing is at work for you here."
 

@@ -4,8 +4,8 @@ until then."""
 from __future__ import annotations
 
 from arvis.delivery.deliverer import Deliverer
-from arvis.delivery.lateness import Lateness
+from arvis.delivery.draft_stream import Pace
+from arvis.delivery.late_replies import Lateness
 from arvis.delivery.presence import Presence
-from arvis.delivery.showing import Pace
 
 __all__ = ["Deliverer", "Lateness", "Pace", "Presence"]

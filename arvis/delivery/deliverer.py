@@ -9,12 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from arvis.agents import timeliness
-from arvis.delivery import drafts, failures, records
-from arvis.delivery.finding import found as found_draft
-from arvis.delivery.lateness import Lateness, Timing, marked
-from arvis.delivery.rests import Rests
-from arvis.delivery.shipment import Interrupted, Shipment
+from arvis.delivery import drafts, failures, sender
+from arvis.delivery.drafts import found as found_draft
+from arvis.delivery.late_replies import Lateness, Rests, Timing, marked
+from arvis.delivery.sender import Interrupted, Shipment
 from arvis.domain.events import DeliveryPostponed, DeliverySettled
 from arvis.domain.jobs import Failed, GiveUp, Job, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
 from arvis.domain.messages import Address, Delivery, DeliveryState
@@ -23,6 +21,7 @@ from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Connector, Guarantee, SendError
 from arvis.ports.store import Store, Transaction
+from arvis.tasks import deadlines
 
 #: Seconds; a platform that says "again at once" every time must not keep us busy.
 SHORTEST_REST = 1.0
@@ -82,7 +81,7 @@ class Deliverer:
             return await self._send_whole(connector, job, delivery)
         if rest := self._rests.left(delivery.address):
             return NotBefore(rest + ROUNDING, "rate_limit")
-        found = await self._store.read(records.look, delivery)
+        found = await self._store.read(sender.look, delivery)
         if found.place is not None and (verdict := await self._shut_out(job, delivery, found.place)) is not None:
             return verdict
         if all(
@@ -119,7 +118,7 @@ class Deliverer:
         """Where a history is shown, nothing is dropped: a late answer is marked."""
         if not self._lateness.may_be_overdue(delivery):
             return delivery
-        asked_at = await self._store.read(timeliness.asked_at, delivery)
+        asked_at = await self._store.read(deadlines.asked_at, delivery)
         timing = self._lateness.judge(delivery, connector.capabilities, delivery.created_at, asked_at=asked_at)
         return delivery if timing is Timing.IN_TIME else marked(delivery)
 
@@ -145,7 +144,7 @@ class Deliverer:
                 await self._find_draft(connector, delivery.execution_id)
             except SendError as error:
                 return self._put_off(error, delivery)
-        first, *behind = await self._store.write(records.begin, job, delivery, pieces, self._clock.now())
+        first, *behind = await self._store.write(sender.begin, job, delivery, pieces, self._clock.now())
         return await self._ship(connector, job, first, behind, begun=True)
 
     async def _find_draft(self, connector: Connector, execution_id: str) -> None:
@@ -192,11 +191,11 @@ class Deliverer:
     async def _shut_out(self, job: Job, delivery: Delivery, place: Place) -> Verdict | None:
         """None: try it."""
         if place.moved_to is not None:
-            await self._store.write(records.follow, job, delivery, place.moved_to, self._clock.now())
+            await self._store.write(sender.follow, job, delivery, place.moved_to, self._clock.now())
             return Settled()
         if self._clock.now() - place.updated_at < SHUT_MS:
-            return GiveUp(records.GONE, place.reason)
-        await self._store.write(records.back, delivery)
+            return GiveUp(sender.GONE, place.reason)
+        await self._store.write(sender.back, delivery)
         return None
 
     async def _after(self, error: SendError, connector: Connector, job: Job, part: Part) -> Verdict:
@@ -205,9 +204,9 @@ class Deliverer:
             return GiveUp("uncertain", str(error)) if once else self._verdict(error, part.delivery)
         now = self._clock.now()
         if error.moved_to is not None:
-            await self._store.write(records.follow, job, part.delivery, error.moved_to, now, part=part)
+            await self._store.write(sender.follow, job, part.delivery, error.moved_to, now, part=part)
             return Settled()
-        await self._store.write(records.unsent, job, part, str(error) if error.gone else None, now)
+        await self._store.write(sender.unsent, job, part, str(error) if error.gone else None, now)
         return self._put_off(error, part.delivery)
 
     def _put_off(self, error: SendError, delivery: Delivery) -> Verdict:
@@ -219,7 +218,7 @@ class Deliverer:
         """Bad weather is waited out: at first a second, then as long again as it has lasted. Only after an hour of it the
         attempts are counted."""
         if error.permanent:
-            return GiveUp(records.GONE if error.gone else "refused", str(error))
+            return GiveUp(sender.GONE if error.gone else "refused", str(error))
         if error.retry_after is not None:
             return NotBefore(max(error.retry_after, SHORTEST_REST) + ROUNDING, "rate_limit")
         now = self._clock.now()
@@ -235,7 +234,7 @@ class Deliverer:
     async def _close(
         self, job: Job, delivery: Delivery, state: DeliveryState, *, platform_id: str | None = None
     ) -> Verdict:
-        await self._store.write(records.close, job, delivery, state, self._clock.now(), platform_id=platform_id)
+        await self._store.write(sender.close, job, delivery, state, self._clock.now(), platform_id=platform_id)
         self._tell(delivery, state)
         return Settled()
 

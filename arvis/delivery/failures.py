@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from arvis.agents.owners import tell_of_dead_letter
-from arvis.delivery import records
+from arvis.delivery import sender
 from arvis.domain.jobs import Failed, Job
 from arvis.domain.messages import Delivery, DeliveryState
+from arvis.messaging.owner_alerts import tell_of_dead_letter
 from arvis.ports.store import Transaction
 
 #: Characters of a platform's complaint, and of the message, that an agent is told.
@@ -32,7 +32,7 @@ def record(tx: Transaction, job: Job, outcome: Failed, now: int) -> None:
 
 def expire(tx: Transaction, job: Job, delivery: Delivery, now: int) -> None:
     """It is too late for this one."""
-    records.close(tx, job, delivery, DeliveryState.EXPIRED, now)
+    sender.close(tx, job, delivery, DeliveryState.EXPIRED, now)
     _tell_agent(tx, delivery, DeliveryState.EXPIRED, "it came too late", now)
     _note(tx, delivery, "late", now)
 

@@ -14,9 +14,9 @@ from typing import Any
 import structlog
 
 from arvis.delivery import drafts
-from arvis.delivery.finding import found
-from arvis.delivery.rests import Rests
-from arvis.delivery.showing import Pace, Showing
+from arvis.delivery.draft_stream import Pace, Showing
+from arvis.delivery.drafts import found
+from arvis.delivery.late_replies import Rests
 from arvis.domain.errors import StoreError
 from arvis.domain.events import DeliveryPostponed, DeliverySettled, Delta, StatusChanged, TypingRequested
 from arvis.domain.messages import FINAL_STATUSES, Address, DeliveryState, MessageStatus

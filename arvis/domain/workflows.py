@@ -55,7 +55,7 @@ class Workflow:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowVersion:
-    """`document` is in the canonical form (`arvis/workflows/document.py`); `problems` counts what keeps it from running.
+    """`document` is in the canonical form (`arvis/workflows/document/model.py`); `problems` counts what keeps it from running.
     `principal_id` saved it; `author_id` wrote it, where that was somebody else (an older version that was restored)."""
 
     workflow_id: str

@@ -21,7 +21,7 @@ _MOST_COMMANDS = 20
 _MOST_ARGUMENTS = 5
 _MOST_FILES = 10
 
-#: What `tags/metadata.py` reads, and what chat platforms take for a command.
+#: What `tags/tags.py` reads, and what chat platforms take for a command.
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w.-]{0,63}", re.ASCII)
 _TYPE = re.compile(r"[A-Za-z][A-Za-z0-9:_]{0,31}", re.ASCII)
 _COMMAND = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)

@@ -3,11 +3,11 @@ changes, so what providers keep in their cache stays the same."""
 
 from __future__ import annotations
 
-from arvis.context.clock import clock_line
 from arvis.domain.messages import StoredMessage
 from arvis.domain.plugins import Addition, Item
 from arvis.plugins.quiet import QuietPlugin
 from arvis.ports.plugin import Plugin, PluginServices, PluginTurn
+from arvis.prompt.history import clock_line
 
 
 def create(_services: PluginServices) -> Plugin:

@@ -20,6 +20,7 @@ from arvis.domain.jobs import (
     POISON_CRASHES,
     Failed,
     GiveUp,
+    HandedBack,
     Job,
     JobKind,
     NotBefore,
@@ -31,11 +32,89 @@ from arvis.domain.jobs import (
 )
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
-from arvis.queue import scripts
 from arvis.queue.contact import RETRY_SECONDS, Contact
-from arvis.queue.patience import PAUSE_SECONDS, PatientStore
-from arvis.queue.policy import POISON_TEXT, RetryPolicy
+from arvis.queue.retry_policy import POISON_TEXT, RetryPolicy
+from arvis.queue.retrying_store import PAUSE_SECONDS, PatientStore
 from arvis.queue.slots import SlotKeeper
+
+# The queue's transaction scripts.
+
+
+Postponed = Callable[[Transaction, Job, Retry | Snooze | Failed, int], None]
+
+#: What else is written for jobs that are taken back from a dead process, also when there are none.
+Rescued = Callable[[Transaction, Sequence[Job], int], None]
+
+
+def no_more(_tx: Transaction, _jobs: Sequence[Job], _now: int) -> None:
+    """Where nothing else is to be done for jobs of a dead process."""
+
+
+def begin(tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True) -> list[Job]:
+    """Note that this process works, and take back the jobs of the one before it."""
+    key = _process_key(node)
+    died = tx.settings.get(key) or ""
+    tx.settings.put(key, boot, now)
+    return rescue(tx, node, boot, now, also, judge=judge, died=died)
+
+
+def rescue(
+    tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True, died: str = ""
+) -> list[Job]:
+    """`judge` False leaves leases of other folders as they are, even expired ones: their owners could not renew them.
+    `died` is the process of this folder that ended without a word before this one."""
+    rescued = tx.jobs.rescue(node, boot, now, judge=judge, died=died)
+    also(tx, rescued, now)
+    for job in rescued:
+        if job.message_id is not None:
+            tx.timeline.note([job.message_id], "recovered", {"job": job.id, "crashes": job.crashes}, now)
+    return rescued
+
+
+def wake(tx: Transaction, expire: Callable[[Transaction, int], None], now: int) -> int | None:
+    tx.jobs.hold_suspects(now)
+    tx.jobs.wake(now)
+    expire(tx, now)
+    due = [at for at in (tx.jobs.next_due(), tx.waits.next_due()) if at is not None]
+    return min(due, default=None)
+
+
+def renew(
+    tx: Transaction,
+    job_ids: Sequence[str],
+    node: str,
+    boot: str,
+    *,
+    now: int,
+    lease_until: int,
+    judge: bool = True,
+    also: Rescued = no_more,
+) -> tuple[set[str], list[Job]]:
+    """First the leases, then the rescue: the ids that are still held, and the jobs that nobody renewed."""
+    held = tx.jobs.extend(job_ids, boot, lease_until)
+    return held, rescue(tx, node, boot, now, also, judge=judge)
+
+
+def postpone(tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, also: Postponed | None, now: int) -> None:
+    if not tx.jobs.settle(job, outcome, now):
+        raise LeaseLost("The job was taken away while it ran")
+    if also is not None:
+        also(tx, job, outcome, now)
+
+
+def hand_back(tx: Transaction, node: str, jobs: Sequence[Job], now: int) -> None:
+    """End the work of this process in an orderly way."""
+    tx.settings.put(_process_key(node), "", now)
+    tx.jobs.lock([job.lane for job in jobs])
+    for job in jobs:
+        tx.jobs.settle(job, HandedBack(), now)
+
+
+def _process_key(node: str) -> str:
+    """The setting that holds the boot that works on this node; empty after an orderly end, and once another process has
+    judged its death (`forget_dead_processes`)."""
+    return f"process:{node}"
+
 
 log = structlog.get_logger(__name__)
 
@@ -80,7 +159,7 @@ class Queue:
         lease_seconds: float,
         boot: str,
         node: str,
-        rescued: scripts.Rescued = scripts.no_more,
+        rescued: Rescued = no_more,
     ) -> None:
         self._store = store
         self._patient = PatientStore(store=store, clock=clock)
@@ -118,7 +197,7 @@ class Queue:
         """Take back what an earlier boot left running, then claim."""
         with self._tried_again("rescue"):  # by the sweep
             now, judge = self._clock.now(), self._judges_leases()
-            rescued = await self._store.write(scripts.begin, self._node, self._boot, now, self._rescued, judge=judge)
+            rescued = await self._store.write(begin, self._node, self._boot, now, self._rescued, judge=judge)
             if rescued:
                 log.warning("recovered", jobs=len(rescued), why="the process that ran them died")
         self._store.attend(self._slots)
@@ -164,7 +243,7 @@ class Queue:
         """What cannot be handed back in time the next boot takes back, and counts as a crash."""
         try:
             async with asyncio.timeout(HAND_BACK_SECONDS):
-                await self._store.write(scripts.hand_back, self._node, jobs, self._clock.now())
+                await self._store.write(hand_back, self._node, jobs, self._clock.now())
         except (StoreError, TimeoutError) as error:
             log.warning("not_handed_back", jobs=len(jobs), why=str(error) or "the database is locked")
 
@@ -199,9 +278,7 @@ class Queue:
 
     async def _postpone(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
         handler = self._handlers.get(job.kind)
-        await self._patient.write(
-            scripts.postpone, job, outcome, handler.postponed if handler else None, self._clock.now()
-        )
+        await self._patient.write(postpone, job, outcome, handler.postponed if handler else None, self._clock.now())
         _log_end(job, outcome)
         if handler is not None:
             await handler.announce(job, outcome)
@@ -231,7 +308,7 @@ class Queue:
         """Wake heads whose time has come, answer expired questions, claim, and set the timer anew."""
         looked, due = False, None
         with self._tried_again("look"):
-            due = await self._store.write(scripts.wake, self._expire, self._clock.now())
+            due = await self._store.write(wake, self._expire, self._clock.now())
             looked = True
         if not looked:
             due = self._clock.now() + int((RETRY_SECONDS if self._contact.away else LOOK_SECONDS) * 1000)
@@ -263,7 +340,7 @@ class Queue:
         here. Stop the tasks of jobs that were taken away."""
         asked, now = self._slots.running(), self._clock.now()
         held, rescued = await self._store.write(
-            scripts.renew,
+            renew,
             [job.id for job in asked],
             self._node,
             self._boot,

@@ -9,13 +9,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from arvis.agents import occasions
-from arvis.agents.places import posted_by
-from arvis.agents.reach import refusal, taint_of_authors
-from arvis.agents.reminders import errand_of
-from arvis.agents.runs import Errand, NewRun, begin_run
-from arvis.agents.timetable import limits_of
-from arvis.agents.workflow_runs import NewWorkflowRun, agent_of, asker_for, begin_keyed, entry_of, find, whole_version
 from arvis.domain.agent_rules import graph_named
 from arvis.domain.agents import Agent
 from arvis.domain.errors import UsageError
@@ -24,7 +17,14 @@ from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.schedules import Cause, MadeBy, Occurrence, OccurrenceStatus, Schedule, ScheduleKind
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.workflows import PREFIX
+from arvis.messaging.channels import posted_by
 from arvis.ports.store import Transaction
+from arvis.services import schedule_runs
+from arvis.services.reminders import errand_of
+from arvis.services.schedules import limits_of
+from arvis.services.workflow_runs import NewWorkflowRun, agent_of, asker_for, begin_keyed, entry_of, find, whole_version
+from arvis.tasks.access import refusal, taint_of_authors
+from arvis.tasks.task import Errand, NewRun, begin_run
 
 STILL_RUNNING = "What it began before has not ended."
 _GRAPHS = {ScheduleKind.CRON: "agent", ScheduleKind.HEARTBEAT: "heartbeat"}
@@ -127,7 +127,7 @@ def _walk(
         begun = begin_keyed(tx, _wanted(tx, schedule, *ready, by), now, key=schedule.key)
     except UsageError as gone:
         told = " ".join(filter(None, [gone.what, gone.why, gone.fix]))
-        occasions.end(tx, occurrence, OccurrenceStatus.FAILED, told, now)
+        schedule_runs.end(tx, occurrence, OccurrenceStatus.FAILED, told, now)
         return tx.occurrences.get(occurrence.id) or occurrence
     if begun is None:
         return _end(tx, occurrence, STILL_RUNNING, now)

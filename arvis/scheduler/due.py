@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from arvis.agents import occasions
-from arvis.agents.timetable import Rules, find_schedule, zone_for
 from arvis.calendar import At, Every, ScheduleText, parse
 from arvis.domain.errors import Conflict, Unprocessable
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus, Schedule
@@ -20,6 +18,8 @@ from arvis.ports.store import Transaction
 from arvis.process.leases import Holding
 from arvis.scheduler import beginning, times
 from arvis.scheduler.times import Plan
+from arvis.services import schedule_runs
+from arvis.services.schedules import Rules, find_schedule, zone_for
 
 log = structlog.get_logger(__name__)
 
@@ -53,7 +53,7 @@ def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -
     holding.check(tx)
     orphans = tx.occurrences.orphans(SLICE)
     for orphan in orphans:
-        occasions.end(tx, orphan, OccurrenceStatus.CANCELLED, _LOST, now)
+        schedule_runs.end(tx, orphan, OccurrenceStatus.CANCELLED, _LOST, now)
     due = tx.schedules.due(now, SLICE)
     over = _restored_at(tx) if due else 0
     for schedule in due:
@@ -111,7 +111,7 @@ def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int
         # A row that cannot be read has no next time: it would be looked at again and again.
         tx.schedules.advance(schedule, last_run=schedule.last_run, next_run=None)
         return
-    if (rest := occasions.rest_of(schedule, now)) is not None and not isinstance(text, At):
+    if (rest := schedule_runs.rest_of(schedule, now)) is not None and not isinstance(text, At):
         tx.schedules.advance(schedule, last_run=schedule.last_run, next_run=times.resumed(schedule, text, zone, rest))
         return
     plan = times.plan(schedule, text, zone, now, late, over=over)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from arvis.agents import occasions
 from arvis.domain.jobs import Failed, Job, Retry, Snooze, Verdict
 from arvis.domain.schedules import OccurrenceStatus
 from arvis.ports.store import Transaction
 from arvis.queue.queue import Handler
+from arvis.services import schedule_runs
 
 
 class ScheduleHandler:
@@ -27,7 +27,7 @@ class ScheduleHandler:
             return
         occurrence = tx.occurrences.get(str(job.payload.get("occurrence", "")))
         if occurrence is not None:
-            occasions.end(tx, occurrence, OccurrenceStatus.FAILED, outcome.error, now)
+            schedule_runs.end(tx, occurrence, OccurrenceStatus.FAILED, outcome.error, now)
 
     async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
         await self._handler_of(job).announce(job, outcome)

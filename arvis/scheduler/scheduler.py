@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 
 import structlog
 
-from arvis.agents.timetable import Rules
 from arvis.domain.errors import StoreError
 from arvis.domain.events import NoticesMissed, SchedulesChanged
 from arvis.ports.bus import Bus
@@ -20,6 +19,7 @@ from arvis.process.leases import Holding
 from arvis.scheduler import due
 from arvis.scheduler.ticker import Ticker
 from arvis.scheduler.times import LATE_MS
+from arvis.services.schedules import Rules
 
 log = structlog.get_logger(__name__)
 

@@ -13,21 +13,21 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from arvis.agents import occasions
-from arvis.agents.places import posted_by
-from arvis.agents.posting import post
-from arvis.agents.runs import Errand
 from arvis.domain.errors import LeaseLost, ToolError
 from arvis.domain.jobs import Done, Failed, Job, Priority, Retry, Settled, Snooze, Verdict
 from arvis.domain.markup import escape
 from arvis.domain.schedules import Occurrence, OccurrenceStatus, Schedule
 from arvis.domain.taint import CLEAN, Label
 from arvis.domain.text import storable, storable_json, strict_json
+from arvis.messaging.channels import posted_by
+from arvis.messaging.messages import post
 from arvis.ports.clock import Clock
 from arvis.ports.fetcher import Fetched, Fetcher
 from arvis.ports.store import Store, Transaction
 from arvis.scheduler import beginning
 from arvis.scheduler.templates import holds, render
+from arvis.services import schedule_runs
+from arvis.tasks.task import Errand
 
 TIMEOUT_SECONDS = 10.0
 MOST_BYTES = 1_000_000
@@ -161,7 +161,7 @@ def conclude(tx: Transaction, job: Job, script: Mapping[str, Any] | None, findin
     if occurrence is None:
         return
     if schedule is None or script is None or schedule.script != script:
-        occasions.end(tx, occurrence, OccurrenceStatus.SKIPPED, "It was changed meanwhile.", now)
+        schedule_runs.end(tx, occurrence, OccurrenceStatus.SKIPPED, "It was changed meanwhile.", now)
     elif finding.failure:
         _fail(tx, schedule, occurrence, finding.failure, now)
     else:
@@ -181,14 +181,14 @@ def _tell(
 ) -> None:
     refused = _say(tx, schedule, verdicts.text, now) if verdicts.say else ""
     if refused:
-        occasions.end(tx, occurrence, OccurrenceStatus.SKIPPED, refused, now)
+        schedule_runs.end(tx, occurrence, OccurrenceStatus.SKIPPED, refused, now)
         return
     tx.schedules.remember(schedule.id, verdicts.memo)
     if verdicts.errand is not None:
         beginning.trigger(tx, schedule, occurrence, verdicts.errand, now, by=by)
     else:
         status = OccurrenceStatus.DONE if verdicts.say else OccurrenceStatus.SILENT
-        occasions.end(tx, occurrence, status, verdicts.text, now)
+        schedule_runs.end(tx, occurrence, status, verdicts.text, now)
 
 
 def _fail(tx: Transaction, schedule: Schedule, occurrence: Occurrence, failure: str, now: int) -> None:
@@ -197,7 +197,7 @@ def _fail(tx: Transaction, schedule: Schedule, occurrence: Occurrence, failure: 
     if schedule.memo.get("failure") != line:
         _say(tx, schedule, f"{escape(schedule.name)}: {line}", now)
         tx.schedules.remember(schedule.id, {**schedule.memo, "failure": line})
-    occasions.end(tx, occurrence, OccurrenceStatus.FAILED, line, now)
+    schedule_runs.end(tx, occurrence, OccurrenceStatus.FAILED, line, now)
 
 
 def _say(tx: Transaction, schedule: Schedule, text: str, now: int) -> str:

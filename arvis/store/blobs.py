@@ -3,12 +3,114 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import hashlib
 import os
+import shutil
 import tempfile
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
-from arvis.store.files import disk_trouble, private_folder, sync_folder
+from arvis.domain.errors import DiskFull, StoreError
+
+# Files that are whole after a crash or a power cut, or not there: the few steps that this takes.
+
+
+#: Bytes that are read, hashed or written at once.
+PIECE = 1 << 20
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+_MEGABYTE = 1_000_000
+
+
+class Stopped(Exception):
+    """Whoever asked for the work no longer wants it."""
+
+
+def go_on(stop: threading.Event) -> None:
+    """Asked between two pieces of long work; raises `Stopped`."""
+    if stop.is_set():
+        raise Stopped
+
+
+def private_folder(folder: Path) -> Path:
+    """Make it if needed, for this user only."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def create_private(path: Path) -> BinaryIO:
+    """An empty file for this user only, whatever was there before; a link is never followed."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o600), "wb")
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """A file for this user only with these bytes, in the place of what was there; on the disk when this returns."""
+    fresh = path.with_name(f"{path.name}.new")
+    with create_private(fresh) as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_file(path: Path) -> None:
+    _sync(path)
+
+
+def sync_folder(folder: Path) -> None:
+    """Renames inside are on the disk when this returns."""
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sha256_of(path: Path, stop: threading.Event) -> str | None:
+    """The hash of a file; None when there is none."""
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(PIECE):
+                go_on(stop)
+                digest.update(piece)
+    except FileNotFoundError:
+        return None
+    return digest.hexdigest()
+
+
+def check_room(folder: Path, needed: int, what: str) -> None:
+    """Raises `DiskFull` when `needed` bytes would not fit."""
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        why = f"it may take {_megabytes(needed)} MB, and {folder} has {_megabytes(free)} MB left"
+        raise DiskFull(f"There is no room for {what}", why=why, fix="free some space, then try again")
+
+
+@contextlib.contextmanager
+def disk_trouble(what: str) -> Iterator[None]:
+    """What the file system refuses inside the block leaves it as an error of ours; `what` could not be done."""
+    try:
+        yield
+    except OSError as error:
+        why = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+        if error.errno in _NO_ROOM:
+            raise DiskFull(what, why=why, fix="free some space, then try again") from error
+        raise StoreError(what, why=why, fix="look at the rights of this file and its folder") from error
+
+
+def _megabytes(number: int) -> int:
+    return -(-number // _MEGABYTE)
 
 
 class Blobs:

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from arvis.store.accounts import SqlAccounts, SqlRests
-from arvis.store.agents import SqlAgents
-from arvis.store.allowances import SqlAllowances
-from arvis.store.attachments import SqlFiles
-from arvis.store.audit import SqlAudit, SqlDelegations
-from arvis.store.bots import SqlBots
-from arvis.store.calibrations import SqlCalibrations
-from arvis.store.compactions import SqlCompactions
-from arvis.store.completions import SqlCompletionRequests
-from arvis.store.conversations import SqlConversations
-from arvis.store.events import SqlEvents, SqlIncomingRows, SqlObserved
-from arvis.store.executions import SqlExecutions, SqlWaits
-from arvis.store.idempotency import SqlIdempotencyKeys
-from arvis.store.jobs import SqlJobs
-from arvis.store.leases import SqlRoleLeases
-from arvis.store.logins import SqlApiKeys, SqlLogins, SqlUsers
-from arvis.store.memory import SqlFacts, SqlStates
-from arvis.store.messages import SqlDeliveries, SqlMessages
-from arvis.store.money import SqlClients, SqlSpending
-from arvis.store.pairings import SqlPairings
-from arvis.store.people import SqlPrincipals, SqlSettings
-from arvis.store.projects import SqlProjects
-from arvis.store.schedules import SqlOccurrences, SqlSchedules
-from arvis.store.sending import SqlDrafts, SqlIncidents, SqlParts, SqlPlaces
-from arvis.store.session import Session
-from arvis.store.skills import SqlSkills
-from arvis.store.threads import SqlAdditions, SqlThreads
-from arvis.store.timeline import SqlTimeline
-from arvis.store.usage import SqlUsage
-from arvis.store.variables import SqlVariables
-from arvis.store.versions import SqlVersions
-from arvis.store.webhooks import SqlWebhooks
-from arvis.store.workflows import SqlWorkflowRuns, SqlWorkflows
+from arvis.store.repositories.accounts import SqlAccounts, SqlRests, SqlVariables
+from arvis.store.repositories.agents import SqlAgents
+from arvis.store.repositories.attachments import SqlFiles
+from arvis.store.repositories.audit import SqlAudit, SqlDelegations
+from arvis.store.repositories.bots import SqlBots
+from arvis.store.repositories.completions import SqlCompletionRequests
+from arvis.store.repositories.conversations import SqlConversations
+from arvis.store.repositories.deliveries import SqlDrafts, SqlIncidents, SqlParts, SqlPlaces
+from arvis.store.repositories.executions import SqlExecutions, SqlWaits
+from arvis.store.repositories.inbox_events import SqlEvents, SqlIncomingRows, SqlObserved
+from arvis.store.repositories.jobs import SqlJobs
+from arvis.store.repositories.leases import SqlIdempotencyKeys, SqlRoleLeases
+from arvis.store.repositories.logins import SqlApiKeys, SqlLogins, SqlUsers
+from arvis.store.repositories.memory import SqlFacts, SqlStates
+from arvis.store.repositories.messages import SqlDeliveries, SqlMessages
+from arvis.store.repositories.money import SqlClients, SqlSpending, SqlUsage
+from arvis.store.repositories.people import SqlAllowances, SqlPairings, SqlPrincipals, SqlSettings
+from arvis.store.repositories.projects import SqlAdditions, SqlProjects, SqlSkills, SqlThreads
+from arvis.store.repositories.schedules import SqlOccurrences, SqlSchedules
+from arvis.store.repositories.summaries import SqlCalibrations, SqlCompactions
+from arvis.store.repositories.timeline import SqlTimeline
+from arvis.store.repositories.versions import SqlVersions
+from arvis.store.repositories.webhooks import SqlWebhooks
+from arvis.store.repositories.workflows import SqlWorkflowRuns, SqlWorkflows
+from arvis.store.sql.session import Session
 
 
 class SqlTransaction:

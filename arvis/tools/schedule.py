@@ -64,7 +64,7 @@ class WaryTool(FunctionTool):
     """`Wary`."""
 
     def wary(self, arguments: Mapping[str, Any]) -> bool:
-        """What comes once is read out and no more (`arvis/agents/reminders.py`)."""
+        """What comes once is read out and no more (`arvis/services/reminders.py`)."""
         when = str(arguments.get("when") or "").strip().lower()
         return arguments.get("action") == "create" and not when.startswith(_ONCE)
 

@@ -15,17 +15,16 @@ from starlette.types import ASGIApp
 
 from arvis.domain.errors import Unprocessable
 from arvis.ports.bus import Bus
-from arvis.web.assets import Page
-from arvis.web.bodies import SMALL, BodyLimit
+from arvis.web.auth.authorization import Gate
 from arvis.web.completions_front import refusal_at
-from arvis.web.endpoints import Call, Endpoint
-from arvis.web.errors import STOPPING, Failure, attempt, failure_of_http
-from arvis.web.gate import Gate
-from arvis.web.idempotency import Idempotency
-from arvis.web.identity import NOBODY, PUBLIC
-from arvis.web.metrics import Metrics
-from arvis.web.socket import SocketRoute
-from arvis.web.topics import change_by
+from arvis.web.http.endpoints import Call, Endpoint, change_by
+from arvis.web.http.errors import STOPPING, Failure, attempt, failure_of_http
+from arvis.web.http.idempotency import Idempotency
+from arvis.web.http.identity import NOBODY, PUBLIC
+from arvis.web.http.requests import SMALL, BodyLimit
+from arvis.web.http.static_files import Page
+from arvis.web.monitoring.metrics import Metrics
+from arvis.web.realtime.socket import SocketRoute
 
 _FIRST_ERROR = 400
 

@@ -10,8 +10,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from arvis.web.completions_forms import MESSAGE_HEADER, refusal
-from arvis.web.errors import Failure
+from arvis.web.http.errors import Failure
+from arvis.web.openai.models import MESSAGE_HEADER, refusal
 
 REQUEST_ID = "x-request-id"
 _ROOT = "/v1"

@@ -3,19 +3,133 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 from arvis import __version__
-from arvis.web.components import Components, for_bodies
-from arvis.web.endpoints import IDEMPOTENCY_KEY, Endpoint
-from arvis.web.errors import STATUSES
-from arvis.web.examples import EXAMPLES
-from arvis.web.idempotency import REPLAYED, takes_key
-from arvis.web.identity import PUBLIC
-from arvis.web.schemas import ERROR, Schema
-from arvis.web.shape_names import NAMED
+from arvis.web.api.accounts import ACCOUNT
+from arvis.web.api.agents import AGENT_DETAIL, BINDING, VERSION
+from arvis.web.api.api_keys import KEY, MADE_KEY
+from arvis.web.api.approvals import WAIT as QUESTION
+from arvis.web.api.bots import BOT, FINDINGS
+from arvis.web.api.clients import CHANNEL, CHARGE, CLIENT, CLIENT_DETAIL
+from arvis.web.api.conversation_models import (
+    ASKED_MESSAGE,
+    CONVERSATION,
+    CONVERSATION_DETAIL,
+    STORED_ATTACHMENT,
+    STORED_MESSAGE,
+)
+from arvis.web.api.jobs import QUEUE_JOB, QUEUE_JOB_DETAIL, STORY
+from arvis.web.api.memory import FACT, FACT_CHANGE, FACT_DETAIL, STATE
+from arvis.web.api.overview import OVERVIEW, RUNNING
+from arvis.web.api.people import PAIRING, PERSON, PERSON_DETAIL
+from arvis.web.api.projects import PROJECT
+from arvis.web.api.schedules import OCCURRENCE, SCHEDULE, SCHEDULE_DETAIL
+from arvis.web.api.sessions import CODE, ME, SESSION
+from arvis.web.api.users import MADE_USER, USER
+from arvis.web.api.variables import VARIABLE
+from arvis.web.api.webhooks import WEBHOOK
+from arvis.web.api.workflow_models import PROBLEM, WORKFLOW, WORKFLOW_DETAIL
+from arvis.web.api.workflow_models import VERSION as WORKFLOW_VERSION
+from arvis.web.api.workflow_run_models import LOG_LINE, RUN, RUN_DETAIL
+from arvis.web.http.endpoints import IDEMPOTENCY_KEY, Endpoint
+from arvis.web.http.errors import STATUSES
+from arvis.web.http.idempotency import REPLAYED, takes_key
+from arvis.web.http.identity import PUBLIC
+from arvis.web.http.schema import AGENT, ERROR, JOB, OK, STEP, TIMELINE, WAIT, Components, Schema, for_bodies
+
+# Bodies as people would send them, for the OpenAPI document: by method and path.
+
+
+# The shapes that the OpenAPI document calls by a name, because they are used in several places.
+
+
+EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("POST", "/api/message"): {"content": "What is on today?", "channelId": "dashboard-agent-helper", "id": "m-0001"},
+    ("POST", "/api/agents"): {"slug": "helper", "name": "Helper", "prompt": "You help with everyday questions."},
+    ("POST", "/api/waits/{wait}/answer"): {"decision": "approve", "note": "Go on."},
+    ("POST", "/api/clients"): {"name": "Acme", "monthlyLimitUsd": 50},
+    ("PUT", "/api/variables/{key}"): {"value": "blue"},
+    ("POST", "/api/memory"): {"agent": "helper", "content": "The office is closed on Fridays."},
+    ("POST", "/api/schedules"): {
+        "kind": "cron",
+        "agent": "helper",
+        "schedule": "0 9 * * 1-5",
+        "prompt": "Say what is on today.",
+        "platform": "discord",
+        "channelId": "1234567890",
+    },
+    ("POST", "/api/projects"): {"title": "Move to the new office"},
+    ("POST", "/api/webhooks"): {
+        "path": "issues",
+        "agent": "helper",
+        "template": "A new issue: {title}",
+        "platform": "discord",
+        "channelId": "1234567890",
+    },
+}
+
+
+NAMED: Mapping[str, Schema] = {
+    "Account": ACCOUNT,
+    "Agent": AGENT,
+    "AgentDetail": AGENT_DETAIL,
+    "AgentVersion": VERSION,
+    "ApiKey": KEY,
+    "AskedMessage": ASKED_MESSAGE,
+    "Attachment": STORED_ATTACHMENT,
+    "Binding": BINDING,
+    "Bot": BOT,
+    "Channel": CHANNEL,
+    "Charge": CHARGE,
+    "Client": CLIENT,
+    "ClientDetail": CLIENT_DETAIL,
+    "Conversation": CONVERSATION,
+    "ConversationDetail": CONVERSATION_DETAIL,
+    "Error": ERROR,
+    "Fact": FACT,
+    "FactChange": FACT_CHANGE,
+    "FactDetail": FACT_DETAIL,
+    "Findings": FINDINGS,
+    "Job": QUEUE_JOB,
+    "JobDetail": QUEUE_JOB_DETAIL,
+    "JobRow": JOB,
+    "JobStory": STORY,
+    "Login": SESSION,
+    "LoginLink": CODE,
+    "MadeKey": MADE_KEY,
+    "MadeUser": MADE_USER,
+    "Me": ME,
+    "Message": STORED_MESSAGE,
+    "Occurrence": OCCURRENCE,
+    "Ok": OK,
+    "Overview": OVERVIEW,
+    "Pairing": PAIRING,
+    "Person": PERSON,
+    "PersonDetail": PERSON_DETAIL,
+    "Problem": PROBLEM,
+    "Project": PROJECT,
+    "Run": RUN,
+    "RunDetail": RUN_DETAIL,
+    "RunLine": LOG_LINE,
+    "RunningWork": RUNNING,
+    "Schedule": SCHEDULE,
+    "ScheduleDetail": SCHEDULE_DETAIL,
+    "State": STATE,
+    "Step": STEP,
+    "Timeline": TIMELINE,
+    "User": USER,
+    "Variable": VARIABLE,
+    "Wait": QUESTION,
+    "WaitRow": WAIT,
+    "Webhook": WEBHOOK,
+    "Workflow": WORKFLOW,
+    "WorkflowDetail": WORKFLOW_DETAIL,
+    "WorkflowVersion": WORKFLOW_VERSION,
+}
+
 
 _PARAMETER = re.compile(r"\{(\w+)\}")
 _ABOUT = f"""Errors have one form and a fix. Times are milliseconds since the epoch. Lists are paged: hand `nextCursor`

@@ -15,14 +15,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from arvis.cli.checks import examine
-from arvis.cli.checks.findings import Finding
-from arvis.cli.checks.scene import System
+from arvis.cli.doctor import examine
+from arvis.cli.doctor.findings import Finding
+from arvis.cli.doctor.scene import System
 from arvis.ports.store import Transaction
-from arvis.process.lock import DataFolder, hold_data_folder
-from arvis.store.database import Database
-from arvis.store.integrity.page_sums import sums_file
-from arvis.store.opening import bring_up_to_date, open_store
+from arvis.process.data_folder import DataFolder, hold_data_folder
+from arvis.store.location import Database
+from arvis.store.open import bring_up_to_date, open_store
+from arvis.store.sqlite.page_checksums import sums_file
 
 HOUR = 3_600_000
 DAY = 24 * HOUR

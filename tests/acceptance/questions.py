@@ -7,11 +7,11 @@ import secrets
 from pathlib import Path
 
 from arvis.domain.executions import ExecutionStatus, Wait, WaitKind
-from arvis.graph import lifecycle
+from arvis.engine import lifecycle
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
-from arvis.store.opening import Database, open_store
+from arvis.store.open import Database, open_store
 
 
 def ask_a_person(data: Path) -> str:

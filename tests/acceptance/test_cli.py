@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from arvis.store.migrations import available
+from arvis.store.sql.migrations import available
 from tests.acceptance.daemon import Daemon, arvis, environment, running_daemon
 from tests.acceptance.questions import ask_a_person
 
@@ -264,7 +264,9 @@ def test_the_version(tmp_path: Path) -> None:
 
 
 def test_the_version_pays_for_nothing_that_it_does_not_need(tmp_path: Path) -> None:
-    code = "import sys; from arvis.cli.version import version; import arvis.cli; print('\\n'.join(sys.modules))"
+    code = (
+        "import sys; from arvis.cli.commands.version import version; import arvis.cli; print('\\n'.join(sys.modules))"
+    )
     command = [sys.executable, "-c", code]
     loaded = subprocess.run(command, cwd=tmp_path, env=environment(), check=True, capture_output=True, text=True).stdout
     assert not {"arvis.app", "arvis.config", "asyncio", "pydantic", "sqlite3", "rich"} & set(loaded.split())

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from websockets.sync.server import ServerConnection, serve
 
-from arvis.cli.api import Api
-from arvis.cli.streaming import show_while_written
+from arvis.cli.api_client import Api
+from arvis.cli.commands.chat_stream import show_while_written
 from arvis.domain.errors import ArvisError, DaemonUnreachable
 
 ACK = {"type": "ack", "messageId": "M", "id": "E"}

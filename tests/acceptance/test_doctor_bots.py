@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.bots.book import seal_all
+from arvis.bots.registry import seal_all
 from arvis.domain.platforms import BotState, StoredBot
 from arvis.ports.store import Transaction
 from arvis.process.secrets import SealedBox, secrets_key_file

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from arvis.cli.checks import GROUPS
-from arvis.cli.checks.folder import room
+from arvis.cli.doctor import GROUPS
+from arvis.cli.doctor.folder import room
+from arvis.process.data_folder import lock_data_folder
 from arvis.process.disk import DiskSpace
-from arvis.process.lock import lock_data_folder
-from arvis.store.inspection import sqlite_lacks
+from arvis.store.health import sqlite_lacks
 from tests.acceptance.clinic import Patient, now
 from tests.acceptance.daemon import environment
 

@@ -15,8 +15,8 @@ from arvis.domain.jobs import JobKind, NewJob
 from arvis.domain.runs import ModelCall
 from arvis.ports.store import Transaction
 from arvis.store.backups.making import make_backup
-from arvis.store.database import Database
-from arvis.store.opening import bring_up_to_date
+from arvis.store.location import Database
+from arvis.store.open import bring_up_to_date
 from tests.acceptance.clinic import DAY, HOUR, Patient, now
 
 

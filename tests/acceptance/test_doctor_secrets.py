@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from arvis.agents.webhooks import add_webhook
 from arvis.domain.accounts import AccountStatus, StoredAccount, Variable
 from arvis.domain.agents import Agent
 from arvis.domain.webhooks import Preset, Webhook
 from arvis.ports.store import Transaction
 from arvis.process.secrets import SealedBox, secrets_key_file
+from arvis.services.webhooks import add_webhook
 from tests.acceptance.clinic import Patient, now
 
 TWIN = "accounts: [{name: twin, provider: demo}]\n"

@@ -19,7 +19,7 @@ from aiohttp import web
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from arvis.agents import notices
+from arvis.messaging import notices
 from arvis.testing.openai_server import (
     Behaviour,
     Failure,

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from arvis.agents import notices
+from arvis.messaging import notices
 from arvis.testing.openai_server import ReceivedRequest, Reply
 from tests.acceptance.place import Place, opened
 from tests.acceptance.talking import ANN_HERSELF, BEN_HIMSELF, arvis, command, heard, listed, prompt, told

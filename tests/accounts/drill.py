@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from arvis.domain.jobs import GiveUp, NotBefore, Settled, TryAgain, Verdict
 from arvis.domain.runs import Account, CallTimeouts, Rest, RunRequest, Turn
+from arvis.llm import RunFailed, Runner, Trail
 from arvis.message_flow import verdict_of
 from arvis.net.client import open_http_client
 from arvis.ports.provider import Provider
 from arvis.providers.openai import create
-from arvis.runner import RunFailed, Runner, Trail
 from arvis.testing.openai_server import openai_server
 from arvis.testing.providers import GivenProviders, provider_services
 from tests.accounts.script import LATENCY, Script, State, write_script

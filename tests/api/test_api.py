@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import schemathesis
 
-from arvis.web.components import Components, for_bodies
-from arvis.web.examples import EXAMPLES
+from arvis.web.http.schema import Components, for_bodies
+from arvis.web.openapi import EXAMPLES
 from tests.api.bed import NOBODY, ROLES, Bed, made_bed
 from tests.api.report import explain
 from tests.api.trial import LEFT_OUT, Plan, operations, run

@@ -20,26 +20,26 @@ BEGINNINGS = frozenset(
 DECISIONS = frozenset({"check_use", "refusal", "may_reach", "agent_of", "agent_for"})
 #: or stands here with the place that has decided before it.
 DECIDED_BEFORE = {
-    "inbox/accepting.py accept": "the router chose the agent, with `permit`",
-    "agents/turns.py _queue_turn": "a turn of the agent that the router or the gate has let through",
-    "agents/reasking.py ask_anew": "the agent that was asked, for the person who was let through to it",
-    "agents/unread.py _begin": "the agent that the message asked, for the person who was let through to it",
-    "agents/runs.py begin_run": "judges by itself",
-    "agents/workflow_ends.py _report": "results go back to the agent that began the run",
-    "agents/workflow_runs.py called_state": "`workflows/calling.py target` chose the agent, with `worker`",
-    "agents/resetting.py begin_reset": "a conversation of the agent that writes its own notes",
-    "agents/compacting_rows.py enqueue": "a conversation of the agent that sums it up",
-    "agents/planning/desk.py call_agent": "the agent that plans, and no other one",
-    "agents/heartbeat.py _begin": "the agent of the heartbeat, and no other one",
-    "agents/dispatching.py choose": "the agent that was asked, and no other one",
-    "agents/converse.py _state_of_child": "`converse_rules.Company` offers whom `may_reach` lets through",
-    "agents/subagents.py _state_of_child": "`workflows/delegating.py` chose the agent, with `worker`",
+    "inbox/accept.py accept": "the router chose the agent, with `permit`",
+    "turns/turns.py _queue_turn": "a turn of the agent that the router or the gate has let through",
+    "turns/edit_and_retry.py ask_anew": "the agent that was asked, for the person who was let through to it",
+    "turns/unread.py _begin": "the agent that the message asked, for the person who was let through to it",
+    "tasks/task.py begin_run": "judges by itself",
+    "turns/workflow_results.py _report": "results go back to the agent that began the run",
+    "services/workflow_runs.py called_state": "`workflows/runtime/calls.py target` chose the agent, with `worker`",
+    "graphs/reset.py begin_reset": "a conversation of the agent that writes its own notes",
+    "graphs/compaction/scripts.py enqueue": "a conversation of the agent that sums it up",
+    "graphs/planning/state.py call_agent": "the agent that plans, and no other one",
+    "graphs/heartbeat/graph.py _begin": "the agent of the heartbeat, and no other one",
+    "graphs/workflow_dispatch.py choose": "the agent that was asked, and no other one",
+    "graphs/handover/graph.py _state_of_child": "`converse_rules.Company` offers whom `may_reach` lets through",
+    "graphs/agent/subagents.py _state_of_child": "`workflows/runtime/subagents.py` chose the agent, with `worker`",
     "workflows/nodes/agent.py _call": "`_team` chose the agent, with `worker`",
-    "workflows/visiting.py ask_model": "`worker` chose the agent",
-    "workflows/calling.py child_of": "`target` chose the agent, with `worker`",
-    "workflows/calling.py transfer": "`target` chose the agent, with `worker`",
-    "effects/delegation.py _begin": "`effects/lineage.py judge_delegation` let it through",
-    "effects/approvals.py _put": "asks a person; what follows is judged again when they have answered",
+    "workflows/runtime/visit.py ask_model": "`worker` chose the agent",
+    "workflows/runtime/calls.py child_of": "`target` chose the agent, with `worker`",
+    "workflows/runtime/calls.py transfer": "`target` chose the agent, with `worker`",
+    "actions/delegation.py _begin": "`actions/gate.py judge_delegation` let it through",
+    "actions/approvals.py _put": "asks a person; what follows is judged again when they have answered",
 }
 
 
@@ -67,7 +67,7 @@ def beginnings() -> dict[str, set[str]]:
 def test_whatever_lets_an_agent_work_decides_whether_it_may(place: str) -> None:
     decides = bool(beginnings()[place] & DECISIONS)
     assert decides or place in DECIDED_BEFORE, (
-        f"{place} lets an agent work without `check_use`, `refusal` or `may_reach` of arvis/agents/reach.py"
+        f"{place} lets an agent work without `check_use`, `refusal` or `may_reach` of arvis/tasks/access.py"
     )
 
 
@@ -77,7 +77,7 @@ def test_the_list_names_nothing_that_is_gone() -> None:
 
 def test_runs_are_judged_where_they_begin() -> None:
     """So that no caller can forget it."""
-    for place in ("agents/runs.py begin_run", "agents/workflow_runs.py begin_keyed"):
+    for place in ("tasks/task.py begin_run", "services/workflow_runs.py begin_keyed"):
         assert "check_use" in beginnings()[place]
 
 
@@ -90,10 +90,10 @@ def test_the_decision_is_made_in_one_place() -> None:
         if isinstance(node, ast.Attribute) and node.attr == "allow_users" and isinstance(node.ctx, ast.Load)
     }
     assert readers <= {
-        "agents/reach.py",  # the decision
+        "tasks/access.py",  # the decision
         "routing.py",  # the same for messages of a talk
-        "runner/budget.py",  # whoever is listed is no stranger to the budget
+        "llm/budgets.py",  # whoever is listed is no stranger to the budget
         "domain/agent_rules.py",  # its form
-        "store/agents.py", "web/agent_shapes.py",  # kept and shown
-        "agents/briefing.py",  # of whom an agent is told
+        "store/repositories/agents.py", "web/api/agents.py",  # kept and shown
+        "graphs/agent/prompt.py",  # of whom an agent is told
     }  # fmt: skip

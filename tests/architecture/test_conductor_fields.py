@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from arvis.tags import read
-from arvis.web import agent_shapes, schedule_shapes
+from arvis.web.api import agents, schedules
 
 #: Fields of the page that no tag sets, each with the reason.
 EXCEPT = {
@@ -32,9 +32,9 @@ def problem_of(text: str) -> str:
 @pytest.mark.parametrize(
     ("shape", "tag"),
     [
-        (agent_shapes.CHANGED_AGENT, "UPDATE_AGENT"),
-        (schedule_shapes.CHANGED_SCHEDULE, "UPDATE_CRON"),
-        (schedule_shapes.CHANGED_SCHEDULE, "UPDATE_HEARTBEAT"),
+        (agents.CHANGED_AGENT, "UPDATE_AGENT"),
+        (schedules.CHANGED_SCHEDULE, "UPDATE_CRON"),
+        (schedules.CHANGED_SCHEDULE, "UPDATE_HEARTBEAT"),
     ],
 )
 def test_a_tag_sets_what_the_page_sets(shape: Mapping[str, Any], tag: str) -> None:

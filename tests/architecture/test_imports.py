@@ -17,7 +17,7 @@ LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
 #: A forbidden import: the module that makes it, and the contract that must notice.
 BREACHES = [
     ("arvis.domain", "import arvis.ports", "floors"),
-    ("arvis.queue", "import arvis.runner", "floors"),
+    ("arvis.queue", "import arvis.llm", "floors"),
     ("arvis.bus", "import arvis.message_flow", "floors"),
     ("arvis.message_flow", "import arvis.operations", "floors"),
     ("arvis.web", "import arvis.store", "floors"),
@@ -31,7 +31,7 @@ BREACHES = [
     ("arvis.queue", "import sqlite3", "databases"),
     ("arvis.providers", "import aiohttp", "http"),
     ("arvis.web", "import discord", "platforms"),
-    ("arvis.runner", "import anthropic", "models"),
+    ("arvis.llm", "import anthropic", "models"),
     ("arvis.app", "import uvicorn", "web"),
     ("arvis.web", "import click", "cli"),
     ("arvis.cli", "import yaml", "config"),
@@ -52,7 +52,7 @@ def lint(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
 def build(folder: Path, module: str, line: str) -> None:
     """A tree with empty packages, in which one module has one line."""
     shutil.copy(ROOT / "pyproject.toml", folder)
-    floors = "domain ports bus config queue runner message_flow operations web app cli store providers net testing"
+    floors = "domain ports bus config queue llm message_flow operations web app cli store providers net testing graphs workflows"
     for name in {"arvis", "connectors", module, *(f"arvis.{floor}" for floor in floors.split())}:
         package = folder.joinpath(*name.split("."))
         package.mkdir(exist_ok=True, parents=True)

@@ -15,10 +15,10 @@ from tests.architecture.tree import ROOT, kept_files, lines_with, modules, parse
 BROAD_HANDLERS = {
     "job boundary": re.compile(r"arvis/queue/"),
     "bus subscriber": re.compile(r"arvis/bus\.py"),
-    "connector supervision": re.compile(r"arvis/(process/roles|app)\.py"),
+    "connector supervision": re.compile(r"arvis/(process/supervisor|app)\.py"),
     "web handler": re.compile(r"arvis/web/"),
     "writer of the store": re.compile(r"arvis/store/"),
-    "call of a tool": re.compile(r"arvis/(agents/tool_use|tools/registry)\.py"),
+    "call of a tool": re.compile(r"arvis/(graphs/agent/tool_calls|tools/registry)\.py"),
     "call of a plugin": re.compile(r"arvis/plugins/(guard|registry)\.py"),
 }
 BROAD = {"Exception", "BaseException"}

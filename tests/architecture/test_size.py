@@ -1,4 +1,4 @@
-"""Modules of about 200 lines and functions of about 20; past 400 or 50 they are split by reason to change."""
+"""Modules of 100 to 400 lines; past 600, or 60 in a function, they are split by reason to change."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from statistics import median
 
 from tests.architecture.tree import functions, modules, python_files, relative
 
-MODULE_AIM, MODULE_LIMIT = 200, 400
-FUNCTION_AIM, FUNCTION_LIMIT = 20, 50
+MODULE_AIM, MODULE_LIMIT = 400, 600
+FUNCTION_AIM, FUNCTION_LIMIT = 20, 60
 
 
 def sizes_of_modules(files: list[Path]) -> dict[str, int]:

@@ -11,12 +11,12 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
-from arvis.agents import pairing
 from arvis.domain.messages import Address, IncomingMessage, Sender
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
-from arvis.store.opening import Database, open_store
+from arvis.services import pairing
+from arvis.store.open import Database, open_store
 from tests.browser.asking import until, visitor
 from tests.browser.daemon import Daemon
 

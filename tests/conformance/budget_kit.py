@@ -9,8 +9,8 @@ from typing import Any
 from arvis.domain.errors import BudgetBusy, BudgetReached
 from arvis.domain.money import Budget, Busy, OverBudget, Reserved, Spender, SpendingLimits, Spent
 from arvis.domain.runs import ModelCall
+from arvis.llm.budgets import error_of, reserve, settle
 from arvis.ports.store import Store, Transaction
-from arvis.runner.budget import error_of, reserve, settle
 
 #: A Wednesday noon in UTC, in ms.
 NOON = 1_800_014_400_000 - 1_800_014_400_000 % 86_400_000 + 43_200_000

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from arvis.ports.store import Store
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.databases import opened
 from tests.conformance.memory_kit import either_store, memory_url, template
 from tests.conformance.queue_kit import HandClock

@@ -12,8 +12,8 @@ from psycopg import sql
 from arvis.ports.store import Store
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
-from arvis.store.emergency import ALONE, Emergency
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.store.sqlite.errors import ALONE, Emergency
 
 NOW = 1_800_000_000_000
 

@@ -22,7 +22,7 @@ from arvis.memory import (
     undo,
 )
 from arvis.ports.store import Store, Transaction
-from arvis.store.opening import Database, bring_up_to_date
+from arvis.store.open import Database, bring_up_to_date
 from arvis.testing.conformance.store_scripts import AGENT, NOW, add_agent
 from tests.conformance.databases import emptied, opened
 from tests.postgres import PostgresServer

@@ -13,8 +13,8 @@ from arvis.domain.jobs import Done, Failed, Job, JobKind, JobStatus, NewJob, Ret
 from arvis.ports.clock import Clock
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Store, Transaction
-from arvis.queue.policy import RetryPolicy
 from arvis.queue.queue import Queue
+from arvis.queue.retry_policy import RetryPolicy
 from tests.conformance.databases import NOW
 
 P = ParamSpec("P")

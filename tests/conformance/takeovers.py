@@ -18,7 +18,7 @@ from pathlib import Path
 from arvis.ports.store import Store
 from arvis.process.clock import SystemClock
 from arvis.process.leases import Holding, Pace, RoleKeeper
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, bring_up_to_date, open_store
 from tests.conformance.databases import NOW, id_maker
 from tests.parts import require
 from tests.postgres import running_postgres

@@ -22,11 +22,11 @@ from arvis.domain.money import (
     ClientStatus,
     SpendingLimits,
 )
-from arvis.graph import lifecycle
+from arvis.engine import lifecycle
+from arvis.llm.billing import add_client, bind_channel, change_client, charge_turn, enter_charge
+from arvis.llm.budgets import settle
 from arvis.ports.store import Store, Transaction
-from arvis.runner.billing import add_client, bind_channel, change_client, charge_turn, enter_charge
-from arvis.runner.budget import settle
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.budget_kit import NOON, call, spender
 from tests.conformance.databases import emptied, opened
 from tests.postgres import PostgresServer

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.bots.reports import Report, Reporter
+from arvis.bots.runner import Report, Reporter
 from arvis.bus import EventBus
 from arvis.domain.errors import LeaseLost
 from arvis.domain.platforms import BotState
@@ -16,7 +16,7 @@ from arvis.ports.inbox import Inbox
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.leases import Holding, Pace
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.takeovers import stores
 from tests.flows.bot_kit import entry, playing, simple_inbox
 from tests.flows.web_server import eventually

@@ -30,11 +30,11 @@ from arvis.domain.money import (
     SpendingLimits,
     Spent,
 )
-from arvis.graph import lifecycle
+from arvis.engine import lifecycle
+from arvis.llm.billing import add_client, bind_channel, enter_charge
+from arvis.llm.budgets import RESERVATION_MS, refusal_of_stranger, settle, spender_of
 from arvis.ports.store import Store, Transaction
-from arvis.runner.billing import add_client, bind_channel, enter_charge
-from arvis.runner.budget import RESERVATION_MS, refusal_of_stranger, settle, spender_of
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.budget_kit import DAY_MS, HOUR_MS, NOON, Desk, booked, call, spender
 from tests.conformance.databases import emptied, opened
 from tests.conformance.takeovers import stores

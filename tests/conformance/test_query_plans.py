@@ -16,11 +16,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from arvis.store.migrations import available, migrate
-from arvis.store.opening import Database, bring_up_to_date
-from arvis.store.session import PostgresDialect, SqliteDialect, load_queries
-from arvis.store.sqlite_migration import SqliteTarget
-from arvis.store.sqlite_session import connect
+from arvis.store.open import Database, bring_up_to_date
+from arvis.store.sql.migrations import available, migrate
+from arvis.store.sql.session import PostgresDialect, SqliteDialect, load_queries
+from arvis.store.sqlite.migrations import SqliteTarget
+from arvis.store.sqlite.session import connect
 from tests.conformance.databases import NOW
 
 QUERIES = Path(__file__).parents[2] / "arvis" / "store" / "queries"

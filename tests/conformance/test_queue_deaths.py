@@ -5,7 +5,7 @@ from __future__ import annotations
 from arvis.domain.jobs import POISON, POISON_CRASHES, SUSPECT_CRASHES, Done, Failed, Job, JobStatus, Outcome
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
-from arvis.queue import scripts
+from arvis.queue import queue
 from tests.conformance.databases import NOW
 from tests.conformance.queue_kit import NODE, HandClock, ToldHandler, add, at_once, job_of, make_queue, message, running
 
@@ -23,7 +23,7 @@ class Life:
         self.held: list[Job] = []
 
     async def begin(self) -> None:
-        await self.store.write(scripts.begin, NODE, self.boot, self.now)
+        await self.store.write(queue.begin, NODE, self.boot, self.now)
 
     async def look(self) -> list[Job]:
         """Start what may run now; end as poison what has been part of enough deaths. The jobs that began."""
@@ -42,7 +42,7 @@ class Life:
         assert await self.store.write(_settle, job, Done(), self.now)
 
     def _claim(self, tx: Transaction) -> list[Job]:
-        scripts.wake(tx, lambda _tx, _now: None, self.now)
+        queue.wake(tx, lambda _tx, _now: None, self.now)
         return tx.jobs.claim(Slots(5, 5, 5), self.boot, NODE, self.now, self.now + 30_000)
 
 

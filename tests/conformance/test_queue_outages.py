@@ -8,8 +8,8 @@ from pathlib import Path
 
 from arvis.domain.jobs import JobStatus
 from arvis.process.clock import SystemClock
-from arvis.queue.patience import PatientStore
-from arvis.store.opening import Database
+from arvis.queue.retrying_store import PatientStore
+from arvis.store.open import Database
 from tests.conformance.databases import opened
 from tests.conformance.queue_kit import Gate, ToldHandler, add, ended, make_queue, message, running
 from tests.parts import require

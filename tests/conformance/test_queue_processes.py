@@ -19,7 +19,7 @@ from arvis.domain.jobs import Job, JobStatus, Verdict
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.queue.queue import LOOK_SECONDS, Queue
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.databases import opened
 from tests.conformance.queue_kit import (
     PATIENCE,

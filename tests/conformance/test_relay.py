@@ -26,7 +26,7 @@ from arvis.domain.events import (
 )
 from arvis.domain.messages import Address, MessageStatus
 from arvis.ports.relay import NOTICE_BYTES, Relay, Topic
-from arvis.store.opening import Database, open_relay
+from arvis.store.open import Database, open_relay
 
 PLACE = Address("web", "web", "a channel", "thread")
 CROSSING: list[Event] = [

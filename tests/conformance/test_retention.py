@@ -9,10 +9,10 @@ import pytest
 
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.workflows import Workflow, WorkflowRun
-from arvis.graph import lifecycle
+from arvis.engine import lifecycle
 from arvis.ports.store import Store, Transaction
 from arvis.process.ids import IdMaker
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.testing.clock import SteppedClock
 
 DAY_MS = 86_400_000

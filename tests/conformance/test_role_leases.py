@@ -11,7 +11,7 @@ from arvis.domain.errors import LeaseLost
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.leases import Holding, Pace, RoleKeeper
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.takeovers import PACE, ROLE, Candidate, Work, play, stores
 
 

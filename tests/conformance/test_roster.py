@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from arvis.agents import roster
-from arvis.agents.conductor import conductor_rules, ensure_conductor
 from arvis.domain.agents import CONDUCTOR, Agent, AgentStatus, Binding, Permission
 from arvis.domain.effects import CONDUCTOR_KINDS, EffectKind
 from arvis.domain.errors import ArvisError, Conflict, NotFound, Unprocessable
 from arvis.ports.store import Store, Transaction
-from arvis.store.opening import Database
+from arvis.services import agents as roster
+from arvis.services.conductor import conductor_rules, ensure_conductor
+from arvis.store.open import Database
 from arvis.tags import read
 from tests.conformance.databases import NOW, emptied, opened
 from tests.postgres import PostgresServer

@@ -14,10 +14,10 @@ from arvis.domain.errors import DatabaseAway, StoreError
 from arvis.domain.jobs import Job, JobKind, NewJob
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction
-from arvis.store.insights import SqlInsights
-from arvis.store.opening import Database, bring_up_to_date, open_store
-from arvis.store.postgres import PostgresStore
-from arvis.store.postgres_reading import PostgresSnapshots
+from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.store.postgres.snapshots import PostgresSnapshots
+from arvis.store.postgres.store import PostgresStore
+from arvis.store.views.insights import SqlInsights
 from tests.conformance.databases import NOW, id_maker, opened
 from tests.parts import require
 from tests.unsteady_postgres import CutLine, UnsteadyPostgres, cut_line, unsteady_postgres

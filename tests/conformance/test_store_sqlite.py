@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from arvis.testing.conformance.store import OpenStore, StoreConformance
 from tests.conformance.databases import opened
 

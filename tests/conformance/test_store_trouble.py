@@ -17,10 +17,10 @@ from arvis.domain.errors import DatabaseAway, DiskFull, StoreError, StoreLost
 from arvis.domain.jobs import Done, Job
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction
-from arvis.store.emergency import ALONE, Emergency
-from arvis.store.opening import Database, open_store
-from arvis.store.sqlite import SqliteStore
-from arvis.store.writer import LOCK_SLICE_MS
+from arvis.store.open import Database, open_store
+from arvis.store.sqlite.errors import ALONE, Emergency
+from arvis.store.sqlite.store import SqliteStore
+from arvis.store.sqlite.writer import LOCK_SLICE_MS
 from arvis.testing.conformance.store_scripts import (
     BOOT,
     LEASE,

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from arvis.agents.timetable import Rules, add_schedule, change_schedule, remove_schedule, undo_schedule
 from arvis.domain.agents import Agent, AgentStatus
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.money import ChargeType, Client, ClientPlan, ClientStatus
 from arvis.domain.schedules import Missed, Schedule, ScheduleKind
 from arvis.domain.versions import Version, Versioned
+from arvis.llm.billing import add_client, change_client, enter_charge, undo_client
 from arvis.ports.store import Store, Transaction
-from arvis.runner.billing import add_client, change_client, enter_charge, undo_client
-from arvis.store.opening import Database
+from arvis.services.schedules import Rules, add_schedule, change_schedule, remove_schedule, undo_schedule
+from arvis.store.open import Database
 from arvis.testing.conformance.store_schedules import DAILY
 from tests.conformance.databases import NOW, emptied, opened
 from tests.postgres import PostgresServer

@@ -10,12 +10,12 @@ import pytest
 
 from arvis.domain.executions import Answer, Cursor, Execution, ExecutionStatus, Step, Wait, WaitKind
 from arvis.domain.workflows import RunStatus, Trigger, Workflow, WorkflowRun, WorkflowVersion
-from arvis.graph import lifecycle
+from arvis.engine import lifecycle
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
 from arvis.ports.workflows import MOST_LIVE, Asked, Place, RunFigures
 from arvis.process.ids import IdMaker
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.testing.clock import SteppedClock
 
 

@@ -21,10 +21,10 @@ from random import Random
 
 from arvis.domain.errors import StoreError
 from arvis.ports.store import Transaction
-from arvis.store import writer
-from arvis.store.database import Database
-from arvis.store.integrity.mending import make_sound
-from arvis.store.opening import bring_up_to_date, open_store
+from arvis.store.integrity.repair import make_sound
+from arvis.store.location import Database
+from arvis.store.open import bring_up_to_date, open_store
+from arvis.store.sqlite import writer
 from tests.conformance.databases import id_maker
 
 KILLS = 200

@@ -30,7 +30,7 @@ from tests.crash.report import Result, explain, result_of, table, totals
 from tests.crash.variants.build import Edit, edited
 
 #: The usual advice for this journal mode, under which a commit is not yet on the disk.
-UNSYNCED = Edit("arvis/store/sqlite_session.py", old="PRAGMA synchronous = FULL", new="PRAGMA synchronous = NORMAL")
+UNSYNCED = Edit("arvis/store/sqlite/session.py", old="PRAGMA synchronous = FULL", new="PRAGMA synchronous = NORMAL")
 
 
 def main() -> int:

@@ -22,7 +22,7 @@ PROGRAM = (
     "aiosqlite",
     "arvis.app",
     "arvis.cli.main",
-    "arvis.cli.run",
+    "arvis.cli.commands.run",
     "arvis.net.client",
     "arvis.providers.openai",
     "concurrent.futures.thread",

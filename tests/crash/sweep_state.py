@@ -15,8 +15,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from arvis.store.migrations import Migration
-from arvis.store.session import SqliteDialect, load_queries
+from arvis.store.sql.migrations import Migration
+from arvis.store.sql.session import SqliteDialect, load_queries
 from tests.crash.verdict import Found, Kind, Violation
 
 DATABASE = "arvis.db"

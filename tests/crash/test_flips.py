@@ -20,7 +20,7 @@ from tests.crash.variants.build import Edit, apply, copied
 from tests.unit.damage_kit import flip
 
 #: A start that believes every page.
-BLIND = Edit("arvis/store/integrity/soundness.py", old="    if changed:\n", new="    if not sums:\n")
+BLIND = Edit("arvis/store/integrity/check.py", old="    if changed:\n", new="    if not sums:\n")
 
 
 def test_two_damaged_folders_are_served_rightly_or_not_at_all() -> None:

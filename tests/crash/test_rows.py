@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.store.migrations import available
+from arvis.store.sql.migrations import available
 from tests.crash.rows import OFFENDERS, UNHARMED, offending
 
 PLACE: dict[str, object] = {"platform": "web", "connector": "main", "channel": "chat-0"}

@@ -28,7 +28,7 @@ from tests.parts import require
 SPREAD = 4
 #: A migration that is committed before it is noted.
 TWO_COMMITS = Edit(
-    "arvis/store/sqlite_migration.py",
+    "arvis/store/sqlite/migrations.py",
     old='            note = {"name"',
     new='            self._connection.execute("COMMIT")\n'
     '            self._connection.execute("BEGIN IMMEDIATE")\n'

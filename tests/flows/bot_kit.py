@@ -9,11 +9,10 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from arvis.bots.book import BotBook, BotSpec, seal_all
-from arvis.bots.desk import BotDesk
-from arvis.bots.fleet import BotFleet
-from arvis.bots.keeper import BotKeeper, InboxFor, Running
-from arvis.bots.making import ConnectorMaker
+from arvis.bots.connectors import BotFleet, ConnectorMaker
+from arvis.bots.registry import BotBook, BotSpec, seal_all
+from arvis.bots.service import BotDesk
+from arvis.bots.supervisor import BotKeeper, InboxFor, Running
 from arvis.bus import EventBus
 from arvis.config.schema import ConnectorEntry
 from arvis.domain.events import BotsChanged, BotStateChanged

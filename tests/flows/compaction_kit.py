@@ -9,9 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 from uuid import uuid4
 
-from arvis.agents import compacting_rows as rows
-from arvis.agents.compaction import Compactor, Measures, compaction_graph
-from arvis.agents.model_call import ModelCaller
 from arvis.bus import EventBus
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction
@@ -21,13 +18,16 @@ from arvis.domain.memory import Fact, principal_scope, room_scope
 from arvis.domain.messages import Address, MessageStatus, PastMessage, PrincipalRole, Role, StoredMessage
 from arvis.domain.money import SpendingLimits
 from arvis.domain.runs import Account, RunRequest, RunResult
-from arvis.graph.decisions import Graph
-from arvis.graph.engine import Engine
+from arvis.engine.decisions import Graph
+from arvis.engine.engine import Engine
+from arvis.graphs.compaction import scripts as rows
+from arvis.graphs.compaction.graph import Compactor, Measures, compaction_graph
+from arvis.graphs.model import ModelCaller
+from arvis.llm import Runner
+from arvis.llm.budget_session import Purse
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
-from arvis.queue import scripts
-from arvis.runner import Runner
-from arvis.runner.purse import Purse
+from arvis.queue import queue
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
 from tests.flows.engine_kit import CuttingStore, Death
@@ -124,7 +124,7 @@ class Town:
         """One process: run what waits to the end, or to the death; how many writes it made."""
         self.boots += 1
         boot = f"{self.conversation}-{self.boots}"
-        await self.store.write(scripts.rescue, "node", boot, self.clock.now())
+        await self.store.write(queue.rescue, "node", boot, self.clock.now())
         cutting = CuttingStore(self.store, death)
         engine = self._engine(cast(Store, cutting), graph)
         while jobs := await self.store.write(_claim, boot, self.clock.now()):

@@ -28,13 +28,13 @@ from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Princ
 from arvis.domain.money import Client
 from arvis.domain.runs import Account
 from arvis.domain.schedules import Missed, Schedule, ScheduleKind
+from arvis.llm import billing
 from arvis.memory import remember
 from arvis.net.client import open_http_client
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
 from arvis.providers.openai import create
-from arvis.runner import billing
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from arvis.testing.openai_server import Behaviour, OpenAIServer, ReceivedRequest, Reply, openai_server
 from arvis.testing.providers import provider_services
 from tests.flows.house import House, Models, open_house

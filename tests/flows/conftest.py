@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from arvis.ports.store import Store
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.databases import opened
 from tests.flows.house import House, open_house
 from tests.postgres import PostgresServer

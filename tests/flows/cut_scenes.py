@@ -10,16 +10,16 @@ from typing import Any, cast
 
 import pytest
 
-from arvis.agents.turns import begin_turn
-from arvis.agents.workflow_ends import STARTER
-from arvis.agents.workflow_runs import NewWorkflowRun, begin
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
 from arvis.ports.store import Store, Transaction
-from arvis.store.executions import execution_of
-from arvis.store.workflows import SqlWorkflowRuns
-from arvis.workflows.again import begin_again
-from arvis.workflows.desk import triggers_of
+from arvis.services.workflow_runs import NewWorkflowRun, begin
+from arvis.store.repositories.executions import execution_of
+from arvis.store.repositories.workflows import SqlWorkflowRuns
+from arvis.turns.turns import begin_turn
+from arvis.turns.workflow_results import STARTER
+from arvis.workflows.reruns import begin_again
+from arvis.workflows.service import triggers_of
 from tests.flows.drawn_kit import MOST_LINES, Play, WorkflowStage
 from tests.flows.engine_kit import Cut, Death
 

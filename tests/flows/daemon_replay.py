@@ -16,11 +16,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
-from arvis.agents.conductor import ensure_conductor
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus, Schedule, ScheduleKind
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.services.conductor import ensure_conductor
+from arvis.store.open import Database, bring_up_to_date, open_store
 from tests.acceptance.daemon import Daemon
 from tests.conformance.databases import id_maker
 from tests.flows.schedule_kit import SCRIPT, add, everything, schedule_with

@@ -25,8 +25,8 @@ from arvis.domain.platforms import Draft, DraftState, Part, Piece
 from arvis.ports.connector import BotUp, Capabilities, Connector, Guarantee, Receipt, SendError
 from arvis.ports.inbox import Inbox
 from arvis.ports.store import Store, Transaction
-from arvis.queue import scripts
-from arvis.queue.policy import RetryPolicy
+from arvis.queue import queue
+from arvis.queue.retry_policy import RetryPolicy
 from arvis.testing.clock import SteppedClock
 from tests.flows.engine_kit import PLENTY, Cut, CuttingStore, Death
 
@@ -189,7 +189,7 @@ class Voyage:
         """Until no job is left, or to the death; how many writes that took."""
         self._boots += 1
         boot = f"boot-{self._boots}"
-        await self.store.write(scripts.rescue, "node", boot, self.clock.now())
+        await self.store.write(queue.rescue, "node", boot, self.clock.now())
         store = cast(Store, CuttingStore(self.store, death))
         deliverer = Deliverer(
             store=store,
@@ -207,7 +207,7 @@ class Voyage:
                 return cast(CuttingStore, store).writes
             if not jobs and due is not None:
                 await self.clock.sleep(max(0, due - self.clock.now()) / 1000)
-                await self.store.write(scripts.wake, lambda *_: None, self.clock.now())
+                await self.store.write(queue.wake, lambda *_: None, self.clock.now())
         raise AssertionError("it does not end")
 
     def _claim(self, tx: Transaction, boot: str) -> list[Job]:
@@ -225,7 +225,7 @@ class Voyage:
             return
         policy = RetryPolicy(max_attempts=3, unit_ms=1000, random=lambda: 0.0)
         outcome = policy.outcome(job, verdict, self.clock.now())
-        await store.write(scripts.postpone, job, outcome, deliverer.postponed, self.clock.now())
+        await store.write(queue.postpone, job, outcome, deliverer.postponed, self.clock.now())
         await deliverer.announce(job, outcome)
 
     async def delivery(self, delivery_id: str) -> Delivery:

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
-from arvis.agents import workflow_runs
 from arvis.app.graphs import GraphParts, build_graphs
 from arvis.app.workflows import drawn_graphs
 from arvis.domain.agents import Agent
@@ -19,11 +18,12 @@ from arvis.domain.messages import Address, Delivery
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import Permit
 from arvis.domain.workflows import LogEntry, Workflow, WorkflowVersion
-from arvis.graph.scripts import Drawn
+from arvis.engine.scripts import Drawn
 from arvis.plugins import NoPlugins, Plugins
 from arvis.ports.store import Store, Transaction
-from arvis.workflows.document import normalise
-from arvis.workflows.parts import NodeParts
+from arvis.services import workflow_runs
+from arvis.workflows.document.model import normalise
+from arvis.workflows.runtime.parts import NodeParts
 from tests.flows.engine_kit import Death, Graphs, Scenario, Stage, World, claim, family
 from tests.flows.scripted import Answer, ScriptedProvider, ScriptedTools
 from tests.flows.turn_kit import outlive, parts_with

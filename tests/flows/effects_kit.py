@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from arvis.actions.apply import apply
+from arvis.actions.context import Limits, Situation
 from arvis.domain.agents import Agent
 from arvis.domain.effects import EffectKind, EffectResult, Proposal
 from arvis.domain.messages import Address, MessageStatus, Principal, PrincipalRole, Role, StoredMessage
 from arvis.domain.schedules import Missed, Schedule, ScheduleKind
 from arvis.domain.taint import CLEAN, Label, Taint
-from arvis.effects.applying import apply
-from arvis.effects.situation import Limits, Situation
-from arvis.graph import lifecycle
+from arvis.engine import lifecycle
 from arvis.ports.store import Transaction
 
 NOW = 1_800_000_000_000

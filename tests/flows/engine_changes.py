@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from arvis.domain.executions import Wait, WaitKind
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, End, Graph, Next, Pause
-from arvis.graph.questions import START_OVER
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, End, Graph, Next, Pause
+from arvis.engine.interrupts import START_OVER
 from tests.flows.engine_kit import Graphs, World, graphs, nodes, say_yes
 
 

@@ -18,16 +18,16 @@ from arvis.bus import EventBus
 from arvis.domain.errors import LeaseLost
 from arvis.domain.executions import PERSONAL_WAITS, Answer, Execution, ExecutionStatus, Wait
 from arvis.domain.jobs import Job, NewJob, Settled, TryAgain, Verdict
-from arvis.graph import lifecycle
-from arvis.graph.decisions import Graph, Node
-from arvis.graph.engine import Engine
-from arvis.graph.questions import RUN_AGAIN, SKIP
-from arvis.graph.scripts import Drawn
+from arvis.engine import lifecycle
+from arvis.engine.decisions import Graph, Node
+from arvis.engine.engine import Engine
+from arvis.engine.interrupts import RUN_AGAIN, SKIP
+from arvis.engine.scripts import Drawn
 from arvis.message_flow import MessageFlow
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
-from arvis.queue import scripts
-from arvis.queue.policy import RetryPolicy
+from arvis.queue import queue
+from arvis.queue.retry_policy import RetryPolicy
 from arvis.testing.clock import SteppedClock
 
 PLENTY = Slots(8, 7, 8)
@@ -147,7 +147,7 @@ class Stage:
         """Run to the end, or to the death; how many writes this process made if it reached the end."""
         self._boots += 1
         boot = f"boot-{self._boots}"
-        await self._store.write(scripts.rescue, "node", boot, self._clock.now())
+        await self._store.write(queue.rescue, "node", boot, self._clock.now())
         store = CuttingStore(self._store, death)
         work = self._worker(cast(Store, store))
         for _ in range(ROUNDS):
@@ -190,7 +190,7 @@ class Stage:
             await self._store.write(lifecycle.answer, wait_id, Answer(value, "person"), self._clock.now())
         if not answers:
             await self._clock.sleep(1)
-        await self._store.write(scripts.wake, lifecycle.expire, self._clock.now())
+        await self._store.write(queue.wake, lifecycle.expire, self._clock.now())
 
     async def _cancel(self) -> None:
         await self._store.write(lifecycle.cancel, self.execution_id, self._clock.now())
@@ -222,7 +222,7 @@ async def _work(job: Job, *, flow: MessageFlow, store: Store, policy: RetryPolic
     except ValueError as error:  # what a node throws; the queue's boundary takes everything
         verdict = TryAgain(str(error))
     if not isinstance(verdict, Settled):
-        await store.write(scripts.postpone, job, policy.outcome(job, verdict, now()), flow.postponed, now())
+        await store.write(queue.postpone, job, policy.outcome(job, verdict, now()), flow.postponed, now())
 
 
 def _begin(tx: Transaction, now: int) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from arvis.domain.executions import ExecutionStatus, WaitKind
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import END, Again, Call, Decision, Edge, End, Goto, Graph, Next, Pause
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import END, Again, Call, Decision, Edge, End, Goto, Graph, Next, Pause
 from tests.flows.engine_changes import asking, grown, replaced, start_over
 from tests.flows.engine_kit import Graphs, Scenario, World, graphs, nodes, say_nothing
 

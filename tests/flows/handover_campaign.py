@@ -19,8 +19,6 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
-from arvis.agents.tool_node import ToolRules
-from arvis.agents.turns import begin_turn
 from arvis.app.graphs import GraphParts, build_graphs
 from arvis.bus import EventBus
 from arvis.domain.agents import AgentStatus
@@ -30,25 +28,27 @@ from arvis.domain.jobs import Done, GiveUp, Job, JobKind, Settled, Verdict
 from arvis.domain.messages import FINAL_STATUSES, IncomingMessage, Sender
 from arvis.domain.money import Budget, Pot, SpendingLimits
 from arvis.domain.runs import Account
-from arvis.graph import lifecycle
-from arvis.graph.engine import Engine
+from arvis.engine import lifecycle
+from arvis.engine.engine import Engine
+from arvis.graphs.agent.tools import ToolRules
+from arvis.llm import Runner
+from arvis.llm.budget_session import Purse
+from arvis.llm.prices import Price, Prices
 from arvis.message_flow import MessageFlow
 from arvis.ports.changes import Delegation
 from arvis.ports.insights import Insights
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
-from arvis.queue import scripts
-from arvis.queue.policy import RetryPolicy
-from arvis.runner import Runner
-from arvis.runner.prices import Price, Prices
-from arvis.runner.purse import Purse
+from arvis.queue import queue
+from arvis.queue.retry_policy import RetryPolicy
 from arvis.skills import Skill
-from arvis.store.emergency import ALONE
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.store.sqlite.errors import ALONE
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
 from arvis.tools.policy import Policy
 from arvis.tools.registry import Registry
+from arvis.turns.turns import begin_turn
 from tests.conformance.databases import NOW, id_maker
 from tests.flows.handover_kit import Babbler, Record, Town, build, complaints
 from tests.flows.scripted import PlainBox, ScriptedTools
@@ -118,7 +118,7 @@ class Drive:
             idle = 0 if claimed else idle + 1
             if not claimed:
                 await self._clock.sleep(3_600)
-                await self._store.write(scripts.wake, lifecycle.expire, self._clock.now())
+                await self._store.write(queue.wake, lifecycle.expire, self._clock.now())
         tasks = list(await self._insights.delegations(root_id))
         record = await self._store.read(_look, root_id, tasks)
         await self._store.write(_leave, self._town, self._clock.now())
@@ -134,7 +134,7 @@ class Drive:
             verdict = GiveUp("broken", broken.what)
         if not isinstance(verdict, Settled):
             outcome = self._policy.outcome(job, verdict, self._clock.now())
-            await self._store.write(scripts.postpone, job, outcome, self._flow.postponed, self._clock.now())
+            await self._store.write(queue.postpone, job, outcome, self._flow.postponed, self._clock.now())
 
 
 def _ask(tx: Transaction, town: Town, now: int) -> str:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from arvis.agents.owners import choose_place
-from arvis.agents.runs import Errand, NewRun, begin_run
 from arvis.app.graphs import build_graphs
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution
@@ -17,8 +15,10 @@ from arvis.domain.jobs import Done, Job, JobKind
 from arvis.domain.messages import Address, Delivery
 from arvis.domain.projects import Project, ProjectStatus
 from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.messaging.owner_alerts import choose_place
 from arvis.ports.store import Store, Transaction
 from arvis.skills import Skill
+from arvis.tasks.task import Errand, NewRun, begin_run
 from tests.flows.engine_kit import Graphs, Scenario, Stage
 from tests.flows.scripted import Answer, ScriptedProvider, ScriptedTools
 from tests.flows.turn_kit import parts_with

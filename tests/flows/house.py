@@ -10,8 +10,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from arvis.agents.pairing import new_code
-from arvis.agents.tool_node import ToolRules
 from arvis.app.graphs import GraphParts, build_graphs
 from arvis.app.workflows import drawn_graphs
 from arvis.bus import EventBus
@@ -26,10 +24,14 @@ from arvis.domain.messages import Address, Delivery, DeliveryState, IncomingMess
 from arvis.domain.money import SpendingLimits
 from arvis.domain.runs import Account
 from arvis.domain.tools import Permit
-from arvis.graph import lifecycle
-from arvis.graph.decisions import Graph
-from arvis.graph.engine import Engine
+from arvis.engine import lifecycle
+from arvis.engine.decisions import Graph
+from arvis.engine.engine import Engine
+from arvis.graphs.agent.tools import ToolRules
 from arvis.inbox import Door, InboxRules
+from arvis.llm import Runner
+from arvis.llm.budget_session import Purse
+from arvis.llm.prices import Prices
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
 from arvis.plugins import NoPlugins, Plugins
@@ -40,15 +42,13 @@ from arvis.ports.provider import Provider
 from arvis.ports.transcriber import Speaker, Transcriber
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
-from arvis.queue.patience import PatientStore
-from arvis.queue.policy import RetryPolicy
 from arvis.queue.queue import Handler, Queue
+from arvis.queue.retry_policy import RetryPolicy
+from arvis.queue.retrying_store import PatientStore
 from arvis.routing import Router
-from arvis.runner import Runner
-from arvis.runner.prices import Prices
-from arvis.runner.purse import Purse
+from arvis.services.pairing import new_code
 from arvis.skills import Skill
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.tools.policy import Policy
 from arvis.tools.registry import Registry

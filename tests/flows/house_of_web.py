@@ -9,16 +9,16 @@ from arvis.app.choices import InstalledChoices
 from arvis.config import load
 from arvis.domain.runs import Account
 from arvis.domain.tools import Permit
+from arvis.llm.prices import Prices
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store
 from arvis.ports.tool import Tool
-from arvis.runner.prices import Prices
 from arvis.settings import SettingsDesk
 from arvis.tools.policy import Policy
 from arvis.tools.registry import Registry
-from arvis.web.doctor import Examine
-from arvis.web.house import House
+from arvis.web.api.doctor import Examine
+from arvis.web.dependencies import House
 
 
 async def a_house(

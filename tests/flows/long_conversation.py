@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.long_talk import VARIANTS, talk
 
 

@@ -10,16 +10,16 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from arvis.agents.compacting_rows import COMPACTION, restore_messages
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction
 from arvis.domain.messages import MessageStatus, StoredMessage
 from arvis.domain.runs import Account
+from arvis.graphs.compaction.scripts import COMPACTION, restore_messages
 from arvis.net.client import open_http_client
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
 from arvis.providers.openai import create
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from arvis.testing.providers import provider_services
 from tests.flows.counting_server import Counted, Document, count_prompt, count_text, counting_server
 from tests.flows.house import HELPER, House, Models, agent_with, open_house

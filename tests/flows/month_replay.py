@@ -22,7 +22,7 @@ from pathlib import Path
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus, Schedule
 from arvis.ports.store import Store, Transaction
 from arvis.scheduler import due
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, bring_up_to_date, open_store
 from tests.conformance.databases import id_maker
 from tests.flows.month_judge import Told, judge
 from tests.flows.month_schedules import wanted

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from arvis.agents.workflow_runs import NewWorkflowRun, begin
 from arvis.domain.executions import Execution, ExecutionStatus, Wait, WaitKind
 from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.workflows import Workflow, WorkflowVersion
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
+from arvis.services.workflow_runs import NewWorkflowRun, begin
 from tests.flows.drawn_kit import drawing, node
 from tests.flows.house import HELPER, House
 from tests.flows.scripted import BOT, PLATFORM

@@ -13,7 +13,7 @@ from arvis.domain.executions import Execution
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.insights import MessageTimeline
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import HELPER, House, Models, open_house
 from tests.flows.scripted import Answer, ScriptedProvider
 

@@ -35,7 +35,7 @@ from arvis.ports.inbox import Received
 from arvis.ports.store import Store
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, bring_up_to_date, open_store
 from tests.flows.house import HELPER, House
 from tests.flows.house_parts import ObservedStore
 from tests.flows.scripted import RecordingConnector

@@ -8,8 +8,6 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from arvis.agents import occasions, timetable
-from arvis.agents.timetable import Rules
 from arvis.bus import EventBus
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution, ExecutionStatus
@@ -18,6 +16,8 @@ from arvis.domain.schedules import Cause, Missed, Occurrence, OccurrenceStatus, 
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
 from arvis.scheduler.scheduler import Scheduler
+from arvis.services import schedule_runs, schedules
+from arvis.services.schedules import Rules
 
 HELPER = Agent(id="agent-helper", slug="helper", name="Helper", timezone="Europe/Berlin")
 SCRIPT = {"type": "script", "url": "https://example.com/price", "template": "{{a}}"}
@@ -122,7 +122,7 @@ def add_helper(tx: Transaction) -> None:
 
 def add(tx: Transaction, wanted: Schedule, now: int) -> Schedule:
     rules = Rules(crons_per_agent=1_000, heartbeats_per_agent=1_000)
-    return timetable.add_schedule(tx, wanted, rules, now)
+    return schedules.add_schedule(tx, wanted, rules, now)
 
 
 def end_all(tx: Transaction, status: OccurrenceStatus, report: str, now: int) -> None:
@@ -139,10 +139,10 @@ def end_one(
         tx.jobs.cancel(job.id, now)
     execution = tx.executions.get(occurrence.execution_id or "")
     if execution is None:
-        occasions.end(tx, occurrence, status, report, now)
+        schedule_runs.end(tx, occurrence, status, report, now)
         return
     tx.executions.set_status(execution.id, ExecutionStatus.DONE, None, now)
-    occasions.run_ended(tx, execution, status.value, report, now)
+    schedule_runs.run_ended(tx, execution, status.value, report, now)
 
 
 def everything(tx: Transaction) -> list[Schedule]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from arvis.agents.reading import FileRules
 from arvis.domain.messages import Address
+from arvis.graphs.agent.files import FileRules
 from arvis.media import MediaReader
 from arvis.ports.connector import Connector, FetchesFiles
 from arvis.ports.transcriber import Speaker, Transcriber
-from arvis.process.programs import GuardedPrograms
+from arvis.process.subprocesses import GuardedPrograms
 
 #: Of one file.
 MOST_BYTES = 1_000_000

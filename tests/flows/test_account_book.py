@@ -17,12 +17,12 @@ from arvis.domain.accounts import AccountStatus, StoredAccount
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import AccountsChanged, Event, NoticesMissed
 from arvis.domain.runs import Account
+from arvis.llm import DEMO, RunFailed
+from arvis.llm.accounts import AccountBook
 from arvis.ports.relay import Topic
 from arvis.ports.store import Store
 from arvis.process.secrets import SealedBox, secrets_key_file
-from arvis.runner import DEMO, RunFailed
-from arvis.runner.book import AccountBook
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.databases import NOW, opened
 
 FILE = Account("file", "openai", "m", api_key="k")

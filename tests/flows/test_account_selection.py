@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.agents import notices
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.messages import MessageStatus
 from arvis.domain.runs import CIRCUIT, Account, RunRequest, RunResult
+from arvis.messaging import notices
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import House, Models, agent_with, open_house, steps_of
 
 KINDS = ProviderErrorKind

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from arvis.agents.activity import Activity, ActivityKind, ActivityStatus, active_agents_block, activities
-from arvis.agents.runs import Errand, NewRun, begin_run, child_state
-from arvis.cli.activity import activity
+from arvis.cli.commands.activity import activity
 from arvis.domain.agents import Agent, AgentStatus
 from arvis.domain.executions import Cursor, Wait, WaitKind
 from arvis.domain.jobs import JobKind, NewJob
 from arvis.domain.messages import Address
 from arvis.domain.schedules import Missed, Schedule, ScheduleKind
-from arvis.graph.progress import new_execution
+from arvis.engine.unit_of_work import new_execution
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
-from arvis.store.opening import Database
+from arvis.services.activity import Activity, ActivityKind, ActivityStatus, active_agents_block, activities
+from arvis.store.open import Database
+from arvis.tasks.task import Errand, NewRun, begin_run, child_state
 from tests.conformance.databases import emptied, opened
 from tests.flows.web_server import DAEMON_KEY, VIEWER_KEY, running_site
 

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from arvis.agents.reach import AUTHORS, Asker, may_reach, refusal
-from arvis.agents.runs import Errand, NewRun, begin_run
 from arvis.domain.agents import Agent
 from arvis.domain.errors import Unprocessable
 from arvis.domain.jobs import JobKind
@@ -20,7 +18,9 @@ from arvis.domain.schedules import Cause, MadeBy, Missed, OccurrenceStatus, Sche
 from arvis.ports.store import Transaction
 from arvis.routing import permit
 from arvis.scheduler import beginning
-from arvis.web.identity import OWNER_ID
+from arvis.tasks.access import AUTHORS, Asker, may_reach, refusal
+from arvis.tasks.task import Errand, NewRun, begin_run
+from arvis.web.http.identity import OWNER_ID
 from tests.flows.hook_kit import called
 from tests.flows.web_server import OPERATOR_KEY, Site, running_site
 

@@ -8,7 +8,7 @@ import pytest
 
 from arvis.domain.events import GraphCompleted
 from arvis.domain.messages import MessageStatus
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import House, agent_with, open_house, steps_of
 from tests.flows.scripted import asking, call
 

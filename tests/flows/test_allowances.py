@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from arvis.agents import allowances
-from arvis.agents.allowances import Allowed
 from arvis.domain.errors import TooMany
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender, Upload
 from arvis.inbox import InboxRules
 from arvis.ports.inbox import Received
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.services import allowances
+from arvis.services.allowances import Allowed
+from arvis.store.open import Database
 from tests.flows.house import House, open_house
 from tests.flows.scripted import BOT, PLATFORM
 

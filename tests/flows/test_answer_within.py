@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from arvis.agents import notices
-from arvis.delivery.lateness import MARK, Lateness
+from arvis.delivery.late_replies import MARK, Lateness
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.messages import DeliveryState, MessageStatus
 from arvis.message_flow import MessageFlow
-from arvis.store.opening import Database
+from arvis.messaging import notices
+from arvis.store.open import Database
 from tests.flows.house import House, open_house, steps_of
 from tests.flows.scripted import Held
 

@@ -15,7 +15,7 @@ from arvis.domain.messages import MessageStatus, Principal, PrincipalRole, Sende
 from arvis.domain.tools import Permit
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import PLATFORM, Held, asking, call
 from tests.flows.test_tools import outputs

@@ -10,13 +10,6 @@ from typing import Any
 
 import pytest
 
-from arvis.agents import timetable
-from arvis.agents.heartbeat import look_around
-from arvis.agents.people import settle_roles
-from arvis.agents.reach import AUTHORS, acting
-from arvis.agents.runs import Errand, NewRun, begin_run
-from arvis.agents.standing import scopes_for
-from arvis.agents.timetable import Rules
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind
@@ -25,14 +18,21 @@ from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.schedules import Cause, OccurrenceStatus
 from arvis.domain.taint import Label, taint_in
 from arvis.domain.users import User, UserRole
+from arvis.graphs.context import scopes_for
+from arvis.graphs.heartbeat.graph import look_around
 from arvis.memory import confirm, remember, undo
 from arvis.memory.recall import recall
 from arvis.ports.store import Transaction
 from arvis.ports.tool import Caller, ToolServices
 from arvis.scheduler import beginning
+from arvis.services import schedules
+from arvis.services.people import settle_roles
+from arvis.services.schedules import Rules
+from arvis.tasks.access import AUTHORS, acting
+from arvis.tasks.task import Errand, NewRun, begin_run
 from arvis.tools import update_project
-from arvis.web.identity import OWNER_ID
-from arvis.web.keys import roles_of
+from arvis.web.auth.api_keys import roles_of
+from arvis.web.http.identity import OWNER_ID
 from tests.flows.hook_kit import called
 from tests.flows.web_server import DAEMON_KEY, KEYS, OPERATOR_KEY, Site, running_site
 
@@ -368,7 +368,7 @@ async def test_a_row_without_an_author_was_written_by_its_person(site: Site) -> 
     assert known.author_id is None
     assert known.author == known.principal_id == await person(site, DAEMON_KEY)
     rules, operator = Rules(), await person(site, OPERATOR_KEY)
-    await site.store.write(timetable.change_schedule, schedule, {"schedule": "0 9 * * *"}, rules, 1, by=operator)
+    await site.store.write(schedules.change_schedule, schedule, {"schedule": "0 9 * * *"}, rules, 1, by=operator)
     changed = await site.store.read(lambda tx: tx.schedules.get(schedule))
     assert changed is not None
     assert (changed.principal_id, changed.author) == (operator, known.principal_id)

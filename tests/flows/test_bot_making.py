@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from arvis.bots.book import BotSpec
-from arvis.bots.making import ConnectorMaker, in_words
+from arvis.bots.connectors import ConnectorMaker, in_words
+from arvis.bots.registry import BotSpec
 from arvis.domain.errors import ConfigError
 from arvis.ports.connector import BadSetting, ConnectorServices
 from arvis.process.clock import SystemClock

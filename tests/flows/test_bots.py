@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.bots.book import seal_all
+from arvis.bots.registry import seal_all
 from arvis.domain.errors import ConfigError
 from arvis.domain.messages import Address
 from arvis.domain.platforms import BotState

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from arvis.cli.bots import bots
+from arvis.cli.commands.bots import bots
 from arvis.cli.main import COMMANDS
 from tests.flows.bot_kit import TOKEN, Workshop, entry
 from tests.flows.web_server import DAEMON_KEY, Site, running_site

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from arvis.cli.memory import memory
+from arvis.cli.commands.memory import memory
 from arvis.domain.agents import Agent
 from arvis.domain.memory import State
 from arvis.domain.taint import Label

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from arvis.cli.commands.workflows import workflows
 from arvis.cli.main import COMMANDS
-from arvis.cli.workflows import workflows
 from tests.flows.house import HELPER
 from tests.flows.web_server import DAEMON_KEY, Site, running_site
 from tests.flows.workflow_kit import asks, chain, node

@@ -8,10 +8,6 @@ from typing import Any
 import pytest
 
 from arvis import housekeeping
-from arvis.agents import compacting_rows as rows
-from arvis.agents.compacting_range import KEPT_SHARE
-from arvis.agents.compacting_text import summary_tokens
-from arvis.agents.standing import SUMMARIES
 from arvis.domain.conversations import CompactionStatus
 from arvis.domain.errors import Conflict, ProviderError, ProviderErrorKind
 from arvis.domain.jobs import Job, NewJob, Pool
@@ -19,9 +15,13 @@ from arvis.domain.memory import Category, Fact, principal_scope, room_scope
 from arvis.domain.messages import PrincipalRole, Role
 from arvis.domain.runs import RunRequest
 from arvis.domain.taint import Label
-from arvis.graph import lifecycle
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, End, Goto, Graph
+from arvis.engine import lifecycle
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, End, Goto, Graph
+from arvis.graphs.compaction import scripts as rows
+from arvis.graphs.compaction.prompts import summary_tokens
+from arvis.graphs.compaction.selection import KEPT_SHARE
+from arvis.graphs.context import SUMMARIES
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
 from tests.flows.compaction_kit import CEILING, TURNS, USABLE, Town

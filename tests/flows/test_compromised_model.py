@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from arvis.actions import gate
 from arvis.domain.effects import EffectKind
-from arvis.effects import gate
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from arvis.testing.openai_server import Reply
 from tests.flows.compromised import (
     Attack,

@@ -17,8 +17,8 @@ from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Sender
 from arvis.domain.taint import Label
 from arvis.domain.tools import Permit
-from arvis.graph import lifecycle
-from arvis.store.opening import Database
+from arvis.engine import lifecycle
+from arvis.store.open import Database
 from tests.flows.house import House, open_house
 from tests.flows.scripted import asking, call
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from arvis.conversations import Estimator, ModelCounting, estimator_of, note_counts
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, Turn
+from arvis.llm import RunFailed, Runner, Trail
 from arvis.net.client import open_http_client
 from arvis.ports.store import Store
 from arvis.providers.openai import create
-from arvis.runner import RunFailed, Runner, Trail
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders, provider_services
 from tests.flows.counting_server import count_text, counting_server

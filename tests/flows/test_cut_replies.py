@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.agents import notices
 from arvis.domain.markup import closed
 from arvis.domain.messages import MessageStatus
 from arvis.domain.runs import LENGTH, RunResult
 from arvis.domain.tools import ToolCall
-from arvis.store.opening import Database
+from arvis.messaging import notices
+from arvis.store.open import Database
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import asking, call, said
 from tests.flows.web_server import running_site

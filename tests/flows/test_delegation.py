@@ -12,22 +12,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from arvis.actions.apply import apply
+from arvis.actions.context import Limits, Situation
+from arvis.actions.delegation import on_turn_end
 from arvis.domain.agents import Agent, AgentStatus, Binding, Permission
 from arvis.domain.effects import EffectKind, EffectResult, Outcome
 from arvis.domain.jobs import Priority
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender
 from arvis.domain.money import Client, ClientChannel
 from arvis.domain.taint import CLEAN, Label, Taint
-from arvis.effects.applying import apply
-from arvis.effects.delegation import on_turn_end
-from arvis.effects.situation import Limits, Situation
+from arvis.llm import billing
+from arvis.llm.budgets import spender_of
 from arvis.ports.changes import Delegation
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
-from arvis.runner import billing
-from arvis.runner.budget import spender_of
-from arvis.store.emergency import ALONE
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.store.sqlite.errors import ALONE
 from tests.conformance.databases import id_maker
 from tests.flows import house
 from tests.flows.effects_kit import (

@@ -11,7 +11,7 @@ from arvis.domain.effects import EffectKind, EffectResult
 from arvis.domain.messages import PrincipalRole
 from arvis.domain.taint import CLEAN, Taint
 from arvis.ports.store import Store, Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.effects_kit import CODER, NOW, TAINTED, applied, furnish, person, wish
 from tests.flows.effects_kit import HELPER as PLAIN
 from tests.flows.house import HELPER, agent_with, open_house

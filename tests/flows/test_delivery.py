@@ -12,7 +12,7 @@ from arvis.delivery.deliverer import WEATHER_MS
 from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import Delivery, DeliveryState, MessageStatus
 from arvis.ports.connector import SendError
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import UNIT_SECONDS, House, open_house
 from tests.flows.scripted import Held
 

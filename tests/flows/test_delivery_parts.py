@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arvis.delivery.lateness import MARK, Lateness
+from arvis.delivery.late_replies import MARK, Lateness
 from arvis.domain.messages import DeliveryState, OutgoingFile
 from arvis.domain.platforms import Part, PartState
 from arvis.ports.connector import Capabilities, Guarantee, SendError

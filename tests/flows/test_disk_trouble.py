@@ -14,9 +14,9 @@ import pytest
 from arvis.domain.errors import DiskLow
 from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import MessageStatus
-from arvis.store.opening import Database
-from arvis.store.sqlite import SqliteStore
-from arvis.web.schemas import READY
+from arvis.store.open import Database
+from arvis.store.sqlite.store import SqliteStore
+from arvis.web.http.schema import READY
 from tests.flows.house import House, open_house, steps_of, upload
 from tests.flows.scripted import Held
 from tests.flows.test_stop import begin_held

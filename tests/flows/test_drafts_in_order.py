@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.delivery.rests import Rests
-from arvis.delivery.shipment import Shipment
+from arvis.delivery.late_replies import Rests
+from arvis.delivery.sender import Shipment
 from arvis.domain.messages import Address, Button
 from arvis.domain.platforms import Draft, DraftState, Part, PartState, Piece
 from arvis.ports.connector import Receipt, SendError
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from arvis.testing.clock import SteppedClock
 from tests.flows.house import House, open_house
 from tests.flows.test_presence import ROOM, ShowingConnector, draft_of, watched, write

@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.agents.answers import approvers_of
+from arvis.actions import approvals
+from arvis.actions.context import Limits
+from arvis.approvals.answers import approvers_of
 from arvis.bus import EventBus
 from arvis.domain.agents import AgentStatus
 from arvis.domain.effects import EffectKind, Outcome, Proposal
@@ -17,16 +19,14 @@ from arvis.domain.executions import Execution, ExecutionStatus, Wait
 from arvis.domain.jobs import JobKind
 from arvis.domain.messages import Principal, PrincipalRole
 from arvis.domain.taint import CLEAN, Taint
-from arvis.effects import approvals
-from arvis.effects.situation import Limits
-from arvis.graph import lifecycle
-from arvis.graph.engine import Engine
+from arvis.engine import lifecycle
+from arvis.engine.engine import Engine
 from arvis.operations import StoreOperations
 from arvis.ports.insights import Insights
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Store, Transaction
-from arvis.store.emergency import ALONE
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.store.sqlite.errors import ALONE
 from arvis.testing.clock import SteppedClock
 from tests.conformance.databases import id_maker
 from tests.flows.effects_kit import CONDUCTOR, HELPER, NEWS, NOW, PLACE, TAINTED, applied, furnish, person, wish

@@ -7,12 +7,12 @@ from itertools import product
 
 import pytest
 
+from arvis.actions.context import Limits
+from arvis.actions.gate import judge
 from arvis.domain.agents import AgentStatus
 from arvis.domain.effects import EffectKind, Outcome, Proposal
 from arvis.domain.messages import PrincipalRole
 from arvis.domain.taint import CLEAN
-from arvis.effects.gate import judge
-from arvis.effects.situation import Limits
 from arvis.ports.store import Store, Transaction
 from tests.flows.effects_kit import CONDUCTOR, HELPER, NOW, TAINTED, WEB, applied, furnish, turn, wish
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from arvis.actions.apply import apply
+from arvis.actions.report import report
 from arvis.domain.agents import Agent, AgentStatus, Binding
 from arvis.domain.effects import EffectKind, EffectResult, Outcome
 from arvis.domain.memory import principal_scope, room_scope
 from arvis.domain.messages import PrincipalRole
 from arvis.domain.schedules import ScheduleKind
 from arvis.domain.taint import Label, Taint
-from arvis.effects.applying import apply
-from arvis.effects.report import report
 from arvis.ports.store import Store, Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.databases import opened
 from tests.flows.effects_kit import AGENTS, HELPER, NEWS, NOW, PLACE, TAINTED, applied, furnish, turn, wish
 

@@ -10,12 +10,12 @@ import pytest
 from arvis.domain.executions import Answer, Execution, ExecutionStatus, Wait, WaitKind
 from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import MessageStatus
-from arvis.graph import lifecycle
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Again, Decision, Edge, End, Goto, Graph, Next, Pause
-from arvis.graph.questions import LOOK_AGAIN, START_OVER
+from arvis.engine import lifecycle
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Again, Decision, Edge, End, Goto, Graph, Next, Pause
+from arvis.engine.interrupts import LOOK_AGAIN, START_OVER
 from arvis.ports.store import Store, Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.databases import opened
 from tests.flows.engine_kit import Cut, Death, Graphs, Scenario, Stage, World, graphs, nodes, say_yes
 from tests.flows.engine_scenarios import SCENARIOS

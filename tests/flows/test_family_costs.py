@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import HELPER, House, agent_with, open_house
 from tests.flows.planning_kit import PlanningModel, ask, planning_house
 from tests.flows.scripted import said

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from arvis.agents.outgoing import files_of
 from arvis.domain.agent_rules import graph_named
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.executions import ExecutionStatus
@@ -16,6 +15,7 @@ from arvis.domain.platforms import ObservedMessage
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus
 from arvis.ports.store import Store, Transaction
 from arvis.skills.skill import Source, read_skill
+from arvis.tasks.attachments import files_of
 from tests.flows.heartbeat_kit import (
     DONE,
     Pulse,

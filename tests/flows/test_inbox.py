@@ -12,7 +12,7 @@ from arvis.domain.agents import Binding
 from arvis.domain.errors import LeaseLost
 from arvis.domain.messages import Address, FeedPosition, FileRef, FileState, MessageStatus, Respond, Sender
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import HELPER, House, open_house
 from tests.flows.scripted import BOT, PLATFORM
 

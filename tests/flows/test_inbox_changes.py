@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from arvis.agents import notices
 from arvis.domain.messages import Address, FeedPosition, FileRef, MessageStatus, PrincipalRole, Sender
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
 from arvis.domain.tools import Permit
-from arvis.inbox.albums import ALBUM_MS
-from arvis.store.opening import Database
+from arvis.inbox.accept import ALBUM_MS
+from arvis.messaging import notices
+from arvis.store.open import Database
 from tests.flows.house import House, agent_with, open_house, steps_of
 from tests.flows.scripted import BOT, PLATFORM, Held, asking, call
 from tests.flows.test_approvals import open_wait

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arvis.agents.compacting_rows import enqueue
-from arvis.agents.joining import RESTART, STEER
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.executions import Effect
 from arvis.domain.messages import MessageStatus, Role, Upload
 from arvis.domain.taint import Label
+from arvis.graphs.agent.steering import RESTART, STEER
+from arvis.graphs.compaction.scripts import enqueue
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import HELPER, House, agent_with, open_house
 from tests.flows.media_kit import png
 from tests.flows.scripted import Held, asking, call

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from arvis.agents.joining import RESTART, STEER
-from arvis.agents.turns import begin_turn
 from arvis.domain.executions import WaitKind
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Role, Sender, StoredMessage
 from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.graphs.agent.steering import RESTART, STEER
 from arvis.ports.store import Store, Transaction
+from arvis.turns.turns import begin_turn
 from tests.flows.engine_kit import Death, Scenario, deaths, say_nothing
 from tests.flows.scripted import asking, call
 from tests.flows.test_tool_cuts import HELPER, Errand, Model

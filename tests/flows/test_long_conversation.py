@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import House
 from tests.flows.long_talk import VARIANTS, talk
 

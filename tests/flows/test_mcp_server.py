@@ -259,7 +259,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 
 async def test_without_the_package_the_answer_names_the_extra(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "arvis.web.mcp_server", raising=False)
+    monkeypatch.delitem(sys.modules, "arvis.web.mcp.server", raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)
     answer = await site.call("POST", "/mcp", json=INITIALIZE)
     assert (answer.status, answer.code) == (501, "not_installed")

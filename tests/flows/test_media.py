@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from arvis.agents.outgoing import files_of as files_of_turn
 from arvis.domain.messages import Attachment, FileKind, FileState, MessageStatus, OutgoingFile, Upload
 from arvis.domain.runs import RunRequest
 from arvis.ports.connector import FetchError
 from arvis.ports.store import Transaction
 from arvis.ports.transcriber import Sound, Speaker, SpeechError
-from arvis.process.programs import GuardedPrograms
+from arvis.process.subprocesses import GuardedPrograms
 from arvis.providers.speech_command import CommandTranscriber
-from arvis.store.opening import Database
+from arvis.store.open import Database
+from arvis.tasks.attachments import files_of as files_of_turn
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.media_kit import KeepingConnector, docx, pdf, png, waiting, wav
 from tests.flows.scripted import BOT, PLATFORM, Held, asking, call

@@ -17,7 +17,7 @@ from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.memory import Remembered, put_state, remember
 from arvis.ports.store import Store, Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.databases import opened
 
 NOW = 1_800_000_000_000

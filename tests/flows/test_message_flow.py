@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 
-from arvis.agents import notices
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.events import Delta, MessageReceived, StatusChanged, TypingRequested
 from arvis.domain.messages import DeliveryState, MessageStatus, PrincipalRole
+from arvis.messaging import notices
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import House, agent_with, open_house, steps_of, upload
 from tests.flows.scripted import said
 

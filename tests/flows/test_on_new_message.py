@@ -6,7 +6,7 @@ import pytest
 
 from arvis.domain.agents import Agent
 from arvis.domain.messages import MessageStatus
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import Held, asking, call
 

@@ -7,17 +7,17 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from arvis.agents.answers import checked_answer
-from arvis.agents.standing import BY_DAEMON
+from arvis.approvals.answers import checked_answer
 from arvis.domain.errors import Conflict, Forbidden, NotFound, ProviderError, ProviderErrorKind, Unprocessable
 from arvis.domain.executions import Wait, WaitKind
 from arvis.domain.jobs import Job, JobStatus, NewJob
 from arvis.domain.messages import MessageStatus, Principal, PrincipalRole
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, End, Graph, Pause
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, End, Graph, Pause
+from arvis.graphs.context import BY_DAEMON
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import Held, said
 

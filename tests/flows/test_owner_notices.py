@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from arvis.agents.compacting_rows import enqueue, note_failure
 from arvis.domain.conversations import conversation_lane
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import Failed, Job
 from arvis.domain.messages import PastMessage
+from arvis.graphs.compaction.scripts import enqueue, note_failure
 from arvis.ports.store import Transaction
 from tests.flows.house import House
 

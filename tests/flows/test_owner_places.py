@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from arvis.agents.owners import HOUR_MS, choose_place, tell_of_bot, tell_of_dead_letter, tell_owner
 from arvis.domain.jobs import Failed, Job
 from arvis.domain.messages import Address, DeliveryState
+from arvis.messaging.owner_alerts import HOUR_MS, choose_place, tell_of_bot, tell_of_dead_letter, tell_owner
 from arvis.ports.connector import SendError
 from tests.flows.house import House
 from tests.flows.scripted import BOT, PLATFORM

@@ -10,8 +10,12 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.agents import pairing, people
-from arvis.agents.pairing import (
+from arvis.domain.errors import ArvisError
+from arvis.domain.messages import Address, IncomingMessage, Principal, PrincipalRole, Sender
+from arvis.domain.platforms import PairingStatus
+from arvis.ports.store import Store, Transaction
+from arvis.services import pairing, people
+from arvis.services.pairing import (
     ALPHABET,
     LIFE_MS,
     MOST_PENDING,
@@ -22,11 +26,7 @@ from arvis.agents.pairing import (
     TurnedAway,
     WrongCode,
 )
-from arvis.domain.errors import ArvisError
-from arvis.domain.messages import Address, IncomingMessage, Principal, PrincipalRole, Sender
-from arvis.domain.platforms import PairingStatus
-from arvis.ports.store import Store, Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.databases import opened
 
 NOW = 1_800_000_000_000

@@ -9,9 +9,9 @@ import pytest
 from arvis.domain.agents import Agent, AgentStatus
 from arvis.domain.messages import MessageStatus
 from arvis.domain.money import MICROS
+from arvis.llm.prices import Price, Prices
 from arvis.ports.store import Transaction
-from arvis.runner.prices import Price, Prices
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import HELPER, House, open_house
 from tests.flows.scripted import Held
 

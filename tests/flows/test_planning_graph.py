@@ -6,7 +6,7 @@ import pytest
 
 from arvis.domain.messages import MessageStatus
 from arvis.skills.skill import Source, read_skill
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.planning_kit import (
     REQUEST,
     PlanningModel,

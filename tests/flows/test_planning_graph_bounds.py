@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from arvis.agents.outcome import WorkOutcome, WorkStatus
-from arvis.agents.runs import Errand, NewRun, begin_run
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.jobs import JobKind
 from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.runs import RunResult
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, End, Graph
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, End, Graph
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
+from arvis.tasks.outcome import WorkOutcome, WorkStatus
+from arvis.tasks.task import Errand, NewRun, begin_run
 from tests.flows.house import Models, open_house
 from tests.flows.planning_kit import (
     PLANNER,

@@ -13,7 +13,7 @@ from arvis.domain.messages import Address, Delivery, FileRef, MessageStatus, Sen
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit, ObservedMessage, Piece
 from arvis.domain.tools import Permit
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import HELPER, House, agent_with, open_house, steps_of
 from tests.flows.media_kit import KeepingConnector, wav
 from tests.flows.scripted import BOT, PLATFORM, RecordingConnector, asking, call

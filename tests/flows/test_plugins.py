@@ -9,17 +9,16 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from arvis.agents.additions import load_added
-from arvis.agents.extending import NOTHING, Extending
-from arvis.agents.runs import RUN
-from arvis.agents.standing import Asked
 from arvis.domain.plugins import Addition, AttributeSpec, Item, NextMessage, PluginBlock, PluginCommand, Say, Tell
 from arvis.domain.taint import Label
+from arvis.graphs.agent.plugins import NOTHING, Extending, load_added
+from arvis.graphs.context import Asked
 from arvis.plugins import InstalledPlugins, NoPlugins
 from arvis.plugins.workspace import WorkspacePlugin
 from arvis.ports.plugin import PluginServices
 from arvis.process.clock import SystemClock
-from arvis.store.opening import Database
+from arvis.store.open import Database
+from arvis.tasks.task import RUN
 from tests.flows.house import House, agent_with, open_house, upload
 from tests.flows.scripted import asking, call
 from tests.plugin_kit import GivenPlugins, Scripted

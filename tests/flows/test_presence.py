@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.agents import notices
 from arvis.domain.messages import Address, Button, MessageStatus
 from arvis.domain.platforms import Draft, DraftState, MessageDeletion, Part
+from arvis.messaging import notices
 from arvis.ports.connector import Capabilities, Receipt, SendError
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import House, open_house
 from tests.flows.scripted import BOT, PATIENCE_SECONDS, PLATFORM, Held, RecordingConnector
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
-from arvis.cli.projects import projects
+from arvis.cli.commands.projects import projects
 from arvis.domain.agents import Agent, AgentStatus
 from arvis.domain.errors import ToolError
 from arvis.domain.projects import LONGEST_NOTES, Project, ProjectStatus

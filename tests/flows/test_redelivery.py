@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from arvis.domain.messages import Address, Delivery, DeliveryState
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.redelivery import Counts, Day, check_turns, run_day
 from tests.flows.scripted import BOT, PLATFORM, RecordingConnector
 

@@ -11,7 +11,7 @@ from arvis.domain.plugins import Addition, Item
 from arvis.domain.tools import Permit
 from arvis.ports.insights import MessageTimeline
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import Held, asking, call
 from tests.plugin_kit import GivenPlugins, Scripted

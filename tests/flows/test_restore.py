@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from arvis.agents.standing import BY_DAEMON
 from arvis.domain.executions import WaitKind
 from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import Address, DeliveryState, MessageStatus, PrincipalRole
 from arvis.domain.schedules import Missed, OccurrenceStatus, ScheduleKind
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Call, Decision, End, Graph, Node, Pause
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Call, Decision, End, Graph, Node, Pause
+from arvis.graphs.context import BY_DAEMON
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.store.backups.making import make_backup
 from arvis.store.backups.restore import Restored, restore
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.databases import opened
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.schedule_kit import NOW, Desk, WildClock, add_helper

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from arvis.agents import notices
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.jobs import POISON_CRASHES, Job, JobStatus
 from arvis.domain.messages import MessageStatus, StoredMessage
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, Graph
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, Graph
+from arvis.messaging import notices
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import UNIT_SECONDS, House, agent_with, open_house, steps_of
 from tests.flows.scripted import said
 

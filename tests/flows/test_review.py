@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from arvis.agents.answers import approvers_of
+from arvis.approvals.answers import approvers_of
 from arvis.domain.messages import MessageStatus
 from arvis.inbox import InboxRules
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import asking, call
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from arvis.agents.runs import Errand
 from arvis.domain.taint import Label, taint_in
 from arvis.ports.store import Store, Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
+from arvis.tasks.task import Errand
 from tests.flows.drawn_kit import START, drawing, node, ran
 from tests.flows.house import House, open_house
 from tests.flows.test_runs import DONE, ended, run

@@ -6,9 +6,6 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from arvis.agents.outcome import WorkOutcome, child_end
-from arvis.agents.runs import Errand, NewRun, begin_run, child_state
-from arvis.agents.standing import BY_DAEMON
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.executions import Execution, ExecutionStatus, WaitKind
 from arvis.domain.jobs import JobKind, Priority
@@ -17,11 +14,14 @@ from arvis.domain.runs import RunResult
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.tools import Permit
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Call, Decision, End, Graph
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Call, Decision, End, Graph
+from arvis.graphs.context import BY_DAEMON
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
+from arvis.tasks.outcome import WorkOutcome, child_end
+from arvis.tasks.task import Errand, NewRun, begin_run, child_state
 from tests.flows.house import HELPER, House, agent_with, open_house
 from tests.flows.scripted import BOT, PLATFORM, Held, asking, call
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from arvis.agents import roster, timetable
-from arvis.agents.timetable import Rules
 from arvis.domain.agents import AgentStatus
 from arvis.domain.errors import Conflict
 from arvis.domain.jobs import JobKind
@@ -19,7 +17,9 @@ from arvis.domain.schedules import Cause, MadeBy, Missed, OccurrenceStatus, Sche
 from arvis.domain.taint import Label
 from arvis.scheduler import due
 from arvis.scheduler.beginning import INSTRUCTIONS
-from arvis.store.opening import Database
+from arvis.services import agents, schedules
+from arvis.services.schedules import Rules
+from arvis.store.open import Database
 from tests.conformance.databases import opened
 from tests.flows.schedule_kit import DAY, MINUTE, NOW, SCRIPT, SECOND, Desk, WildClock, add_helper, at, begun
 
@@ -151,14 +151,14 @@ async def test_one_that_still_runs_is_left_alone_and_looked_at_again(desk: Desk)
 async def test_a_paused_agent_runs_nothing_and_the_first_time_says_so(desk: Desk) -> None:
     beat = await desk.add("every 1 m", **BEAT)
     await desk.pass_time(30)
-    await desk.store.write(roster.set_status, "agent-helper", AgentStatus.PAUSED, by="ann", now=NOW)
+    await desk.store.write(agents.set_status, "agent-helper", AgentStatus.PAUSED, by="ann", now=NOW)
     await desk.pass_time(300)
     found = [(one.status, one.report) for one in await desk.occurrences(beat)]
     assert found == [
         (OccurrenceStatus.DONE, "it is said"),
         (OccurrenceStatus.SKIPPED, "The agent helper is paused."),
     ]
-    await desk.store.write(roster.set_status, "agent-helper", AgentStatus.ACTIVE, by="ann", now=NOW)
+    await desk.store.write(agents.set_status, "agent-helper", AgentStatus.ACTIVE, by="ann", now=NOW)
     await desk.pass_time(60)
     assert len(await desk.ran(beat)) == 2
 
@@ -182,7 +182,7 @@ async def test_what_is_switched_off_does_not_come(desk: Desk) -> None:
 async def test_what_was_changed_meanwhile_is_not_run_as_it_was(desk: Desk) -> None:
     """Of two that act on what they read, on PostgreSQL, the later finds that it is not so any more."""
     cron = await desk.add("every 1 m")
-    await desk.store.write(timetable.change_schedule, cron.id, {"prompt": "Other."}, Rules(), NOW + 1, by=None)
+    await desk.store.write(schedules.change_schedule, cron.id, {"prompt": "Other."}, Rules(), NOW + 1, by=None)
     assert not await desk.store.write(lambda tx: tx.schedules.advance(cron, last_run=NOW, next_run=NOW + MINUTE))
 
 

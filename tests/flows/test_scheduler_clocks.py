@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from arvis.agents import occasions, owners
-from arvis.agents.runs import Errand
 from arvis.bus import EventBus
 from arvis.domain.events import SchedulesChanged
 from arvis.domain.jobs import Failed, Job, Settled
 from arvis.domain.messages import Address
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus, ScheduleKind
+from arvis.messaging import owner_alerts
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.leases import Holding
@@ -25,7 +24,9 @@ from arvis.scheduler import due
 from arvis.scheduler.beginning import trigger
 from arvis.scheduler.handler import ScheduleHandler
 from arvis.scheduler.scheduler import Scheduler
-from arvis.store.opening import Database
+from arvis.services import schedule_runs
+from arvis.store.open import Database
+from arvis.tasks.task import Errand
 from tests.conformance.databases import opened
 from tests.flows.house_parts import ObservedStore
 from tests.flows.schedule_kit import (
@@ -150,7 +151,7 @@ async def test_what_fails_again_and_again_is_left_alone_for_longer_and_longer(de
 
 
 async def test_the_owner_is_told_of_the_third_failure_and_then_of_every_25th(desk: Desk) -> None:
-    await desk.store.write(owners.choose_place, Address("web", "web", "owner"), NOW)
+    await desk.store.write(owner_alerts.choose_place, Address("web", "web", "owner"), NOW)
     beat = await desk.add("every 1h", **BEAT, name="beat")
     told = []
     for number in range(1, 51):
@@ -180,7 +181,7 @@ async def test_how_its_work_ended_is_how_the_time_ended(desk: Desk, said: str, s
     _, execution = await desk.store.read(begun, cron)
     assert execution is not None
     for report in ("All\0 well.", "too late"):
-        await desk.store.write(occasions.run_ended, execution, said, report, NOW + 5)
+        await desk.store.write(schedule_runs.run_ended, execution, said, report, NOW + 5)
     (occurrence,) = await desk.occurrences(cron)
     assert (occurrence.status, occurrence.report, occurrence.ended_at) == (status, "All well.", NOW + 5)
 
@@ -233,7 +234,7 @@ def soon_again(tx: Transaction, schedule_id: str, when: int) -> int:
     schedule = tx.schedules.get(schedule_id)
     assert schedule is not None
     for occurrence in tx.occurrences.running(schedule_id):
-        occasions.end(tx, occurrence, OccurrenceStatus.DONE, "", when)
+        schedule_runs.end(tx, occurrence, OccurrenceStatus.DONE, "", when)
     if (job := tx.jobs.head_of_lane(schedule.key)) is not None:
         tx.jobs.cancel(job.id, when)
     tx.schedules.advance(schedule, last_run=None, next_run=when)

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from arvis.agents import timetable
-from arvis.agents.heartbeat_script import checked_script
-from arvis.agents.timetable import Rules
+from arvis.actions.context import Situation
+from arvis.actions.schedules import apply_schedule
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation
 from arvis.domain.effects import EffectKind, EffectResult, Outcome, Proposal
@@ -18,9 +17,10 @@ from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.schedules import MadeBy, Missed, Schedule, ScheduleKind
 from arvis.domain.taint import CLEAN
-from arvis.effects.schedules import apply_schedule
-from arvis.effects.situation import Situation
 from arvis.ports.store import Store, Transaction
+from arvis.services import schedules
+from arvis.services.schedule_scripts import checked_script
+from arvis.services.schedules import Rules
 
 #: Sunday 22 November 2026, 08:00 UTC.
 NOW = 1_795_334_400_000
@@ -207,26 +207,26 @@ async def test_what_is_named_is_changed_and_the_rest_stays(house: Store) -> None
 async def test_it_acts_for_whoever_changed_it_last(house: Store) -> None:
     await cron(house, name="report")
     (made,) = await kept(house)
-    await house.write(timetable.change_schedule, made.id, {"prompt": "Mine."}, Rules(), NOW, by="bob")
+    await house.write(schedules.change_schedule, made.id, {"prompt": "Mine."}, Rules(), NOW, by="bob")
     assert (await kept(house))[0].principal_id == "bob"
     with pytest.raises(Unprocessable, match="principal_id"):
-        await house.write(timetable.change_schedule, made.id, {"principal_id": "eve"}, Rules(), NOW, by="bob")
+        await house.write(schedules.change_schedule, made.id, {"principal_id": "eve"}, Rules(), NOW, by="bob")
 
 
 async def test_one_that_is_over_can_still_be_changed(house: Store) -> None:
     await cron(house, name="once", schedule="at 2026-11-22 10:00")
     later = NOW + 86_400_000
     (made,) = await kept(house)
-    await house.write(timetable.change_schedule, made.id, {"prompt": "x"}, Rules(), later, by=None)
+    await house.write(schedules.change_schedule, made.id, {"prompt": "x"}, Rules(), later, by=None)
     with pytest.raises(Unprocessable, match="never comes"):
-        await house.write(timetable.change_schedule, made.id, {"timezone": "UTC"}, Rules(), later, by=None)
+        await house.write(schedules.change_schedule, made.id, {"timezone": "UTC"}, Rules(), later, by=None)
 
 
 async def test_a_script_that_goes_takes_its_haste_along(house: Store) -> None:
     await apply(house, EffectKind.CREATE_HEARTBEAT, name="b", agent="helper", schedule="every 10s", script=SCRIPT)
     (made,) = await kept(house)
     with pytest.raises(Unprocessable, match="more often"):
-        await house.write(timetable.change_schedule, made.id, {"script": None, "prompt": "x"}, Rules(), NOW, by=None)
+        await house.write(schedules.change_schedule, made.id, {"script": None, "prompt": "x"}, Rules(), NOW, by=None)
 
 
 async def test_names_lead_to_one_or_to_a_question(house: Store) -> None:

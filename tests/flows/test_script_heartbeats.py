@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from arvis.agents import occasions, roster, timetable
-from arvis.agents.timetable import Rules
 from arvis.domain.agents import AgentStatus
 from arvis.domain.errors import LeaseLost
 from arvis.domain.jobs import JobKind
@@ -26,7 +24,9 @@ from arvis.ports.store import Transaction
 from arvis.scheduler import due
 from arvis.scheduler.handler import ScheduleHandler
 from arvis.scheduler.scripts import Finding, ScriptRunner, conclude
-from arvis.store.opening import Database
+from arvis.services import agents, schedule_runs, schedules
+from arvis.services.schedules import Rules
+from arvis.store.open import Database
 from tests.flows.house import HELPER, House, open_house
 from tests.flows.scripted import BOT, PLATFORM
 from tests.wings.listening import listening
@@ -74,7 +74,7 @@ class Stage:
             prompt="", platform=PLATFORM, connector=BOT, channel="room", script=whole, missed=Missed.ONCE, enabled=True,
             principal_id=None, last_run=None, next_run=None, created_at=0, updated_at=0,
         )  # fmt: skip
-        return await self.house.store.write(timetable.add_schedule, wanted, Rules(), self.house.clock.now())
+        return await self.house.store.write(schedules.add_schedule, wanted, Rules(), self.house.clock.now())
 
     async def run(self, schedule: Schedule) -> Occurrence:
         """One time of it, to its end."""
@@ -164,7 +164,7 @@ async def test_another_script_begins_anew(stage: Stage) -> None:
     price = await stage.add(notify="on_change")
     await stage.run(price)
     changed = {"script": {**(price.script or {}), "template": "{{ price }} $"}}
-    await stage.house.store.write(timetable.change_schedule, price.id, changed, Rules(), 0, by=None)
+    await stage.house.store.write(schedules.change_schedule, price.id, changed, Rules(), 0, by=None)
     await stage.run(price)
     assert await stage.texts() == ["142.3 $"] * 2
 
@@ -238,7 +238,7 @@ async def test_a_private_address_is_not_dialled(database: Database) -> None:
             price = await stage.add(url=f"http://{host}/price")
             ended = await stage.run(price)
             assert ended.status is OccurrenceStatus.FAILED, host
-            await stage.house.store.write(timetable.remove_schedule, price.id, 0, by=None)
+            await stage.house.store.write(schedules.remove_schedule, price.id, 0, by=None)
         assert not stage.source.asked
 
 
@@ -310,10 +310,10 @@ def _change(tx: Transaction, price: Schedule, begun: Occurrence, change: str) ->
     match change:
         case "script":
             script = {**(price.script or {}), "template": "new {{price}}"}
-            timetable.change_schedule(tx, price.id, {"script": script}, Rules(), 0, by=None)
+            schedules.change_schedule(tx, price.id, {"script": script}, Rules(), 0, by=None)
         case "gone":
-            timetable.remove_schedule(tx, price.id, 0, by=None)
+            schedules.remove_schedule(tx, price.id, 0, by=None)
         case "paused":
-            roster.set_status(tx, HELPER.id, AgentStatus.PAUSED, by="ann", now=0)
+            agents.set_status(tx, HELPER.id, AgentStatus.PAUSED, by="ann", now=0)
         case _:
-            occasions.end(tx, begun, OccurrenceStatus.CANCELLED, "", 0)
+            schedule_runs.end(tx, begun, OccurrenceStatus.CANCELLED, "", 0)

@@ -9,19 +9,20 @@ from typing import Any
 
 import pytest
 
-from arvis.agents import cancelling, notices
 from arvis.domain.jobs import Failed
 from arvis.domain.messages import Address, MessageStatus
 from arvis.domain.money import Budget, OpenCall, Pot, Spender, SpendingLimits, Spent, day_of
 from arvis.domain.runs import ModelCall
-from arvis.graph.engine import LAST_SECONDS
+from arvis.engine.engine import LAST_SECONDS
+from arvis.llm.budgets import RESERVATION_MS
+from arvis.llm.open_calls import INTERRUPTED
+from arvis.llm.prices import Price, Prices
 from arvis.message_flow import PATIENCE
+from arvis.messaging import notices
 from arvis.ports.store import Transaction
-from arvis.queue import scripts
-from arvis.runner.budget import RESERVATION_MS
-from arvis.runner.open_calls import INTERRUPTED
-from arvis.runner.prices import Price, Prices
-from arvis.store.opening import Database
+from arvis.queue import queue
+from arvis.store.open import Database
+from arvis.turns import cancellation
 from tests.flows.house import House, open_house
 from tests.flows.scripted import BOT, PLATFORM, Held
 from tests.flows.test_disk_trouble import locked
@@ -85,7 +86,7 @@ async def test_a_call_that_ends_after_its_turn_was_taken_away_is_booked(priced: 
     message, held = await begin_held(priced)
     execution = (await priced.timeline(message)).message.execution_id
     assert execution is not None
-    await priced.store.write(cancelling.cancel_turn, execution, "ann", priced.clock.now())  # and nobody says so
+    await priced.store.write(cancellation.cancel_turn, execution, "ann", priced.clock.now())  # and nobody says so
     held.go.set()
     assert (await until_spent(priced, 1)).micros == ANSWER
     assert (await priced.timeline(message)).reply == notices.STOPPED
@@ -115,7 +116,7 @@ async def test_a_turn_that_is_given_up_sets_nothing_aside(priced: House) -> None
     message, _ = await begin_held(priced)
     job = (await priced.timeline(message)).job
     assert job is not None
-    given_up = partial(scripts.postpone, also=priced.flow.postponed)
+    given_up = partial(queue.postpone, also=priced.flow.postponed)
     await priced.store.write(given_up, job, Failed("poison", "it died"), now=priced.clock.now())
     assert await aside(priced) == 0
 
@@ -184,7 +185,7 @@ async def _killed(house: House) -> str:
     """A call at work, and its process is gone; the id of the message."""
     message, held = await begin_held(house)
     # What a kill leaves: nothing is written any more, and the next boot takes the job back.
-    await house.store.write(scripts.rescue, "node", "boot-1", house.clock.now(), house.purse.book_left)
+    await house.store.write(queue.rescue, "node", "boot-1", house.clock.now(), house.purse.book_left)
     del held
     return message
 
@@ -204,7 +205,7 @@ async def test_a_call_that_a_kill_cut_off_is_booked_once(priced: House) -> None:
     booked = await spent(priced)
     assert (booked.micros, booked.calls) == (call["cost_micros"] + ANSWER, 2)
     assert await aside(priced) == 0
-    await priced.store.write(scripts.rescue, "node", "boot-1", priced.clock.now(), priced.purse.book_left)
+    await priced.store.write(queue.rescue, "node", "boot-1", priced.clock.now(), priced.purse.book_left)
     assert await spent(priced) == booked
 
 
@@ -213,7 +214,7 @@ async def test_the_commit_that_takes_back_jobs_of_a_dead_process_books_its_calls
     now = priced.clock.now()
 
     def take_back(tx: Transaction) -> Spent:
-        assert len(scripts.rescue(tx, "node", "boot-1", now, priced.purse.book_left)) == 1
+        assert len(queue.rescue(tx, "node", "boot-1", now, priced.purse.book_left)) == 1
         return tx.spending.get(Pot(Budget.DAY, day_of(now, "UTC"), ""))
 
     await begin_held(priced)
@@ -223,7 +224,7 @@ async def test_the_commit_that_takes_back_jobs_of_a_dead_process_books_its_calls
 
 async def test_a_call_that_came_to_its_end_after_all_takes_the_place_of_its_estimate(priced: House) -> None:
     message, held = await begin_held(priced)
-    await priced.store.write(scripts.rescue, "node", "boot-1", priced.clock.now(), priced.purse.book_left)
+    await priced.store.write(queue.rescue, "node", "boot-1", priced.clock.now(), priced.purse.book_left)
     held.go.set()  # the lease is lost, the process is not
     booked = await until_spent(priced, 2)
     calls = await _calls(priced, message)
@@ -244,7 +245,7 @@ async def test_a_call_whose_job_was_cancelled_is_booked_when_its_time_is_over(pr
     await priced.queue.stop(0)
     await priced.store.write(_forget_close, message)
     await priced.pass_time(RESERVATION_MS / 1000 + 1)
-    await priced.store.write(scripts.rescue, "node", "boot-0", priced.clock.now(), priced.purse.book_left)
+    await priced.store.write(queue.rescue, "node", "boot-0", priced.clock.now(), priced.purse.book_left)
     assert 5 in [call["input_tokens"] for call in await _calls_now(priced, message)]
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from arvis.agents import notices
 from arvis.domain.errors import Conflict, NotFound, ProviderError, ProviderErrorKind
 from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import Address, MessageStatus
-from arvis.store.opening import Database
+from arvis.messaging import notices
+from arvis.store.open import Database
 from tests.flows.house import House, agent_with, open_house, steps_of
 from tests.flows.scripted import BOT, PLATFORM, Held
 

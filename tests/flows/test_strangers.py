@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from arvis.agents.pairing import MOST_PENDING
 from arvis.domain.agents import Agent, Binding
 from arvis.domain.messages import Address, FileRef, IncomingMessage, MessageStatus, PrincipalRole, Sender, Upload
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
 from arvis.ports.store import Transaction
 from arvis.ports.transcriber import Sound
-from arvis.store.opening import Database
+from arvis.services.pairing import MOST_PENDING
+from arvis.store.open import Database
 from tests.flows.house import House, open_house
 from tests.flows.scripted import BOT, PLATFORM, RecordingConnector
 

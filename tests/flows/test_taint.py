@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from arvis.agents import notices
 from arvis.domain.agents import Agent, AgentStatus
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.messages import MessageStatus
+from arvis.messaging import notices
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import HELPER, House, open_house
 from tests.flows.scripted import Held, asking, call
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.agents.destinations import unnamed
 from arvis.domain.messages import MessageStatus
-from arvis.store.opening import Database
+from arvis.graphs.agent.destinations import unnamed
+from arvis.store.open import Database
 from tests.flows.house import HELPER, House, open_house
 from tests.flows.scripted import asking, call
 

@@ -15,7 +15,7 @@ from arvis.domain.tools import Risk
 from arvis.ports.store import Store
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.process.secrets import SealedBox, secrets_key_file
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from arvis.tools.get_variable import create
 from tests.conformance.databases import NOW, opened
 

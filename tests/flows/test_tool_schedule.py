@@ -11,10 +11,6 @@ from typing import Any
 
 import pytest
 
-from arvis.agents import timetable
-from arvis.agents.reminders import DAY_MS, ReminderDesk
-from arvis.agents.runs import Errand, NewRun, begin_run, child_state
-from arvis.agents.timetable import Rules
 from arvis.domain.errors import Conflict, ToolError
 from arvis.domain.events import SchedulesChanged
 from arvis.domain.executions import Cursor, Execution, Wait, WaitKind
@@ -23,11 +19,15 @@ from arvis.domain.messages import Address, MessageStatus
 from arvis.domain.schedules import MadeBy, Schedule, ScheduleKind
 from arvis.domain.taint import Label
 from arvis.domain.tools import Permit, Risk
-from arvis.graph import lifecycle
+from arvis.engine import lifecycle
 from arvis.ports.store import Transaction
 from arvis.ports.tool import Caller, ToolServices, Wary
 from arvis.scheduler import due
-from arvis.store.opening import Database
+from arvis.services import schedules
+from arvis.services.reminders import DAY_MS, ReminderDesk
+from arvis.services.schedules import Rules
+from arvis.store.open import Database
+from arvis.tasks.task import Errand, NewRun, begin_run, child_state
 from arvis.tools.policy import Policy
 from arvis.tools.schedule import create
 from tests.flows.house import House, agent_with, open_house
@@ -127,9 +127,9 @@ async def test_nobody_has_more_than_their_quota(desk: Desk) -> None:
     # They are not of the agent's own quota, nor take its names.
     ten = Rules(crons_per_agent=1)
     wanted = replace((await desk.kept())[0], made_by=MadeBy.API, agent_id=BERLIN.id, schedule="@daily")
-    await desk.house.store.write(timetable.add_schedule, wanted, ten, 0)
+    await desk.house.store.write(schedules.add_schedule, wanted, ten, 0)
     with pytest.raises(Conflict):
-        await desk.house.store.write(timetable.add_schedule, replace(wanted, name="other"), ten, 0)
+        await desk.house.store.write(schedules.add_schedule, replace(wanted, name="other"), ten, 0)
 
 
 async def test_what_is_over_counts_no_more_and_is_forgotten(desk: Desk) -> None:
@@ -188,10 +188,10 @@ async def test_whose_reminder_an_operator_rewrites_acts_for_the_operator(desk: D
     await desk.create("@daily")
     (made,) = await desk.kept()
     store = desk.house.store
-    await store.write(timetable.change_schedule, made.id, {"enabled": False}, Rules(), 0, by="boss")
+    await store.write(schedules.change_schedule, made.id, {"enabled": False}, Rules(), 0, by="boss")
     off = (await desk.kept())[0]
     assert (off.principal_id, off.made_by) == (desk.ann, MadeBy.TOOL)  # switching lends no rights
-    await store.write(timetable.change_schedule, made.id, {"prompt": "Mine."}, Rules(), 0, by="boss")
+    await store.write(schedules.change_schedule, made.id, {"prompt": "Mine."}, Rules(), 0, by="boss")
     taken = (await desk.kept())[0]
     assert (taken.principal_id, taken.made_by, taken.memo) == ("boss", MadeBy.API, {})
 

@@ -11,7 +11,7 @@ from arvis.domain.errors import ProviderError, ProviderErrorKind, StoreError, To
 from arvis.domain.messages import MessageStatus
 from arvis.domain.runs import RunRequest
 from arvis.domain.tools import Permit, ToolCall
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import House, agent_with, open_house, steps_of
 from tests.flows.scripted import Held, asking, call
 

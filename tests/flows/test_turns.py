@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from arvis.agents.standing import BY_DAEMON
 from arvis.domain.errors import LeaseLost
 from arvis.domain.events import StatusChanged
 from arvis.domain.executions import WaitKind
 from arvis.domain.jobs import JobKind, JobStatus
 from arvis.domain.messages import MessageStatus
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Call, Decision, End, Graph, Pause
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Call, Decision, End, Graph, Pause
+from arvis.graphs.context import BY_DAEMON
 from arvis.ports.job_store import Slots
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import Held, said
 

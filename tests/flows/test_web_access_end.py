@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from arvis.agents import people
 from arvis.domain.agents import Agent
 from arvis.domain.events import Changed
 from arvis.domain.messages import MessageStatus, PrincipalRole
 from arvis.ports.store import Transaction
-from arvis.web.identity import Identity, Role
-from arvis.web.open_access import OpenAccess
-from arvis.web.patience import Patience
+from arvis.services import people
+from arvis.web.auth.open_access import OpenAccess
+from arvis.web.http.identity import Identity, Role
+from arvis.web.http.timeouts import Patience
 from tests.flows.web_server import (
     CHAT_KEY,
     DAEMON_KEY,

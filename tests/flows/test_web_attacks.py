@@ -17,8 +17,8 @@ import pytest
 
 from arvis.domain.users import UserRole
 from arvis.ports.store import Transaction
-from arvis.web.endpoints import WRITES, Endpoint
-from arvis.web.identity import PUBLIC
+from arvis.web.http.endpoints import WRITES, Endpoint
+from arvis.web.http.identity import PUBLIC
 from tests.flows.attack_lists import (
     FOREIGN_ORIGINS,
     FOREIGN_SHAPES,

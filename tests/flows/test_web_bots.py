@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from arvis.bots.book import BotSpec
+from arvis.bots.registry import BotSpec
 from arvis.domain.events import BotsChanged
 from tests.flows.bot_kit import TOKEN, HookPuppet, Workshop, entry
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, Site, files_with, running_site

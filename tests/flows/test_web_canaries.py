@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from arvis.web.endpoints import Endpoint
-from arvis.web.identity import Role
+from arvis.web.http.endpoints import Endpoint
+from arvis.web.http.identity import Role
 from tests.flows.login_kit import add_user, browser_of, enter, make_key
 from tests.flows.web_server import DAEMON_KEY, OPERATOR_KEY, OWNER_KEY, VIEWER_KEY, Site, running_site
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.agents import compacting_rows as rows
+from arvis.graphs.compaction import scripts as rows
 from arvis.testing.conformance.store_compactions import compact, history, summary, talk
 from arvis.testing.conformance.store_scripts import NOW
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, Site, running_site

@@ -13,9 +13,9 @@ from arvis.bus import EventBus
 from arvis.config import load
 from arvis.domain.errors import ToolError
 from arvis.process.clock import SystemClock
-from arvis.process.programs import GuardedPrograms
-from arvis.store.opening import Database, bring_up_to_date, open_store
-from arvis.web.house import House
+from arvis.process.subprocesses import GuardedPrograms
+from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.web.dependencies import House
 from tests.flows.house_of_web import a_house
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, running_site
 

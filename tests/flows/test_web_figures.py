@@ -11,7 +11,7 @@ from arvis.domain.workflows import RunStatus
 from arvis.ports.insights import UsageBy, UsageGroup, UsageReport, UsageSums
 from arvis.ports.overview import Answers, Headline
 from arvis.ports.workflows import RunFigures
-from arvis.web.figures import Figures
+from arvis.web.monitoring.metrics import Figures
 from tests.flows.web_script import ScriptedInsights
 from tests.flows.web_server import MovableClock
 

@@ -10,7 +10,7 @@ import structlog
 from pydantic import SecretStr
 
 from arvis.config.sections import ApiKey, Web
-from arvis.web.failures import Failures
+from arvis.web.auth.failed_logins import Failures
 from tests.flows.web_server import CHAT_KEY, DAEMON_KEY, KEYS, Site, running_site
 
 STRONG = "uGh8aeTheiWo3ahngu0ahghoh8"

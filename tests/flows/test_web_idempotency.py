@@ -16,10 +16,10 @@ from starlette.responses import Response, StreamingResponse
 from arvis.domain.errors import ArvisError, TooMany, Unavailable
 from arvis.ports.idempotency import KEPT_MS
 from arvis.ports.store import Transaction
-from arvis.web.bodies import SMALL
-from arvis.web.endpoints import Call, Endpoint, answer
-from arvis.web.idempotency import Idempotency
-from arvis.web.identity import OWN, Identity, Role
+from arvis.web.http.endpoints import Call, Endpoint, answer
+from arvis.web.http.idempotency import Idempotency
+from arvis.web.http.identity import OWN, Identity, Role
+from arvis.web.http.requests import SMALL
 from tests.flows.web_server import CHAT_KEY, DAEMON_KEY, OPERATOR_KEY, OWNER_KEY, Answer, Site, files_with, running_site
 
 

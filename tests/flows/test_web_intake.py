@@ -9,7 +9,7 @@ import pytest
 from arvis.config.sections import Limits
 from arvis.domain.errors import Unprocessable
 from arvis.domain.messages import Address, Sender, Upload
-from arvis.web.drafts import Draft, Intake
+from arvis.web.api.message_input import Draft, Intake
 from tests.flows.house import House
 
 ROOM = Address("web", "web", "room")

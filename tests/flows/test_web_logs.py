@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from arvis.web import log_files
-from arvis.web.log_files import Wanted, place_of, read_back
+from arvis.web.api import logs
+from arvis.web.api.logs import Wanted, place_of, read_back
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, Site, running_site
 
 PATH = "/api/logs"
@@ -112,7 +112,7 @@ async def test_hostile_lines_spoil_nothing(site: Site, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", [1, 2, 7, 64])
 def test_wherever_a_block_ends(tmp_path: Path, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_files, "_BLOCK", block)
+    monkeypatch.setattr(logs, "_BLOCK", block)
     texts = ["a", "", "bcd", "é" * 9, "", "last"]
     write(tmp_path, "2026-07-01", "\n".join(texts) + "\n")
     found = read_back(tmp_path / "logs", Wanted(), None, 200)
@@ -120,10 +120,10 @@ def test_wherever_a_block_ends(tmp_path: Path, block: int, monkeypatch: pytest.M
 
 
 def test_a_call_reads_no_more_than_is_good_and_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_files, "_MOST_READ", 50_000)
+    monkeypatch.setattr(logs, "_MOST_READ", 50_000)
     day = "2026-07-01"
     write(tmp_path, day, a_line(day, 0, "needle"), *(a_line(day, 1, f"hay {number}") for number in range(2_000)))
-    found: list[log_files.Line] = []
+    found: list[logs.Line] = []
     cursor, calls = None, 0
     while True:
         lines = read_back(tmp_path / "logs", Wanted(text="needle"), cursor, 10)
@@ -137,8 +137,8 @@ def test_a_call_reads_no_more_than_is_good_and_goes_on_later(tmp_path: Path, mon
 
 
 def test_a_line_as_long_as_the_file_is_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_files, "_LONGEST", 1_000)
-    monkeypatch.setattr(log_files, "_BLOCK", 300)
+    monkeypatch.setattr(logs, "_LONGEST", 1_000)
+    monkeypatch.setattr(logs, "_BLOCK", 300)
     write(tmp_path, "2026-07-01", "before\n", "z" * 50_000, "\n", "after\n")
     found = read_back(tmp_path / "logs", Wanted(), None, 50).found
     assert [line.event[:6] for line in found] == ["after", "zzzzzz", "before"]

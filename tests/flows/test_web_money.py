@@ -12,8 +12,8 @@ from arvis.domain.agents import Agent
 from arvis.domain.messages import PrincipalRole
 from arvis.domain.money import Spender, SpendingLimits
 from arvis.domain.runs import ModelCall
+from arvis.llm.budgets import settle
 from arvis.ports.store import Transaction
-from arvis.runner.budget import settle
 from tests.flows.web_server import CHAT_KEY, OPERATOR_KEY, OWNER_KEY, VIEWER_KEY, Site, running_site
 
 

@@ -10,9 +10,9 @@ import pytest
 from arvis.domain.errors import StoreError
 from arvis.domain.events import DeliveryAdded, Event, NoticesMissed
 from arvis.ports.connector import SendError
-from arvis.web.connector import WebConnector
-from arvis.web.identity import NOBODY
-from arvis.web.statuses import StatusBoard
+from arvis.web.api.message_status import StatusBoard
+from arvis.web.http.identity import NOBODY
+from arvis.web.realtime.connector import WebConnector
 from tests.flows.web_script import a_delivery, a_part, web_address
 from tests.flows.web_server import Site, running_site
 

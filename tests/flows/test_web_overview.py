@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from arvis.agents.standing import READ
-from arvis.agents.turns import Ending, begin_turn, end_turn
 from arvis.bus import EventBus
 from arvis.config.schema import ConnectorEntry
 from arvis.domain.agents import Agent
@@ -19,11 +17,13 @@ from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Princ
 from arvis.domain.money import Budget, Pot, Spent, day_of
 from arvis.domain.platforms import BotState
 from arvis.domain.runs import Account, Rest
+from arvis.graphs.context import READ
 from arvis.ports.job_store import Slots
 from arvis.ports.overview import Answers
 from arvis.ports.store import Transaction
 from arvis.testing.clock import SteppedClock
-from arvis.web.pace_of_answers import PaceOfAnswers, Span
+from arvis.turns.turns import Ending, begin_turn, end_turn
+from arvis.web.latency import PaceOfAnswers, Span
 from arvis.web.queue_depths import QueueDepths
 from tests.flows.house import House
 from tests.flows.overview_script import NoOverview

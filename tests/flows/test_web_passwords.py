@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from arvis.config.sections import Web
 from arvis.domain.errors import TooMany
 from arvis.testing.clock import SteppedClock
-from arvis.web.limiter import LoginLimiter
+from arvis.web.http.rate_limits import LoginLimiter
 from tests.flows.login_kit import Browser, add_user, browser_of, enter, make_key, owner
 from tests.flows.web_server import DAEMON_KEY, KEYS, Answer, Site, files_with, running_site
 

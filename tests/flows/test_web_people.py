@@ -11,11 +11,11 @@ import pytest
 from click import Command
 from click.testing import CliRunner, Result
 
-from arvis.agents import pairing
-from arvis.cli import pair as pair_command
-from arvis.cli import people as people_command
+from arvis.cli.commands import pair as pair_command
+from arvis.cli.commands import people as people_command
 from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
 from arvis.ports.store import Transaction
+from arvis.services import pairing
 from tests.flows.web_server import CHAT_KEY, DAEMON_KEY, OPERATOR_KEY, VIEWER_KEY, Answer, Site, running_site
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from arvis.domain.executions import WaitKind
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import asking, call
 from tests.flows.test_operations import asks

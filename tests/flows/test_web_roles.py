@@ -16,8 +16,8 @@ from websockets.asyncio.client import connect
 
 from arvis.domain.users import UserRole
 from arvis.ports.store import Transaction
-from arvis.web.endpoints import Endpoint
-from arvis.web.identity import PUBLIC, READ, SEND, Access, Role
+from arvis.web.http.endpoints import Endpoint
+from arvis.web.http.identity import PUBLIC, READ, SEND, Access, Role
 from tests.flows.login_kit import add_user, make_key, owner
 from tests.flows.web_server import CHAT_KEY, DAEMON_KEY, OPERATOR_KEY, OWNER_KEY, VIEWER_KEY, Site, running_site
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from arvis.agents import occasions
 from arvis.calendar import for_people
 from arvis.domain.agents import Agent
 from arvis.domain.events import SchedulesChanged
 from arvis.domain.schedules import OccurrenceStatus
 from arvis.ports.store import Transaction
+from arvis.services import schedule_runs
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, Site, running_site
 
 ALL = "/api/schedules"
@@ -121,7 +121,7 @@ async def test_a_schedule_is_run_by_hand_and_its_history_told(site: Site) -> Non
     assert (await site.call("POST", f"{path}/run")).code == "running"
     row = await site.store.read(lambda tx: tx.occurrences.get(begun.json()["id"]))
     assert row is not None
-    await site.store.write(lambda tx: occasions.end(tx, row, OccurrenceStatus.FAILED, "No.", site.clock.now()))
+    await site.store.write(lambda tx: schedule_runs.end(tx, row, OccurrenceStatus.FAILED, "No.", site.clock.now()))
     again = (await site.call("POST", f"{path}/run")).json()
     told = (await site.call("GET", f"{path}/runs")).json()["items"]
     assert [(run["id"], run["status"], run["report"]) for run in told] == [

@@ -17,7 +17,7 @@ from arvis.config.stored import KEY
 from arvis.domain.events import Changed
 from arvis.process.clock import SystemClock
 from arvis.settings import SettingsDesk
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, bring_up_to_date, open_store
 from tests.flows.web_server import DAEMON_KEY, OPERATOR_KEY, VIEWER_KEY, Answer, Site, eventually, running_site
 
 PATH = "/api/settings"

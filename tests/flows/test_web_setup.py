@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from arvis.agents.standing import BY_DAEMON
-from arvis.agents.turns import Ending, begin_turn, end_turn
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Role, Sender
 from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.graphs.context import BY_DAEMON
 from arvis.ports.store import Transaction
+from arvis.turns.turns import Ending, begin_turn, end_turn
 from tests.flows.bot_kit import TOKEN, Workshop
 from tests.flows.web_server import OPERATOR_KEY, Site, files_with, running_site
 

@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 
 from arvis.domain.errors import Unprocessable
-from arvis.web.bodies import Fields
-from arvis.web.schemas import STRING, Schema, array, optional, record
+from arvis.web.http.requests import Fields
+from arvis.web.http.schema import STRING, Schema, array, optional, record
 from tests.flows.web_server import Site, running_site
 
 SHAPE = record({"name": STRING, "parts": array(record({"size": STRING})), "place": optional(record({"room": STRING}))})

@@ -15,7 +15,7 @@ from arvis.config.sections import Web
 from arvis.domain.errors import ConfigError
 from arvis.domain.events import JobSettled
 from arvis.domain.messages import MessageStatus
-from arvis.web.uvicorn_server import SocketProtocol
+from arvis.web.server import SocketProtocol
 from tests.flows.web_server import KEYS, Site, running_site
 
 

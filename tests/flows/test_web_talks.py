@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from arvis.agents.saying import notice
 from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import Address, IncomingMessage, Sender, Upload
+from arvis.messaging.messages import notice
 from arvis.ports.browsing import JobFilter, MessageFilter, Person, TalkFilter
 from arvis.ports.store import Transaction
 from arvis.testing.conformance.store_compactions import compact, summary
-from arvis.web.safe_files import sniffed
+from arvis.web.http.static_files import sniffed
 from tests.flows.house import HELPER, House
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OPERATOR_KEY, VIEWER_KEY, Site, running_site
 

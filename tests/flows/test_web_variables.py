@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from arvis.process.secrets import SealedBox, secrets_key_file
-from arvis.web.variables import DOTS
+from arvis.web.api.variables import DOTS
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, Site, files_with, running_site
 
 CANARY = "canary-variable-81Hq"

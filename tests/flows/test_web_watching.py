@@ -24,10 +24,10 @@ from arvis.domain.jobs import JobKind, NewJob
 from arvis.domain.messages import Address, DeliveryState, MessageStatus
 from arvis.domain.platforms import BotState
 from arvis.ports.store import Transaction
-from arvis.web.clients import Client
-from arvis.web.identity import Identity, Role
-from arvis.web.topics import change_by, topic_of
-from arvis.web.watching import Pace, Watching
+from arvis.web.http.endpoints import change_by, topic_of
+from arvis.web.http.identity import Identity, Role
+from arvis.web.realtime.client import Client
+from arvis.web.realtime.subscriptions import Pace, Watching
 from tests.flows.web_server import (
     CHAT_KEY,
     DAEMON_KEY,

@@ -15,7 +15,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.executions import Cursor, ExecutionStatus, Step, Wait, WaitKind
 from arvis.domain.workflows import OUTPUT
 from arvis.ports.store import Transaction
-from arvis.workflows.parts import name_of
+from arvis.workflows.runtime.parts import name_of
 from tests.flows.web_server import CHAT_KEY, OPERATOR_KEY, VIEWER_KEY, Site, running_site
 
 ALL, RUNS = "/api/workflows", "/api/runs"

@@ -8,7 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.agents.webhooks import (
+from arvis.domain.agents import Agent
+from arvis.domain.errors import Conflict, NotFound, Unavailable
+from arvis.domain.messages import Address, PrincipalRole
+from arvis.domain.webhooks import Preset, Webhook
+from arvis.ports.store import Store, Transaction
+from arvis.services.webhooks import (
     KNOWN_CALLS_MS,
     HookCall,
     TakenCall,
@@ -17,12 +22,7 @@ from arvis.agents.webhooks import (
     remove_webhook,
     take_call,
 )
-from arvis.domain.agents import Agent
-from arvis.domain.errors import Conflict, NotFound, Unavailable
-from arvis.domain.messages import Address, PrincipalRole
-from arvis.domain.webhooks import Preset, Webhook
-from arvis.ports.store import Store, Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.databases import opened
 
 NOW = 1_800_000_000_000

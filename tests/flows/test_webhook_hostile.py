@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from arvis.agents.webhooks import find_webhook
 from arvis.ports.store import Transaction
-from arvis.web.hook_calls import MOST_BYTES
+from arvis.services.webhooks import find_webhook
+from arvis.web.incoming_webhooks.receiver import MOST_BYTES
 from tests.flows.hook_kit import ALL, SECRET, called, hook_site, jobs, made, signed, stripe_signed
 from tests.flows.web_server import Site
 

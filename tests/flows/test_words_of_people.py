@@ -6,18 +6,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from arvis.agents.joining import STEER, gather
-from arvis.agents.unread import CRASHED, PUT_BACK, UNREAD
 from arvis.domain.agents import Agent
 from arvis.domain.jobs import POISON, POISON_CRASHES, SUSPECT_CRASHES
 from arvis.domain.messages import MessageStatus
 from arvis.domain.runs import Account, RunResult
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, End, Graph
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, End, Graph
+from arvis.graphs.agent.steering import STEER, gather
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction
 from arvis.ports.transcriber import Sound
-from arvis.store.opening import Database
+from arvis.store.open import Database
+from arvis.turns.unread import CRASHED, PUT_BACK, UNREAD
 from tests.flows.house import House, Models, agent_with, open_house
 from tests.flows.media_kit import waiting, wav
 from tests.flows.scripted import Held, ScriptedProvider, asking, call

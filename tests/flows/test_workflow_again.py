@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from arvis.domain.executions import Execution, ExecutionStatus
-from arvis.store.opening import Database
-from arvis.workflows.again import begin_again
+from arvis.store.open import Database
+from arvis.workflows.reruns import begin_again
 from tests.flows.drawn_kit import drawing, node
 from tests.flows.house import House, open_house
 from tests.flows.people_kit import begun, drawn, ended

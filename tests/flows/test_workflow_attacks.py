@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-from arvis.agents.workflow_family import MOST_AT_ONCE, MOST_RUNS
-from arvis.agents.workflow_runs import NewWorkflowRun, begin
-from arvis.agents.workflow_starting import WorkflowDesk
 from arvis.domain.errors import Conflict, Forbidden
 from arvis.domain.executions import Execution, ExecutionStatus, Wait
 from arvis.domain.messages import Address, Principal, PrincipalRole
@@ -18,16 +15,19 @@ from arvis.domain.money import SpendingLimits
 from arvis.domain.taint import Label, taint_in
 from arvis.domain.tools import Permit
 from arvis.domain.workflows import PREFIX, Workflow
+from arvis.llm.budgets import spender_of
 from arvis.ports.changes import Delegation
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import ToolServices
-from arvis.runner.budget import spender_of
-from arvis.store.opening import Database
+from arvis.services.workflow_families import MOST_AT_ONCE, MOST_RUNS
+from arvis.services.workflow_runs import NewWorkflowRun, begin
+from arvis.store.open import Database
 from arvis.tools import start_workflow
-from arvis.workflows.again import begin_again
-from arvis.workflows.bounds import MOST_CARRIED, size_of
-from arvis.workflows.desk import Wanted, examine, update
+from arvis.turns.workflow_tools import WorkflowDesk
+from arvis.workflows.reruns import begin_again
+from arvis.workflows.runtime.output_limits import MOST_CARRIED, size_of
+from arvis.workflows.service import Wanted, examine, update
 from tests.flows.drawn_kit import START, Play, WorkflowStage, drawing, node
 from tests.flows.house import HELPER, House, agent_with, open_house
 from tests.flows.scripted import BOT, PLATFORM, asking, call

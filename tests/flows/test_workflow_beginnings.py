@@ -7,13 +7,7 @@ from typing import Any
 
 import pytest
 
-from arvis.agents import cancelling
-from arvis.agents.runs import is_run
-from arvis.agents.timetable import Rules, add_schedule
-from arvis.agents.ways import matching
-from arvis.agents.webhooks import HookCall, add_webhook, take_call
-from arvis.agents.workflow_runs import NewWorkflowRun, begin, find, place_of
-from arvis.cli.narrative import story
+from arvis.cli.commands.explain_text import story
 from arvis.domain.agents import Agent
 from arvis.domain.errors import NotFound, ProviderError, ProviderErrorKind, Unprocessable
 from arvis.domain.executions import Execution, ExecutionStatus
@@ -24,8 +18,14 @@ from arvis.domain.webhooks import Preset, Webhook
 from arvis.domain.workflows import Workflow
 from arvis.ports.store import Transaction
 from arvis.scheduler import beginning
-from arvis.store.opening import Database
-from arvis.web.views import timeline_view
+from arvis.services.graph_selection import matching
+from arvis.services.schedules import Rules, add_schedule
+from arvis.services.webhooks import HookCall, add_webhook, take_call
+from arvis.services.workflow_runs import NewWorkflowRun, begin, find, place_of
+from arvis.store.open import Database
+from arvis.tasks.task import is_run
+from arvis.turns import cancellation
+from arvis.web.http.views import timeline_view
 from tests.flows.house import HELPER, House, agent_with, open_house
 from tests.flows.scripted import BOT, PLATFORM, Held
 from tests.flows.workflow_kit import asks, chain, draw, ended_run, log_of, node, runs_of, triggered
@@ -311,7 +311,7 @@ async def test_a_cancelled_run_ends_its_log_once(house: House) -> None:
     begun = await house.store.write(by_hand, "long", house.clock.now())
     await house.until_idle()
     for _ in range(2):
-        await house.store.write(cancelling.cancel_turn, begun.id, "an operator", house.clock.now())
+        await house.store.write(cancellation.cancel_turn, begun.id, "an operator", house.clock.now())
     run = await ended_run(house, workflow)
     assert run.status is ExecutionStatus.CANCELLED
     assert [each for each in await log_of(house, run.id) if each[1] == "run_end"] == [

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from arvis.agents.cancelling import cancel_turn
 from arvis.domain.tools import Permit
 from arvis.ports.store import Store
+from arvis.turns.cancellation import cancel_turn
 from tests.flows.cut_scenes import Repeated, Started, Told, outlived, trace
 from tests.flows.drawn_kit import START, Play, WorkflowStage, drawing, nobody, node, pause, saying
 from tests.flows.engine_kit import deaths

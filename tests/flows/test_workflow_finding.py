@@ -7,7 +7,7 @@ from dataclasses import replace
 from arvis.app.workflows import drawn_graphs
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.ports.store import Store, Transaction
-from arvis.workflows.parts import drawn_id, name_of
+from arvis.workflows.runtime.parts import drawn_id, name_of
 from tests.flows.drawn_kit import START, Play, Played, WorkflowStage, drawing, node, pause
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from arvis.domain.executions import Step
-from arvis.graph.engine import MOST_UNCOMMITTED
+from arvis.engine.engine import MOST_UNCOMMITTED
 from arvis.ports.store import Store, Transaction
-from arvis.store.executions import SqlExecutions, step_of
+from arvis.store.repositories.executions import SqlExecutions, step_of
 from tests.flows.drawn_kit import START, Play, drawing, node, pause, played
 
 ROUNDS = 150

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from arvis.agents.owners import choose_place
 from arvis.domain.errors import Conflict, Forbidden, Unprocessable
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.messages import Address, MessageStatus, Principal, PrincipalRole
 from arvis.domain.workflows import Trigger, Workflow
+from arvis.messaging.owner_alerts import choose_place
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.drawn_kit import drawing, node
 from tests.flows.house import HELPER, House, agent_with, open_house
 from tests.flows.people_kit import ANN, BOB, OWNER, TRIGGER, approval, begun, decide, drawn, ended, lines, question

@@ -10,8 +10,8 @@ from arvis.domain.errors import Conflict, ProviderError, ProviderErrorKind
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.jobs import Job, JobStatus
 from arvis.ports.workflows import RunView
-from arvis.store.opening import Database
-from arvis.web.run_states import nodes_view
+from arvis.store.open import Database
+from arvis.web.api.workflow_run_models import nodes_view
 from tests.flows.drawn_kit import drawing, node
 from tests.flows.house import UNIT_SECONDS, House, open_house
 from tests.flows.people_kit import begun, drawn, ended, lines

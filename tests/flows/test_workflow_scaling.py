@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from arvis.domain.executions import ExecutionStatus
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.databases import opened
 from tests.flows.drawn_kit import START, Play, drawing, node, pause, played
 

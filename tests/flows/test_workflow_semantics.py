@@ -7,7 +7,7 @@ import pytest
 from arvis.domain.errors import ProviderError, ProviderErrorKind, Unprocessable
 from arvis.domain.executions import ExecutionStatus
 from arvis.ports.store import Store
-from arvis.workflows.compiling import compile_document
+from arvis.workflows.compiler import compile_document
 from tests.flows.drawn_kit import START, Play, WorkflowStage, drawing, links, node, pause, ran
 
 NO = ProviderError(ProviderErrorKind.AUTH, "no")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from arvis.agents.cancelling import cancel_turn
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.executions import ExecutionStatus
 from arvis.ports.store import Store
+from arvis.turns.cancellation import cancel_turn
 from tests.flows.drawn_kit import START, AskedModel, Play, Played, WorkflowStage, drawing, node, ran
 from tests.flows.engine_kit import Death, deaths, family
 from tests.flows.scripted import asking, call

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from arvis.agents import cancelling
-from arvis.agents.workflow_starting import MOST_STARTS, WorkflowDesk, start
 from arvis.domain.errors import ProviderError, ProviderErrorKind, ToolError
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.messages import Address, MessageStatus
@@ -18,8 +16,10 @@ from arvis.domain.tools import Permit
 from arvis.ports.insights import MessageTimeline
 from arvis.ports.store import Transaction
 from arvis.ports.tool import Caller, ToolServices
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from arvis.tools import abort_workflow, start_workflow
+from arvis.turns import cancellation
+from arvis.turns.workflow_tools import MOST_STARTS, WorkflowDesk, start
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import Held, asking, call
 from tests.flows.workflow_kit import asks, chain, draw, ended_run, log_of, node, runs_of
@@ -194,7 +194,7 @@ async def test_where_others_words_may_have_led_to_it_a_person_is_asked(desk: Hou
     await desk.until_status(received.message_id, MessageStatus.WAITING)
     (wait,) = (await desk.insights.waits(open_only=True, limit=10, cursor=None)).items
     assert "start_workflow" in wait.prompt
-    await desk.store.write(cancelling.cancel_turn, wait.execution_id, "ann", desk.clock.now())
+    await desk.store.write(cancellation.cancel_turn, wait.execution_id, "ann", desk.clock.now())
 
 
 async def test_no_run_of_its_own_starts_one(desk: House) -> None:

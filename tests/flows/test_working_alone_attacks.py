@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from arvis.agents.posting import unsilenced
-from arvis.agents.reminders import Wish, create
-from arvis.agents.runs import Errand, NewRun, begin_run, child_state
-from arvis.agents.timetable import Rules
-from arvis.agents.turns import Task, begin_agent_turn
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ToolError
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender
 from arvis.domain.taint import CLEAN, Label
+from arvis.messaging.messages import unsilenced
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.scheduler import due
-from arvis.store.opening import Database
+from arvis.services.reminders import Wish, create
+from arvis.services.schedules import Rules
+from arvis.store.open import Database
+from arvis.tasks.task import Errand, NewRun, begin_run, child_state
+from arvis.turns.turns import Task, begin_agent_turn
 from tests.flows.house import HELPER, House, agent_with, open_house
 from tests.flows.scripted import BOT, PLATFORM, Held, asking, call
 

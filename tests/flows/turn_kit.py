@@ -9,8 +9,6 @@ from uuid import uuid4
 
 import pytest
 
-from arvis.agents.tool_node import ToolRules
-from arvis.agents.turns import begin_turn
 from arvis.app.graphs import GraphParts
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution, ExecutionStatus
@@ -19,14 +17,16 @@ from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sende
 from arvis.domain.money import SpendingLimits
 from arvis.domain.runs import Account
 from arvis.domain.tools import Permit
+from arvis.graphs.agent.tools import ToolRules
+from arvis.llm import Runner
+from arvis.llm.budget_session import Purse
 from arvis.ports.store import Store, Transaction
-from arvis.runner import Runner
-from arvis.runner.purse import Purse
 from arvis.skills import Skill
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
 from arvis.tools.policy import Policy
 from arvis.tools.registry import Registry
+from arvis.turns.turns import begin_turn
 from tests.flows.engine_kit import Cut, Death, Scenario, Stage
 from tests.flows.scripted import PlainBox, ScriptedProvider, ScriptedTools
 from tests.flows.senses import Senses, file_rules

@@ -18,16 +18,17 @@ import aiohttp
 from pydantic import SecretStr
 from websockets.asyncio.client import ClientConnection, connect
 
-from arvis.bots.book import BotBook
-from arvis.bots.desk import BotDesk
-from arvis.bots.fleet import BotFleet
-from arvis.bots.making import ConnectorMaker
+from arvis.bots.connectors import BotFleet, ConnectorMaker
+from arvis.bots.registry import BotBook
+from arvis.bots.service import BotDesk
 from arvis.bus import EventBus
 from arvis.config.schema import ConnectorEntry
 from arvis.config.sections import ApiKey, Limits, Web
 from arvis.domain.events import StatusChanged
 from arvis.domain.messages import MessageStatus, Principal
 from arvis.domain.runs import Account
+from arvis.llm.account_service import AccountDesk
+from arvis.llm.accounts import AccountBook
 from arvis.operations import StoreOperations
 from arvis.ports.connector import ConnectorServices
 from arvis.ports.fetcher import Fetcher
@@ -38,20 +39,17 @@ from arvis.process.ids import IdMaker
 from arvis.process.passwords import Argon2Passwords
 from arvis.process.redaction import Redactor
 from arvis.process.secrets import SealedBox, secrets_key_file
-from arvis.runner.book import AccountBook
-from arvis.runner.desk import AccountDesk
 from arvis.skills.importing import Importer
 from arvis.skills.shelf import SkillShelf
 from arvis.speech import Rules
 from arvis.store.backups.keeper import BackupKeeper
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
-from arvis.web.connector import WebConnector
-from arvis.web.house import House
-from arvis.web.patience import Patience
-from arvis.web.schemas import ERROR
+from arvis.web.dependencies import PAGE_FOLDER, House, Surroundings
+from arvis.web.http.schema import ERROR
+from arvis.web.http.timeouts import Patience
+from arvis.web.realtime.connector import WebConnector
 from arvis.web.server import WebServer
-from arvis.web.surroundings import PAGE_FOLDER, Surroundings
 from tests.flows import house as flow
 from tests.flows.house_of_web import a_house
 from tests.flows.web_script import ScriptedInbox, ScriptedInsights, ScriptedOperations
@@ -283,7 +281,7 @@ async def _given(fetcher: Fetcher | None) -> Fetcher:
 
 
 def check_shape(value: Any, schema: Mapping[str, Any], where: str) -> None:
-    """The part of JSON Schema that `arvis.web.schemas` uses."""
+    """The part of JSON Schema that `arvis.web.http.schema` uses."""
     if "anyOf" in schema:
         fitting = [one for one in schema["anyOf"] if KINDS[one["type"]](value)]
         assert fitting, f"{where} is {value!r}"

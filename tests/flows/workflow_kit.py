@@ -7,7 +7,7 @@ from typing import Any
 
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.workflows import Workflow
-from arvis.workflows.desk import Wanted, create, examine
+from arvis.workflows.service import Wanted, create, examine
 from tests.flows.house import House
 
 OVER = frozenset({ExecutionStatus.DONE, ExecutionStatus.FAILED, ExecutionStatus.CANCELLED})

@@ -16,18 +16,18 @@ from random import Random
 
 import psycopg
 
-from arvis.agents import workflow_runs
-from arvis.agents.cancelling import cancel_turn
 from arvis.domain.agents import Agent
 from arvis.domain.errors import UsageError
 from arvis.domain.executions import PERSONAL_WAITS, Answer, ExecutionStatus, Wait
 from arvis.domain.messages import Address
 from arvis.domain.tools import Permit
-from arvis.graph import lifecycle
+from arvis.engine import lifecycle
 from arvis.ports.store import Store, Transaction
-from arvis.queue import scripts
-from arvis.store.opening import Database
-from arvis.workflows.desk import Examined, Wanted, create, examine, remove, restore, update
+from arvis.queue import queue
+from arvis.services import workflow_runs
+from arvis.store.open import Database
+from arvis.turns.cancellation import cancel_turn
+from arvis.workflows.service import Examined, Wanted, create, examine, remove, restore, update
 from tests.conformance.databases import opened
 from tests.flows.cut_scenes import trace
 from tests.flows.drawn_kit import START, Play, WorkflowStage, drawing, node, pause
@@ -151,7 +151,7 @@ async def races(url: str, *, rounds: int, seed: str) -> Counter[str]:
     with tempfile.TemporaryDirectory() as folder:
         async with opened(Database(Path(folder) / "arvis.db", url, Path(folder))) as store:
             for _ in range(rounds):
-                await store.write(scripts.rescue, "node", "boot", 0)
+                await store.write(queue.rescue, "node", "boot", 0)
                 ends[await Race(store, rng).play()] += 1
     return ends
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from arvis.store.backups.restore import restore
-from arvis.store.opening import Database, bring_up_to_date
+from arvis.store.open import Database, bring_up_to_date
 from tests.unit.backup_kit import HASHES, NOW, said
 
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "sqlite3.connect", "os.link"}

@@ -17,7 +17,7 @@ from typing import Any
 
 from arvis.domain.messages import Attachment
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from arvis.testing.conformance.store_records import accept
 from tests.conformance.databases import opened
 from tests.fixtures.make_database import fill

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from arvis.store.database import Database
-from arvis.store.integrity.sealing import Sealing, kept_log, log_file, sealed
-from arvis.store.opening import bring_up_to_date
-from arvis.store.session import SqliteDialect, load_queries
-from arvis.store.sqlite_session import SqliteSession, connect
+from arvis.store.location import Database
+from arvis.store.open import bring_up_to_date
+from arvis.store.sql.session import SqliteDialect, load_queries
+from arvis.store.sqlite.checkpoint import Sealing, kept_log, log_file, sealed
+from arvis.store.sqlite.session import SqliteSession, connect
 from arvis.store.transaction import SqlTransaction
 from arvis.testing.conformance.store_scripts import part, said
 from tests.conformance.databases import id_maker

@@ -20,9 +20,9 @@ from arvis.store.backups.archive import verify_archive
 from arvis.store.backups.folder import due_at, list_backups, stamp
 from arvis.store.backups.keeper import BackupKeeper
 from arvis.store.backups.making import back_up_to, make_backup
-from arvis.store.files import Stopped
-from arvis.store.migrations import available
-from arvis.store.opening import Database
+from arvis.store.blobs import Stopped
+from arvis.store.open import Database
+from arvis.store.sql.migrations import available
 from arvis.testing.clock import SteppedClock
 from tests.unit.backup_kit import (
     DAY_MS,

@@ -17,8 +17,8 @@ from arvis.domain.errors import BackupDamaged, Conflict, DiskFull, SchemaTooNew
 from arvis.store.backups.making import make_backup
 from arvis.store.backups.restore import restore, restore_newest
 from arvis.store.backups.swap import finish_restore
-from arvis.store.migrations import available
-from arvis.store.opening import Database, bring_up_to_date
+from arvis.store.open import Database, bring_up_to_date
+from arvis.store.sql.migrations import available
 from tests.unit.backup_kit import (
     DAY_MS,
     FILES,

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import pytest
 
-from arvis.agents.code_manner import CodeManner
 from arvis.domain.agents import Agent
 from arvis.domain.errors import StoreError, ToolError
 from arvis.domain.markup import find_tags
 from arvis.domain.runs import RunResult, Turn
 from arvis.domain.tools import Permit, Risk, ToolCall, ToolOutput, ToolSpec
+from arvis.graphs.agent.tool_protocols import CodeManner
 from arvis.ports.sandbox import Sandbox
 from arvis.ports.tool import Caller, Tool
 from arvis.tools.code import CODE_EXECUTION, Interpreter, PackageShelf, Workbench, told_of

@@ -9,10 +9,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.context.budget import Budget
-from arvis.context.composing import LAYERS, compose
-from arvis.context.rules import plain_rules
-from arvis.context.tool_rounds import Round, Words
 from arvis.conversations.tokens import Estimator
 from arvis.domain.agents import CONDUCTOR
 from arvis.domain.markup import find_tags
@@ -20,6 +16,10 @@ from arvis.domain.memory import Category
 from arvis.domain.messages import Role
 from arvis.domain.taint import CLEAN, Label
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
+from arvis.prompt.compose import LAYERS, compose
+from arvis.prompt.inputs import Budget
+from arvis.prompt.instructions import plain_rules
+from arvis.prompt.tool_rounds import Round, Words
 from tests.context_kit import (
     AGENT,
     DAY,

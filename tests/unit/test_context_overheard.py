@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from arvis.context import Budget, Overheard, compose
 from arvis.domain.taint import Label
+from arvis.prompt import Budget, Overheard, compose
 from tests.context_kit import NOW, current, exchange, ingredients, spoken
 
 TALK = [

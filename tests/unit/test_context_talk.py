@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from arvis.context.composing import compose
-from arvis.context.talk import NO_TEXT
 from arvis.domain.messages import Role
 from arvis.domain.taint import CLEAN, Label
+from arvis.prompt.compose import compose
+from arvis.prompt.history import NO_TEXT
 from tests.context_kit import DAY, FULL, NOW, SMALL, current, exchange, ingredients, line, spoken, summary
 
 # -- what messages look like -------------------------------------------------------------------------------

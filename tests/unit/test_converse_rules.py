@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.agents import converse_words as words
-from arvis.agents.converse_rules import (
+from arvis.domain.agents import Agent, AgentStatus
+from arvis.graphs.handover import prompts as words
+from arvis.graphs.handover.rules import (
     DEEPEST,
     LONGEST_MESSAGE,
     MOST_HOPS,
@@ -26,9 +27,8 @@ from arvis.agents.converse_rules import (
     next_move,
     offered,
 )
-from arvis.agents.converse_threads import Entry, _shortened
-from arvis.agents.outcome import ChildEnd, WorkOutcome, WorkStatus
-from arvis.domain.agents import Agent, AgentStatus
+from arvis.graphs.handover.threads import Entry, _shortened
+from arvis.tasks.outcome import ChildEnd, WorkOutcome, WorkStatus
 
 A = Agent(id="a", slug="anna", name="Anna", helpers=("bert", "carl"))
 B = Agent(id="b", slug="bert", name="Bert", helpers=("CARL", "anna"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.agents.input import LONGEST, examine, injection, rate, sanitise, spam
+from arvis.graphs.agent.input import LONGEST, examine, injection, rate, sanitise, spam
 
 NOW = 1_800_000_000_000
 

@@ -15,7 +15,7 @@ from arvis.media.measures import sound_seconds
 from arvis.media.reading import LONGEST_TEXT
 from arvis.media.sniffing import BINARY, DOCX, PDF, ZIP, sniff, text_of
 from arvis.ports.transcriber import Sound
-from arvis.process.programs import GuardedPrograms
+from arvis.process.subprocesses import GuardedPrograms
 from tests.flows.media_kit import archive, docx, pdf, pdf_bomb, png, wav
 
 OGG = b"OggS\0\2" + bytes(20) + b"\1\x13OpusHead" + bytes(11)

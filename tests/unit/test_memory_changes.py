@@ -16,10 +16,10 @@ from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.words import asked_words
 from arvis.memory import Kept, Remembered, confirm, forget, remember, undo
 from arvis.ports.store import Transaction
-from arvis.store.migrations import available, migrate
-from arvis.store.session import SqliteDialect, load_queries
-from arvis.store.sqlite_migration import SqliteTarget
-from arvis.store.sqlite_session import SqliteSession, connect
+from arvis.store.sql.migrations import available, migrate
+from arvis.store.sql.session import SqliteDialect, load_queries
+from arvis.store.sqlite.migrations import SqliteTarget
+from arvis.store.sqlite.session import SqliteSession, connect
 from arvis.store.transaction import SqlTransaction
 
 NOW, SCOPE = 1_800_000_000_000, "principal:ann"

@@ -12,12 +12,12 @@ import pytest
 from arvis.domain.errors import StoreError
 from arvis.store.backups.making import make_backup
 from arvis.store.backups.restore import restore
-from arvis.store.database import Database
-from arvis.store.integrity.mending import Finding, make_sound
-from arvis.store.integrity.page_sums import sums_file
-from arvis.store.integrity.sealing import kept_log, log_file
-from arvis.store.integrity.wal import with_suffix
-from arvis.store.opening import bring_up_to_date
+from arvis.store.integrity.repair import Finding, make_sound
+from arvis.store.location import Database
+from arvis.store.open import bring_up_to_date
+from arvis.store.sqlite.checkpoint import kept_log, log_file
+from arvis.store.sqlite.page_checksums import sums_file
+from arvis.store.sqlite.wal import with_suffix
 from tests.unit.damage_kit import FRAME, HEADER, NOW, PAGE, cut, flip, kept_words, life, resumed
 from tests.unit.test_wal import commits
 

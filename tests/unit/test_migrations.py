@@ -15,11 +15,11 @@ import pytest
 
 from arvis.domain.errors import MigrationFailed, SchemaTooNew
 from arvis.ports.store import Store
-from arvis.store.migrations import Migration, MigrationTarget, available, migrate
-from arvis.store.opening import Database, bring_up_to_date
-from arvis.store.postgres_migration import PostgresTarget
-from arvis.store.sqlite_migration import SqliteTarget
-from arvis.store.sqlite_session import connect
+from arvis.store.open import Database, bring_up_to_date
+from arvis.store.postgres.migrations import PostgresTarget
+from arvis.store.sql.migrations import Migration, MigrationTarget, available, migrate
+from arvis.store.sqlite.migrations import SqliteTarget
+from arvis.store.sqlite.session import connect
 from arvis.testing.conformance.store_scripts import add, claim, get_setting, message, put_setting
 from tests.conformance.databases import NOW, opened
 

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from arvis.agents import notices
 from arvis.domain.errors import BudgetBusy, BudgetReached
 from arvis.domain.jobs import GiveUp, NotBefore
 from arvis.domain.money import Budget, budget_reason, day_of, month_of, next_day, next_month, usd
 from arvis.message_flow import verdict_of
+from arvis.messaging import notices
 
 
 def at(text: str) -> int:

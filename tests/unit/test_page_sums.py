@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from arvis.store.integrity.page_sums import PageSums, SumsDamaged, sums_file
-from arvis.store.integrity.sealing import kept_log, log_file
-from arvis.store.integrity.wal import NOWHERE, Mark
+from arvis.store.sqlite.checkpoint import kept_log, log_file
+from arvis.store.sqlite.page_checksums import PageSums, SumsDamaged, sums_file
+from arvis.store.sqlite.wal import NOWHERE, Mark
 from tests.unit.damage_kit import PAGE, Life, cut, flip, life, resumed
 
 WORDS = [f"word-{number:03}" for number in range(40)]

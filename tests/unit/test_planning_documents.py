@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from arvis.agents.planning.documents import (
+from arvis.domain.markup import find_tags
+from arvis.graphs.planning.documents import (
     LONGEST_PRD,
     carry_ticks,
     flaw_of,
@@ -16,10 +17,9 @@ from arvis.agents.planning.documents import (
     tick,
     without_documents,
 )
-from arvis.agents.planning.graph import after_action, after_critic
-from arvis.agents.planning.output import Guard
-from arvis.agents.planning.verdicts import UNREADABLE, Verdict, read_verdict, said_before
-from arvis.domain.markup import find_tags
+from arvis.graphs.planning.graph import after_action, after_critic
+from arvis.graphs.planning.output import Guard
+from arvis.graphs.planning.verdict import UNREADABLE, Verdict, read_verdict, said_before
 
 FRONT = "---\nslug: tea\ntitle: Tea\nsection: web\ncategory: shop\ntags: [a]\n---"
 PRD = f"{FRONT}\n# Goal\n- [ ] 1. build\n- [ ] 2. tell"

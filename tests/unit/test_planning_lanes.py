@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
-from arvis.agents.planning import lanes
-from arvis.agents.planning.bounds import Bounds
-from arvis.agents.planning.evidence import (
+from arvis.domain.messages import PastMessage, Role
+from arvis.domain.taint import CLEAN
+from arvis.graphs.planning import lanes
+from arvis.graphs.planning.evidence import (
     KNOWN_RUNS,
     LONGEST_TRANSCRIPT,
     READINESS_RUNS,
@@ -17,9 +18,8 @@ from arvis.agents.planning.evidence import (
     known_runs,
     readiness,
 )
-from arvis.agents.planning.lanes import LONGEST_LANE, MOST_MESSAGES, Lane, Said, lane_of, seed
-from arvis.domain.messages import PastMessage, Role
-from arvis.domain.taint import CLEAN
+from arvis.graphs.planning.lanes import LONGEST_LANE, MOST_MESSAGES, Lane, Said, lane_of, seed
+from arvis.graphs.planning.limits import Bounds
 
 
 def past(role: Role, text: str) -> PastMessage:

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from arvis.agents.planning.graph import after_retrieval
-from arvis.agents.planning.retrieval import Complexity, Retrieval, fast_path, read_retrieval, triggered
+from arvis.graphs.planning.graph import after_retrieval
+from arvis.graphs.planning.triage import Complexity, Retrieval, fast_path, read_retrieval, triggered
 
 LONG_TRIGGER = "quarterly accounts report"
 

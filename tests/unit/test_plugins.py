@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from arvis.context.retention import display_copy, persistent_copy
 from arvis.domain.agents import AgentStatus
 from arvis.domain.messages import StoredMessage
 from arvis.domain.plugins import Addition, AttributeSpec, Heard, Item, PluginBlock, PluginCommand, Say, Tell
@@ -21,6 +20,7 @@ from arvis.plugins.helpers import DESTINATION, HelpersPlugin
 from arvis.plugins.time import TimePlugin
 from arvis.plugins.workspace import SHARE, WorkspacePlugin, paths_of
 from arvis.ports.plugin import PluginTurn
+from arvis.prompt.retention import display_copy, persistent_copy
 from tests.context_kit import NOW, current
 from tests.plugin_kit import Scripted, agent, turn_in
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from arvis.agents.additions import Added, cleaned
-from arvis.context import Extras
-from arvis.context.composing import LAYERS, compose
 from arvis.domain.markup import find_tags
 from arvis.domain.messages import Role
 from arvis.domain.plugins import Addition, Item, PluginBlock
 from arvis.domain.taint import Label
+from arvis.graphs.agent.plugins import Added, cleaned
+from arvis.prompt import Extras
+from arvis.prompt.compose import LAYERS, compose
 from tests.context_kit import FULL, current, exchange, ingredients, line, size, spoken
 
 STABLE = PluginBlock("Where you are", "In a house.", tools=("look",))

@@ -10,8 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from arvis.domain.errors import DiskLow
-from arvis.process.ballast import Ballast
-from arvis.process.disk import LOOK_SECONDS, DiskSpace, DiskWatch, disk_space
+from arvis.process.disk import LOOK_SECONDS, Ballast, DiskSpace, DiskWatch, disk_space
 from arvis.testing.clock import SteppedClock, StoppedClock
 
 MEGABYTE = 1_000_000

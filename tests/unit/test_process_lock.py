@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from arvis.domain.errors import ConfigError, DataFolderInUse
-from arvis.process.lock import DataFolder, api_key_file, hold_data_folder
+from arvis.process.data_folder import DataFolder, api_key_file, hold_data_folder
 
 HOLDER = """
 import sys, pathlib

@@ -19,7 +19,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.process.logs import logging_to
+from arvis.process.logging import logging_to
 from arvis.process.redaction import Redactor
 
 CANARY = 'canary/+"f00d'

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arvis.ports.clock import Clock
-from arvis.process.chance import RandomBits
 from arvis.process.clock import SystemClock
-from arvis.process.collector import unhurried_collector
-from arvis.process.ids import IdMaker
+from arvis.process.gc import unhurried_collector
+from arvis.process.ids import IdMaker, RandomBits
 
 
 class HandClock:

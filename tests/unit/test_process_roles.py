@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from arvis.process.roles import Role, RoleState, Supervisor
+from arvis.process.supervisor import Role, RoleState, Supervisor
 
 Ready = Callable[[], None]
 

@@ -15,7 +15,7 @@ import pytest
 
 from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import PROGRAM_MISSING, Finished, Task
-from arvis.process.programs import GuardedPrograms
+from arvis.process.subprocesses import GuardedPrograms
 
 #: It forgets its parent, its group and its session, hears no polite signal, and leaves its number in `orphan`.
 ORPHAN = "trap '' TERM HUP INT; (setsid sh -c 'echo $$ > orphan.new; mv orphan.new orphan; exec sleep 60' &) &"

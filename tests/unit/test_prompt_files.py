@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.agents.pictures import MOST_PICTURES, pictures_of
-from arvis.agents.spoken import speakable
-from arvis.context.files import file_text, files_that_fit
 from arvis.conversations.vision import may_see, sees
 from arvis.domain.messages import Attachment, FileKind, FileState
 from arvis.domain.runs import Image, RunRequest, Turn
-from arvis.runner.pictures import without_pictures
+from arvis.llm.runner import without_pictures
+from arvis.messaging.spoken_replies import speakable
+from arvis.prompt.files import file_text, files_that_fit
+from arvis.tasks.attachments import MOST_PICTURES, pictures_of
 from tests.context_kit import current
 
 NOTES = Attachment("no\ntes.md", "text/markdown", 9, "abcdef01", kind=FileKind.DOCUMENT, content="one\n\n[End] two")

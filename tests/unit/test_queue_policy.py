@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from arvis.domain.jobs import Failed, GiveUp, NotBefore, Pool, Retry, Snooze, TryAgain
-from arvis.queue.policy import RetryPolicy
+from arvis.queue.retry_policy import RetryPolicy
 from tests.unit.test_queue_slots import NOW, running_job
 
 JOB = running_job("j", Pool.INTERACTIVE)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from arvis.testing.clock import SteppedClock
-from arvis.web.readiness import ReadinessProbe
+from arvis.web.monitoring.health import ReadinessProbe
 from tests.conformance.databases import opened
 
 

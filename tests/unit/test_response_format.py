@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from arvis.context import reply_format
 from arvis.domain.markup import visible
 from arvis.domain.plugins import AttributeSpec
+from arvis.prompt import reply_format
 from arvis.tags import read
 
 MOOD = AttributeSpec("mood", "string", "How <you> feel & why", required=True)

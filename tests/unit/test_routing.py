@@ -19,7 +19,7 @@ from arvis.ports.store import Store
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
 from arvis.routing import Place, Refused, Routed, Router, mentioned, permit
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, bring_up_to_date, open_store
 
 MEMBER = PrincipalRole.MEMBER
 CONDUCTOR = Agent(id="id-conductor", slug="conductor", name="Conductor", role="conductor")

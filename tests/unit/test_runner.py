@@ -11,10 +11,10 @@ import pytest
 
 from arvis.domain.errors import PERMANENT, TRANSIENT, ArvisError, ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
+from arvis.llm import Run, RunFailed, Runner, Trail
+from arvis.llm.prices import prompt_tokens
 from arvis.ports.provider import Provider
 from arvis.providers.demo import DemoProvider
-from arvis.runner import Run, RunFailed, Runner, Trail
-from arvis.runner.prices import prompt_tokens
 from arvis.testing.clock import SteppedClock, StoppedClock
 from arvis.testing.providers import GivenProviders
 

@@ -6,10 +6,10 @@ import pytest
 
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import Account, Rest, RunRequest, RunResult
-from arvis.runner import RunFailed, Runner
-from arvis.runner.choice import Choice
-from arvis.runner.rests import Rests
-from arvis.runner.selection import select
+from arvis.llm import RunFailed, Runner
+from arvis.llm.candidates import Choice
+from arvis.llm.cooldowns import Rests
+from arvis.llm.selection import select
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
 from tests.unit.test_runner import REQUEST, error, ignore

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from arvis.conversations import ModelCounting, estimator_of, measure_request
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
+from arvis.llm import RunFailed, Runner, Trail
+from arvis.llm.token_counting import SMALLEST_REPLY, limit_in
 from arvis.ports.compactions import Calibration
 from arvis.ports.provider import Provider
 from arvis.providers import failures
-from arvis.runner import RunFailed, Runner, Trail
-from arvis.runner.counting import SMALLEST_REPLY, limit_in
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
 from tests.unit.test_runner import Scripted, ignore

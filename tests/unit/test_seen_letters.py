@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arvis.agents.asking import visible
+from arvis.approvals.questions import visible
 
 
 @pytest.mark.parametrize(

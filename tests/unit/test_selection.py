@@ -11,10 +11,10 @@ import pytest
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import CIRCUIT, Account, Image, Rest, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolOutput, ToolSpec
-from arvis.runner import RunFailed, Runner, Unserved
-from arvis.runner.choice import Choice
-from arvis.runner.rests import FAILURES, FIRST_PROBE, LAST_PROBE, Rests
-from arvis.runner.selection import Load, select
+from arvis.llm import RunFailed, Runner, Unserved
+from arvis.llm.candidates import Choice
+from arvis.llm.cooldowns import FAILURES, FIRST_PROBE, LAST_PROBE, Rests
+from arvis.llm.selection import Load, select
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
 from tests.unit.test_runner import REQUEST, error, ignore

@@ -10,7 +10,7 @@ import random
 import pytest
 
 from arvis.domain.webhooks import Preset
-from arvis.web.signatures import Genuine, examine, headers_of, may_be_shown
+from arvis.web.incoming_webhooks.signatures import Genuine, examine, headers_of, may_be_shown
 
 NOW = 1_800_000_000_000
 SECRET = "It's a Secret to Everybody"

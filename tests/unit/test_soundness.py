@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from arvis.store.database import Database
-from arvis.store.integrity.page_sums import sums_file
-from arvis.store.integrity.sealing import kept_log, log_file
-from arvis.store.integrity.soundness import Damaged, LogCut, Sound, examine
-from arvis.store.integrity.wal import with_suffix
+from arvis.store.integrity.check import Damaged, LogCut, Sound, examine
+from arvis.store.location import Database
+from arvis.store.sqlite.checkpoint import kept_log, log_file
+from arvis.store.sqlite.page_checksums import sums_file
+from arvis.store.sqlite.wal import with_suffix
 from tests.unit.damage_kit import FRAME, HEADER, PAGE, Life, cut, flip, kept_words, life
 from tests.unit.test_wal import commits
 

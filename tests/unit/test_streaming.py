@@ -7,7 +7,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.agents.streaming import Coalescer
+from arvis.messaging.streaming import Coalescer
 
 
 class Screen:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from arvis.store.database import Database
-from arvis.store.integrity.sealing import log_file
-from arvis.store.integrity.wal import Frame, LogHeader, Mark, _checksum, committed, open_log, sound_frames, with_suffix
+from arvis.store.location import Database
+from arvis.store.sqlite.checkpoint import log_file
+from arvis.store.sqlite.wal import Frame, LogHeader, Mark, _checksum, committed, open_log, sound_frames, with_suffix
 from tests.unit.damage_kit import FRAME, HEADER, PAGE, cut, flip, kept_words, life
 
 WORDS = [f"word-{number:02}" for number in range(12)]

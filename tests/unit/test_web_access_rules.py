@@ -8,9 +8,9 @@ from arvis.domain.errors import Forbidden, TooMany
 from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.text import storable
 from arvis.testing.clock import SteppedClock
-from arvis.web.guards import known_hosts, origin_of
-from arvis.web.identity import Identity, Role, address_for, sender_for
-from arvis.web.limiter import LoginLimiter
+from arvis.web.http.identity import Identity, Role, address_for, sender_for
+from arvis.web.http.rate_limits import LoginLimiter
+from arvis.web.middleware import known_hosts, origin_of
 
 OWNER = Identity(Role.OWNER, "owner", "Owner", paired=True, may_name=True)
 SESSION = Identity(Role.OWNER, "owner", "Owner", paired=True, session="hash")

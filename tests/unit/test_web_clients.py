@@ -9,8 +9,8 @@ import pytest
 
 from arvis.domain.events import Delta
 from arvis.domain.messages import Address, Sender
-from arvis.web.clients import TOO_SLOW, Client, Frame, HangUp, frame
-from arvis.web.identity import Identity, Role
+from arvis.web.http.identity import Identity, Role
+from arvis.web.realtime.client import TOO_SLOW, Client, Frame, HangUp, frame
 
 ROOM = Address("web", "web", "room")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arvis.web.devices import device_of
+from arvis.web.auth.sessions import device_of
 
 _KIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
 

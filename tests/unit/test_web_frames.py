@@ -13,8 +13,8 @@ from arvis.config.sections import Limits
 from arvis.domain.errors import ArvisError
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Sender
 from arvis.ports.inbox import Received
-from arvis.web.bodies import parse_fields
-from arvis.web.drafts import Draft, Intake
+from arvis.web.api.message_input import Draft, Intake
+from arvis.web.http.requests import parse_fields
 from tests.platforms.recording_inbox import RecordingInbox
 
 LIMITS = Limits(message_bytes=64, attachment_bytes=64)

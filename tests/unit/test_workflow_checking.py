@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arvis.workflows.checking import Known, check, runnable
-from arvis.workflows.document import normalise
-from arvis.workflows.rules import RULES, Severity, problem
+from arvis.workflows.document.model import normalise
+from arvis.workflows.validation.check import Known, check, runnable
+from arvis.workflows.validation.rules import RULES, Severity, problem
 from tests.unit.workflow_cases import CASES, KNOWN, deep, drawn
 
 _TWO: dict[str, Any] = {"conditions": [{"value": "x"}, {"value": "y"}]}

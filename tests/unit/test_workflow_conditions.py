@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from arvis.workflows.conditions import checks, decide, says_stop, says_yes
+from arvis.workflows.runtime.conditions import checks, decide, says_stop, says_yes
 
 
 def way(output: Any, *conditions: tuple[str, str]) -> str | None:

@@ -7,11 +7,11 @@ import json
 import jsonschema
 import pytest
 
-from arvis.workflows.checking import check
-from arvis.workflows.document import normalise
+from arvis.workflows.document.kinds import KINDS
+from arvis.workflows.document.model import normalise
+from arvis.workflows.document.schema import schema
 from arvis.workflows.examples import Example, examples
-from arvis.workflows.kinds import KINDS
-from arvis.workflows.schema import schema
+from arvis.workflows.validation.check import check
 from tests.fixtures.workflow_docs import GUIDE, SCHEMA, guide_text, schema_text
 from tests.unit.workflow_cases import CASES
 

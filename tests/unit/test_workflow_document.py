@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arvis.domain.errors import TooLarge, Unprocessable
-from arvis.workflows.checking import check
-from arvis.workflows.document import DocumentForm, normalise, read, write
-from arvis.workflows.drawing import Drawing
-from arvis.workflows.kinds import MOST_DEPTH
+from arvis.workflows.document.kinds import MOST_DEPTH
+from arvis.workflows.document.model import DocumentForm, normalise, read, write
+from arvis.workflows.document.view import Drawing
+from arvis.workflows.validation.check import check
 from tests.unit.workflow_cases import deep, drawn
 
 START = {"id": "s", "type": "start", "x": 0, "y": 0, "data": {"initialInput": "x"}}

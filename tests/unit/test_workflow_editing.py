@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from arvis.workflows.kinds import KINDS
+from arvis.workflows.document.kinds import KINDS
 from tests.conftest import require
 from tests.workflows.preflight import bundle_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from arvis.domain.executions import Cursor
-from arvis.graph.decisions import Opened
-from arvis.workflows.carried import Carried
-from arvis.workflows.joins import ALL, ANY, COUNT, Join, LastOne
-from arvis.workflows.regions import gate_of, merge_behind, merges_of, opened
+from arvis.engine.decisions import Opened
+from arvis.workflows.runtime.joins import ALL, ANY, COUNT, Join, LastOne
+from arvis.workflows.runtime.regions import gate_of, merge_behind, merges_of, opened
+from arvis.workflows.runtime.token import Carried
 from tests.flows.drawn_kit import drawing, node
 
 BEFORE = frozenset({"node:a", "node:b", "node:p"})

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arvis.domain.executions import Answer, Cursor, Execution, ExecutionStatus, Step, Wait
-from arvis.graph.context import Memory, NodeContext
-from arvis.graph.decisions import Decision, Graph
-from arvis.graph.progress import Progress, new_execution
+from arvis.engine.context import Memory, NodeContext
+from arvis.engine.decisions import Decision, Graph
+from arvis.engine.unit_of_work import Progress, new_execution
 from arvis.ports.store import Transaction
-from arvis.workflows.compiling import compile_document
-from arvis.workflows.parts import NodeParts
+from arvis.workflows.compiler import compile_document
+from arvis.workflows.runtime.parts import NodeParts
 from tests.flows.drawn_kit import START, drawing, node
 
 #: Nothing that is drawn here takes more steps.

@@ -6,13 +6,21 @@ from typing import Any
 
 import pytest
 
-from arvis.agents.subagents import Subagent
 from arvis.domain.markup import find_tags
-from arvis.workflows.bounds import CUT, LEAST_OUTPUT, MOST_FILLED, MOST_KEPT, MOST_OUTPUT, bounded, size_of
-from arvis.workflows.carried import Carried
-from arvis.workflows.conditions import decide, says_stop, says_yes
-from arvis.workflows.replies import handed_back, verdict_in
-from arvis.workflows.templates import as_data, fill, fill_all, known_in
+from arvis.graphs.agent.subagents import Subagent
+from arvis.workflows.runtime.conditions import decide, says_stop, says_yes
+from arvis.workflows.runtime.output_limits import (
+    CUT,
+    LEAST_OUTPUT,
+    MOST_FILLED,
+    MOST_KEPT,
+    MOST_OUTPUT,
+    bounded,
+    size_of,
+)
+from arvis.workflows.runtime.replies import handed_back, verdict_in
+from arvis.workflows.runtime.templates import as_data, fill, fill_all, known_in
+from arvis.workflows.runtime.token import Carried
 
 
 def kept(label: str, output: Any, at: int = 1, **more: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arvis.workflows.checking import Known
+from arvis.workflows.validation.check import Known
 
 Case = tuple[str, dict[str, Any], tuple[str | None, str | None, str | None]]
 

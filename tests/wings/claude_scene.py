@@ -18,7 +18,7 @@ from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult, Turn
 from arvis.net.client import open_http_client
 from arvis.ports.http import HttpClient
-from arvis.process.programs import GuardedPrograms
+from arvis.process.subprocesses import GuardedPrograms
 from arvis.providers.claude_cli import ClaudeCliProvider, create
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import provider_services

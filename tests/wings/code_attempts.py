@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from arvis.ports.sandbox import BRIDGE
-from arvis.process.sandbox_bridge import MOST_ASKED
+from arvis.process.sandbox import MOST_ASKED
 
 #: Finds the bridge that the script was not told of, and talks over it.
 RAW = f"""

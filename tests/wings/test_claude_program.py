@@ -18,7 +18,7 @@ import pytest
 from arvis.domain.errors import ProviderError
 from arvis.domain.runs import Account, CallTimeouts, RunRequest, Turn
 from arvis.net.client import open_http_client
-from arvis.process.programs import GuardedPrograms
+from arvis.process.subprocesses import GuardedPrograms
 from arvis.providers.claude_cli import ClaudeCliProvider, create
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import provider_services

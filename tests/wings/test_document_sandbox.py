@@ -10,8 +10,8 @@ import pytest
 
 from arvis.media.documents import DocumentReader
 from arvis.media.sniffing import DOCX, PDF
-from arvis.process.programs import GuardedPrograms
 from arvis.process.sandbox import Bubblewrap
+from arvis.process.subprocesses import GuardedPrograms
 from tests.flows.media_kit import docx, pdf, pdf_bomb
 from tests.parts import refused, require
 

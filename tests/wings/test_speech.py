@@ -18,8 +18,8 @@ from arvis.net.client import open_http_client
 from arvis.ports.sandbox import Worker
 from arvis.ports.transcriber import Sound, SpeechError
 from arvis.process.clock import SystemClock
-from arvis.process.programs import GuardedPrograms
-from arvis.process.workers import GuardedWorkers
+from arvis.process.subprocesses import GuardedPrograms
+from arvis.process.worker_processes import GuardedWorkers
 from arvis.providers.speech_api import ApiAccess, ApiSpeaker, ApiTranscriber
 from arvis.providers.speech_command import CommandSpeaker, CommandTranscriber
 from arvis.providers.speech_local import LocalTranscriber

@@ -17,7 +17,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.conformance.databases import opened
 from tests.fixtures.workflow_documents import document
 from tests.flows.drawn_kit import Play

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from arvis.workflows import kinds
-from arvis.workflows.kinds import Field, Form
+from arvis.workflows.document import kinds
+from arvis.workflows.document.kinds import Field, Form
 
 Document = dict[str, Any]
 Spoil = Callable[[Random, Document], None]

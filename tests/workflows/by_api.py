@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from arvis.domain.text import storable_json
-from arvis.workflows import kinds
+from arvis.workflows.document import kinds
 from tests.flows.web_server import Site, running_site
 from tests.workflows.preflight import Judged, Names, difference, in_python
 

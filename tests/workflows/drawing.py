@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from arvis.workflows.kinds import LOOP_BACK, SUBAGENT
+from arvis.workflows.document.kinds import LOOP_BACK, SUBAGENT
 
 #: Where a connection leaves: a node and one of its ways out.
 Exit = tuple[str, str]

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from arvis.workflows import playbook
+from arvis.workflows.document import playbooks
 
 Document = dict[str, Any]
 
 #: By kind: the name of a field of ours in their form.
-_THEIRS = {kind: {ours: theirs for theirs, ours in names.items()} for kind, names in playbook._NAMES.items()}
+_THEIRS = {kind: {ours: theirs for theirs, ours in names.items()} for kind, names in playbooks._NAMES.items()}
 
 
 def seed_002(chance: Random, drawn: Document) -> Document:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from arvis.workflows.rules import RULES
+from arvis.workflows.validation.rules import RULES
 from tests.workflows.preflight import Names, Preflight, difference, in_python, is_error
 
 #: What every second document is judged with: names that are there.

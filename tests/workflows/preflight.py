@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arvis.workflows.checking import Known, check
-from arvis.workflows.document import normalise
-from arvis.workflows.rules import Problem
+from arvis.workflows.document.model import normalise
+from arvis.workflows.validation.check import Known, check
+from arvis.workflows.validation.rules import Problem
 
 UI = Path(__file__).parents[2] / "arvis" / "web" / "ui"
 _BUNDLER = UI / "node_modules" / "rolldown" / "bin" / "cli.mjs"

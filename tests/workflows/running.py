@@ -17,13 +17,13 @@ from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.text import storable_json
 from arvis.domain.tools import Permit, ToolCall
 from arvis.domain.workflows import LogType
-from arvis.graph import lifecycle
+from arvis.engine import lifecycle
 from arvis.ports.store import Store, Transaction
-from arvis.queue import scripts
-from arvis.workflows.checking import check, errors
-from arvis.workflows.compiling import compile_document
-from arvis.workflows.document import normalise
-from arvis.workflows.parts import NodeParts
+from arvis.queue import queue
+from arvis.workflows.compiler import compile_document
+from arvis.workflows.document.model import normalise
+from arvis.workflows.runtime.parts import NodeParts
+from arvis.workflows.validation.check import check, errors
 from tests.flows.drawn_kit import Play, WorkflowStage
 from tests.flows.engine_kit import Death, World, _leftovers, _open_waits, claim, family
 from tests.flows.scripted import asking, said
@@ -77,7 +77,7 @@ class ChanceStage(WorkflowStage):
         self.rounds = 0
 
     async def play(self, death: Death | None = None) -> int:
-        await self._store.write(scripts.rescue, "node", "boot", self._clock.now())
+        await self._store.write(queue.rescue, "node", "boot", self._clock.now())
         work: Callable[[Job], Awaitable[None]] = self._worker(self._store)
         for self.rounds in range(_ROUNDS):
             jobs = await self._store.write(claim, "boot", self._clock.now())
@@ -97,7 +97,7 @@ class ChanceStage(WorkflowStage):
         await super()._pass_time()
         if self._clock.now() > before and due and min(due) > self._clock.now():
             await self._clock.sleep((min(due) - self._clock.now()) / 1000)
-            await self._store.write(scripts.wake, lifecycle.expire, self._clock.now())
+            await self._store.write(queue.wake, lifecycle.expire, self._clock.now())
 
 
 def people_by(chance: Random) -> Callable[[Wait, World], dict[str, Any] | None]:

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 
 import arvis
 from arvis.domain.errors import BackupDamaged, NotFound
-from arvis.store.files import PIECE, create_private, go_on, sync_file
+from arvis.store.blobs import PIECE, create_private, go_on, sync_file
 
 FORMAT = 1
 MANIFEST, DATABASE = "manifest.json", "arvis.db"

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from arvis.store.database import Database
-from arvis.store.files import sync_file
-from arvis.store.integrity.looking import looking_at
-from arvis.store.session import SqliteDialect, load_queries
-from arvis.store.sqlite_session import connect
+from arvis.store.blobs import sync_file
+from arvis.store.location import Database
+from arvis.store.sql.session import SqliteDialect, load_queries
+from arvis.store.sqlite.readonly import looking_at
+from arvis.store.sqlite.session import connect
 
 #: What is read of the old database, and how it is put into the new one.
 _CARRIED = {"accepted_hook_calls": "carry_hook_call", "accepted_keys": "carry_key"}

@@ -15,9 +15,9 @@ from pathlib import Path
 from arvis.domain.errors import BackupDamaged
 from arvis.ports.backups import BackupFile
 from arvis.store.backups.archive import Manifest, read_manifest
-from arvis.store.database import Database
-from arvis.store.session import SqliteDialect, load_queries
-from arvis.store.sqlite_session import read_only
+from arvis.store.location import Database
+from arvis.store.sql.session import SqliteDialect, load_queries
+from arvis.store.sqlite.session import read_only
 
 _FORM = re.compile(r"arvis-(\d{8}T\d{6}Z)(?:-before-(\w+))?\.tar\.gz", re.ASCII)
 _STAMP = "%Y%m%dT%H%M%SZ"

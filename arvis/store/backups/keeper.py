@@ -12,7 +12,7 @@ from arvis.ports.backups import BackupFile
 from arvis.ports.clock import Clock
 from arvis.store.backups.folder import due_at, list_backups
 from arvis.store.backups.making import make_backup
-from arvis.store.database import Database
+from arvis.store.location import Database
 
 log = structlog.get_logger(__name__)
 

@@ -24,12 +24,12 @@ from arvis.store.backups.archive import (
     write_archive,
 )
 from arvis.store.backups.folder import clear_halves, described, free_path, prune
-from arvis.store.database import Database
-from arvis.store.files import check_room, create_private, disk_trouble, go_on, private_folder, sha256_of, sync_folder
-from arvis.store.integrity.looking import looking_at
-from arvis.store.session import SqliteDialect, load_queries
-from arvis.store.sqlite_errors import is_full, told
-from arvis.store.sqlite_session import read_only
+from arvis.store.blobs import check_room, create_private, disk_trouble, go_on, private_folder, sha256_of, sync_folder
+from arvis.store.location import Database
+from arvis.store.sql.session import SqliteDialect, load_queries
+from arvis.store.sqlite.errors import is_full, told
+from arvis.store.sqlite.readonly import looking_at
+from arvis.store.sqlite.session import read_only
 
 _PAGES_AT_ONCE = 256
 #: Instructions of SQLite's machine between two looks at whether the work is still wanted.

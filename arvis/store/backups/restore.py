@@ -21,15 +21,15 @@ from arvis.store.backups.folder import list_backups
 from arvis.store.backups.making import damage_in, refuse_server
 from arvis.store.backups.settlement import Settlement, settle
 from arvis.store.backups.swap import finish_restore, staging
-from arvis.store.database import Database
-from arvis.store.files import check_room, create_private, disk_trouble, sha256_of, sync_file
-from arvis.store.integrity.looking import looking_at
-from arvis.store.integrity.wal import with_suffix
-from arvis.store.migrations import available, migrate
-from arvis.store.session import SqliteDialect, load_queries
-from arvis.store.sqlite_errors import is_full, told
-from arvis.store.sqlite_migration import SqliteTarget
-from arvis.store.sqlite_session import connect
+from arvis.store.blobs import check_room, create_private, disk_trouble, sha256_of, sync_file
+from arvis.store.location import Database
+from arvis.store.sql.migrations import available, migrate
+from arvis.store.sql.session import SqliteDialect, load_queries
+from arvis.store.sqlite.errors import is_full, told
+from arvis.store.sqlite.migrations import SqliteTarget
+from arvis.store.sqlite.readonly import looking_at
+from arvis.store.sqlite.session import connect
+from arvis.store.sqlite.wal import with_suffix
 
 _LOG = "-wal"
 _SQLITE = b"SQLite format 3\0"

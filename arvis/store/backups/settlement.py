@@ -15,8 +15,8 @@ from arvis.domain.ids import encode, moment_of
 from arvis.domain.jobs import NewJob
 from arvis.domain.messages import MessageStatus
 from arvis.ports.backups import RESTORED_AT
-from arvis.store.session import Row, SqliteDialect, load_queries
-from arvis.store.sqlite_session import SqliteSession
+from arvis.store.sql.session import Row, SqliteDialect, load_queries
+from arvis.store.sqlite.session import SqliteSession
 from arvis.store.transaction import SqlTransaction
 
 #: Reason code of jobs and messages.

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from arvis.store.backups.folder import stamp
-from arvis.store.database import Database
-from arvis.store.files import private_folder, sync_folder
-from arvis.store.integrity.page_sums import sums_file
-from arvis.store.integrity.sealing import kept_log, log_file
-from arvis.store.integrity.wal import with_suffix
+from arvis.store.blobs import private_folder, sync_folder
+from arvis.store.location import Database
+from arvis.store.sqlite.checkpoint import kept_log, log_file
+from arvis.store.sqlite.page_checksums import sums_file
+from arvis.store.sqlite.wal import with_suffix
 
 _READY, _HALF = "restored.db", "restored.db.part"
 

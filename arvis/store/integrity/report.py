@@ -11,9 +11,9 @@ from pathlib import Path
 
 from arvis.store.backups.restore import Restored
 from arvis.store.backups.settlement import Settlement
-from arvis.store.files import write_whole
-from arvis.store.integrity.looking import looking_at
-from arvis.store.session import SqliteDialect, load_queries
+from arvis.store.blobs import write_whole
+from arvis.store.sql.session import SqliteDialect, load_queries
+from arvis.store.sqlite.readonly import looking_at
 
 REPORT = "damage.txt"
 

@@ -23,7 +23,7 @@ from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 
-from arvis.process.programs_start import Bounds, Lifeline, start_guarded
+from arvis.process.subprocesses import Bounds, Lifeline, start_guarded
 
 MAX_LINE = 4 * 1024 * 1024
 _MAX_STDERR_LINE = 1_000

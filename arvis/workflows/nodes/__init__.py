@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from arvis.graph.decisions import Node
+from arvis.engine.decisions import Node
 from arvis.workflows.nodes import (
     agent,
     approval,
@@ -23,7 +23,7 @@ from arvis.workflows.nodes import (
     user_input,
     wait,
 )
-from arvis.workflows.parts import Drawn, NodeParts
+from arvis.workflows.runtime.parts import Drawn, NodeParts
 
 Make = Callable[[Drawn, NodeParts], Node]
 

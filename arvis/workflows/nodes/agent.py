@@ -10,25 +10,34 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from arvis.agents.outcome import WorkStatus, child_end
-from arvis.agents.outgoing import files_of, with_files
-from arvis.agents.runs import Errand, child_state
-from arvis.agents.subagents import DELEGATES, words_of
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Answer, Execution
 from arvis.domain.taint import Taint, taint_in
 from arvis.domain.workflows import OUTPUT, LogType, as_text
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Call, Decision, Node
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Call, Decision, Node
+from arvis.graphs.agent.subagents import DELEGATES, words_of
 from arvis.ports.store import Transaction
-from arvis.workflows import phases, replies, templates
-from arvis.workflows.carried import Carried
-from arvis.workflows.delegating import DEFAULT_PROMPT, MOST_ROUNDS, subagents_of
-from arvis.workflows.log import Line, line, write
-from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.routing_checks import SEARCH
-from arvis.workflows.visiting import carried_of, fill, give_up, leave, taint_of
-from arvis.workflows.workers import graph_of, is_chosen, tools_of, worker
+from arvis.tasks.attachments import files_of, with_files
+from arvis.tasks.outcome import WorkStatus, child_end
+from arvis.tasks.task import Errand, child_state
+from arvis.workflows.runtime import node_state, replies, templates
+from arvis.workflows.runtime.log import Line, line, write
+from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.subagents import DEFAULT_PROMPT, MOST_ROUNDS, subagents_of
+from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.visit import (
+    carried_of,
+    fill,
+    give_up,
+    graph_of,
+    is_chosen,
+    leave,
+    taint_of,
+    tools_of,
+    worker,
+)
+from arvis.workflows.validation.routing import SEARCH
 
 BEFORE, TASK, AFTER, JUDGE = "before", "task", "after", "judge"
 #: A task is tried so often.
@@ -62,7 +71,7 @@ class _Agent:
 
     async def visit(self, context: NodeContext) -> Decision:
         carried = carried_of(context)
-        kept = phases.kept(context)
+        kept = node_state.kept(context)
         if context.answer is None or not kept:
             return await self._begin(context, carried)
         ended = await self._ended(context, context.answer, kept)
@@ -73,7 +82,7 @@ class _Agent:
                 carried,
                 ended.error,
                 kind=LogType.LLM_ERROR,
-                **phases.ended(context),
+                **node_state.ended(context),
                 **ended.files,
             )
         write(context, [line(self._drawn.id, LogType.LLM_RESPONSE, ended.text)])
@@ -126,7 +135,7 @@ class _Agent:
     def _leave(self, context: NodeContext, carried: Carried, ended: _Ended, text: str, *log: Line) -> Decision:
         wanted = self._data.get("completionContract") and not ended.blocked
         output = replies.handed_back(text).to_json() if wanted else text
-        changes = {**phases.ended(context), **ended.files}
+        changes = {**node_state.ended(context), **ended.files}
         return leave(context, self._drawn, carried, output, log=log, taint=ended.taint, **changes)
 
     # -- children ------------------------------------------------------------------------------------------
@@ -162,7 +171,7 @@ class _Agent:
         write(context, [line(self._drawn.id, LogType.START_PROMPT, prompt)])
         now = {**kept, "phase": phase, "asked": prompt, "agent": agent.name}
         changes = {
-            **phases.keeping(context, now),
+            **node_state.keeping(context, now),
             **self._warned(context, agent),
             **({DELEGATES: True} if subagents else {}),
         }

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arvis.agents.answers import ASKS
-from arvis.agents.asking import digest
-from arvis.agents.owners import Hint, tell_owner
+from arvis.approvals.answers import ASKS
+from arvis.approvals.questions import digest
 from arvis.domain.executions import Answer, WaitKind
 from arvis.domain.workflows import LogType
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, Node, Pause
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, Node, Pause
+from arvis.messaging.owner_alerts import Hint, tell_owner
 from arvis.ports.store import Transaction
-from arvis.workflows import phases
-from arvis.workflows.carried import Carried
-from arvis.workflows.log import line, write
-from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.visiting import carried_of, fill, give_up, leave
+from arvis.workflows.runtime import node_state
+from arvis.workflows.runtime.log import line, write
+from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.visit import carried_of, fill, give_up, leave
 
 APPROVE, REJECT = "approve", "reject"
 NOBODY = "nobody"
@@ -34,7 +34,7 @@ _CHANGED = "What was approved is not what the run would go on with now, because 
 
 def make(drawn: Drawn, parts: NodeParts) -> Node:
     async def visit(context: NodeContext) -> Decision:
-        carried, asked = carried_of(context), phases.kept(context, ASKS)
+        carried, asked = carried_of(context), node_state.kept(context, ASKS)
         if context.answer is None or not asked:
             return _ask(context, drawn, carried, until=_deadline(context, drawn.data.get("deadlineMinutes")))
         if context.answer.expired:
@@ -87,7 +87,7 @@ def _ask(
         "node": drawn.id,
         "hash": digest(prompt),
     }
-    changes = phases.keeping(context, asks, ASKS)
+    changes = node_state.keeping(context, asks, ASKS)
     return Pause(WaitKind.APPROVAL, prompt, until=until, choices=(APPROVE, REJECT), **changes)
 
 
@@ -100,7 +100,7 @@ def _expired(context: NodeContext, drawn: Drawn, carried: Carried, asked: Mappin
     way = REJECT if asked["escalated"] else str(drawn.data.get("onExpiry") or REJECT)
     late = "Nobody answered in time."
     if way == "fail":
-        return give_up(context, drawn, carried, late, **phases.ended(context, ASKS))
+        return give_up(context, drawn, carried, late, **node_state.ended(context, ASKS))
     if way == "escalate":
         write(context, [line(drawn.id, LogType.ESCALATED, f"{late} It is asked once more, and the owners are told.")])
         context.record(_tell, context.execution.id, drawn.label, context.now())
@@ -112,7 +112,7 @@ def _expired(context: NodeContext, drawn: Drawn, carried: Carried, asked: Mappin
 def _decide(context: NodeContext, drawn: Drawn, carried: Carried, decision: str, note: str, *, who: str) -> Decision:
     output = {"decision": decision, "note": note, "by": who, "at": context.now()}
     said = f"{decision} by {who}{f': {note}' if note else ''}"
-    changes = {f"{drawn.id}_approval": output, **phases.ended(context, ASKS)}
+    changes = {f"{drawn.id}_approval": output, **node_state.ended(context, ASKS)}
     log = [line(drawn.id, LogType.INPUT_RECEIVED, said)]
     return leave(context, drawn, carried, output, handle=decision, log=log, **changes)
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arvis.domain.workflows import LogType, as_text
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, Node
-from arvis.workflows.carried import Carried
-from arvis.workflows.conditions import decide, says_yes
-from arvis.workflows.log import line
-from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.visiting import ask_model, carried_of, fill, give_up, is_tainted, leave, said_by
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, Node
+from arvis.workflows.runtime.conditions import decide, says_yes
+from arvis.workflows.runtime.log import line
+from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.visit import ask_model, carried_of, fill, give_up, is_tainted, leave, said_by
 
 _TASK = """\
 Judge whether {combined} of what is shown below. Answer with true or false and nothing else.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from arvis.domain.workflows import LogType
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, Node
-from arvis.workflows.conditions import checks
-from arvis.workflows.log import line
-from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.visiting import carried_of, fill, is_tainted, leave
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, Node
+from arvis.workflows.runtime.conditions import checks
+from arvis.workflows.runtime.log import line
+from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.visit import carried_of, fill, is_tainted, leave
 
 _FALLBACK = "false"
 

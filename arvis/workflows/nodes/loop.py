@@ -7,14 +7,14 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from arvis.domain.workflows import LogType, as_text
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, Node
-from arvis.workflows.carried import Carried
-from arvis.workflows.conditions import says_stop, says_yes
-from arvis.workflows.drawing import Drawing
-from arvis.workflows.log import line
-from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.visiting import Said, ask_model, carried_of, fill, give_up, is_tainted, leave, said_by
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, Node
+from arvis.workflows.document.view import Drawing
+from arvis.workflows.runtime.conditions import says_stop, says_yes
+from arvis.workflows.runtime.log import line
+from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.visit import Said, ask_model, carried_of, fill, give_up, is_tainted, leave, said_by
 
 #: The nodes that a round can come to.
 Body = Collection[str]

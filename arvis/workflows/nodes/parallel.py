@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, Node
-from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.regions import opened
-from arvis.workflows.visiting import carried_of, leave
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, Node
+from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.regions import opened
+from arvis.workflows.runtime.visit import carried_of, leave
 
 
 def make(drawn: Drawn, parts: NodeParts) -> Node:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from arvis.agents import saying
-from arvis.agents.posting import post, unsilenced
-from arvis.agents.runs import is_run, source_of
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.messages import Address
 from arvis.domain.taint import CLEAN, Taint
 from arvis.domain.workflows import SAID, LogType, as_text
-from arvis.graph import lifecycle
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, Node
+from arvis.engine import lifecycle
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, Node
+from arvis.messaging import messages
+from arvis.messaging.messages import post, unsilenced
 from arvis.ports.store import Transaction
-from arvis.workflows.carried import Carried
-from arvis.workflows.log import line
-from arvis.workflows.parts import FINISH, Drawn, NodeParts
-from arvis.workflows.replies import error_in
-from arvis.workflows.visiting import ask_model, carried_of, fill, give_up, leave, said_by, taint_of
+from arvis.tasks.task import is_run, source_of
+from arvis.workflows.runtime.log import line
+from arvis.workflows.runtime.parts import FINISH, Drawn, NodeParts
+from arvis.workflows.runtime.replies import error_in
+from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.visit import ask_model, carried_of, fill, give_up, leave, said_by, taint_of
 
 _WORD_IT = (
     "Word the following as a message to the person who asked. Answer with that message and nothing else.\n\n{text}"
@@ -61,7 +61,7 @@ def _speak(tx: Transaction, execution_id: str, node_id: str, text: str, *, taint
     if root.id == execution.id and _is_left_to_the_end(tx, execution, node_id):
         return
     if tx.messages.of_turn(root.id):
-        saying.progress(tx, execution, text, now, taint=taint)
+        messages.progress(tx, execution, text, now, taint=taint)
     elif is_run(root) and (agent := tx.agents.get(execution.state["agent"])) is not None and unsilenced(text):
         post(
             tx,

@@ -9,13 +9,13 @@ from typing import Any
 
 from arvis.domain.taint import Label
 from arvis.domain.workflows import LogType, as_text
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Call, Decision, Node
-from arvis.workflows import phases
-from arvis.workflows.carried import Carried
-from arvis.workflows.log import line, write
-from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.visiting import Said, ask_model, carried_of, fill, give_up, is_tainted, leave, said_by
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Call, Decision, Node
+from arvis.workflows.runtime import node_state
+from arvis.workflows.runtime.log import line, write
+from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.visit import Said, ask_model, carried_of, fill, give_up, is_tainted, leave, said_by
 
 _TASK = """\
 Choose the route for what is shown below. Answer with exactly one of these labels and nothing else:
@@ -54,14 +54,14 @@ class _Router:
                 said.error,
                 kind=LogType.LLM_ERROR,
                 taint=said.taint,
-                **phases.ended(context),
+                **node_state.ended(context),
             )
         index = _chosen(self._routes, said.text)
-        if index is None and not phases.kept(context):
+        if index is None and not node_state.kept(context):
             answered = line(self._drawn.id, LogType.LLM_RESPONSE, said.text)
             write(context, [answered, line(self._drawn.id, LogType.LOGIC_CHECK, "No label: it is asked once more.")])
             again = f"{self._task(context, carried)}\n\n{self._reminder()}"
-            now = phases.keeping(context, {"asked": 2, "read": sorted(said.taint)})
+            now = node_state.keeping(context, {"asked": 2, "read": sorted(said.taint)})
             return await self._ask(context, carried, again, **now)
         return self._leave(context, carried, said, index)
 
@@ -84,7 +84,7 @@ class _Router:
             lines.append(line(self._drawn.id, LogType.WARNING, _NO_LABEL.format(label=first)))
         taken = index or 0
         lines.append(line(self._drawn.id, LogType.LOGIC_CHECK, f"The route is “{self._routes[taken]['label']}”."))
-        earlier = frozenset(map(Label, phases.kept(context).get("read") or ()))
+        earlier = frozenset(map(Label, node_state.kept(context).get("read") or ()))
         return leave(
             context,
             self._drawn,
@@ -94,7 +94,7 @@ class _Router:
             log=lines,
             tainted=is_tainted(context),
             taint=said.taint | earlier,
-            **phases.ended(context),
+            **node_state.ended(context),
         )
 
 

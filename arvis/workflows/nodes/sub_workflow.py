@@ -6,20 +6,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arvis.agents.outcome import child_end
-from arvis.agents.outgoing import files_of, with_files
 from arvis.domain.executions import Answer, Execution
 from arvis.domain.taint import Taint, taint_in
 from arvis.domain.workflows import DEPTH, SAID, LogType
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Call, Decision, Node
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Call, Decision, Node
 from arvis.ports.store import Transaction
-from arvis.workflows.calling import begin_apart, child_of, deeper, target
-from arvis.workflows.carried import Carried
-from arvis.workflows.log import line, write
+from arvis.tasks.attachments import files_of, with_files
+from arvis.tasks.outcome import child_end
 from arvis.workflows.nodes.transfer import hand_over
-from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.visiting import carried_of, fill, give_up, leave, taint_of
+from arvis.workflows.runtime.calls import begin_apart, child_of, deeper, target
+from arvis.workflows.runtime.log import line, write
+from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.visit import carried_of, fill, give_up, leave, taint_of
 
 
 def make(drawn: Drawn, parts: NodeParts) -> Node:

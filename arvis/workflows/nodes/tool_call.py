@@ -1,5 +1,5 @@
 """`tool-call`: one tool, without a model that asks for it; judged, shown to a person, made once and remembered like any other call
-(`agents/tool_node.py`), with the tools of its agent. An agent may look at the arguments before."""
+(`graphs/agent/tools.py`), with the tools of its agent. An agent may look at the arguments before."""
 
 from __future__ import annotations
 
@@ -8,33 +8,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from arvis.agents import tool_use
-from arvis.agents.asking import fingerprint, question, verdict_of
-from arvis.agents.destinations import unnamed
-from arvis.agents.outgoing import with_files
-from arvis.agents.rounds import effect_name
-from arvis.agents.runs import RUN
-from arvis.agents.standing import narrowed
-from arvis.agents.tool_node import APPROVE, REJECT, TOO_LONG, ToolRules
-from arvis.agents.tool_use import CallRunner, Planned
+from arvis.approvals.questions import fingerprint, question, verdict_of
 from arvis.domain.agents import OWN_WORD_TOOLS, Agent
 from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.messages import Address, Principal
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.tools import Permit, Risk, ToolCall, wire_name
 from arvis.domain.workflows import LogType
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, Node, Pause
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, Node, Pause
+from arvis.graphs.agent import tool_calls
+from arvis.graphs.agent.destinations import unnamed
+from arvis.graphs.agent.tool_calls import CallRunner, Planned
+from arvis.graphs.agent.tools import APPROVE, REJECT, TOO_LONG, ToolRules
+from arvis.graphs.context import narrowed
 from arvis.plugins import Plugins
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller
-from arvis.workflows import phases
-from arvis.workflows.carried import Carried
-from arvis.workflows.log import line, write
-from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.templates import data_of, fill_all, known_in
-from arvis.workflows.visiting import ask_model, carried_of, fill, give_up, leave, said_by, taint_of
-from arvis.workflows.workers import worker
+from arvis.tasks.attachments import with_files
+from arvis.tasks.rounds import effect_name
+from arvis.tasks.task import RUN
+from arvis.workflows.runtime import node_state
+from arvis.workflows.runtime.log import line, write
+from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.templates import data_of, fill_all, known_in
+from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.visit import ask_model, carried_of, fill, give_up, leave, said_by, taint_of, worker
 
 _REVIEW, _ASK = "review", "ask"
 _REVIEWED = """\
@@ -65,7 +64,7 @@ class _ToolCall:
         self._plugins = plugins
 
     async def visit(self, context: NodeContext) -> Decision:
-        carried, kept = carried_of(context), phases.kept(context)
+        carried, kept = carried_of(context), node_state.kept(context)
         review = fill(str(self._drawn.data.get("review") or ""), context, carried)
         if not kept:
             known = known_in(context.state, carried)
@@ -74,7 +73,7 @@ class _ToolCall:
                 return await self._use(context, carried, {"arguments": arguments, "read": []}, None)
             shown = json.dumps(arguments, ensure_ascii=False, indent=1)
             prompt = _REVIEWED.format(tool=self._drawn.data.get("tool"), arguments=shown, review=review)
-            now = phases.keeping(context, {"phase": _REVIEW, "arguments": arguments, "read": []})
+            now = node_state.keeping(context, {"phase": _REVIEW, "arguments": arguments, "read": []})
             return await ask_model(context, self._drawn, carried, prompt, store=self._store, **now)
         if kept["phase"] == _REVIEW:
             return await self._reviewed(context, carried, kept)
@@ -84,7 +83,7 @@ class _ToolCall:
         said = await said_by(context, store=self._store)
         if said.error:
             error = f"The review failed: {said.error}"
-            return give_up(context, self._drawn, carried, error, kind=LogType.LLM_ERROR, **phases.ended(context))
+            return give_up(context, self._drawn, carried, error, kind=LogType.LLM_ERROR, **node_state.ended(context))
         write(context, [line(self._drawn.id, LogType.LLM_RESPONSE, said.text)])
         changed = data_of(_unfenced(said.text))
         if not isinstance(changed, dict):
@@ -110,11 +109,11 @@ class _ToolCall:
         who = await self._store.read(_who, context.execution, self._drawn)
         taint = taint_of(context.state) | frozenset(map(Label, kept["read"]))
         call = ToolCall(context.visit, wire_name(str(self._drawn.data["tool"])), kept["arguments"])
-        (planned,) = tool_use.wary(await self._plan(context, who.agent, call), taint, self._strange)
+        (planned,) = tool_calls.wary(await self._plan(context, who.agent, call), taint, self._strange)
         if planned.tool is not None and planned.tool.sensitive:
             planned = planned.refused(f"The tool {planned.name} must not be used here: {_UNKEPT}.")
         if verdict is not None and kept.get("hash") == fingerprint(call, planned.name):
-            planned = tool_use.decided(planned, verdict)
+            planned = tool_calls.decided(planned, verdict)
         known = context.known(effect_name(0, call)) is not None
         if planned.permit is Permit.ASK and planned.tool is not None and not known:
             if (text := _question(planned, who, context.execution)) is not None:
@@ -127,12 +126,12 @@ class _ToolCall:
         brought = [name for plugin in await self._plugins.find(agent.plugins) for name in await plugin.tools()]
         own = tuple(dict.fromkeys((*agent.tools, *brought)))
         offer = await self._rules.registry.offer(own if allowed is None else narrowed(own, allowed))
-        return tool_use.plan([call], [], offer, self._rules.permit)
+        return tool_calls.plan([call], [], offer, self._rules.permit)
 
     def _ask(self, context: NodeContext, text: str, kept: Mapping[str, Any]) -> Decision:
         write(context, [line(self._drawn.id, LogType.WAIT_INPUT, text)])
         until = context.now() + self._rules.approval_ms
-        changes = phases.keeping(context, {**kept, "phase": _ASK})
+        changes = node_state.keeping(context, {**kept, "phase": _ASK})
         return Pause(WaitKind.APPROVAL, text, until=until, choices=(APPROVE, REJECT), **changes)
 
     def _verdict(self, context: NodeContext) -> Mapping[str, Any] | None:
@@ -157,7 +156,7 @@ class _ToolCall:
         (output,) = await runner.run([planned])
         asked = [line(self._drawn.id, LogType.TOOL_CALL, {"tool": planned.name, "arguments": dict(planned.arguments)})]
         if output.failed:
-            return give_up(context, self._drawn, carried, output.content, log=asked, **phases.ended(context))
+            return give_up(context, self._drawn, carried, output.content, log=asked, **node_state.ended(context))
         read = CLEAN if planned.name in OWN_WORD_TOOLS else frozenset({Label.TOOLS})
         return leave(
             context,
@@ -166,7 +165,7 @@ class _ToolCall:
             output.content,
             log=[*asked, line(self._drawn.id, LogType.TOOL_RESULT, output.content)],
             taint=read | taint,
-            **phases.ended(context),
+            **node_state.ended(context),
             **with_files(context.state, output.files),
         )
 

@@ -6,18 +6,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from arvis.agents.outcome import WorkOutcome, WorkStatus
-from arvis.agents.workflow_ends import STARTER
 from arvis.domain.errors import ExecutionError
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import CLEAN, Taint
 from arvis.domain.workflows import SYSTEM, LogType
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, End, Node
-from arvis.workflows.calling import MOST_TRANSFERS, TRANSFERS, target, transfer
-from arvis.workflows.log import announce_state, line, write
-from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.visiting import carried_of, taint_of
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, End, Node
+from arvis.tasks.outcome import WorkOutcome, WorkStatus
+from arvis.turns.workflow_results import STARTER
+from arvis.workflows.runtime.calls import MOST_TRANSFERS, TRANSFERS, target, transfer
+from arvis.workflows.runtime.log import announce_state, line, write
+from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.visit import carried_of, taint_of
 
 _STATUS = "transferred"
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from arvis.domain.executions import WaitKind
 from arvis.domain.taint import CLEAN, Label
 from arvis.domain.workflows import LogType
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, Node, Pause
-from arvis.workflows.log import line, write
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, Node, Pause
 from arvis.workflows.nodes.approval import MINUTE_MS, name_of_person
-from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.visiting import carried_of, fill, give_up, leave
+from arvis.workflows.runtime.log import line, write
+from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.visit import carried_of, fill, give_up, leave
 
 _QUESTION = "What do you say?"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from arvis.domain.executions import WaitKind
 from arvis.domain.workflows import LogType
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, Node, Pause
-from arvis.workflows import log
-from arvis.workflows.log import line
-from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.visiting import carried_of, leave
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, Node, Pause
+from arvis.workflows.runtime import log
+from arvis.workflows.runtime.log import line
+from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.visit import carried_of, leave
 
 _MS = {"seconds": 1_000, "minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
 

@@ -21,13 +21,13 @@ from psycopg.rows import dict_row
 from arvis.domain.errors import DiskFull, StoreError
 from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.store import Transaction
-from arvis.store.database import Database
-from arvis.store.migrations import available, migrate
-from arvis.store.postgres_session import PostgresSession, Queries
-from arvis.store.scripts import claim_and_commit, run_script
-from arvis.store.session import IdMaker, Notices, Row, Session, SqliteDialect, load_queries
-from arvis.store.sqlite_migration import SqliteTarget
-from arvis.store.sqlite_session import SqliteSession, connect
+from arvis.store.location import Database
+from arvis.store.postgres.session import PostgresSession, Queries
+from arvis.store.sql.migrations import available, migrate
+from arvis.store.sql.scripts import claim_and_commit, run_script
+from arvis.store.sql.session import IdMaker, Notices, Row, Session, SqliteDialect, load_queries
+from arvis.store.sqlite.migrations import SqliteTarget
+from arvis.store.sqlite.session import SqliteSession, connect
 from arvis.store.transaction import SqlTransaction
 from tests.conformance.databases import emptied
 from tests.conformance.machine.job_model import Call

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 
-from arvis.agents import cancelling
 from arvis.domain.messages import Address
 from arvis.ports.operations import WaitAnswer
-from arvis.store.session import Row
+from arvis.store.sql.session import Row
+from arvis.turns import cancellation
 from tests.conformance.machine.calm import come_to_rest, drain
 from tests.conformance.machine.invariants import check
 from tests.conformance.machine.process import BOT, OWNER_IN_PERSON, PLATFORM, Process, Write
@@ -128,7 +128,7 @@ def a_parent_and_its_child(meeting: Meeting) -> None:
     meeting.town.proceed(meeting.town.waiting[0])
     meeting.town.proceed(meeting.town.waiting[0])
     parent = meeting.rows("executions")[-2]["id"]
-    meeting.there.do(meeting.there.store.write(cancelling.cancel_turn, parent, "ann", meeting.town.wall.now))
+    meeting.there.do(meeting.there.store.write(cancellation.cancel_turn, parent, "ann", meeting.town.wall.now))
 
 
 def two_rescues(meeting: Meeting) -> None:

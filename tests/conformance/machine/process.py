@@ -32,9 +32,9 @@ from arvis.domain.jobs import (
 )
 from arvis.domain.messages import Delivery, Principal, PrincipalRole
 from arvis.domain.platforms import Part, Piece
-from arvis.graph import lifecycle
-from arvis.graph.decisions import Graph
-from arvis.graph.engine import Engine
+from arvis.engine import lifecycle
+from arvis.engine.decisions import Graph
+from arvis.engine.engine import Engine
 from arvis.inbox import Door, InboxRules
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
@@ -43,9 +43,9 @@ from arvis.ports.connector import BotUp, Capabilities, Guarantee, Receipt, SendE
 from arvis.ports.inbox import Inbox
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Store, Transaction
-from arvis.queue.patience import PatientStore
-from arvis.queue.policy import RetryPolicy
 from arvis.queue.queue import Handler, Queue
+from arvis.queue.retry_policy import RetryPolicy
+from arvis.queue.retrying_store import PatientStore
 from arvis.routing import Router
 from tests.conformance.machine.backends import Fate, Script
 from tests.conformance.machine.loop import HandLoop, ProcessClock, WallClock

@@ -14,8 +14,8 @@ import psycopg
 from psycopg.rows import DictRow
 
 from arvis.ports.job_store import Claimer
-from arvis.store.postgres_errors import AGAIN
-from arvis.store.postgres_session import PostgresSession
+from arvis.store.postgres.errors import AGAIN
+from arvis.store.postgres.session import PostgresSession
 from tests.conformance.machine.backends import Attempt, Outcome, PostgresBackend, Script
 
 #: In seconds. Nothing here takes long unless it is broken.

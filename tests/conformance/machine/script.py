@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from arvis.agents.standing import READ
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.executions import WaitKind
 from arvis.domain.messages import StoredMessage
 from arvis.domain.runs import RunResult
-from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Call, Decision, End, Goto, Graph, Next, Pause
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Call, Decision, End, Goto, Graph, Next, Pause
+from arvis.graphs.context import READ
+from arvis.llm import RunFailed
 from arvis.ports.store import Transaction
-from arvis.runner import RunFailed
 from tests.conformance.machine.backends import Fate
 from tests.conformance.machine.process import Process
 

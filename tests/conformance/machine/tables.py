@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from arvis.domain.messages import FINAL_STATUSES
-from arvis.store.session import Row
+from arvis.store.sql.session import Row
 from tests.conformance.machine.backends import Backend
 from tests.conformance.machine.job_model import LIVE, JobModel
 

@@ -17,11 +17,11 @@ from arvis.domain.agents import Agent
 from arvis.domain.errors import StoreError
 from arvis.domain.jobs import POISON_CRASHES, Job
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Sender
-from arvis.graph.questions import RUN_AGAIN, SKIP
+from arvis.engine.interrupts import RUN_AGAIN, SKIP
 from arvis.ports.inbox import Received
 from arvis.ports.operations import WaitAnswer
 from arvis.process.ids import IdMaker
-from arvis.store.session import Row
+from arvis.store.sql.session import Row
 from tests.conformance.machine.backends import Backend, Fate, Outcome, PostgresBackend, Script, database_of
 from tests.conformance.machine.job_model import Call, JobModel
 from tests.conformance.machine.loop import WallClock

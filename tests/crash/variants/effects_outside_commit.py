@@ -10,7 +10,7 @@ VARIANT = Variant(
     breaks="the job ends in one transaction, its reply and delivery are written in the next",
     edits=(
         Edit(
-            "arvis/graph/engine.py",
+            "arvis/engine/engine.py",
             old="        await self._commit(job, progress, closing=concluding(progress.execution))\n",
             new="        closing = concluding(progress.execution)\n"
             "        await self._commit(job, progress, closing=nothing(progress.execution))\n"

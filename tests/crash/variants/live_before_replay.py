@@ -4,7 +4,7 @@ from tests.crash.blows import Aim
 from tests.crash.oracle import a_screen_shows_everything_once
 from tests.crash.variants.build import Edit, Variant
 
-SOCKET = "arvis/web/socket.py"
+SOCKET = "arvis/web/realtime/socket.py"
 
 #: The pause stands for a long replay to a slow client.
 VARIANT = Variant(
@@ -20,7 +20,7 @@ VARIANT = Variant(
         ),
         # A number that is not the next would make it look again, too.
         Edit(
-            "arvis/web/clients.py",
+            "arvis/web/realtime/client.py",
             old="            if ready.seq is not None and ready.seq > self.seen + 1:\n                return LOOK\n",
             new="",
         ),

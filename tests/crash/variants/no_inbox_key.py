@@ -9,7 +9,7 @@ VARIANT = Variant(
     breaks="an event that is delivered again makes a second message and a second turn",
     edits=(
         Edit(
-            "arvis/store/messages.py",
+            "arvis/store/repositories/messages.py",
             old="    def by_event(self, address: Address, event_id: str) -> StoredMessage | None:\n",
             new="    def by_event(self, address: Address, event_id: str) -> StoredMessage | None:\n        return None\n",
         ),

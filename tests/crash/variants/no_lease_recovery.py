@@ -10,7 +10,7 @@ VARIANT = Variant(
     breaks="a job that a dead daemon was running is never given back to the queue, neither at start nor by the sweep",
     edits=(
         Edit(
-            "arvis/store/jobs.py",
+            "arvis/store/repositories/jobs.py",
             old="    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True) -> list[Job]:\n",
             new="    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True) -> list[Job]:\n"
             "        return []\n",

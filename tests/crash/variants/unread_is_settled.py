@@ -9,11 +9,11 @@ VARIANT = Variant(
     breaks="words that joined a turn leave its prompt with the oldest round of tools, and are settled all the same",
     edits=(
         Edit(
-            "arvis/context/tool_rounds.py",
+            "arvis/prompt/tool_rounds.py",
             old="    return [record, *whole] if record.content else whole\n",
             new="    return whole\n",
         ),
-        Edit("arvis/agents/unread.py", old="    if not unread:\n", new="    if asked:\n"),
+        Edit("arvis/turns/unread.py", old="    if not unread:\n", new="    if asked:\n"),
     ),
     caught_by=[a_reply_read_what_it_answers],
     blows=5,

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from arvis.bots.book import BotBook
-from arvis.bots.fleet import BotFleet
-from arvis.bots.keeper import BotKeeper, Running
-from arvis.bots.making import ConnectorMaker
+from arvis.bots.connectors import BotFleet, ConnectorMaker
+from arvis.bots.registry import BotBook
+from arvis.bots.supervisor import BotKeeper, Running
 from arvis.config.schema import ConnectorEntry
 from arvis.delivery import Pace
 from arvis.domain.events import BotStateChanged
@@ -25,7 +24,7 @@ from arvis.ports.connector import ChecksSetup, CommandHint, ConnectorServices, S
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.secrets import SealedBox, secrets_key_file
-from arvis.store.opening import Database
+from arvis.store.open import Database
 from tests.flows.house import House, Models, open_house
 from tests.flows.scripted import said
 from tests.platforms.faults.scenes import Scene, scene

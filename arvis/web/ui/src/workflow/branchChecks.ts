@@ -1,4 +1,4 @@
-/** Loops and their bodies, what runs beside one another, and transfers: the same as `arvis/workflows/branch_checks.py`. */
+/** Loops and their bodies, what runs beside one another, and transfers: the same as `arvis/workflows/validation/branches.py`. */
 
 import { BODY, begins, type Drawing, type DrawnNode } from "./drawing";
 import { isWhole } from "./fieldChecks";

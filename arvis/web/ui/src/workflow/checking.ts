@@ -1,5 +1,5 @@
 /**
- * The one check of documents, as the editor makes it before anything is saved: rule by rule the same as `arvis/workflows/checking.py`, in the
+ * The one check of documents, as the editor makes it before anything is saved: rule by rule the same as `arvis/workflows/validation/check.py`, in the
  * same order and words. `python -m tests.workflows` compares the two.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Every form of a document becomes the one that everything here reads: the same steps as `arvis/workflows/document.py`, which says why.
+ * Every form of a document becomes the one that everything here reads: the same steps as `arvis/workflows/document/model.py`, which says why.
  */
 
 import { at, has, isObject, isText, type Maybe } from "./json";

@@ -1,4 +1,4 @@
-/** A canonical document as its checks look at it: the same as `arvis/workflows/drawing.py`. */
+/** A canonical document as its checks look at it: the same as `arvis/workflows/document/view.py`. */
 
 import { at, isObject, isText, type Maybe } from "./json";
 import { ID, KINDS, type Kind, type KindName, SUBAGENT } from "./kinds";

@@ -1,4 +1,4 @@
-/** What is written into the fields of a node, of the settings and of the document: the same as `arvis/workflows/field_checks.py`. */
+/** What is written into the fields of a node, of the settings and of the document: the same as `arvis/workflows/validation/fields.py`. */
 
 import { at, isObject, isText, lengthOf, type Maybe } from "./json";
 import { type Field, type Form, LARGEST } from "./kinds";

@@ -1,4 +1,4 @@
-/** Where runs begin, what they come to, and whether they can end: the same as `arvis/workflows/flow_checks.py`. */
+/** Where runs begin, what they come to, and whether they can end: the same as `arvis/workflows/validation/connections.py`. */
 
 import { choicesOf } from "./connectionChecks";
 import { begins, type Drawing, type DrawnNode } from "./drawing";

@@ -1,4 +1,4 @@
-/** Nodes that wait for several branches: the same as `arvis/workflows/join_checks.py`. */
+/** Nodes that wait for several branches: the same as `arvis/workflows/validation/branches.py`. */
 
 import { begins, type Drawing, type DrawnNode } from "./drawing";
 import { isWhole } from "./fieldChecks";

@@ -1,4 +1,4 @@
-/** Documents in the form of behaviour.md 2.7: the same steps as `arvis/workflows/playbook.py`, which says why. */
+/** Documents in the form of behaviour.md 2.7: the same steps as `arvis/workflows/document/playbooks.py`, which says why. */
 
 import { at, has, isObject, isText, type Maybe } from "./json";
 import { KINDS, type Kind, type KindName, LOOP_BACK, SUBAGENT } from "./kinds";

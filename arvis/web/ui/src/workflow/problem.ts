@@ -1,4 +1,4 @@
-/** The words of problems: the same steps as `problem` of `arvis/workflows/rules.py`. */
+/** The words of problems: the same steps as `problem` of `arvis/workflows/validation/rules.py`. */
 
 import { firstOf, lengthOf } from "./json";
 import { RULES, type RuleCode } from "./rules";

@@ -1,4 +1,4 @@
-/** Conditions that say nothing, and agents without a tool for what they are to do: the same as `arvis/workflows/routing_checks.py`. */
+/** Conditions that say nothing, and agents without a tool for what they are to do: the same as `arvis/workflows/validation/routing.py`. */
 
 import type { Drawing, DrawnNode } from "./drawing";
 import type { Known } from "./fieldChecks";

@@ -1,4 +1,4 @@
-/** Names in the templates of nodes: the same as `arvis/workflows/template_checks.py`. */
+/** Names in the templates of nodes: the same as `arvis/workflows/validation/fields.py`. */
 
 import type { Drawing, DrawnNode } from "./drawing";
 import { at, byCharacters, isObject, isText, type Maybe } from "./json";

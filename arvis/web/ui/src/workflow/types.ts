@@ -1,4 +1,4 @@
-/** A workflow as it is kept and shown: the canonical document of `arvis/workflows/document.py`. */
+/** A workflow as it is kept and shown: the canonical document of `arvis/workflows/document/model.py`. */
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };

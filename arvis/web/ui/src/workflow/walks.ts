@@ -1,4 +1,4 @@
-/** Walks along connections: the same steps as `arvis/workflows/walks.py`. Never recursive: documents are foreign. */
+/** Walks along connections: the same steps as `arvis/workflows/document/paths.py`. Never recursive: documents are foreign. */
 
 export type Ways = ReadonlyMap<string, readonly string[]>;
 

@@ -1,0 +1,181 @@
+"""Agents that a conductor makes, changes, pauses and deletes, with the channels in which they live.
+
+Everything is checked before the first write: what is refused leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from arvis.actions.context import Situation
+from arvis.actions.report import done, quoted
+from arvis.domain.agent_rules import flaws_of_binding
+from arvis.domain.agents import Agent, AgentStatus, Binding, Permission
+from arvis.domain.effects import EffectKind, EffectResult, Proposal
+from arvis.domain.errors import Conflict, NotFound, Unprocessable
+from arvis.domain.messages import Address
+from arvis.ports.store import Transaction
+from arvis.services import agents as roster
+
+#: How the part of a prompt begins that tells of a personality.
+PERSONALITY = "Your personality:"
+#: So many channels may stand in one tag.
+MOST_CHANNELS = 20
+#: So many agents are listed in a chat, each with so many of its channels.
+LISTED, LISTED_CHANNELS = 50, 5
+
+_NOT_AGENT = frozenset({"slug", "channels", "personality", "status"})
+_PERMISSIONS = {permission.value.replace("_", ""): permission for permission in Permission}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a tag would make of `agent` (a blank one where it is to be created): `changes` by the fields of `Agent`, the
+    `places` that it would get, and a new `status`."""
+
+    agent: Agent
+    changes: Mapping[str, Any]
+    places: Sequence[Binding]
+    status: AgentStatus | None = None
+
+    @property
+    def changed(self) -> Agent:
+        return roster.changed_agent(self.agent, self.changes)
+
+
+def plan_of(tx: Transaction, proposal: Proposal, here: Address) -> Plan:
+    """Raises `UsageError` for what cannot be done."""
+    fields = proposal.fields
+    if proposal.kind is EffectKind.CREATE_AGENT:
+        slug = str(fields.get("slug") or proposal.subject)
+        blank = Agent(id="", slug=slug, name=slug)
+        return Plan(blank, _changes(blank, fields), _free_places(tx, fields, here, agent_id=""))
+    agent = roster.present(tx, known_agent(tx, proposal.subject).id)
+    if str(fields.get("slug", agent.slug)) != agent.slug:
+        raise Unprocessable("`slug` cannot be changed")
+    places = _free_places(tx, fields, here, agent_id=agent.id)
+    return Plan(agent, _changes(agent, fields), places, _status(fields))
+
+
+def apply_agent(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+    match proposal.kind:
+        case EffectKind.CREATE_AGENT:
+            return _create(tx, proposal, situation, now)
+        case EffectKind.UPDATE_AGENT:
+            return _update(tx, proposal, situation, now)
+        case EffectKind.PAUSE_AGENT:
+            agent = known_agent(tx, proposal.subject)
+            roster.set_status(tx, agent.id, AgentStatus.PAUSED, by=situation.by_id, now=now)
+            return done(proposal, f"paused the agent {quoted(agent.slug)}")
+        case EffectKind.DELETE_AGENT:
+            agent = known_agent(tx, proposal.subject)
+            roster.archive(tx, agent.id, by=situation.by_id, now=now)
+            return done(proposal, f"deleted the agent {quoted(agent.slug)}")
+        case _:
+            return done(proposal, _listed(tx))
+
+
+def _create(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+    plan = plan_of(tx, proposal, situation.address)
+    made = roster.create(tx, plan.changed, plan.places, by=situation.by_id, now=now)
+    return done(proposal, _with_places(f"created the agent {quoted(made.slug)}", plan.places))
+
+
+def _update(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+    plan = plan_of(tx, proposal, situation.address)
+    agent = plan.agent
+    roster.update(tx, agent.id, plan.changes, by=situation.by_id, now=now)
+    if plan.status is not None:
+        roster.set_status(tx, agent.id, plan.status, by=situation.by_id, now=now)
+    for place in plan.places:
+        roster.bind(tx, place, by=situation.by_id, now=now)
+    return done(proposal, _with_places(f"changed the agent {quoted(agent.slug)}", plan.places))
+
+
+def known_agent(tx: Transaction, slug: str) -> Agent:
+    agent = tx.agents.by_slug(slug)
+    if agent is None:
+        raise NotFound("there is no such agent")
+    return agent
+
+
+def _changes(agent: Agent, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What is to change, by the fields of `Agent`; only what the tag names."""
+    changes = {name: value for name, value in fields.items() if name not in _NOT_AGENT}
+    if personality := fields.get("personality"):
+        prompt = str(changes.get("prompt", agent.prompt))
+        changes["prompt"] = _with_personality(prompt, personality)
+    return changes
+
+
+def _with_personality(prompt: str, personality: Any) -> str:
+    """The prompt with this personality, in the place of the one that it had."""
+    given = personality if isinstance(personality, Mapping) else {"character": personality}
+    before, mark, behind = prompt.rpartition(f"{PERSONALITY}\n")
+    own = mark and all(line.startswith("- ") for line in behind.splitlines())
+    rest = (before if own else prompt).rstrip()
+    lines = [f"- {name}: {value}" for name, value in given.items()]
+    return "\n".join([*([rest, ""] if rest else []), PERSONALITY, *lines])
+
+
+def _status(fields: Mapping[str, Any]) -> AgentStatus | None:
+    given = fields.get("status")
+    if given is None:
+        return None
+    if given not in {AgentStatus.ACTIVE, AgentStatus.PAUSED}:
+        raise Unprocessable("`status` must be active or paused")
+    return AgentStatus(given)
+
+
+def _free_places(tx: Transaction, fields: Mapping[str, Any], here: Address, *, agent_id: str) -> list[Binding]:
+    """The channels that a tag names, none of which belongs to another agent."""
+    given = fields.get("channels") or []
+    if not isinstance(given, list) or len(given) > MOST_CHANNELS:
+        raise Unprocessable(f"`channels` must be a list of at most {MOST_CHANNELS} places")
+    places = [replace(_place(each, here), agent_id=agent_id) for each in given]
+    for place in places:
+        for flaw in flaws_of_binding(place):
+            raise Unprocessable(f"`{flaw.field}` {flaw.text}", fix=flaw.fix)
+        there = tx.agents.binding_at(place.platform, place.channel)
+        if there is not None and there.agent_id != agent_id:
+            owner = tx.agents.get(there.agent_id)
+            who = owner.slug if owner is not None else "another agent"
+            raise Conflict(f"{place.platform} {place.channel} is the channel of {who}")
+    return list({(place.platform, place.channel): place for place in places}.values())
+
+
+def _place(given: Any, here: Address) -> Binding:
+    """One entry of `channels`; without a channel it is the one that people are talking in."""
+    if not isinstance(given, Mapping):
+        raise Unprocessable("an entry of `channels` must be an object with platform and channelId")
+    channel = given.get("channelId", given.get("channel"))
+    if not channel:
+        platform, channel = here.platform, here.channel
+    else:
+        platform = str(given.get("platform") or "discord")
+    written = str(given.get("permissions") or given.get("permission") or Permission.FULL)
+    permission = _PERMISSIONS.get(written.casefold().replace("_", "").replace("-", ""))
+    if permission is None:
+        raise Unprocessable(f"`permissions` must be one of {', '.join(Permission)}")
+    return Binding(platform, str(channel), "", permission)
+
+
+def _with_places(report: str, places: Sequence[Binding]) -> str:
+    where = ", ".join(f"{place.platform} {place.channel}" for place in places)
+    return f"{report} and bound it to {where}" if where else report
+
+
+def _listed(tx: Transaction) -> str:
+    agents = tx.agents.all()
+    lines = [_line(agent, tx.agents.bindings(agent.id)) for agent in agents[:LISTED]]
+    more = [f"- and {len(agents) - LISTED} more"] if len(agents) > LISTED else []
+    return "\n".join(["Agents:", *lines, *more])
+
+
+def _line(agent: Agent, bindings: Sequence[Binding]) -> str:
+    where = ", ".join(f"{binding.platform} {binding.channel}" for binding in bindings[:LISTED_CHANNELS])
+    where += ", …" if len(bindings) > LISTED_CHANNELS else ""
+    paused = "" if agent.active else f", {agent.status}"
+    return f"- {quoted(agent.slug)} {agent.name}{paused}{f': {where}' if where else ''}"

@@ -1,0 +1,270 @@
+"""What a person has to say yes to first: a question with the exact change, in an execution of its own.
+
+The yes counts for what was shown and for nothing else: for the same proposal, while what it changes is still as it was
+shown, and within the rights that the asker and the agent have by then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from arvis.actions.changes import changes_of, hidden_of
+from arvis.actions.context import Limits, Situation
+from arvis.actions.gate import Verdict, judge
+from arvis.actions.perform import note, perform
+from arvis.actions.report import LISTS, not_done, report, wish
+from arvis.approvals.questions import change_question, verdict_of
+from arvis.domain.agents import Agent
+from arvis.domain.effects import EffectResult, Outcome, Proposal
+from arvis.domain.errors import UsageError
+from arvis.domain.executions import Execution, WaitKind
+from arvis.domain.jobs import NewJob, Priority
+from arvis.domain.messages import RANKS, Address, Principal, StoredMessage
+from arvis.domain.taint import CLEAN, taint_of, taint_text
+from arvis.engine import lifecycle
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, End, Graph, Pause
+from arvis.messaging import messages
+from arvis.ports.store import Transaction
+from arvis.tasks.access import limited, standing_of
+from arvis.tasks.task import is_run, message_of
+from arvis.turns.open_questions import proposals_lane
+
+GRAPH = "proposal"
+APPROVE, REJECT = "approve", "reject"
+#: So many questions of one conversation are open at a time.
+OPEN_QUESTIONS = 10
+#: Who answers when time is up.
+NOBODY = "nobody"
+
+
+def proposal_graph(*, deadline_ms: int, on_expiry: str) -> Graph:
+    """Asks once, and ends with what was decided: `{"decision", "by", …}`."""
+
+    async def ask(context: NodeContext) -> Decision:
+        if context.answer is None:
+            until = context.now() + deadline_ms
+            return Pause(WaitKind.APPROVAL, context.state["question"], until=until, choices=(APPROVE, REJECT))
+        given = verdict_of(context.answer, choices=(APPROVE, REJECT), on_expiry=on_expiry)
+        return End({**given, "by": context.answer.by})
+
+    return Graph(name=GRAPH, start="ask", nodes={"ask": ask}, edges={})
+
+
+# -- scripts -----------------------------------------------------------------------------------------------
+
+
+def begin(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+    """Let a person be asked; the question itself is put together here, from what is true now. What cannot be shown whole
+    is not asked, but refused."""
+    try:
+        changes = changes_of(tx, proposal, situation)
+    except UsageError as error:
+        return not_done(proposal, Outcome.FAILED, error.code, error.what)
+    question = _question(proposal, changes, situation)
+    if question is None:
+        return not_done(proposal, Outcome.REFUSED, "too_long", "it is too long to be shown to a person")
+    state = {
+        "question": question,
+        "digest": _digest([*changes, *hidden_of(tx, proposal)]),
+        "proposal": proposal.to_json(),
+        "from": _saved(situation),
+    }
+    talk = proposals_lane(situation.conversation.id)
+    waiting = [tx.executions.get(wait.execution_id) for wait in tx.waits.open_in_lane(talk, WaitKind.APPROVAL)]
+    if any(_asks_the_same(each.state, state) for each in waiting if each is not None):
+        return EffectResult(proposal, Outcome.ASKED, f"{wish(proposal)} (asked before)", "asked_before")
+    if len(waiting) >= OPEN_QUESTIONS:
+        return not_done(proposal, Outcome.REFUSED, "too_many_questions", f"{OPEN_QUESTIONS} wait for an answer here")
+    _put(tx, state, situation, talk, now)
+    return EffectResult(proposal, Outcome.ASKED, wish(proposal), "approval")
+
+
+def _put(tx: Transaction, state: dict[str, Any], situation: Situation, talk: str, now: int) -> None:
+    execution_id = tx.new_id()
+    # More urgent than a turn: it calls no model, and people wait for it.
+    priority, principal_id = Priority.OWNER, situation.principal.id if situation.principal is not None else None
+    asking = situation.execution.id
+    lifecycle.begin(
+        tx,
+        execution_id,
+        GRAPH,
+        state,
+        lane=talk,
+        priority=priority,
+        principal_id=principal_id,
+        now=now,
+        begun_by=asking,
+    )
+    # It is put in a lane of its own: this commit holds the lanes of the talk already, and waits for no other one.
+    job = NewJob.advance(execution_id, f"execution:{execution_id}", priority, principal_id=principal_id)
+    tx.jobs.add(job, now)
+
+
+def _asks_the_same(kept: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
+    """Whether it is the same wish of the same person about the same thing, of which the same would be shown."""
+    wishes = [{**each["proposal"], "ordinal": 0} for each in (kept, state)]
+    return wishes[0] == wishes[1] and all(kept[name] == state[name] for name in ("question", "digest"))
+
+
+def tell(tx: Transaction, execution: Execution, now: int) -> None:
+    """Show the open question in the place where the change was asked for. In the commit that sends it to sleep."""
+    saved = execution.state["from"]
+    asked_in = _asked_in(tx, saved["message"], tx.executions.get(saved["execution"]))
+    if asked_in is not None:
+        messages.show_questions(tx, execution, like=asked_in, now=now)
+
+
+def _asked_in(tx: Transaction, message_id: str | None, asking: Execution | None) -> StoredMessage | None:
+    """The message in whose place people are told: the one that was answered, of a child that of its turn, of a run the place
+    where it posts."""
+    if message_id is not None or asking is None:
+        return tx.messages.get(message_id or "")
+    root = lifecycle.root_of(tx, asking)
+    if asked := tx.messages.of_turn(root.id):
+        return asked[-1]
+    return message_of(root, None) if is_run(root) else None
+
+
+def conclude(tx: Transaction, execution: Execution, now: int, *, limits: Limits, zone: str = "UTC") -> EffectResult:
+    """Do what was allowed, or say that it was not; in the commit that ends the execution."""
+    proposal, verdict = Proposal.from_json(execution.state["proposal"]), execution.result
+    situation = _situation(tx, execution, limits, zone)
+    if situation is None:
+        return not_done(proposal, Outcome.FAILED, "gone", "the agent or the conversation is gone")
+    if verdict.get("decision") == APPROVE:
+        result = _approved(tx, proposal, situation, execution, now)
+    else:
+        result = not_done(proposal, Outcome.REFUSED, _why(verdict), _by(tx, verdict, "said no"))
+    if result.outcome is Outcome.DONE and proposal.kind not in LISTS:
+        done = result.report or "remembered it"
+        result = replace(result, report=f"{done} ({_by(tx, verdict, 'said yes')})")
+    note(tx, result, situation, now)
+    _announce(tx, result, situation, now)
+    return result
+
+
+def _approved(
+    tx: Transaction, proposal: Proposal, situation: Situation, execution: Execution, now: int
+) -> EffectResult:
+    """Somebody said yes, or the configuration says it for nobody: but never to what strangers may have written."""
+    by = execution.result.get("by") or ""
+    if by == NOBODY:
+        if situation.taint:
+            return not_done(proposal, Outcome.REFUSED, "expired", "nobody answered in time")
+        return _perform(tx, proposal, situation, execution, now, within=situation.principal)
+    approver = tx.principals.get(by)
+    if approver is None:
+        return not_done(proposal, Outcome.REFUSED, "no_right", "nobody knows who said yes")
+    return _perform(tx, proposal, situation, execution, now, within=approver)
+
+
+def _perform(
+    tx: Transaction,
+    proposal: Proposal,
+    situation: Situation,
+    execution: Execution,
+    now: int,
+    *,
+    within: Principal | None,
+) -> EffectResult:
+    """`within`: the rights of the asker count as far as this person has them, too."""
+    against: Verdict = judge(tx, proposal, _lesser(situation, within), now, confirmed=True)
+    if against.outcome is not None:
+        return not_done(proposal, against.outcome, against.reason, against.words)
+    if not _stands(tx, proposal, situation, execution.state["digest"]):
+        return not_done(proposal, Outcome.FAILED, "changed", "it was changed since the question was asked")
+    # A person has read it and said yes: from now on it is their word.
+    return perform(tx, proposal, replace(situation, taint=CLEAN, confirmed=True), now)
+
+
+def _lesser(situation: Situation, other: Principal | None) -> Situation:
+    person = situation.principal
+    if person is None or other is None:
+        return situation
+    role = min(person.role, other.role, key=RANKS.index)
+    return replace(situation, principal=replace(person, role=role))
+
+
+def _stands(tx: Transaction, proposal: Proposal, situation: Situation, digest: str) -> bool:
+    """Whether what would be changed is still as it was shown."""
+    try:
+        return _digest([*changes_of(tx, proposal, situation), *hidden_of(tx, proposal)]) == digest
+    except UsageError:
+        return False
+
+
+def _announce(tx: Transaction, result: EffectResult, situation: Situation, now: int) -> None:
+    asked_in = _asked_in(tx, situation.message_id, situation.execution)
+    text = report([result])
+    if asked_in is not None:
+        messages.notice(tx, like=asked_in, text=text, priority=Priority.OWNER, now=now)
+
+
+# -- what is kept of the turn that asked -------------------------------------------------------------------
+
+
+def _saved(situation: Situation) -> dict[str, Any]:
+    """Under one key, because an execution with a conversation of its own is a turn."""
+    return {
+        "agent": situation.agent.id,
+        "principal": situation.principal.id if situation.principal is not None else None,
+        "address": situation.address.to_json(),
+        "conversation": situation.conversation.id,
+        "execution": situation.execution.id,
+        "message": situation.message_id,
+        "standing": standing_of(situation.execution),
+        "taint": taint_text(situation.taint),
+    }
+
+
+def _situation(tx: Transaction, execution: Execution, limits: Limits, zone: str) -> Situation | None:
+    """The same as it is now, in the name of the turn that asked while that is known; None when the agent or the
+    conversation is gone."""
+    saved = execution.state["from"]
+    agent, conversation = tx.agents.get(saved["agent"]), tx.conversations.get(saved["conversation"])
+    if agent is None or conversation is None:
+        return None
+    return Situation(
+        agent=agent,
+        principal=limited(tx, tx.principals.get(saved["principal"] or ""), saved.get("standing", {})),
+        taint=taint_of(saved["taint"]),
+        address=Address.from_json(saved["address"]),
+        conversation=conversation,
+        execution=tx.executions.get(saved["execution"]) or execution,
+        message_id=saved["message"],
+        limits=limits,
+        zone=zone,
+    )
+
+
+# -- words -------------------------------------------------------------------------------------------------
+
+
+def _question(proposal: Proposal, changes: list[str], situation: Situation) -> str | None:
+    agent: Agent = situation.agent
+    person = situation.principal
+    return change_question(
+        wish(proposal),
+        changes,
+        agent=agent.name,
+        asker=person.name if person is not None else "nobody",
+        user_id=person.id if person is not None else "unknown",
+        sources=sorted(situation.taint),
+    )
+
+
+def _digest(changes: list[str]) -> str:
+    return hashlib.sha256("\n".join(changes).encode()).hexdigest()[:32]
+
+
+def _why(verdict: dict[str, Any]) -> str:
+    return "expired" if verdict.get("by") == NOBODY else "rejected"
+
+
+def _by(tx: Transaction, verdict: dict[str, Any], said: str) -> str:
+    person = tx.principals.get(verdict.get("by") or "")
+    return f"{person.name} {said}" if person is not None else "nobody answered in time"

@@ -1,0 +1,136 @@
+"""Tasks that an agent gives to another one: turns of their own, whose answers go to the same channel (behaviour.md 1.9).
+
+What an agent writes to another one is data for it. Whoever asked, what the words were made of and whose budget pays
+travel along; nothing ever grows on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from arvis.actions.context import Limits, Situation
+from arvis.actions.gate import Lineage, lineage_of, room_below
+from arvis.actions.report import done, quoted
+from arvis.approvals.questions import visible
+from arvis.domain.agents import Agent
+from arvis.domain.effects import EffectResult, Proposal
+from arvis.domain.errors import NotFound
+from arvis.domain.executions import Execution
+from arvis.domain.jobs import Priority
+from arvis.domain.messages import Address
+from arvis.domain.taint import Label, Taint
+from arvis.ports.changes import Delegation
+from arvis.ports.store import Transaction
+from arvis.tasks.access import standing_of
+from arvis.turns.turns import Task, begin_agent_turn
+
+#: Kinds of delegations, and the routes by which their messages came.
+TASK, REPORT = "delegation", "report"
+#: A report holds so many characters of the answer; all of it stands in the channel.
+LONGEST_REPORT = 16_000
+
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One turn further: from the turn `parent` of the agent `speaker` to one of `target`."""
+
+    kind: str
+    parent: Execution
+    lineage: Lineage
+    speaker: Agent
+    target: Agent
+    address: Address
+    principal_id: str | None
+    taint: Taint
+    wants_report: bool = False
+
+
+def apply_delegation(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+    """Begin the turn of the other agent; that it may be was judged by the gate."""
+    target = tx.agents.by_slug(proposal.subject)
+    if target is None:
+        raise NotFound("there is no such agent")
+    step = _Step(
+        kind=TASK,
+        parent=situation.execution,
+        lineage=lineage_of(tx, situation.execution.id, situation.agent.id),
+        speaker=situation.agent,
+        target=target,
+        address=situation.address,
+        principal_id=situation.principal.id if situation.principal is not None else None,
+        taint=situation.taint,
+        wants_report=bool(proposal.fields.get("report")),
+    )
+    person = f" for {_plain(situation.principal.name)}" if situation.principal is not None else ""
+    _begin(tx, step, f"[Task from the agent {_plain(situation.agent.name)}{person}]\n{proposal.fields['text']}", now)
+    return done(proposal, f"gave a task to {quoted(target.slug)}")
+
+
+def on_turn_end(tx: Transaction, execution: Execution, reply: str, taint: Taint, now: int, *, limits: Limits) -> None:
+    """Bring the answer of a turn back to the agent that asked for it to be told, as a turn of that agent; in the commit
+    that ends the turn. A report asks for no report, and counts like a task."""
+    given = tx.delegations.get(execution.id) if _wants_report(execution.state) else None
+    if given is None or given.depth >= limits.delegation_depth:
+        return
+    asking, speaker = tx.agents.get(given.path[-2]), tx.agents.get(given.agent_id)
+    lineage = Lineage(given.root_id, given.depth, given.path)
+    if asking is None or speaker is None or not asking.active or not room_below(tx, lineage, limits.delegation_jobs):
+        return
+    step = _Step(
+        kind=REPORT,
+        parent=execution,
+        lineage=lineage,
+        speaker=speaker,
+        target=asking,
+        address=Address.from_json(execution.state["address"]),
+        principal_id=execution.principal_id,
+        taint=taint,
+    )
+    shown = reply if len(reply) <= LONGEST_REPORT else f"{reply[:LONGEST_REPORT]}\n[cut]"
+    _begin(tx, step, f"[Report from the agent {_plain(speaker.name)}]\n{shown.strip() or '(It said nothing.)'}", now)
+
+
+def _begin(tx: Transaction, step: _Step, text: str, now: int) -> None:
+    depth, path = step.lineage.depth + 1, (*step.lineage.path, step.target.id)
+    talk = tx.conversations.get(step.parent.state["conversation"])
+    lineage = {
+        "root": step.lineage.root_id,
+        "parent": step.parent.id,
+        "report": step.wants_report,
+        "standing": standing_of(step.parent),
+    }
+    task = Task(
+        speaker=step.speaker,
+        text=text,
+        principal_id=step.principal_id,
+        taint=step.taint | {Label.AGENTS},
+        lineage=lineage,
+        route=step.kind,
+        direct=talk is not None and talk.direct,
+    )
+    begun = begin_agent_turn(tx, task, agent=step.target, address=step.address, priority=Priority.DELEGATION, now=now)
+    tx.delegations.add(
+        Delegation(
+            execution_id=begun.execution_id or "",
+            root_id=step.lineage.root_id,
+            parent_id=step.parent.id,
+            agent_id=step.target.id,
+            depth=depth,
+            path=path,
+            kind="task" if step.kind == TASK else "report",
+            created_at=now,
+        )
+    )
+
+
+def _wants_report(state: Mapping[str, Any]) -> bool:
+    return bool(state.get("lineage", {}).get("report"))
+
+
+def _plain(name: str) -> str:
+    """A name within a line of ours, which it can neither end nor look like."""
+    return visible(name).replace("[", "(").replace("]", ")")[:_LONGEST_NAME]

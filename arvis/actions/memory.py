@@ -1,0 +1,70 @@
+"""Facts and states that an agent keeps of what was said: never wider than the person or the room it was said in."""
+
+from __future__ import annotations
+
+from arvis.actions.context import Situation
+from arvis.actions.report import done
+from arvis.domain.effects import EffectKind, EffectResult, Proposal
+from arvis.domain.errors import Unprocessable
+from arvis.domain.memory import Category, NewFact, State, room_scope, scope_for, taint_for_others
+from arvis.domain.taint import Taint
+from arvis.memory import Refused, Remembered, put_state, remember
+from arvis.ports.store import Transaction
+
+
+def apply_note(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+    """Keep it with all that it was written from: only what is clean, or what a person confirmed, ever stands among the
+    instructions of a prompt."""
+    keep = _put_state if proposal.kind is EffectKind.STATE else _remember
+    kept = keep(tx, proposal, situation, now)
+    if isinstance(kept, Refused):
+        raise Unprocessable(kept.problem, fix=kept.fix)
+    return done(proposal, "")
+
+
+def taint_of_note(proposal: Proposal, situation: Situation) -> Taint:
+    """What a fact or state is written from, for those who will read it: what a room keeps is read by all its people."""
+    category = None if proposal.kind is EffectKind.STATE else Category(proposal.subject)
+    others_read = _scope(situation, category) == room_scope(situation.address)
+    if not others_read or situation.confirmed:
+        return situation.taint
+    return taint_for_others(situation.taint, [situation.role])
+
+
+def _remember(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> Remembered | Refused:
+    if proposal.subject not in set(Category):
+        raise Unprocessable(f"`{proposal.subject}` is no category")
+    category = Category(proposal.subject)
+    fact = NewFact(
+        agent_id=situation.agent.id,
+        scope=_scope(situation, category),
+        category=category,
+        content=str(proposal.fields["text"]),
+        taint=taint_of_note(proposal, situation),
+        author_id=_author(situation),
+        message_id=situation.message_id,
+        execution_id=situation.execution.id,
+    )
+    return remember(tx, fact, by_id=situation.by_id, now=now)
+
+
+def _put_state(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> State | Refused:
+    state = State(
+        agent_id=situation.agent.id,
+        scope=_scope(situation, None),
+        key=proposal.subject,
+        value=str(proposal.fields["text"]),
+        taint=taint_of_note(proposal, situation),
+        author_id=_author(situation),
+        message_id=situation.message_id,
+        updated_at=now,
+    )
+    return put_state(tx, state)
+
+
+def _scope(situation: Situation, category: Category | None) -> str:
+    return scope_for(category, situation.address, _author(situation), direct=situation.conversation.direct)
+
+
+def _author(situation: Situation) -> str | None:
+    return situation.principal.id if situation.principal is not None else None

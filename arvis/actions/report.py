@@ -1,0 +1,94 @@
+"""One generated line for people: what was done at a model's word, what waits for theirs, and what was not done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from arvis.approvals.questions import visible
+from arvis.domain.effects import EffectKind, EffectResult, Outcome, Proposal
+from arvis.domain.markup import escape
+from arvis.domain.memory import Category
+
+# What a proposal asks for, in words for people. What a model wrote is shown so that nothing in it can hide.
+
+
+_LONGEST_NAME = 60
+
+_WORDS = {
+    EffectKind.REMEMBER: "remember something",
+    EffectKind.STATE: "keep the value {}",
+    EffectKind.DELEGATE: "give a task to {}",
+    EffectKind.CREATE_AGENT: "create the agent {}",
+    EffectKind.UPDATE_AGENT: "change the agent {}",
+    EffectKind.PAUSE_AGENT: "pause the agent {}",
+    EffectKind.DELETE_AGENT: "delete the agent {}",
+    EffectKind.CREATE_CRON: "create the cron {}",
+    EffectKind.UPDATE_CRON: "change the cron {}",
+    EffectKind.DELETE_CRON: "delete the cron {}",
+    EffectKind.CREATE_HEARTBEAT: "create the heartbeat {}",
+    EffectKind.UPDATE_HEARTBEAT: "change the heartbeat {}",
+    EffectKind.DELETE_HEARTBEAT: "delete the heartbeat {}",
+    EffectKind.CREATE_CLIENT: "create the client {}",
+    EffectKind.LIST_AGENTS: "list the agents",
+    EffectKind.LIST_CRONS: "list the crons",
+    EffectKind.LIST_HEARTBEATS: "list the heartbeats",
+    EffectKind.LIST_CLIENTS: "list the clients",
+}
+
+
+def wish(proposal: Proposal) -> str:
+    """As it stands behind “wants to …”."""
+    if proposal.kind is EffectKind.REMEMBER and proposal.subject == Category.STICKY:
+        return "remember something in every answer from now on"
+    return _WORDS[proposal.kind].format(quoted(_name(proposal)))
+
+
+def quoted(name: str) -> str:
+    """A name that a model or a person wrote."""
+    shown = visible(name)
+    return f"“{shown if len(shown) <= _LONGEST_NAME else f'{shown[:_LONGEST_NAME]}…'}”"
+
+
+def done(proposal: Proposal, report: str) -> EffectResult:
+    return EffectResult(proposal, Outcome.DONE, report)
+
+
+def not_done(proposal: Proposal, outcome: Outcome, reason: str | None, why: str) -> EffectResult:
+    """`why` is the end of a sentence."""
+    return EffectResult(proposal, outcome, f"{wish(proposal)} ({why.rstrip('.')})", reason)
+
+
+def _name(proposal: Proposal) -> str:
+    """By what people know it; a schedule without a name goes by its agent."""
+    names = (proposal.subject, proposal.fields.get("slug"), proposal.fields.get("name"), proposal.fields.get("agent"))
+    return next((str(name) for name in names if name), "without a name")
+
+
+#: So many things of one outcome are told one by one.
+TOLD = 10
+
+LISTS = frozenset({EffectKind.LIST_AGENTS, EffectKind.LIST_CRONS, EffectKind.LIST_HEARTBEATS, EffectKind.LIST_CLIENTS})
+
+
+def report(results: Sequence[EffectResult]) -> str:
+    """Empty where nothing is to be said: what was remembered is not told, unless a person was asked about it. Lists that
+    were asked for stand below the line. Names that a model gave may hold tags, which nobody is to see as such."""
+    told = [result for result in results if result.report]
+    lists = [result.report for result in told if _is_list(result)]
+    others = [result for result in told if not _is_list(result)]
+    parts = [
+        _part("Done", others, Outcome.DONE),
+        _part("Waits for an answer", others, Outcome.ASKED),
+        _part("Not done", others, Outcome.REFUSED, Outcome.FAILED),
+    ]
+    return escape("\n\n".join(filter(None, [" ".join(filter(None, parts)), *lists])))
+
+
+def _part(head: str, results: Iterable[EffectResult], *outcomes: Outcome) -> str:
+    reports = [result.report.rstrip(".") for result in results if result.outcome in outcomes]
+    more = [f"and {len(reports) - TOLD} more"] if len(reports) > TOLD else []
+    return f"{head}: {'; '.join([*reports[:TOLD], *more])}." if reports else ""
+
+
+def _is_list(result: EffectResult) -> bool:
+    return result.proposal.kind in LISTS and result.outcome is Outcome.DONE

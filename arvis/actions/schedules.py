@@ -1,0 +1,205 @@
+"""Crons and heartbeats that a conductor makes, changes, removes and lists (behaviour.md 1.9, 1.12).
+
+Everything is checked before the first write: what is refused leaves nothing behind. The rows are made here, for the person
+who asked; the scheduler runs them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from arvis.actions.context import Situation
+from arvis.actions.report import done, quoted
+from arvis.calendar import for_people
+from arvis.domain.effects import EffectKind, EffectResult, Proposal
+from arvis.domain.errors import Conflict, NotFound, Unprocessable
+from arvis.domain.messages import Address
+from arvis.domain.schedules import MadeBy, Missed, Schedule, ScheduleKind
+from arvis.ports.store import Transaction
+from arvis.services import agents, schedules
+from arvis.services.schedules import Rules
+
+_CREATE = {EffectKind.CREATE_CRON: ScheduleKind.CRON, EffectKind.CREATE_HEARTBEAT: ScheduleKind.HEARTBEAT}
+_UPDATE = {EffectKind.UPDATE_CRON: ScheduleKind.CRON, EffectKind.UPDATE_HEARTBEAT: ScheduleKind.HEARTBEAT}
+_DELETE = {EffectKind.DELETE_CRON: ScheduleKind.CRON, EffectKind.DELETE_HEARTBEAT: ScheduleKind.HEARTBEAT}
+#: What changes when something is to happen.
+CHANGES = frozenset({*_CREATE, *_UPDATE, *_DELETE})
+_LIST = {EffectKind.LIST_CRONS: ScheduleKind.CRON, EffectKind.LIST_HEARTBEATS: ScheduleKind.HEARTBEAT}
+
+#: A heartbeat that says nothing of its times.
+_EVERY_MINUTE = "every 60s"
+#: So many are looked through by name, and so many are listed in a chat.
+_MOST, _LISTED = 1_000, 50
+
+_TEXTS = ("name", "schedule", "prompt", "timezone", "graph")
+_NUMBERS = ("max_cycles", "grace")
+_PLACE = frozenset({"channel", "platform"})
+
+
+def apply_schedule(
+    tx: Transaction, proposal: Proposal, situation: Situation, now: int, *, zone: str = "UTC"
+) -> EffectResult:
+    """`zone` is the daemon's own. Raises `UsageError` for what cannot be done."""
+    limits = situation.limits
+    rules = Rules(zone=zone, crons_per_agent=limits.crons_per_agent, heartbeats_per_agent=limits.heartbeats_per_agent)
+    kind = proposal.kind
+    if kind in _CREATE:
+        return _create(tx, proposal, situation, rules, now)
+    if kind in _UPDATE:
+        return _update(tx, proposal, situation, rules, now)
+    if kind in _DELETE:
+        known = found_schedule(tx, proposal, _DELETE[kind])
+        gone = schedules.remove_schedule(tx, known.id, now, by=_author(situation))
+        return done(proposal, f"deleted the {gone.kind} {quoted(gone.name)}")
+    return done(proposal, _listed(tx, _LIST[kind], rules, now))
+
+
+def _create(tx: Transaction, proposal: Proposal, situation: Situation, rules: Rules, now: int) -> EffectResult:
+    wanted = wanted_schedule(proposal, situation)
+    made = schedules.add_schedule(tx, wanted, rules, now)
+    shown = f"{made.kind} {quoted(made.name)} for {quoted(wanted.agent_id)}"
+    return done(proposal, f"created the {shown}{_next(tx, made, rules, now)}")
+
+
+def wanted_schedule(proposal: Proposal, situation: Situation) -> Schedule:
+    """The one that a tag asks for, with what it leaves out; its `agent_id` is the agent as the tag names it."""
+    kind, fields = _CREATE[proposal.kind], _known(proposal.fields)
+    agent = str(fields.get("agent") or "").strip()
+    if not agent:
+        raise Unprocessable("`agent` is missing", fix="Name the agent that shall do it.")
+    place = _place(fields, situation.address)
+    given = _changes(fields, situation.address)
+    default = "" if kind is ScheduleKind.CRON else _EVERY_MINUTE
+    blank = Schedule(
+        id="", kind=kind, agent_id=agent, name="", schedule=default, timezone=None, prompt="",
+        platform=place.platform, connector=place.connector, channel=place.channel, thread=place.thread, script=None,
+        missed=Missed.ONCE, enabled=True, principal_id=_author(situation), last_run=None, next_run=None, created_at=0,
+        updated_at=0, made_by=MadeBy.TAG,
+    )  # fmt: skip
+    return schedules.with_changes(blank, given)
+
+
+def _update(tx: Transaction, proposal: Proposal, situation: Situation, rules: Rules, now: int) -> EffectResult:
+    known = found_schedule(tx, proposal, _UPDATE[proposal.kind])
+    changes = wanted_changes(proposal, situation)
+    changed = schedules.change_schedule(tx, known.id, changes, rules, now, by=_author(situation))
+    return done(proposal, f"changed the {changed.kind} {quoted(changed.name)}{_next(tx, changed, rules, now)}")
+
+
+def wanted_changes(proposal: Proposal, situation: Situation) -> dict[str, Any]:
+    """What a tag changes, by the fields of `Schedule`; at least one thing."""
+    changes = _changes(_known(proposal.fields), situation.address)
+    if not changes:
+        raise Unprocessable("nothing in it says what to change", fix="Name what shall be otherwise.")
+    return changes
+
+
+def _author(situation: Situation) -> str | None:
+    """Whom it acts for."""
+    return situation.principal.id if situation.principal is not None else None
+
+
+def _known(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What was given at all: an empty value is none."""
+    return {name: value for name, value in fields.items() if value is not None and value != ""}
+
+
+def _changes(fields: Mapping[str, Any], here: Address) -> dict[str, Any]:
+    """Fields of the tag as those of a `Schedule`; where it goes only if the tag names a place."""
+    changes: dict[str, Any] = {name: str(fields[name]).strip() for name in _TEXTS if name in fields}
+    changes |= {name: fields[name] for name in _NUMBERS if name in fields}
+    if "script" in fields:
+        changes["script"] = _script(fields["script"])
+    if "missed" in fields:
+        changes["missed"] = _missed(fields["missed"])
+    if "enabled" in fields:
+        changes["enabled"] = _flag(fields["enabled"])
+    if _PLACE & fields.keys():
+        place = _place(fields, here)
+        changes |= {name: getattr(place, name) for name in ("platform", "connector", "channel", "thread")}
+    return changes
+
+
+def _place(fields: Mapping[str, Any], here: Address) -> Address:
+    """Where the answers go: here, unless another place is named. Owners and operators alone come so far, and they may
+    use any. The bot of this place is known, that of another platform is not."""
+    platform = str(fields.get("platform") or here.platform).strip().lower()
+    elsewhere = platform != here.platform
+    if elsewhere and "channel" not in fields:
+        raise Unprocessable(f"`channel` is missing: this talk is not on {platform}", fix="Name the channel there.")
+    channel = str(fields.get("channel", here.channel)).strip()
+    if not elsewhere and channel == here.channel:
+        return here
+    return Address(platform, "" if elsewhere else here.connector, channel)
+
+
+def _script(value: Any) -> Any:
+    """JSON that came as one text is read."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        raise Unprocessable("`script` is no JSON", fix="Write one JSON object.") from None
+
+
+def _missed(value: Any) -> Missed:
+    text = str(value).strip().lower()
+    if text not in set(Missed):
+        raise Unprocessable(f"`missed` must be one of {', '.join(Missed)}", fix="Leave it out for `once`.")
+    return Missed(text)
+
+
+def _flag(value: Any) -> bool:
+    text = str(value).strip().lower()
+    if text not in {"true", "false"}:
+        raise Unprocessable("`enabled` must be true or false", fix="Write one of them.")
+    return text == "true"
+
+
+def found_schedule(tx: Transaction, proposal: Proposal, kind: ScheduleKind) -> Schedule:
+    """The one of this id or name; `agent` helps where several agents have one of that name."""
+    wanted, agent = proposal.subject.strip(), str(proposal.fields.get("agent") or "").strip()
+    by_id = tx.schedules.get(wanted)
+    if by_id is not None and by_id.kind is kind:
+        return by_id
+    owner = agents.find(tx, agent) if agent else None
+    found = [
+        schedule
+        for schedule in tx.schedules.all(kind, _MOST)
+        if schedule.name.casefold() == wanted.casefold() and (not agent or (owner and schedule.agent_id == owner.id))
+    ]
+    if not found:
+        raise NotFound(f"there is no {kind} of this name", fix=f"List the {kind}s first.")
+    if len(found) > 1:
+        raise Conflict(f"several {kind}s are named so", fix="Name the agent, too, or give the id.")
+    return found[0]
+
+
+def _next(tx: Transaction, schedule: Schedule, rules: Rules, now: int) -> str:
+    """The end of a sentence: when it comes, in the zone it means."""
+    times = schedules.coming(tx, schedule, rules, now)
+    if not times:
+        return "; it is switched off" if not schedule.enabled else ""
+    zone = schedules.zone_for(tx, schedule, rules)
+    return f"; next: {for_people(times, zone)} ({zone})"
+
+
+def _listed(tx: Transaction, kind: ScheduleKind, rules: Rules, now: int) -> str:
+    found = tx.schedules.all(kind, _LISTED + 1)
+    if not found:
+        return f"There are no {kind}s."
+    lines = [_line(tx, schedule, rules, now) for schedule in found[:_LISTED]]
+    return "\n".join([f"{kind.capitalize()}s:", *lines, *(["- and more"] if len(found) > _LISTED else [])])
+
+
+def _line(tx: Transaction, schedule: Schedule, rules: Rules, now: int) -> str:
+    agent, zone = tx.agents.get(schedule.agent_id), schedules.zone_for(tx, schedule, rules)
+    times = schedules.coming(tx, schedule, rules, now)[:1]
+    state = f"next {for_people(times, zone)} ({zone})" if times else "off" if not schedule.enabled else "over"
+    by = quoted(agent.slug if agent else schedule.agent_id)
+    return f"- {quoted(schedule.name)} of {by}: {quoted(schedule.schedule)}, {state}, to {schedule.platform} " + quoted(
+        schedule.channel
+    )

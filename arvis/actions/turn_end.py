@@ -1,0 +1,257 @@
+"""Steps 11 to 14: what the end (or rest) of an execution means for people, written in the commit of its last step.
+
+The reply is read outside the commit; everything that it leads to is written inside: effects, the message, its delivery,
+and where the conversation has grown long, the job that compacts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from arvis.actions import approvals
+from arvis.actions.apply import apply
+from arvis.actions.context import Limits, Situation
+from arvis.actions.delegation import on_turn_end
+from arvis.actions.report import report
+from arvis.actions.schedules import CHANGES
+from arvis.domain.changes import topic_of_effect
+from arvis.domain.effects import EffectResult, Outcome
+from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus, WaitKind
+from arvis.domain.messages import FINAL_STATUSES, Address, MessageStatus, Role, StoredMessage
+from arvis.domain.reasons import CUT
+from arvis.domain.runs import RunResult
+from arvis.domain.taint import Taint, taint_in
+from arvis.domain.workflows import SAID
+from arvis.engine import lifecycle
+from arvis.engine.engine import nothing
+from arvis.engine.scripts import Closing
+from arvis.graphs.agent.graph import is_turn
+from arvis.graphs.context import working_agent
+from arvis.messaging import messages, notices
+from arvis.messaging.messages import post, unsilenced
+from arvis.messaging.owner_alerts import tell_of_failed_run
+from arvis.ports.store import Transaction
+from arvis.services.schedule_runs import run_ended
+from arvis.services.workflow_runs import is_workflow
+from arvis.tags import Reply, read
+from arvis.tasks import rounds
+from arvis.tasks.access import acting
+from arvis.tasks.attachments import files_of
+from arvis.tasks.outcome import WorkOutcome, WorkStatus
+from arvis.tasks.task import is_run, source_of
+from arvis.turns import turns, workflow_results
+from arvis.turns.turns import Ending
+
+#: Ends of work that went well, whether the agent calls it done or not: with nothing to post it was silent.
+_AT_AN_END = frozenset({WorkStatus.DONE, WorkStatus.CONTINUE, WorkStatus.OPEN})
+
+
+#: What of a run of a workflow is posted, by what began it; and the code of a turn whose workflow has failed.
+POSTED = frozenset({"schedule", "webhook", "chat"})
+WORKFLOW_FAILED = "workflow_failed"
+
+
+class Conclusion:
+    """Of one walk. `asked` holds the messages of the turn that it concluded, once that is done; `rescheduled` says whether
+    it changed when something is to happen, `changed` what else of the product it did (topics); `zone` is the daemon's."""
+
+    def __init__(self, *, limits: Limits, zone: str) -> None:
+        self.asked: Sequence[StoredMessage] = ()
+        self.rescheduled = False
+        self.changed: frozenset[str] = frozenset()
+        self._limits = limits
+        self._zone = zone
+
+    def of(self, execution: Execution) -> Closing:
+        """What to commit with this end (or rest) of the execution."""
+        done = execution.status is ExecutionStatus.DONE
+        if execution.status is ExecutionStatus.FAILED:
+            return partial(self._fail, execution=execution)
+        if execution.graph == approvals.GRAPH:
+            return partial(self._decide if done else _tell, execution=execution)
+        if not is_turn(execution) and not is_run(execution):
+            return nothing(execution)
+        if not done:
+            return partial(self._wait, execution=execution)
+        result = _result_of(execution)
+        reply = _with_earlier(read(result.content), execution)
+        if is_workflow(execution):
+            # Its agents' tags were dealt with as each of them ended; what else stands in it are others' words.
+            reply = replace(reply, proposals=())
+        if is_run(execution):
+            return partial(self._finish_run, execution=execution, reply=reply)
+        return partial(self._finish, execution=execution, result=result, reply=reply)
+
+    def _finish(self, tx: Transaction, now: int, *, execution: Execution, result: RunResult, reply: Reply) -> None:
+        asked = tx.messages.of_turn(execution.id)
+        if all(message.status in FINAL_STATUSES for message in asked):
+            return
+        taint = taint_in(execution.state)
+        results: list[EffectResult] = []
+        if reply.proposals and (situation := self._situation(tx, execution, asked[-1], taint)) is not None:
+            results = self._apply(tx, reply, situation, now)
+        text = _shown(reply, results)
+        if _status(execution) is WorkStatus.EXHAUSTED:
+            text = f"{text}{notices.exhausted(_stopped_for(execution))}"
+        if execution.state.get("cycle") and messages.was_said(tx, execution, text):
+            text = ""  # it was said on the way
+        if _said_before(execution):
+            text = ""
+        reason = CUT if result.cut else None
+        ending = Ending(MessageStatus.ANSWERED, Role.ASSISTANT, text, reason, taint=taint)
+        self.asked = turns.end_turn(tx, execution, ending, now, asked=None if results else asked)
+        on_turn_end(tx, execution, text, taint, now, limits=self._limits)
+        workflow_results.ended(tx, execution, now)
+
+    def _fail(self, tx: Transaction, now: int, *, execution: Execution) -> None:
+        """Its graph has ended it as failed; no attempt of its job can change that."""
+        error = execution.error or "It failed."
+        if is_run(execution):
+            if source_of(execution):
+                run_ended(tx, execution, "failed", error, now)
+                tell_of_failed_run(tx, execution, error, now)
+        elif is_turn(execution):
+            text = notices.workflow_failed(error)
+            ending = Ending(MessageStatus.FAILED, Role.NOTICE, text, WORKFLOW_FAILED)
+            self.asked = turns.end_turn(tx, execution, ending, now)
+            if self.asked:
+                on_turn_end(tx, execution, text, taint_in(execution.state), now, limits=self._limits)
+        workflow_results.ended(tx, execution, now)
+
+    def _finish_run(self, tx: Transaction, now: int, *, execution: Execution, reply: Reply) -> None:
+        """What a run has to say is posted, where it is nobody's child; whoever called a child reads what came of it."""
+        taint = taint_in(execution.state)
+        situation = self._situation(tx, execution, None, taint)
+        if situation is None:
+            workflow_results.ended(tx, execution, now)
+            return
+        results = self._apply(tx, reply, situation, now)
+        workflow_results.ended(tx, execution, now)
+        if not (source := source_of(execution)):
+            return
+        words = "" if _said_before(execution) else unsilenced(reply.visible)
+        text = "\n\n".join(filter(None, [words, report(results)]))
+        if text and _is_posted(execution, source):
+            post(
+                tx,
+                agent=situation.agent,
+                address=situation.address,
+                text=text,
+                source=source,
+                taint=taint,
+                priority=execution.priority,
+                now=now,
+                execution_id=execution.id,
+                files=files_of(execution.state),
+            )
+        status = _status(execution) or WorkStatus.DONE
+        said = text or _note_of(execution)
+        run_ended(tx, execution, "silent" if status in _AT_AN_END and not text else status, said, now)
+
+    def _apply(self, tx: Transaction, reply: Reply, situation: Situation, now: int) -> list[EffectResult]:
+        results = apply(tx, reply.proposals, situation, now) if reply.proposals else []
+        done = {each.proposal.kind for each in results if each.outcome is Outcome.DONE}
+        self.rescheduled = bool(done & CHANGES)
+        self.changed = frozenset(filter(None, map(topic_of_effect, done)))
+        return results
+
+    def _situation(
+        self, tx: Transaction, execution: Execution, asked: StoredMessage | None, taint: Taint
+    ) -> Situation | None:
+        """None when the agent is gone meanwhile: then nothing is done in its name."""
+        agent = tx.agents.get(execution.state["agent"])
+        conversation = tx.conversations.get(execution.state["conversation"])
+        if agent is None or conversation is None:
+            return None
+        return Situation(
+            agent=working_agent(agent, execution),
+            principal=acting(tx, execution),
+            taint=taint,
+            address=Address.from_json(execution.state["address"]),
+            conversation=conversation,
+            execution=execution,
+            message_id=asked.id if asked is not None else None,
+            limits=self._limits,
+            zone=self._zone,
+        )
+
+    def _wait(self, tx: Transaction, now: int, *, execution: Execution) -> None:
+        """For people, who are asked; for time; or for what it called, and then it is at work all the same."""
+        open_ = {wait.kind for wait in tx.waits.of_execution(execution.id) if wait.answer is None}
+        if open_ & PERSONAL_WAITS:
+            messages.ask(tx, execution, now)
+            self.asked = tx.messages.of_turn(lifecycle.root_of(tx, execution).id)
+        else:
+            at_work = WaitKind.CHILD in open_
+            tx.messages.mark_turn(execution.id, MessageStatus.RUNNING if at_work else MessageStatus.WAITING)
+
+    def _decide(self, tx: Transaction, now: int, *, execution: Execution) -> None:
+        result = approvals.conclude(tx, execution, now, limits=self._limits, zone=self._zone)
+        self.rescheduled = result.proposal.kind in CHANGES and result.outcome is Outcome.DONE
+
+
+def _result_of(execution: Execution) -> RunResult:
+    """What a graph that ends without a word of a model gave is none."""
+    given = execution.result
+    if isinstance(given, dict) and "content" in given:
+        return RunResult.from_json(given)
+    return RunResult("", model="", provider="", account="")
+
+
+def _stopped_for(execution: Execution) -> str:
+    """Why its graph stopped it, if it says so."""
+    outcome = (execution.result or {}).get("outcome") if isinstance(execution.result, dict) else None
+    return str(outcome.get("reason") or "") if isinstance(outcome, dict) else ""
+
+
+def _said_before(execution: Execution) -> bool:
+    """Whether a node of a workflow said on the way what the run ends with. What the last node said is left to the end."""
+    result = execution.result if isinstance(execution.result, dict) else {}
+    said = {
+        text
+        for name, text in execution.state.items()
+        if name.startswith(SAID) and name != SAID + result.get("last", "")
+    }
+    return is_workflow(execution) and bool(result.get("content")) and result["content"] in said
+
+
+def _is_posted(execution: Execution, source: str) -> bool:
+    """Whoever began a workflow by the API, or as an agent, reads its result there."""
+    return not is_workflow(execution) or source.partition(":")[0] in POSTED
+
+
+def _with_earlier(reply: Reply, execution: Execution) -> Reply:
+    """With what the replies before asked for, when it said that it goes on; what is asked for again counts once."""
+    if not (earlier := rounds.whole_replies(execution.state)):
+        return reply
+    asked = [proposal for each in earlier for proposal in read(each).proposals]
+    once = {each.fingerprint: each for each in reversed([*asked, *reply.proposals])}
+    proposals = [replace(each, ordinal=number) for number, each in enumerate(reversed(once.values()), 1)]
+    return replace(reply, proposals=tuple(proposals))
+
+
+def _status(execution: Execution) -> WorkStatus | None:
+    """How it says that it ended."""
+    said = (execution.result or {}).get("outcome", {}).get("status")
+    return WorkStatus(said) if said in set(WorkStatus) else None
+
+
+def _note_of(execution: Execution) -> str:
+    outcome = (execution.result or {}).get("outcome")
+    return WorkOutcome.from_json(outcome).note if outcome else ""
+
+
+def _tell(tx: Transaction, now: int, *, execution: Execution) -> None:
+    approvals.tell(tx, execution, now)
+
+
+def _shown(reply: Reply, results: Sequence[EffectResult]) -> str:
+    """What people see: the words without the tags, and a line about what came of these. Never nothing, unless the model
+    says in so many words that it is done and has nothing to add (behaviour 2.2)."""
+    text = "\n\n".join(filter(None, [reply.visible, report(results)]))
+    if text or (reply.wrapper is not None and not results):
+        return text
+    noted = any(result.outcome is Outcome.DONE for result in results)
+    return notices.NOTED if noted else notices.NOTHING_SAID

@@ -1,0 +1,259 @@
+"""The parts of the daemon, each made of the base: the flow of messages, the web server."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Callable, Collection
+from functools import partial
+
+from arvis.app.bots import Bots
+from arvis.app.bounds import reply_limits
+from arvis.app.choices import InstalledChoices
+from arvis.app.code import build_workbench
+from arvis.app.doctor import Doctor
+from arvis.app.foundation import Base
+from arvis.app.graphs import GraphParts, build_graphs
+from arvis.app.sandbox import build_sandbox
+from arvis.app.speech import Speech
+from arvis.app.tools import Toolbox
+from arvis.app.workflows import drawn_graphs
+from arvis.approvals.answers import approvers_of
+from arvis.bots.connectors import BotFleet
+from arvis.bots.supervisor import BotKeeper
+from arvis.config import Config
+from arvis.conversations.counting import ModelCounting
+from arvis.conversations.vision import may_see
+from arvis.domain.messages import Address
+from arvis.domain.money import SpendingLimits
+from arvis.engine.engine import Engine
+from arvis.graphs.agent.files import FileRules
+from arvis.graphs.agent.tools import ToolRules
+from arvis.inbox import Door, InboxRules
+from arvis.llm import Runner
+from arvis.llm.account_service import AccountDesk
+from arvis.llm.budget_session import Purse
+from arvis.llm.prices import Price, Prices
+from arvis.media import MediaReader
+from arvis.message_flow import MessageFlow
+from arvis.operations import StoreOperations
+from arvis.ports.connector import FetchError, FetchesFiles
+from arvis.ports.inbox import Inbox
+from arvis.ports.provider import Providers
+from arvis.process.ids import RandomBits
+from arvis.process.passwords import Argon2Passwords
+from arvis.process.stalls import Stalls
+from arvis.process.subprocesses import GuardedPrograms
+from arvis.process.supervisor import RoleState, Supervisor
+from arvis.queue.retrying_store import PatientStore, until_done
+from arvis.routing import Router
+from arvis.services.allowances import Allowed
+from arvis.services.pairing import new_code
+from arvis.skills import Skill
+from arvis.skills.importing import Importer
+from arvis.speech import Rules, known_thoughts
+from arvis.web.dependencies import House, Surroundings
+from arvis.web.server import WebServer
+
+
+def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet, speech: Speech) -> MessageFlow:
+    config = base.config
+    runner = Runner(
+        providers=providers,
+        accounts=base.accounts.current,
+        clock=base.clock,
+        new_id=base.new_id,
+        random=random.random,
+        prices=_prices(config),
+        counting=ModelCounting(windows=config.windows, replies=config.reply_tokens, reply=config.limits.reply_tokens),
+        sees=lambda provider, model: may_see(provider, model, config.vision),
+        first_byte=config.model.first_byte_seconds,
+    )
+    patient = PatientStore(store=base.store, clock=base.clock)
+    purse = Purse(store=patient, limits=partial(spending_limits, base), clock=base.clock)
+    graphs = GraphParts(
+        store=patient,
+        runner=runner,
+        purse=purse,
+        tools=tools.rules,
+        skills=partial(_current_skills, base),
+        new_id=base.new_id,
+        files=_file_rules(base, tools.rules, fleet, speech),
+        fast=config.model.fast,
+        reply_bytes=config.limits.reply_bytes,
+        speaker=speech.speaker,
+        loops=config.limits.agent_loops,
+        bench=build_workbench(base),
+        plugins=tools.plugins,
+    )
+    engine = Engine(
+        store=patient,
+        graphs=build_graphs(graphs),
+        clock=base.clock,
+        bus=base.bus,
+        new_id=base.new_id,
+        drawn=drawn_graphs(graphs).find,
+    )
+    return MessageFlow(
+        store=patient,
+        engine=engine,
+        bus=base.bus,
+        clock=base.clock,
+        zone=config.scheduler.timezone,
+        limits=reply_limits(config),
+        answer_within=config.delivery.answer_within,
+    )
+
+
+def spending_limits(base: Base) -> SpendingLimits:
+    """As they are set at this moment."""
+    config = base.settings.current()
+    return config.budgets.limits(config.scheduler.timezone)
+
+
+def _file_rules(base: Base, tools: ToolRules, fleet: BotFleet, speech: Speech) -> FileRules:
+    async def fetch(address: Address, source: str, most: int) -> bytes:
+        connector = fleet.connector_of(address)
+        if not isinstance(connector, FetchesFiles):
+            raise FetchError("the bot that it came through is not there any more", permanent=True)
+        return await connector.fetch(source, most)
+
+    reader = MediaReader(
+        programs=GuardedPrograms(),
+        sandbox=build_sandbox(base),
+        transcriber=speech.transcriber,
+        minutes=speech.minutes,
+    )
+    most = base.config.limits.attachment_bytes
+    return FileRules(
+        fetch=fetch, media=reader, sessions=tools.sessions, most_bytes=most, allowed=allowed_of(base.config)
+    )
+
+
+def allowed_of(config: Config) -> Allowed:
+    limits = config.limits
+    return Allowed(messages_per_minute=limits.messages_per_minute, bytes_per_day=limits.upload_bytes_per_day)
+
+
+def build_inbox(base: Base, tools: Toolbox) -> Door:
+    """Where every connector of this process brings what happens on its platform."""
+    config = base.config
+    router = Router(
+        rules=lambda: base.settings.current().routing,
+        owners={platform: frozenset(ids) for platform, ids in config.owners.items()},
+    )
+    rules = InboxRules(
+        zone=config.scheduler.timezone,
+        answer_within=config.delivery.answer_within,
+        approvers=approvers_of(config.approvals.approvers),
+        allowed=allowed_of(config),
+        commands=tools.plugins.hints,
+    )
+    return Door(
+        admit=base.disk.admit,
+        store=base.store,
+        router=router,
+        bus=base.bus,
+        clock=base.clock,
+        rules=rules,
+        new_code=partial(new_code, RandomBits()),
+    )
+
+
+async def _current_skills(base: Base) -> Collection[Skill]:
+    return (await until_done(base.clock, base.skills.current)).active
+
+
+def build_web(
+    base: Base,
+    inbox: Inbox,
+    providers: Providers,
+    tools: Toolbox,
+    *,
+    bots: Bots,
+    keeper: BotKeeper,
+    supervisor: Supervisor,
+    stalls: Callable[[], Stalls],
+) -> WebServer:
+    config = base.config
+    importer = Importer(fetcher=tools.fetcher, store=base.store, shelf=base.skills, clock=base.clock)
+    around = Surroundings(
+        config=config.web,
+        limits=config.limits,
+        zone=config.scheduler.timezone,
+        spending=partial(spending_limits, base),
+        owners=tuple(config.owners.get("web", ())),
+        all_owners=config.owners,
+        daemon_key=base.folder.api_key,
+        inbox=inbox,
+        insights=base.insights,
+        operations=StoreOperations(
+            store=base.store,
+            bus=base.bus,
+            clock=base.clock,
+            approvers=approvers_of(config.approvals.approvers),
+        ),
+        backups=base.backups,
+        accounts=_account_desk(base, providers),
+        bots=bots.desk,
+        bot_connector=bots.fleet.connector,
+        secrets=base.secrets,
+        passwords=Argon2Passwords(),
+        store=base.store,
+        connector=bots.rooms,
+        bus=base.bus,
+        clock=base.clock,
+        new_token=new_token,
+        roles=lambda: {name: health.state is RoleState.UP for name, health in supervisor.health().items()},
+        bot_health=keeper.health,
+        stalls=stalls,
+        room=lambda: not base.disk.low,
+        skills=importer,
+        house=_house(base, tools),
+        speech=_speech_rules(config),
+        thoughts=known_thoughts(config.speech.buffer.languages),
+    )
+    return WebServer(around=around)
+
+
+def _house(base: Base, tools: Toolbox) -> House:
+    choices = InstalledChoices(
+        registry=tools.rules.registry,
+        permit=tools.rules.permit,
+        prices=_prices(base.config),
+        accounts=lambda: base.accounts.usable,
+        config=base.settings.current,
+    )
+    doctor = Doctor(config=base.config, folder=base.folder.path, programs=GuardedPrograms())
+    return House(settings=base.settings, logs=base.folder.logs, examine=doctor, choices=choices)
+
+
+def _prices(config: Config) -> Prices:
+    return Prices(own={model: Price(**entry.model_dump()) for model, entry in config.prices.items()})
+
+
+def _account_desk(base: Base, providers: Providers) -> AccountDesk:
+    return AccountDesk(
+        book=base.accounts,
+        store=base.store,
+        secrets=base.secrets,
+        providers=providers,
+        bus=base.bus,
+        clock=base.clock,
+    )
+
+
+def _speech_rules(config: Config) -> Rules:
+    """A message of what was said may not be longer than any other, four bytes a character."""
+    bounds = config.speech.buffer
+    return Rules(
+        pause=bounds.pause_seconds,
+        silence=bounds.silence_seconds,
+        longest=bounds.longest_seconds,
+        least=bounds.least_characters,
+        most=max(1, min(Rules().most, config.limits.message_bytes // 4)),
+    )
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(32)

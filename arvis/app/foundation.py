@@ -1,0 +1,138 @@
+"""What everything else is built on, opened in order: the disk, the database, the way to other processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+
+import structlog
+
+from arvis.app.database import database_of
+from arvis.app.reaching import Reaching
+from arvis.bridge import Bridge
+from arvis.bus import EventBus
+from arvis.config import Config
+from arvis.domain.errors import StoreLost
+from arvis.llm.accounts import AccountBook
+from arvis.ports.insights import Insights
+from arvis.ports.relay import Topic
+from arvis.ports.secrets import SecretBox
+from arvis.ports.store import Store, Transaction
+from arvis.process.clock import SystemClock
+from arvis.process.data_folder import DataFolder
+from arvis.process.disk import Ballast, DiskWatch, disk_space
+from arvis.process.ids import IdMaker
+from arvis.services import agents
+from arvis.services.conductor import ensure_conductor
+from arvis.settings import SettingsDesk
+from arvis.skills.shelf import SkillShelf
+from arvis.store.backups.keeper import BackupKeeper
+from arvis.store.integrity.repair import make_sound
+from arvis.store.open import bring_up_to_date, open_relay, open_store
+from arvis.store.sqlite.errors import Emergency
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What everything else is built on, and what outlives every role. `config` is that of the start, with what was set in
+    the product; what acts at once is asked of `settings`."""
+
+    config: Config
+    folder: DataFolder
+    clock: SystemClock
+    new_id: IdMaker
+    bus: EventBus
+    store: Store
+    insights: Insights
+    bridge: Bridge | None
+    backups: BackupKeeper
+    disk: DiskWatch
+    secrets: SecretBox
+    accounts: AccountBook
+    skills: SkillShelf
+    settings: SettingsDesk
+
+
+@asynccontextmanager
+async def watch_disk(config: Config, folder: DataFolder, clock: SystemClock) -> AsyncIterator[DiskWatch]:
+    """Room matters where the database lies in the data folder."""
+    space, ballast = partial(disk_space, folder.path), Ballast(folder.path / "ballast")
+    disk = DiskWatch(space=space, ballast=ballast, clock=clock)
+    async with nullcontext() if config.postgres_url else disk.watching():
+        yield disk
+
+
+@asynccontextmanager
+async def open_base(
+    config: Config,
+    folder: DataFolder,
+    disk: DiskWatch,
+    clock: SystemClock,
+    *,
+    new_id: IdMaker,
+    box: SecretBox,
+    reaching: Reaching,
+) -> AsyncIterator[Base]:
+    database = database_of(config)
+    if (finding := await asyncio.to_thread(make_sound, database, clock.now())) is not None:
+        getattr(log, finding.level)(finding.event, what=finding.what, report=finding.report and str(finding.report))
+    applied = await reaching.until_done(lambda: asyncio.to_thread(bring_up_to_date, database, clock.now()))
+    bus = EventBus()
+    emergency = Emergency(make_room=disk.make_room, lost=_end_at_once)
+    async with (
+        open_store(database, boot=folder.boot_id, new_id=new_id, emergency=emergency) as (store, insights),
+        open_relay(database, boot=folder.boot_id) as relay,
+    ):
+        if applied:
+            log.info("migrated", migrations=applied)
+        await reaching.until_done(partial(store.write, _seed_agents, config, clock.now()))
+        settings = SettingsDesk(given=config, store=store, bus=bus, clock=clock, environ=lambda: os.environ)
+        config = await reaching.until_done(settings.begin)
+        accounts = AccountBook(configured=config.accounts, store=store, secrets=box)
+        await reaching.until_done(accounts.learn)
+        bridge = None if relay is None else Bridge(bus=bus, relay=relay, topics=_topics(config))
+        with nullcontext() if bridge is None else bridge.passing_on():
+            backups = BackupKeeper(database=database_of(config), every=config.backup.every, clock=clock)
+            skills = SkillShelf(store=store, clock=clock, folder=folder.path / "skills")
+            yield Base(
+                config,
+                folder,
+                clock,
+                new_id,
+                bus,
+                store,
+                insights,
+                bridge,
+                backups,
+                disk,
+                box,
+                accounts,
+                skills,
+                settings,
+            )
+
+
+def _topics(config: Config) -> list[Topic]:
+    """What this process wants to hear from the others."""
+    wanted = {"web": Topic.CHAT, "workers": Topic.JOBS, "connectors": Topic.JOBS, "scheduler": Topic.JOBS}
+    return list({topic for role, topic in wanted.items() if role in config.roles})
+
+
+def _end_at_once(error: StoreLost) -> None:
+    """On a thread of the store: from now on nobody may be told anything, so the process ends where it stands."""
+    log.critical("store_lost", error=error.what, why=error.why, fix=error.fix)
+    os._exit(1)
+
+
+def _seed_agents(tx: Transaction, config: Config, now: int) -> None:
+    """Create the configured agents that are not there yet, and the conductor; the database is the truth afterwards."""
+    for entry in config.agents:
+        free = [each for each in entry.bindings if tx.agents.binding_at(each.platform, each.channel) is None]
+        agents.seed(tx, entry.agent, free, now=now)
+    ensure_conductor(tx, now)

@@ -1,0 +1,1 @@
+"""Questions to people: what waits for an answer, and what an answer does."""

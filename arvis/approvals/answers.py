@@ -1,0 +1,145 @@
+"""What a person answers to an open question, whoever brings it: the API, the command line, a button in a chat.
+
+Scripts' parts. The first answer wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
+from arvis.domain.executions import PERSONAL_WAITS, Answer, Execution, Wait, WaitKind
+from arvis.domain.messages import Principal, PrincipalRole
+from arvis.domain.workflows import PREFIX
+from arvis.engine import lifecycle
+from arvis.ports.operations import WaitAnswer
+from arvis.ports.store import Transaction
+from arvis.tasks.rounds import TOOL_EFFECT
+
+#: Who may allow what a tool wants to do: roles, and people as `platform:user id`. Any one of them is enough.
+Approvers = Collection[str]
+#: By the word of the configuration.
+APPROVERS: Mapping[str, Approvers] = {
+    "owners": {PrincipalRole.OWNER},
+    "operators": {PrincipalRole.OWNER, PrincipalRole.OPERATOR},
+}
+_ANYBODY: Approvers = {PrincipalRole.OWNER, PrincipalRole.OPERATOR, PrincipalRole.MEMBER}
+#: Words for whole groups, as a question of its own may name them; owners always may.
+_GROUPS: Mapping[str, Approvers] = {
+    **APPROVERS,
+    "owner": APPROVERS["owners"],
+    "operator": APPROVERS["operators"],
+    "member": _ANYBODY,
+    "members": _ANYBODY,
+}
+#: Key of the state, with the id of a position behind it: what a node that asks people says of its question (`{"approvers": […]}`).
+ASKS = "asks:"
+DECISIONS = {"approve", "accept", "reject", "edit", "feedback", "answer"}
+
+
+def approvers_of(named: str | Sequence[str]) -> Approvers:
+    """What the configuration says; owners always may."""
+    return APPROVERS[named] if isinstance(named, str) else {PrincipalRole.OWNER, *named}
+
+
+def question_of(execution: Execution | None, wait: Wait) -> Mapping[str, Any] | None:
+    """What the node says of its question that asks by itself; None for a question about a tool, or of the engine."""
+    if execution is None or wait.subject is not None:
+        return None
+    asked: Mapping[str, Any] | None = execution.state.get(ASKS + wait.cursor_id)
+    return asked
+
+
+def may_answer(tx: Transaction, wait: Wait, by: Principal, approvers: Approvers) -> bool:
+    """Whether this person's word counts: that of whom was asked, else of those whom the configuration names."""
+    if by.role is PrincipalRole.BLOCKED:
+        return False
+    execution = tx.executions.get(wait.execution_id)
+    if wait.kind is WaitKind.USER and execution is not None and execution.principal_id == by.id:
+        return True
+    allowed = _allowed(execution, wait, approvers)
+    return by.role in allowed or f"{by.platform}:{by.user_id}" in allowed
+
+
+def asked_of(tx: Transaction, wait: Wait, approvers: Approvers) -> list[str]:
+    """Whose word counts, for people: names, roles in the plural, and `platform:user id`."""
+    execution = tx.executions.get(wait.execution_id)
+    allowed = _allowed(execution, wait, approvers)
+    named = [f"{each}s" if each in set(PrincipalRole) else each for each in sorted(allowed, reverse=True)]
+    if wait.kind is WaitKind.USER and execution is not None:
+        person = tx.principals.get(execution.principal_id or "")
+        return [*([person.name] if person is not None else []), *named]
+    return named
+
+
+def answer_question(
+    tx: Transaction, wait_id: str, answer: WaitAnswer, *, by: Principal, approvers: Approvers, now: int
+) -> Wait:
+    """Take the answer and let the turn go on. Raises `NotFound`, `Forbidden`, `Unprocessable`, and `Conflict` when somebody
+    was faster."""
+    wait = tx.waits.get(wait_id)
+    if wait is None or wait.kind not in PERSONAL_WAITS:
+        raise NotFound(f"There is no question {wait_id}")
+    if not may_answer(tx, wait, by, approvers):
+        allowed = _allowed(tx.executions.get(wait.execution_id), wait, approvers)
+        roles = sorted(set(allowed) & set(PrincipalRole), reverse=True)
+        raise Forbidden("You may not answer this question", fix=f"ask an {' or '.join(roles)}")
+    asking = tx.executions.get(wait.execution_id)
+    if _wants_words(wait, asking) and not (answer.text or answer.note):
+        raise Unprocessable(
+            "This question wants words, and there is nothing to approve or reject.", fix="Send `answer` with `text`."
+        )
+    given = Answer(checked_answer(wait, answer), by.id)
+    if not lifecycle.answer(tx, wait_id, given, now):
+        raise Conflict("This question is answered already", why=f"by {_answerer(tx, wait)}")
+    return wait
+
+
+def _wants_words(wait: Wait, asking: Execution | None) -> bool:
+    """Whether a node of a workflow asks somebody for a text."""
+    drawn = asking is not None and asking.graph.startswith(PREFIX)
+    return drawn and wait.kind is WaitKind.USER and wait.subject is None and not wait.choices
+
+
+def _answerer(tx: Transaction, wait: Wait) -> str:
+    """The name of who was faster."""
+    person = tx.principals.get(wait.answered_by) if wait.answered_by is not None else None
+    return person.name if person is not None else wait.answered_by or "somebody else"
+
+
+def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
+    """The answer as its execution will see it. Raises `Unprocessable` when it says too little."""
+    decision = "approve" if answer.decision == "accept" else answer.decision
+    if decision not in DECISIONS:
+        raise Unprocessable(f"“{decision}” is no decision", fix=f"say one of {', '.join(sorted(DECISIONS))}")
+    if decision == "edit" and answer.arguments is None:
+        raise Unprocessable("An edit needs `arguments`")
+    if decision in {"feedback", "answer"} and not answer.text:
+        raise Unprocessable(f"The decision {decision} needs `text`")
+    if decision == "answer" and wait.choices and answer.text not in wait.choices:
+        raise Unprocessable(f"“{answer.text}” is no choice", fix=f"say one of {', '.join(wait.choices)}")
+    arguments = dict(answer.arguments) if answer.arguments is not None else None
+    return {"decision": decision, "note": answer.note, "arguments": arguments, "text": answer.text}
+
+
+def named_approvers(execution: Execution | None, wait: Wait) -> Approvers | None:
+    """Those whom the node names that asks; None where it names nobody."""
+    asked = question_of(execution, wait)
+    if asked is None or not asked.get("approvers"):
+        return None
+    owners = set(APPROVERS["owners"])
+    return owners.union(*(_GROUPS.get(each.strip().casefold(), {each.strip()}) for each in asked["approvers"]))
+
+
+def _allowed(execution: Execution | None, wait: Wait, approvers: Approvers) -> Approvers:
+    """Whose word counts besides that of whom was asked: of an approval those whom its node names, else the configuration."""
+    named = named_approvers(execution, wait) if wait.kind is WaitKind.APPROVAL else None
+    if named is not None:
+        return named
+    return approvers if _is_about_a_tool(wait) else APPROVERS["operators"]
+
+
+def _is_about_a_tool(wait: Wait) -> bool:
+    """Whether a yes makes a call of a tool: also that of one which may already have been made."""
+    return wait.kind is WaitKind.APPROVAL or (wait.subject or "").startswith(TOOL_EFFECT)

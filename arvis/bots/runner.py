@@ -1,0 +1,258 @@
+"""One bot at work: run again after each failure, with pauses that no platform takes for a storm.
+
+A platform may reject a token for seconds although it is good. Only three rejections within five minutes count: then only a
+person can help, the owners are told, and the pauses grow to ten minutes. Everything else passes by itself; the owners are told
+when it lasts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from arvis.bots.registry import BotSpec
+from arvis.domain.errors import LeaseLost, StoreError
+from arvis.domain.events import BotStateChanged
+from arvis.domain.platforms import BotState
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.connector import BotUp, Connector, TokenRefused
+from arvis.ports.inbox import Inbox
+from arvis.ports.store import Store, Transaction
+from arvis.process.leases import Holding
+
+# How a bot is, on its way into the database: in order, each state once, and only while this process holds the bot.
+
+
+log = logging.getLogger(__name__)
+
+#: Seconds: between two tries to write, and for the last word of a bot that stops.
+_AGAIN = 5.0
+_LAST = 2.0
+
+#: Characters of an error that are kept.
+_MOST = 500
+
+
+class TellOwner(Protocol):
+    def __call__(self, tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str) -> object:
+        """Say to the owner what became of a bot, once an hour about the same cause."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`identity` is None where it is not known anew; `notice` is what the owner is told ("": nothing), `cause` one word for
+    it."""
+
+    state: BotState
+    error: str = ""
+    identity: BotUp | None = None
+    notice: str = ""
+    cause: str = "down"
+
+
+class Reporter:
+    """Writes what it is told of one bot."""
+
+    def __init__(
+        self, *, platform: str, name: str, store: Store, bus: Bus, clock: Clock, holding: Holding, tell: TellOwner
+    ) -> None:
+        self._platform = platform
+        self._name = name
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._holding = holding
+        self._tell = tell
+        self._waiting: asyncio.Queue[Report] = asyncio.Queue()
+        self._written: Report | None = None
+
+    def note(self, report: Report) -> None:
+        """Have it written soon."""
+        self._waiting.put_nowait(report)
+
+    async def run(self) -> None:
+        """Write until cancelled, or until another process holds the bot."""
+        with suppress(LeaseLost):
+            while True:
+                await self._surely(await self._waiting.get())
+
+    async def last(self, report: Report) -> None:
+        """Write what is left, and this, if it can be done at once. Not together with `run`."""
+        self.note(report)
+        with suppress(LeaseLost, StoreError, TimeoutError):
+            async with asyncio.timeout(_LAST):
+                while not self._waiting.empty():
+                    await self._write(self._waiting.get_nowait())
+
+    async def _surely(self, report: Report) -> None:
+        while True:
+            try:
+                await self._write(report)
+            except StoreError as error:
+                log.warning("the state of the bot %s of %s is not written: %s", self._name, self._platform, error.what)
+                await self._clock.sleep(_AGAIN)
+            else:
+                return
+
+    async def _write(self, report: Report) -> None:
+        """The row first, the event second."""
+        if report == self._written:
+            return
+        await self._store.write(self._put, report, self._clock.now())
+        self._written = report
+        self._bus.publish(BotStateChanged(self._platform, self._name, report.state))
+
+    def _put(self, tx: Transaction, report: Report, now: int) -> None:
+        self._holding.check(tx)
+        tx.bots.put_status(self._platform, self._name, report.state, error=report.error[:_MOST], now=now)
+        if (up := report.identity) is not None:
+            tx.bots.put_identity(self._platform, self._name, user_id=up.user_id, user_name=up.user_name, now=now)
+        if report.notice:
+            text = f"The bot {self._name} of {self._platform} {report.notice}"
+            self._tell(tx, self._platform, self._name, text, now, cause=report.cause)
+
+
+#: Seconds. A bot that was up for the longest pause begins again with the first one.
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 60.0
+#: Seconds until a rejected token is tried again: before its rejection counts, and after that.
+_PROBES = (5.0, 20.0)
+_FIRST_REFUSED_PAUSE = 60.0
+_LONGEST_REFUSED_PAUSE = 600.0
+#: Rejections of a token that count, and the seconds within which they must come.
+_REJECTIONS = 3
+_REJECTION_WINDOW = 300.0
+
+#: Seconds for which a bot may be down before its owner is told, and between two looks at that.
+_DOWN = 300.0
+_LOOK = 30.0
+
+#: Seconds in which a connector must have ended once it is told to.
+_ENDING = 10.0
+
+
+class BotRun:
+    """`random` gives numbers from 0 to 1 for the jitter of pauses."""
+
+    def __init__(
+        self,
+        *,
+        spec: BotSpec,
+        connector: Connector,
+        inbox: Inbox,
+        reporter: Reporter,
+        clock: Clock,
+        random: Callable[[], float],
+    ) -> None:
+        self._spec = spec
+        self._connector = connector
+        self._inbox = inbox
+        self._reporter = reporter
+        self._clock = clock
+        self._random = random
+        self._up_since: float | None = None
+        self._down_since: float | None = clock.monotonic()
+        self._trouble = "it gives no sign of life"
+        self._told = False
+        #: When the token was rejected, and the next pause once that counts.
+        self._rejections: list[float] = []
+        self._refused_pause = _FIRST_REFUSED_PAUSE
+
+    @property
+    def up(self) -> bool:
+        return self._up_since is not None
+
+    async def run(self) -> None:
+        """Bring events to the inbox until cancelled."""
+        watching = [asyncio.create_task(work) for work in (self._reporter.run(), self._watch())]
+        self._reporter.note(Report(BotState.STARTING))
+        try:
+            await self._run_again_and_again()
+        finally:
+            for task in watching:
+                task.cancel()
+            await asyncio.gather(*watching, return_exceptions=True)
+            self._up_since = None
+            await self._reporter.last(Report(BotState.STOPPED))
+
+    async def _run_again_and_again(self) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            failure = await self._run_once()
+            if isinstance(failure, TokenRefused):
+                await self._clock.sleep(self._rejected(failure))
+                continue
+            if self._up_since is not None and self._clock.monotonic() - self._up_since >= _LONGEST_PAUSE:
+                pause = _FIRST_PAUSE
+            self._fell(self._in_words(failure))
+            # Half to one and a half times as long: bots that fell together do not come back together.
+            await self._clock.sleep(pause * (0.5 + self._random()))
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _run_once(self) -> BaseException:
+        """What it ended with. A connector may be anybody's code: whatever it raises is an end and no more."""
+        running = asyncio.create_task(self._connector.run(self._inbox, self._rose))
+        try:
+            await asyncio.wait({running})
+        finally:
+            running.cancel()
+            await asyncio.wait({running}, timeout=_ENDING)
+        if running.cancelled():
+            return ConnectionError("it was cut off")
+        return running.exception() or ConnectionError("it ended by itself")
+
+    def _rejected(self, failure: TokenRefused) -> float:
+        """Note that the platform did not accept the token; how many seconds to wait."""
+        now = self._clock.monotonic()
+        self._rejections = [at for at in self._rejections if now - at < _REJECTION_WINDOW] + [now]
+        if len(self._rejections) < _REJECTIONS and self._refused_pause == _FIRST_REFUSED_PAUSE:
+            self._fell(str(failure))
+            return _PROBES[len(self._rejections) - 1]
+        self._fell(str(failure), notice=f"cannot log in: {self._shown(str(failure))}")
+        pause = self._refused_pause
+        self._refused_pause = min(pause * 2, _LONGEST_REFUSED_PAUSE)
+        return pause
+
+    def _in_words(self, failure: BaseException) -> str:
+        """As people are told it. What a connector does not say in words of its own is a defect, and for the log."""
+        if type(failure) is ConnectionError and str(failure):
+            return str(failure)
+        if isinstance(failure, OSError):
+            log.warning("the bot %s lost its platform: %r", self._spec.label, failure)
+            return "Its platform cannot be reached"
+        log.error("the bot %s stopped unexpectedly", self._spec.label, exc_info=failure)
+        return "It stopped because of a defect of its connector and is started again; the log has the details"
+
+    def _rose(self, identity: BotUp) -> None:
+        if self._up_since is None:
+            self._up_since = self._clock.monotonic()
+        self._down_since, self._told = None, False
+        self._refused_pause = _FIRST_REFUSED_PAUSE
+        self._reporter.note(Report(BotState.RUNNING, identity=identity))
+
+    def _fell(self, trouble: str, *, notice: str = "") -> None:
+        self._trouble = self._shown(trouble)
+        self._up_since = None
+        if self._down_since is None:
+            self._down_since = self._clock.monotonic()
+        self._told = self._told or notice != ""
+        self._reporter.note(Report(BotState.ERROR, self._trouble, notice=notice, cause="token"))
+
+    async def _watch(self) -> None:
+        """Tell of an outage once it has lasted, and once."""
+        while True:
+            await self._clock.sleep(_LOOK)
+            if self._told or self._down_since is None or self._clock.monotonic() - self._down_since < _DOWN:
+                continue
+            self._told = True
+            notice = f"has been down for five minutes: {self._trouble}"
+            self._reporter.note(Report(BotState.ERROR, self._trouble, notice=notice))
+
+    def _shown(self, text: str) -> str:
+        return self._spec.without_secrets(text)

@@ -1,0 +1,240 @@
+"""What the owner does to bots: enter, change, remove, restart, examine. A row first, then the notice to whoever runs them.
+
+A token comes in here and is sealed before it goes anywhere; it never goes out again but to its platform.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from arvis.bots.connectors import ConnectorMaker, in_words
+from arvis.bots.registry import BotBook, BotSpec, Key, Source, ask_restart, is_secret, opened_of, seal_all
+from arvis.domain.errors import ConfigError, Conflict, NotFound, SecretLost, Unprocessable
+from arvis.domain.events import BotsChanged
+from arvis.domain.platforms import BotStatus, StoredBot
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.connector import BadSetting, ChecksSetup, Connector, Finding
+from arvis.ports.secrets import SecretBox
+from arvis.ports.store import Store, Transaction
+
+#: Seconds that an examination may take.
+_PATIENCE = 20.0
+
+_FIELDS = "GET /openapi.json describes every field."
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BotChanges:
+    """Settings and secrets by name, of which a None takes one away; what is not named stays. `enabled` None: as it is."""
+
+    settings: Values = field(default_factory=dict)
+    secrets: Values = field(default_factory=dict, repr=False)
+    enabled: bool | None = None
+
+
+class BotDesk:
+    """Each verb raises `Unprocessable` for values that cannot be used, `NotFound`, and `Conflict` for a bot of the
+    configuration."""
+
+    def __init__(
+        self, *, book: BotBook, maker: ConnectorMaker, store: Store, secrets: SecretBox, bus: Bus, clock: Clock
+    ) -> None:
+        self._book = book
+        self._maker = maker
+        self._store = store
+        self._secrets = secrets
+        self._bus = bus
+        self._clock = clock
+
+    @property
+    def book(self) -> BotBook:
+        return self._book
+
+    async def statuses(self) -> Mapping[Key, BotStatus]:
+        """How each bot is, as the process says that runs it."""
+        found = await self._store.read(_statuses)
+        return {(status.platform, status.name): status for status in found}
+
+    def spec(self, platform: str, name: str) -> BotSpec:
+        spec = self._book.spec(platform, name)
+        if spec is None:
+            raise _no_bot(platform, name)
+        return spec
+
+    async def add(self, platform: str, name: str, given: BotChanges) -> BotSpec:
+        self._refuse_configured(platform, name)
+        now = self._clock.now()
+        bot = StoredBot("", platform, name, "{}", "", given.enabled is not False, now, now)
+        bot = await self._with(bot, given.settings, given.secrets)
+        if not await self._store.write(_add, bot):
+            raise Conflict(
+                f"There is a bot {name} for {platform} already.", fix="Change that one, or give another name."
+            )
+        return await self._told(platform, name)
+
+    async def change(self, platform: str, name: str, changes: BotChanges) -> BotSpec:
+        """One that only goes on or off need not be usable as it is set up."""
+        stored = await self._stored(platform, name)
+        enabled = stored.enabled if changes.enabled is None else changes.enabled
+        bot = replace(stored, enabled=enabled, updated_at=max(self._clock.now(), stored.updated_at + 1))
+        if changes.settings or changes.secrets:
+            bot = await self._changed(bot, changes)
+        await self._store.write(_update, bot)
+        return await self._told(platform, name)
+
+    async def remove(self, platform: str, name: str) -> None:
+        if not await self._store.write(_remove, platform, name):
+            self._refuse_configured(platform, name)
+            raise _no_bot(platform, name)
+        await self._tell()
+
+    async def restart(self, platform: str, name: str) -> BotSpec:
+        """Also one of the configuration, whichever process runs it."""
+        self.spec(platform, name)
+        await self._store.write(ask_restart, platform, name, self._clock.now())
+        return await self._told(platform, name)
+
+    async def check(self, platform: str, name: str) -> Sequence[Finding]:
+        """Ask the platform whether everything is set up as the bot needs it; whatever comes of it is an answer."""
+        return await examine(self.spec(platform, name), self._maker)
+
+    async def check_new(self, platform: str, name: str, given: BotChanges) -> Sequence[Finding]:
+        """The same for one that is not kept. Raises `Unprocessable` for values that cannot be used."""
+        settings, secrets = _merged({}, given.settings), _merged({}, given.secrets)
+        _refuse_plain_secrets(settings)
+        spec = BotSpec(platform, name, {**settings, **secrets}, source=Source.PRODUCT)
+        # What is sealed is known to the filter of the logs.
+        await asyncio.to_thread(seal_all, self._secrets, secrets)
+        await self._try(spec)
+        return await examine(spec, self._maker)
+
+    async def _changed(self, bot: StoredBot, changes: BotChanges) -> StoredBot:
+        before = json.loads(bot.settings)
+        settings, secrets = _merged(before, changes.settings), await self._secrets_of(bot, changes)
+        _refuse_redirection(before, settings, secrets, changes.secrets)
+        return await self._with(bot, settings, secrets)
+
+    async def _with(self, bot: StoredBot, settings: Values, secrets: Values) -> StoredBot:
+        """The bot with these, which a connector must accept; a None is left out."""
+        settings, secrets = _merged({}, settings), _merged({}, secrets)
+        _refuse_plain_secrets(settings)
+        await self._try(BotSpec(bot.platform, bot.name, {**settings, **secrets}, source=Source.PRODUCT))
+        # On a thread: the first time of all a key is made and put on disk.
+        sealed = await asyncio.to_thread(seal_all, self._secrets, secrets)
+        return replace(bot, settings=json.dumps(settings), secrets=sealed)
+
+    async def _try(self, spec: BotSpec) -> None:
+        """Raises `Unprocessable` when no connector can be made of this."""
+        try:
+            connector = await self._maker.make(spec)
+        except BadSetting as bad:
+            raise Unprocessable(f"`{bad.key}` {bad.text}.", fix=bad.fix or _FIELDS) from None
+        except ConfigError as error:
+            raise Unprocessable(f"{error.what}.", why=error.why, fix=error.fix) from None
+        await _close(connector)
+
+    async def _stored(self, platform: str, name: str) -> StoredBot:
+        stored = await self._store.read(_get, platform, name)
+        if stored is None:
+            self._refuse_configured(platform, name)
+            raise _no_bot(platform, name)
+        return stored
+
+    async def _secrets_of(self, stored: StoredBot, changes: BotChanges) -> dict[str, Any]:
+        """Those that are kept, with the changes; what cannot be opened any more is given anew or not there."""
+        try:
+            opened = await asyncio.to_thread(opened_of, stored, self._secrets)
+        except SecretLost:
+            opened = {}
+        return _merged(opened, changes.secrets)
+
+    def _refuse_configured(self, platform: str, name: str) -> None:
+        if self._book.entry(platform, name) is not None:
+            raise Conflict(
+                f"The bot {name} of {platform} comes from the configuration.",
+                fix="Change config.yaml, or the environment variables that make it, and start again.",
+                code="configured",
+            )
+
+    async def _told(self, platform: str, name: str) -> BotSpec:
+        await self._tell()
+        return self.spec(platform, name)
+
+    async def _tell(self) -> None:
+        await self._book.learn()
+        self._bus.publish(BotsChanged())
+
+
+async def examine(spec: BotSpec, maker: ConnectorMaker) -> Sequence[Finding]:
+    """What a bot's platform says of its setup."""
+    try:
+        connector = await maker.make(spec)
+    except (BadSetting, ConfigError) as error:
+        return [Finding("error", in_words(error))]
+    if not isinstance(connector, ChecksSetup):
+        await _close(connector)
+        return [Finding("ok", f"The platform {spec.platform} has nothing to check")]
+    (found,) = await asyncio.gather(asyncio.wait_for(connector.check(), _PATIENCE), return_exceptions=True)
+    await _close(connector)
+    if isinstance(found, TimeoutError):
+        return [Finding("error", f"No answer within {_PATIENCE:g} seconds", "Check the network, then try again.")]
+    if isinstance(found, BaseException):
+        return [Finding("error", spec.without_secrets(f"{type(found).__name__}: {found}"[:300]))]
+    return found
+
+
+async def _close(connector: Connector) -> None:
+    await asyncio.gather(connector.close(), return_exceptions=True)
+
+
+def _merged(known: Values, changes: Values) -> dict[str, Any]:
+    return {name: value for name, value in {**known, **changes}.items() if value is not None}
+
+
+def _refuse_plain_secrets(settings: Values) -> None:
+    if found := [name for name in settings if is_secret(name)]:
+        fix = "Send it in `secrets`, which are sealed and never shown."
+        raise Unprocessable(f"`settings.{found[0]}` is a secret.", fix=fix)
+
+
+def _refuse_redirection(before: Values, after: Values, secrets: Values, given: Values) -> None:
+    """Else a stored token could be read by letting it be sent to a server of one's own."""
+    moved = [name for name in {*before, *after} if name.endswith("url") and before.get(name) != after.get(name)]
+    if moved and (kept := [name for name in secrets if name not in given]):
+        fix = "Send it again, together with the new address."
+        raise Unprocessable(f"`secrets.{kept[0]}` is missing.", why="It was given for another address.", fix=fix)
+
+
+def _no_bot(platform: str, name: str) -> NotFound:
+    fix = "Look it up in the list of bots (`arvis bots list`, GET /api/bots)."
+    return NotFound(f"There is no bot {name} for {platform}.", fix=fix)
+
+
+# -- scripts -----------------------------------------------------------------------------------------------
+
+
+def _statuses(tx: Transaction) -> list[BotStatus]:
+    return tx.bots.statuses()
+
+
+def _get(tx: Transaction, platform: str, name: str) -> StoredBot | None:
+    return tx.bots.get(platform, name)
+
+
+def _add(tx: Transaction, bot: StoredBot) -> bool:
+    return tx.bots.add(replace(bot, id=tx.new_id()))
+
+
+def _update(tx: Transaction, bot: StoredBot) -> None:
+    tx.bots.update(bot)
+
+
+def _remove(tx: Transaction, platform: str, name: str) -> bool:
+    return tx.bots.remove(platform, name)

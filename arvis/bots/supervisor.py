@@ -1,0 +1,170 @@
+"""Starts, stops and restarts bots as the book changes. Each bot runs in one process at a time; in all others its connector
+stands ready to send."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+
+from arvis.bots.connectors import Bot, BotFleet
+from arvis.bots.registry import BotBook, BotSpec, Key
+from arvis.bots.runner import BotRun, Report, Reporter, TellOwner
+from arvis.domain.errors import StoreError
+from arvis.domain.events import BotsChanged, NoticesMissed
+from arvis.domain.platforms import BotState
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.inbox import Inbox
+from arvis.ports.store import Store, Transaction
+from arvis.process.leases import Holding, Pace, RoleKeeper
+
+log = logging.getLogger(__name__)
+
+#: A notice may be lost with the process that told it: seconds after which one looks unasked, where others write, too.
+_LOOK_AGAIN = 30.0
+
+#: Gives an inbox whose every commit first calls the function, which raises `LeaseLost` in a process that lost the bot.
+InboxFor = Callable[[Callable[[Transaction], None]], Inbox]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """What a process needs that runs bots, and not only sends for them. `owner` is its boot, `node` its data folder,
+    `random` gives numbers from 0 to 1."""
+
+    inbox_for: InboxFor
+    tell_owner: TellOwner
+    owner: str
+    node: str
+    random: Callable[[], float]
+    pace: Pace | None = None
+
+
+class BotKeeper:
+    """`running` is None in a process that runs no bots."""
+
+    def __init__(
+        self, *, book: BotBook, fleet: BotFleet, store: Store, bus: Bus, clock: Clock, running: Running | None
+    ) -> None:
+        self._book = book
+        self._fleet = fleet
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._running = running
+        self._tasks: dict[Key, asyncio.Task[None]] = {}
+        self._runs: dict[Key, BotRun] = {}
+
+    def health(self) -> Mapping[str, bool]:
+        """Of each bot that this process runs, or would take over: whether it is up here."""
+        return {f"{platform}/{name}": self._is_up((platform, name)) for platform, name in self._tasks}
+
+    async def run(self, up: Callable[[], None]) -> None:
+        """Run the fleet's bots, and follow the book, until cancelled; bots have stopped taking events when this returns."""
+        changed = asyncio.Event()
+        with ExitStack() as listening:
+            for kind in (BotsChanged, NoticesMissed):
+                listening.callback(self._bus.subscribe(kind, lambda _: changed.set()))
+            try:
+                for bot in self._fleet.bots:
+                    await self._begin(bot)
+                up()
+                while True:
+                    await self._follow()
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(changed.wait(), _LOOK_AGAIN if self._store.shared else None)
+                    changed.clear()
+            finally:
+                await asyncio.gather(*(self._end(key) for key in list(self._tasks)))
+
+    async def _follow(self) -> None:
+        """Learn what changed, and change what runs. A database that is away changes nothing."""
+        try:
+            await self._book.learn()
+        except StoreError as error:
+            log.warning("the bots of the product cannot be read: %s", error.what)
+            return
+        wanted = {spec.key: spec for spec in self._book.specs}
+        gone = [bot.spec.key for bot in self._fleet.bots if bot.spec.key not in wanted]
+        known = {bot.spec.key: bot.spec for bot in self._fleet.bots}
+        renewed = [spec for key, spec in wanted.items() if known.get(key) != spec]
+        await asyncio.gather(*(self._remove(key) for key in gone), *(self._renew(spec) for spec in renewed))
+
+    async def _renew(self, spec: BotSpec) -> None:
+        await self._end(spec.key)
+        await self._begin(await self._fleet.put(spec))
+
+    async def _remove(self, key: Key) -> None:
+        await self._end(key)
+        await self._fleet.drop(key)
+
+    async def _begin(self, bot: Bot) -> None:
+        if (running := self._running) is None:
+            return
+        if not bot.spec.enabled:
+            await self._note_stopped(bot.spec)
+            return
+        role = RoleKeeper(
+            name=f"bot:{bot.spec.platform}:{bot.spec.name}",
+            store=self._store,
+            clock=self._clock,
+            owner=running.owner,
+            node=running.node,
+            pace=running.pace,
+        )
+        task = asyncio.create_task(role.run(lambda holding: self._work(bot, running, holding)))
+        task.add_done_callback(_tell_of_defect)
+        self._tasks[bot.spec.key] = task
+
+    async def _work(self, bot: Bot, running: Running, holding: Holding) -> None:
+        """What this process does while it holds a bot."""
+        reporter = Reporter(
+            platform=bot.spec.platform,
+            name=bot.spec.name,
+            store=self._store,
+            bus=self._bus,
+            clock=self._clock,
+            holding=holding,
+            tell=running.tell_owner,
+        )
+        if bot.connector is None:
+            notice = f"cannot be used: {bot.trouble}"
+            await reporter.last(Report(BotState.ERROR, bot.trouble, notice=notice, cause="setup"))
+            return
+        run = self._runs[bot.spec.key] = BotRun(
+            spec=bot.spec,
+            connector=bot.connector,
+            inbox=running.inbox_for(holding.check),
+            reporter=reporter,
+            clock=self._clock,
+            random=running.random,
+        )
+        await run.run()
+
+    async def _end(self, key: Key) -> None:
+        """Stop a bot here; another process may take it over."""
+        if (task := self._tasks.pop(key, None)) is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        self._runs.pop(key, None)
+
+    async def _note_stopped(self, spec: BotSpec) -> None:
+        """A process that died may have left another word."""
+        with suppress(StoreError):
+            await self._store.write(_stopped, spec.key, self._clock.now())
+
+    def _is_up(self, key: Key) -> bool:
+        run = self._runs.get(key)
+        return run is not None and run.up
+
+
+def _stopped(tx: Transaction, key: Key, now: int) -> None:
+    tx.bots.put_status(*key, BotState.STOPPED, error="", now=now)
+
+
+def _tell_of_defect(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (defect := task.exception()) is not None:
+        log.error("a bot ended by a defect", exc_info=defect)

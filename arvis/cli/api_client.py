@@ -1,0 +1,160 @@
+"""The command line's own client of the daemon's API: blocking, one request at a time, on the standard library alone.
+
+It finds the daemon by what that leaves in the data folder: `address` while it runs and `api-key`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode, urlsplit
+
+from arvis.config import Config, load
+from arvis.domain.errors import AccessError, ArvisError, ConfigError, DaemonUnreachable, NotFound
+from arvis.process.data_folder import address_file, api_key_file
+
+#: Seconds that any answer but a long wait may take.
+PATIENCE = 30.0
+
+_FIRST_ERROR = 400
+#: Of what is wrong with a document so much is printed.
+_MOST_PROBLEMS = 50
+_NOT_KNOWN, _NOT_FOUND = 401, 404
+
+_START = "Start it with `arvis run`, or name its data folder with --data."
+
+
+class Answer(NamedTuple):
+    status: int
+    data: Any
+
+
+class Api:
+    """One daemon. Raises `DaemonUnreachable`, or an `ArvisError` with what the daemon complains of."""
+
+    def __init__(self, *, url: str, key: str) -> None:
+        self.url = url
+        self.key = key
+
+    def get(self, *path: str, query: Mapping[str, object] | None = None, patience: float = PATIENCE) -> Any:
+        """What lies at `path`, given in parts; what is None in `query` is left out."""
+        return self._call("GET", _joined(path) + _asked(query), patience=patience)
+
+    def post(self, *path: str, body: Any = None, patience: float = PATIENCE) -> Any:
+        return self._call("POST", _joined(path), body=body, patience=patience)
+
+    def put(self, *path: str, body: Any) -> Any:
+        return self._call("PUT", _joined(path), body=body)
+
+    def patch(self, *path: str, body: Any) -> Any:
+        return self._call("PATCH", _joined(path), body=body)
+
+    def delete(self, *path: str, query: Mapping[str, object] | None = None) -> Any:
+        return self._call("DELETE", _joined(path) + _asked(query))
+
+    def _call(self, method: str, path: str, *, body: Any = None, patience: float = PATIENCE) -> Any:
+        answer = request(self.url, method, path, key=self.key, body=body, patience=patience)
+        if answer.status >= _FIRST_ERROR:
+            raise _complaint(answer, self.url)
+        return answer.data
+
+
+def connect(config: Path | None, data: Path | None) -> Api:
+    """The daemon of this data folder. Raises `DaemonUnreachable` when it has never run."""
+    settings = load(config, data, os.environ)
+    file = api_key_file(settings.data_dir)
+    key = left_in(file)
+    if key is None:
+        raise DaemonUnreachable("The daemon cannot be reached", why=f"there is no {file}", fix=_START)
+    return Api(url=daemon_url(settings), key=key)
+
+
+def daemon_url(config: Config) -> str:
+    """Where the daemon serves, else where the configuration says that it would."""
+    url = left_in(address_file(config.data_dir))
+    if url is not None:
+        return url
+    web = config.web
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(web.host.strip("[]"), web.host.strip("[]"))  # noqa: S104
+    return f"http://[{host}]:{web.port}" if ":" in host else f"http://{host}:{web.port}"
+
+
+def request(
+    url: str,
+    method: str,
+    path: str,
+    *,
+    key: str | None = None,
+    body: Any = None,
+    patience: float = PATIENCE,
+    decode: Callable[[bytes], Any] = json.loads,
+) -> Answer:
+    """One request, whatever its outcome. Raises `DaemonUnreachable` when no Arvis answers there, which shows when
+    `decode` cannot read its answer, too."""
+    place = urlsplit(url)
+    headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
+    if body is not None:
+        headers["Content-Type"] = "application/json"
+    connection = HTTPConnection(place.hostname or "", place.port, timeout=patience)
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body).encode(), headers)
+        response = connection.getresponse()
+        return Answer(response.status, decode(response.read()))
+    except OSError as error:
+        raise _unreachable(url, error.strerror or str(error) or "it does not answer") from error
+    except (HTTPException, ValueError) as error:
+        raise _unreachable(url, "what answers there is not Arvis") from error
+    finally:
+        connection.close()
+
+
+def _joined(path: tuple[str, ...]) -> str:
+    return "/" + "/".join(quote(part, safe="") for part in path)
+
+
+def _asked(query: Mapping[str, object] | None) -> str:
+    wanted = urlencode({name: value for name, value in (query or {}).items() if value is not None})
+    return f"?{wanted}" if wanted else ""
+
+
+def left_in(file: Path) -> str | None:
+    """The one line of a file that the daemon leaves; None when there is no such file."""
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        fix = "Run this command as the user that runs the daemon."
+        raise ConfigError(f"{file} cannot be read", why=error.strerror or "", fix=fix) from error
+
+
+def _complaint(answer: Answer, url: str) -> ArvisError:
+    """The daemon's own words."""
+    match answer.data:
+        case {"error": {"code": str(code), "message": str(message), "fix": str(fix)}}:
+            if answer.status == _NOT_KNOWN:
+                fix = f"Name the data folder of the daemon at {url} with --data."
+                return AccessError(message, fix=fix, code=code)
+            if answer.status == _NOT_FOUND:
+                return NotFound(message, fix=fix, code=code)
+            return ArvisError(message, why=_problems(answer.data), fix=fix, code=code)
+        case _:
+            return _unreachable(url, f"what answers there is not Arvis (status {answer.status})")
+
+
+def _problems(data: Any) -> str:
+    """Return what is wrong with a document, a line each, where the daemon says so."""
+    found = data.get("problems") if isinstance(data, dict) else None
+    listed = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    return "\n       ".join(
+        " ".join(filter(None, [each.get("node") and f"{each['node']}:", each.get("message"), each.get("fix")]))
+        for each in listed[:_MOST_PROBLEMS]
+    )
+
+
+def _unreachable(url: str, why: str) -> DaemonUnreachable:
+    return DaemonUnreachable(f"The daemon cannot be reached at {url}", why=why, fix=_START)

@@ -1,0 +1,273 @@
+"""`arvis bots`: list the bots of chat platforms, enter one, change it, examine it. A token is never an argument."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from arvis.cli.api_client import connect
+from arvis.cli.errors import FAILED
+from arvis.cli.options import Commands, json_option, place_options
+from arvis.cli.output import moment, plain, print_fields, print_json, print_table
+from arvis.cli.secret_input import read_secret
+
+_COLUMNS = ("bot", "state", "as", "source", "since", "error")
+
+#: The secrets that a bot of these platforms needs; others are named with --secret.
+_SECRETS: Mapping[str, Sequence[str]] = {
+    "discord": ("token",),
+    "telegram": ("token",),
+    "slack": ("bot_token", "app_token"),
+}
+
+#: Seconds; the daemon itself gives an examination up before.
+_PATIENCE = 40.0
+
+#: Digits; what is longer is an id.
+_LONGEST_NUMBER = 9
+
+
+def _bot_name(text: str) -> tuple[str, str]:
+    """`discord/helper`, or `discord` for the bot called main."""
+    platform, _, name = text.partition("/")
+    if not platform:
+        raise click.BadParameter("must be PLATFORM or PLATFORM/NAME, such as discord/helper")
+    return platform, name or "main"
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise click.BadParameter("must be KEY=VALUE")
+    return key, value
+
+
+_bot = click.argument("bot", type=_bot_name, metavar="BOT")
+
+
+def _settings_options(command: Any) -> Any:
+    """What `add` and `set` take."""
+    options = (
+        click.option(
+            "--set", "settings", type=_pair, multiple=True, metavar="KEY=VALUE", help="A setting; text or JSON."
+        ),
+        click.option("--secret", "asked", multiple=True, metavar="KEY", help="A secret that is asked for."),
+        click.option(
+            "--secret-env", "variables", type=_pair, multiple=True, metavar="KEY=NAME", help="A secret of a variable."
+        ),
+        click.option(
+            "--secret-file", "files", type=_pair, multiple=True, metavar="KEY=PATH", help="A secret of a file."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.group(cls=Commands)
+def bots() -> None:
+    """List the bots of chat platforms, show, enter, change, examine and remove them.
+
+    BOT is PLATFORM/NAME such as discord/helper; without a name it is the bot called main.
+    """
+
+
+@bots.command("list")
+@json_option
+@place_options
+def list_bots(*, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """List bots: those of the configuration, then those that were added here."""
+    page = connect(config, data).get("api", "bots")
+    if as_json:
+        print_json(page)
+        return
+    print_table([_row(bot) for bot in page["items"]], _COLUMNS, nothing="No bot. `arvis bots add` enters one.")
+
+
+@bots.command()
+@_bot
+@json_option
+@place_options
+def show(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Show one bot with its settings. Secrets are named, never shown."""
+    found = connect(config, data).get("api", "bots", *bot)
+    if as_json:
+        print_json(found)
+        return
+    secrets = ", ".join(found["secrets"]) or None
+    print_fields({**found, "settings": None, "secrets": secrets, "since": moment(found["since"])} | found["settings"])
+
+
+@bots.command()
+@_bot
+@_settings_options
+@click.option("--off", is_flag=True, help="Enter it, and start it later with `arvis bots enable`.")
+@json_option
+@place_options
+def add(
+    *,
+    bot: tuple[str, str],
+    settings: Sequence[tuple[str, str]],
+    asked: Sequence[str],
+    variables: Sequence[tuple[str, str]],
+    files: Sequence[tuple[str, str]],
+    off: bool,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+) -> None:
+    """Enter a bot. Secrets come from variables, files or standard input (a line each), or are asked for."""
+    given = {key for key, _ in (*variables, *files)}
+    missing = [key for key in _SECRETS.get(bot[0], ()) if key not in given and key not in asked]
+    body = {
+        "platform": bot[0],
+        "name": bot[1],
+        "settings": _values(settings),
+        "secrets": _secrets([*asked, *missing], variables, files),
+        "enabled": not off,
+    }
+    entered = connect(config, data).post("api", "bots", body=body)
+    if as_json:
+        print_json(entered)
+    else:
+        print(f"The bot {_name(bot)} is added. Look how it does with `arvis bots check {_name(bot)}`.")
+
+
+@bots.command("set")
+@_bot
+@_settings_options
+@click.option("--unset", "gone", multiple=True, metavar="KEY", help="Take a setting away.")
+@json_option
+@place_options
+def set_(
+    *,
+    bot: tuple[str, str],
+    settings: Sequence[tuple[str, str]],
+    asked: Sequence[str],
+    variables: Sequence[tuple[str, str]],
+    files: Sequence[tuple[str, str]],
+    gone: Sequence[str],
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+) -> None:
+    """Change settings and secrets of a bot that was added here; it starts anew."""
+    changed: dict[str, Any] = {**_values(settings), **dict.fromkeys(gone)}
+    body = {"settings": changed, "secrets": _secrets(asked, variables, files)}
+    _change(bot, body, "is changed", as_json=as_json, config=config, data=data)
+
+
+@bots.command()
+@_bot
+@json_option
+@place_options
+def enable(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Start a bot that was added here."""
+    _change(bot, {"enabled": True}, "is on", as_json=as_json, config=config, data=data)
+
+
+@bots.command()
+@_bot
+@json_option
+@place_options
+def disable(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Stop a bot that was added here; what is on its way to its chats waits."""
+    _change(bot, {"enabled": False}, "is off", as_json=as_json, config=config, data=data)
+
+
+@bots.command()
+@_bot
+@json_option
+@place_options
+def remove(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Remove a bot that was added here, with its secrets."""
+    answer = connect(config, data).delete("api", "bots", *bot)
+    if as_json:
+        print_json(answer)
+    else:
+        print(f"The bot {_name(bot)} is removed.")
+
+
+@bots.command()
+@_bot
+@json_option
+@place_options
+def check(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Ask the platform whether token, scopes and intents are what the bot needs. Exit code 1 for an error."""
+    answer = connect(config, data).post("api", "bots", *bot, "check", patience=_PATIENCE)
+    findings = answer["findings"]
+    if as_json:
+        print_json(answer)
+    else:
+        for finding in findings:
+            print(plain(f"{finding['level']:<8} {finding['text']}"))
+            if finding["fix"]:
+                print(plain(f"{'':<8} fix: {finding['fix']}"))
+    if any(finding["level"] == "error" for finding in findings):
+        sys.exit(FAILED)
+
+
+@bots.command()
+@_bot
+@json_option
+@place_options
+def restart(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Start any bot anew, in whichever process it runs."""
+    found = connect(config, data).post("api", "bots", *bot, "restart")
+    if as_json:
+        print_json(found)
+    else:
+        print(f"The bot {_name(bot)} starts anew.")
+
+
+def _change(
+    bot: tuple[str, str], body: Any, words: str, *, as_json: bool, config: Path | None, data: Path | None
+) -> None:
+    changed = connect(config, data).patch("api", "bots", *bot, body=body)
+    if as_json:
+        print_json(changed)
+    else:
+        print(f"The bot {_name(bot)} {words}.")
+
+
+def _name(bot: tuple[str, str]) -> str:
+    return "/".join(bot)
+
+
+def _row(bot: Any) -> dict[str, object]:
+    state = bot["state"] if bot["enabled"] else "off"
+    name = _name((bot["platform"], bot["name"]))
+    return {**bot, "bot": name, "state": state, "as": bot["userName"], "since": moment(bot["since"])}
+
+
+def _values(settings: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    return {key: _value(text) for key, text in settings}
+
+
+def _value(text: str) -> Any:
+    """Numbers, lists and such as in JSON; a platform's id is text, however many digits it has."""
+    if text.isdecimal() and len(text) > _LONGEST_NUMBER:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _secrets(
+    asked: Sequence[str], variables: Sequence[tuple[str, str]], files: Sequence[tuple[str, str]]
+) -> dict[str, str]:
+    found = {key: read_secret(key, variable, None) for key, variable in variables}
+    found |= {key: read_secret(key, None, Path(path)) for key, path in files}
+    if not asked:
+        return found
+    if sys.stdin.isatty():
+        answers = [read_secret(key, None, None) for key in asked]
+    else:
+        answers = read_secret("secrets", None, None).splitlines()
+    return found | {key: answer for key, answer in zip(asked, answers, strict=False) if answer}

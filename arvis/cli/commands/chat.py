@@ -1,0 +1,246 @@
+"""`arvis chat`: talk to an agent over the daemon's API. Standard output carries only what is said in the channel."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from arvis.cli.api_client import PATIENCE, Api, connect
+from arvis.cli.commands.chat_posts import Posts
+from arvis.cli.commands.chat_stream import show_while_written
+from arvis.cli.errors import FAILED, report
+from arvis.cli.options import json_option, place_options
+from arvis.cli.output import print_json
+from arvis.domain.errors import ArvisError, DaemonUnreachable
+from arvis.domain.explanation import why_not
+from arvis.domain.messages import FINAL_STATUSES, MessageStatus
+
+#: Seconds that one request waits for an answer; then it is asked again.
+_ONE_WAIT = 30
+
+#: Open questions that are looked through for those of the channel.
+_MOST_QUESTIONS = 200
+_AT_WORK = "running"
+#: Seconds between two looks at work that goes on after a question was answered.
+_LOOK = 0.2
+PROMPT = "> "
+
+Timeline = dict[str, Any]
+Show = Callable[[Api, str, str, str], Timeline]
+
+
+@click.command()
+@click.argument("text", required=False, help="The message; without it, lines of standard input.")
+@click.option("--agent", metavar="SLUG", help="Talk to this agent.")
+@click.option("--channel", metavar="ID", help="Write in this channel.")
+@click.option("--follow", is_flag=True, help="Stay, and print what is posted in the channel until Ctrl-C.")
+@json_option
+@place_options
+def chat(
+    *,
+    text: str | None,
+    agent: str | None,
+    channel: str | None,
+    follow: bool,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+) -> None:
+    """Send one message and print its answer, or talk line by line until the end of input."""
+    api = connect(config, data)
+    place = channel or (f"dashboard-agent-{agent}" if agent else f"cli-{_user()}")
+    talk = Talk(api, place, agent if channel else None, as_json=as_json)
+    if text is not None:
+        talk.begin(listening=False)
+        timeline = talk.ask(text)
+        if follow:
+            talk.follow()
+        _require_answer(timeline)
+    elif _lines_of(talk, follow=follow):
+        sys.exit(FAILED)
+
+
+class Talk:
+    """A conversation in one channel: messages, their answers, and what else is posted there. With `as_json` timelines alone are
+    printed."""
+
+    def __init__(self, api: Api, channel: str, agent: str | None, *, as_json: bool) -> None:
+        self._api = api
+        self._channel = channel
+        self._posts = None if as_json else Posts(api, channel, self._write)
+        self._agent = agent
+        self._show = self._shower()
+        self._at_prompt = False
+
+    def begin(self, *, listening: bool) -> None:
+        """Take part in the channel from now on; `listening` prints what comes between the messages."""
+        if self._posts is not None:
+            self._posts.begin()
+            if listening:
+                self._posts.listen()
+
+    def ask(self, text: str) -> Timeline:
+        """Send a message and print its answer, and the outcome of what the message allowed or refused."""
+        if self._posts is None:
+            return self._show(self._api, self._channel, text, uuid.uuid4().hex)
+        asked = self._questions()
+        timeline = self._show(self._api, self._channel, text, uuid.uuid4().hex)
+        if timeline["status"] == MessageStatus.WAITING:
+            self._posts.reopen(timeline["messageId"])
+        for question in asked:
+            self._await_outcome(question)
+        self._posts.catch_up()
+        return timeline
+
+    def read(self) -> str | None:
+        """Return the next line that is typed or piped in; None at the end."""
+        prompt = PROMPT if sys.stdin.isatty() and sys.stdout.isatty() else ""
+        self._at_prompt = bool(prompt)
+        try:
+            return input(prompt)
+        except EOFError:
+            return None
+        finally:
+            self._at_prompt = False
+
+    def follow(self) -> None:
+        """Print what is posted until the process is interrupted or the daemon ends."""
+        if self._posts is not None:
+            self._posts.follow()
+
+    def still_waiting(self, message_id: str) -> Timeline | None:
+        """Return the timeline of a message that still waits for a person."""
+        timeline: Timeline = self._api.get("api", "messages", message_id)
+        return timeline if timeline["status"] == MessageStatus.WAITING else None
+
+    def _questions(self) -> list[str]:
+        """Return the ids of the open questions of this channel."""
+        page = self._api.get("api", "waits", query={"limit": _MOST_QUESTIONS})
+        return [wait["id"] for wait in page["items"] if wait["channelId"] == self._channel]
+
+    def _await_outcome(self, wait_id: str) -> None:
+        """Wait until the work goes on no longer whose question has been answered."""
+        wait = self._api.get("api", "waits", wait_id)
+        if wait["answeredAt"] is None:
+            return
+        if wait["messageId"] is not None:
+            _wait(self._api, wait["messageId"])
+        while self._api.get("api", "executions", wait["executionId"])["status"] == _AT_WORK:
+            time.sleep(_LOOK)
+
+    def _shower(self) -> Show:
+        """Return the way in which answers reach the reader: as JSON, letter by letter on a terminal, else whole and unchanged."""
+        if self._posts is None:
+            return self._show_json
+        if not sys.stdout.isatty():
+            return partial(self._show_whole, self._posts)
+        written = show_while_written(then=_wait, agent=self._agent, posts=self._posts)
+        lock = self._posts.lock
+
+        def show(api: Api, channel: str, text: str, event_id: str) -> Timeline:
+            with lock:
+                return written(api, channel, text, event_id)
+
+        return show
+
+    def _show_json(self, api: Api, channel: str, text: str, event_id: str) -> Timeline:
+        timeline = _wait(api, self._send(api, channel, text, event_id))
+        print_json(timeline)
+        return timeline
+
+    def _show_whole(self, posts: Posts, api: Api, channel: str, text: str, event_id: str) -> Timeline:
+        with posts.lock:
+            message_id = self._send(api, channel, text, event_id)
+            posts.answered(message_id)
+        timeline = _wait(api, message_id)
+        with posts.lock:
+            if timeline["status"] == MessageStatus.ANSWERED:
+                print(timeline["reply"], flush=True)
+        return timeline
+
+    def _send(self, api: Api, channel: str, text: str, event_id: str) -> str:
+        body = {"content": text, "channelId": channel, "id": event_id}
+        sent = api.post("api", "message", body=body if self._agent is None else {**body, "agent": self._agent})
+        return str(sent["messageId"])
+
+    def _write(self, text: str) -> None:
+        """Print a post. At a prompt it takes the place of the line that waits, which is shown again below."""
+        if self._at_prompt:
+            print(f"\r{text}\n{PROMPT}", end="", flush=True)
+        else:
+            print(text, flush=True)
+
+
+def _lines_of(talk: Talk, *, follow: bool) -> int:
+    """One message a line; return how many had no answer. That ends no conversation, a daemon that is gone does."""
+    unanswered, waiting = 0, set()
+    talk.begin(listening=True)
+    while (line := talk.read()) is not None:
+        if not line.strip():
+            continue
+        try:
+            timeline = talk.ask(line)
+            if timeline["status"] == MessageStatus.WAITING:
+                waiting.add(timeline["messageId"])
+            else:
+                _require_answer(timeline)
+        except DaemonUnreachable:
+            raise
+        except ArvisError as error:
+            report(error)
+            unanswered += 1
+    if follow:
+        talk.follow()
+    for timeline in filter(None, map(talk.still_waiting, sorted(waiting))):
+        report(no_answer(timeline))
+        unanswered += 1
+    return unanswered
+
+
+def _require_answer(timeline: Timeline) -> None:
+    """Raise `ArvisError` when a message has no answer."""
+    if timeline["status"] != MessageStatus.ANSWERED:
+        raise no_answer(timeline)
+
+
+def no_answer(timeline: Timeline) -> ArvisError:
+    """Why a message rests without an answer."""
+    fix = f"`arvis explain {timeline['messageId']}` tells the whole story."
+    if timeline["status"] == MessageStatus.WAITING:
+        fix = f"Answer the question: `arvis chat --channel {timeline['channelId']} yes`, or `arvis waits answer`."
+    return ArvisError(
+        f"The message has no answer: it is {timeline['status']}",
+        why=why_not(timeline),
+        fix=fix,
+        code=timeline["status"],
+    )
+
+
+def _wait(api: Api, message_id: str) -> Timeline:
+    """The message's timeline as soon as it has come to rest."""
+    resting = {*FINAL_STATUSES, MessageStatus.WAITING}
+    try:
+        while True:
+            path = ("api", "messages", message_id, "wait")
+            timeline: Timeline = api.get(*path, query={"timeout": _ONE_WAIT}, patience=_ONE_WAIT + PATIENCE)
+            if timeline["status"] in resting:
+                return timeline
+    except DaemonUnreachable as error:
+        fix = f"The message is safe. Start the daemon again; `arvis explain {message_id}` then shows its answer."
+        raise DaemonUnreachable(error.what, why=error.why, fix=fix) from error
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        # A container's user may have no name.
+        return "owner"

@@ -1,0 +1,178 @@
+"""`arvis clients`: people who are served for money, what they were charged and what they paid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from arvis.cli.api_client import connect
+from arvis.cli.options import Commands, json_option, page_options, place_options
+from arvis.cli.output import moment, print_fields, print_json, print_table, tell_more
+from arvis.domain.money import ClientPlan
+
+_COLUMNS = ("id", "name", "plan", "status", "balance")
+_LINES = ("created", "type", "status", "amount", "description")
+_TIMES = ("createdAt", "updatedAt")
+
+
+@click.group(cls=Commands)
+def clients() -> None:
+    """List clients, show and add them, charge them and enter their payments, and undo what was changed in them."""
+
+
+@clients.command("list")
+@page_options
+@json_option
+@place_options
+def list_clients(*, limit: int, cursor: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """List clients, the newest first."""
+    page = connect(config, data).get("api", "clients", query={"limit": limit, "cursor": cursor})
+    if as_json:
+        print_json(page)
+        return
+    rows = [{**client, "balance": _dollars(client["balanceUsd"])} for client in page["items"]]
+    print_table(rows, _COLUMNS, nothing="No clients.")
+    tell_more(page)
+
+
+@clients.command()
+@click.argument("client_id")
+@click.option("--month", metavar="YYYY-MM", help="The month whose account is shown (default: this one).")
+@json_option
+@place_options
+def show(*, client_id: str, month: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Show one client with its channels, and its account in one month."""
+    api = connect(config, data)
+    client = api.get("api", "clients", client_id)
+    account = api.get("api", "clients", client_id, "summary", query={"month": month})
+    if as_json:
+        print_json({**client, "summary": account})
+        return
+    print_fields({**client, **{name: moment(client[name]) for name in _TIMES}})
+    print(f"\n{account['month']}: charged {_dollars(account['chargedUsd'])}, paid {_dollars(account['paidUsd'])}.")
+    rows = [
+        {**line, "created": moment(line["createdAt"]), "amount": _dollars(line["amountUsd"])}
+        for line in account["items"]
+    ]
+    print_table(rows, _LINES, nothing="Nothing was charged or paid.")
+
+
+@clients.command()
+@click.argument("name")
+@click.option("--plan", type=click.Choice([*map(str, ClientPlan)]), default="per_task", show_default=True)
+@click.option("--price", type=float, help="US dollars for an answer.")
+@click.option("--fee", type=float, help="US dollars a month.")
+@click.option("--token-factor", type=float, help="What models cost is charged times this.")
+@click.option("--monthly-limit", type=float, help="US dollars that models may cost in a month.")
+@click.option("--channel", "channels", multiple=True, metavar="PLATFORM:CHANNEL", help="Where they write.")
+@json_option
+@place_options
+def add(
+    *,
+    name: str,
+    plan: str,
+    price: float | None,
+    fee: float | None,
+    token_factor: float | None,
+    monthly_limit: float | None,
+    channels: tuple[str, ...],
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+) -> None:
+    """Add a client."""
+    places = [_place(channel) for channel in channels]
+    given = {
+        "name": name,
+        "plan": plan,
+        "pricePerTaskUsd": price,
+        "monthlyFeeUsd": fee,
+        "tokenFactor": token_factor,
+        "monthlyLimitUsd": monthly_limit,
+    }
+    api = connect(config, data)
+    body = {key: value for key, value in given.items() if value is not None}
+    client = api.post("api", "clients", body=body)
+    for place in places:
+        client = api.put("api", "clients", client["id"], "channels", body=place)
+    if as_json:
+        print_json(client)
+    else:
+        print(f"The client {client['name']} is added: {client['id']}")
+
+
+@clients.command()
+@click.argument("client_id")
+@json_option
+@place_options
+def undo(*, client_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Go back to the version before; one that was just added is archived. Its account and channels stay."""
+    client = connect(config, data).post("api", "clients", client_id, "undo")
+    if as_json:
+        print_json(client)
+    else:
+        print(f"The client {client['name']} is as it was before: {client['plan']}, {client['status']}")
+
+
+@clients.command()
+@click.argument("client_id")
+@click.argument("amount", type=float)
+@click.option("--subscription", is_flag=True, help="The fee of a month (else an adjustment).")
+@click.option("--credit", is_flag=True, help="In the client's favour.")
+@click.option("--for", "description", default="", help="What it is for.")
+@json_option
+@place_options
+def charge(
+    *,
+    client_id: str,
+    amount: float,
+    subscription: bool,
+    credit: bool,
+    description: str,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+) -> None:
+    """Charge a client an amount in US dollars."""
+    if subscription and credit:
+        raise click.UsageError("--subscription and --credit exclude each other")
+    kind = "subscription" if subscription else "adjustment"
+    amount = -amount if credit else amount
+    body = {"type": kind, "amountUsd": amount, "description": description}
+    line = connect(config, data).post("api", "clients", client_id, "charges", body=body)
+    _print_line(line, f"The client is charged {_dollars(amount)}.", as_json=as_json)
+
+
+@clients.command()
+@click.argument("client_id")
+@click.argument("amount", type=float)
+@click.option("--for", "description", default="", help="What it is for.")
+@json_option
+@place_options
+def pay(
+    *, client_id: str, amount: float, description: str, as_json: bool, config: Path | None, data: Path | None
+) -> None:
+    """Enter a payment of a client in US dollars."""
+    body = {"type": "payment", "amountUsd": amount, "description": description}
+    line = connect(config, data).post("api", "clients", client_id, "charges", body=body)
+    _print_line(line, f"{_dollars(amount)} are entered.", as_json=as_json)
+
+
+def _print_line(line: Any, words: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(line)
+    else:
+        print(words)
+
+
+def _place(text: str) -> dict[str, str]:
+    platform, colon, channel = text.partition(":")
+    if not (platform and colon and channel):
+        raise click.BadParameter("must be such as telegram:-1001234", param_hint="--channel")
+    return {"platform": platform, "channel": channel}
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:.2f}" if amount >= 0 else f"-${-amount:.2f}"

@@ -1,0 +1,52 @@
+"""`arvis doctor`: is everything in order? Works with and without a running daemon, and changes nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+
+import click
+
+from arvis.cli.doctor import examine
+from arvis.cli.doctor.findings import Finding, Status
+from arvis.cli.doctor.scene import System
+from arvis.cli.errors import FAILED
+from arvis.cli.options import json_option, place_options
+from arvis.cli.output import plain, print_json
+from arvis.process.clock import SystemClock
+
+
+@click.command()
+@click.option("--security", is_flag=True, help="Only what keeps others out.")
+@json_option
+@place_options
+def doctor(*, security: bool, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Check that everything is in order, from the configuration to the queue. Exit code 1 when a check fails."""
+    system = System(python=sys.version_info[:3], encoding=sys.stdout.encoding)
+    only = "security" if security else None
+    findings = examine(config, data, os.environ, system=system, now=SystemClock().now(), only=only)
+    healthy = all(finding.status is not Status.FAIL for finding in findings)
+    if as_json:
+        print_json({"ok": healthy, "checks": [asdict(finding) for finding in findings]})
+    else:
+        print(plain("\n".join(_report(findings))))
+    if not healthy:
+        sys.exit(FAILED)
+
+
+def _report(findings: Sequence[Finding]) -> Iterator[str]:
+    """Group by group, and the sum at the end, where the eye is."""
+    width = max(len(finding.id) for finding in findings)
+    for group, members in groupby(findings, key=lambda finding: finding.group):
+        yield group
+        for finding in members:
+            yield f"  {finding.status:<4}  {finding.id:<{width}}  {finding.what}"
+            told = (("why", finding.why), ("fix", finding.fix))
+            yield from (f"{' ' * (width + 10)}{name}: {text}" for name, text in told if text)
+    counts = Counter(finding.status for finding in findings)
+    yield f"{len(findings)} checks: {', '.join(f'{counts[status]} {status}' for status in Status)}"

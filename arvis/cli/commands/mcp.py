@@ -1,0 +1,161 @@
+"""`arvis mcp`: the daemon's `/mcp` for programs that start a server and speak with it on its standard input and output.
+
+It understands nothing of the protocol but where a message ends and what its headers must say. Standard output carries
+messages only; it needs none of the protocol's packages, the daemon does.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+from arvis.cli.api_client import Api, connect
+from arvis.cli.options import place_options
+
+#: Bytes of one message of the client.
+_MAX_LINE = 16 * 1024 * 1024
+#: Requests on their way at once.
+_MOST = 8
+#: Seconds; the longest wait for an answer of an agent is two minutes.
+_PATIENCE = 180.0
+
+_PARSE_ERROR, _INVALID, _FAILED = -32700, -32600, -32603
+_VERSION = "io.modelcontextprotocol/protocolVersion"
+#: What the header `Mcp-Name` repeats, by method.
+_NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+@click.command()
+@place_options
+def mcp(*, config: Path | None, data: Path | None) -> None:
+    """Speak the Model Context Protocol on standard input and output, for programs that start their servers."""
+    Bridge(connect(config, data)).run()
+
+
+class Bridge:
+    """Hands each line to the daemon and writes its answer; several at once, because one may wait for minutes."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._room = threading.Semaphore(_MOST)
+        self._writing = threading.Lock()
+        self._version: str | None = None
+
+    def run(self) -> None:
+        """Until the end of input, and until all is answered."""
+        threads: list[threading.Thread] = []
+        for line in _lines():
+            message = _message(line)
+            if message is None:
+                self._write(_error(None, _PARSE_ERROR, "This is not one JSON object."))
+            elif message.get("method") == "initialize":
+                # What follows depends on its answer.
+                self._pass_on(message)
+            else:
+                threads = [thread for thread in threads if thread.is_alive()]
+                threads.append(self._started(message))
+        for thread in threads:
+            thread.join()
+
+    def _started(self, message: Mapping[str, Any]) -> threading.Thread:
+        self._room.acquire()
+        thread = threading.Thread(target=self._pass_on_and_make_room, args=(message,), daemon=True)
+        thread.start()
+        return thread
+
+    def _pass_on_and_make_room(self, message: Mapping[str, Any]) -> None:
+        try:
+            self._pass_on(message)
+        finally:
+            self._room.release()
+
+    def _pass_on(self, message: Mapping[str, Any]) -> None:
+        answer = self._asked(message)
+        if "id" not in message:
+            return
+        if message.get("method") == "initialize":
+            self._version = (answer.get("result") or {}).get("protocolVersion")
+        self._write(answer)
+
+    def _asked(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The daemon's answer, or an error in the protocol's form."""
+        number = message.get("id")
+        place = urlsplit(self._api.url)
+        connection = HTTPConnection(place.hostname or "", place.port, timeout=_PATIENCE)
+        try:
+            connection.request("POST", "/mcp", json.dumps(message).encode(), self._headers(message))
+            content = connection.getresponse().read()
+            answer = json.loads(content) if content else {}
+        except OSError as error:
+            why = error.strerror or str(error) or "it does not answer"
+            return _error(number, _FAILED, f"Arvis cannot be reached at {self._api.url}: {why}. Start it: `arvis run`.")
+        except (HTTPException, ValueError):
+            return _error(number, _FAILED, f"What answers at {self._api.url} is not Arvis.")
+        finally:
+            connection.close()
+        match answer:
+            case {"error": {"message": str(text), "fix": str(fix)}}:
+                return _error(number, _INVALID, f"{text} {fix}")
+            case {"jsonrpc": "2.0"}:
+                return dict(answer)
+            case _:
+                return _error(number, _FAILED, "The daemon gave no answer to this.")
+
+    def _headers(self, message: Mapping[str, Any]) -> dict[str, str]:
+        """A newer client says its version in each message, an older one once."""
+        params = message.get("params")
+        params = params if isinstance(params, dict) else {}
+        meta = params.get("_meta")
+        version = meta.get(_VERSION) if isinstance(meta, dict) else None
+        headers = {
+            "Authorization": f"Bearer {self._api.key}",
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+        }
+        if isinstance(version, str):
+            method = str(message.get("method"))
+            headers |= {"MCP-Protocol-Version": _header(version), "Mcp-Method": _header(method)}
+            if isinstance(name := params.get(_NAMES.get(method, "")), str):
+                headers["Mcp-Name"] = _header(name)
+        elif self._version is not None and message.get("method") != "initialize":
+            headers["MCP-Protocol-Version"] = _header(self._version)
+        return headers
+
+    def _write(self, message: Mapping[str, Any]) -> None:
+        with self._writing:
+            sys.stdout.write(json.dumps(message) + "\n")
+            sys.stdout.flush()
+
+
+def _lines() -> Iterator[bytes]:
+    while line := sys.stdin.buffer.readline(_MAX_LINE):
+        if line.strip():
+            yield line
+
+
+def _message(line: bytes) -> dict[str, Any] | None:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None
+
+
+def _header(text: str) -> str:
+    """As it is, or wrapped as the protocol wraps what a header cannot carry."""
+    if text.isascii() and text.isprintable() and text == text.strip():
+        return text
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+
+
+def _error(number: Any, code: int, text: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": text}}

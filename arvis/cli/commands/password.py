@@ -1,0 +1,77 @@
+"""`arvis password`: set the password of a user of the page, for whoever can read the data folder, with or without a running
+daemon. The old password is not asked for: this is the way back in."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from arvis.app.database import database_of
+from arvis.cli.api_client import connect
+from arvis.cli.options import json_option, place_options
+from arvis.cli.output import print_json
+from arvis.cli.secret_input import read_secret, secret_options
+from arvis.config import Config, load
+from arvis.domain.errors import DataFolderInUse
+from arvis.domain.users import FIRST_USER
+from arvis.process.clock import SystemClock
+from arvis.process.data_folder import lock_data_folder
+from arvis.process.ids import IdMaker, RandomBits
+from arvis.process.passwords import Argon2Passwords
+from arvis.store.integrity.repair import make_sound
+from arvis.store.open import bring_up_to_date, open_store
+from arvis.web.auth import users
+
+
+@click.command()
+@click.option("--user", metavar="ID", default=FIRST_USER, show_default=True, help="Whose password it is.")
+@secret_options("password")
+@json_option
+@place_options
+def password(
+    *,
+    user: str,
+    variable: str | None,
+    file: Path | None,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+) -> None:
+    """Set the password of a user of the page. All logins of this user end.
+
+    On a terminal it is asked for, twice and hidden; otherwise it is read from standard input.
+    """
+    settings = load(config, data, os.environ)
+    given = _given(variable, file)
+    users.check_password(given)
+    try:
+        with lock_data_folder(settings.data_dir):
+            asyncio.run(_set(settings, user, given))
+    except DataFolderInUse:
+        connect(config, data).put("api", "users", user, "password", body={"password": given})
+    if as_json:
+        print_json({"user": user})
+    else:
+        print(f"The password of {user} is set. Logins that were open have ended.")
+
+
+def _given(variable: str | None, file: Path | None) -> str:
+    if variable is None and file is None and sys.stdin.isatty():
+        return str(click.prompt("New password", hide_input=True, confirmation_prompt=True, err=True))
+    return read_secret("password", variable, file)
+
+
+async def _set(settings: Config, user: str, given: str) -> None:
+    """Into the database itself, which is brought up to date before."""
+    clock = SystemClock()
+    database, now = database_of(settings), clock.now()
+    make_sound(database, now)
+    bring_up_to_date(database, now)
+    kept = await Argon2Passwords().hashed(given)
+    new_id = IdMaker(clock=clock, random_bits=RandomBits())
+    async with open_store(database, boot=new_id(), new_id=new_id) as (store, _):
+        await store.write(users.set_password, user, kept, clock.now())

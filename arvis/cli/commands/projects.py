@@ -1,0 +1,151 @@
+"""`arvis projects`: what agents that work on their own work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from arvis.cli.api_client import connect
+from arvis.cli.options import Commands, json_option, page_options, place_options
+from arvis.cli.output import moment, print_fields, print_json, print_table, tell_more
+from arvis.domain.projects import ProjectStatus
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_COLUMNS = ("slug", "status", "agent", "title", "touched")
+_TIMES = ("createdAt", "updatedAt")
+_STATUS = click.Choice([*map(str, ProjectStatus)])
+
+_OPTIONS = (
+    click.option("--goal", help="What it is to come to."),
+    click.option("--notes", help="What is known of it so far; agents add lines of their own."),
+    click.option("--agent", help="Who alone may work on it; `none`: whoever works on their own."),
+    click.option("--slug", help="Its name in commands (default: made of the title)."),
+    click.option("--status", type=_STATUS, help="Only active ones are worked on."),
+)
+
+
+def _details(command: _Function) -> _Function:
+    """What may be said of a project when it is made and when it is changed."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.group(cls=Commands)
+def projects() -> None:
+    """List, show, create, update and delete projects, and undo what was changed.
+
+    Heartbeats work on those that are active. A project is named by its slug or id."""
+
+
+@projects.command("list")
+@click.option("--agent", help="Only those of this agent.")
+@click.option("--status", type=_STATUS, help="Only these.")
+@page_options
+@json_option
+@place_options
+def list_projects(
+    *,
+    agent: str | None,
+    status: str | None,
+    limit: int,
+    cursor: str | None,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+) -> None:
+    """List projects, the newest first."""
+    query = {"agent": agent, "status": status, "limit": limit, "cursor": cursor}
+    page = connect(config, data).get("api", "projects", query=query)
+    if as_json:
+        print_json(page)
+        return
+    rows = [{**project, "touched": moment(project["updatedAt"])} for project in page["items"]]
+    print_table(rows, _COLUMNS, nothing="No projects.")
+    tell_more(page)
+
+
+@projects.command()
+@click.argument("project")
+@json_option
+@place_options
+def show(*, project: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Show one with its notes."""
+    found = connect(config, data).get("api", "projects", project)
+    if as_json:
+        print_json(found)
+    else:
+        print_fields({**found, **{name: moment(found[name]) for name in _TIMES}})
+
+
+@projects.command()
+@click.argument("title")
+@_details
+@json_option
+@place_options
+def create(*, title: str, as_json: bool, config: Path | None, data: Path | None, **details: Any) -> None:
+    """Make a project."""
+    made = connect(config, data).post("api", "projects", body={"title": title, **_given(details)})
+    _tell(made, "is made", as_json=as_json)
+
+
+@projects.command()
+@click.argument("project")
+@click.option("--title", help="What it is about.")
+@_details
+@json_option
+@place_options
+def update(*, project: str, as_json: bool, config: Path | None, data: Path | None, **details: Any) -> None:
+    """Change what the options name."""
+    body = _given(details)
+    if not body:
+        raise click.UsageError("Say what shall be otherwise.")
+    changed = connect(config, data).patch("api", "projects", project, body=body)
+    _tell(changed, "is changed", as_json=as_json)
+
+
+@projects.command()
+@click.argument("project")
+@json_option
+@place_options
+def delete(*, project: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Delete one; `undo` with its id brings it back."""
+    api = connect(config, data)
+    found = api.get("api", "projects", project)
+    answer = api.delete("api", "projects", found["id"])
+    if as_json:
+        print_json(answer)
+    else:
+        print(f"The project {found['slug']} is deleted. `arvis projects undo {found['id']}` brings it back.")
+
+
+@projects.command()
+@click.argument("project")
+@json_option
+@place_options
+def undo(*, project: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Go back to the version before: what was changed, noted, deleted or made last. A second time goes forward again."""
+    answer = connect(config, data).post("api", "projects", project, "undo")
+    if as_json:
+        print_json(answer)
+    elif answer["project"] is None:
+        print(f"The project {project} is gone, as before the last change.")
+    else:
+        _tell(answer["project"], "is as it was before", as_json=False)
+
+
+def _given(details: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said, as the API takes it."""
+    given = {name: value for name, value in details.items() if value is not None}
+    return {**given, "agent": None} if given.get("agent") == "none" else given
+
+
+def _tell(project: Any, what: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(project)
+    else:
+        print(f"The project {project['slug']} {what}: {project['id']}")

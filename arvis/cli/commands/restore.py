@@ -1,0 +1,104 @@
+"""`arvis restore`: put a backup in the place of the data. No daemon may run meanwhile."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from arvis.app.database import database_of
+from arvis.cli.options import json_option, place_options
+from arvis.cli.output import megabytes, moment, print_json, print_table, tell
+from arvis.config import load
+from arvis.process.clock import SystemClock
+from arvis.process.data_folder import lock_data_folder
+from arvis.store.backups.folder import list_backups
+from arvis.store.backups.making import refuse_server
+from arvis.store.backups.restore import Restored
+from arvis.store.backups.restore import restore as restore_database
+from arvis.store.location import Database
+from arvis.web.http.views import backup_view, page_view
+
+_COLUMNS = ("name", "created", "messages", "size", "note")
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@json_option
+@place_options
+def restore(*, file: Path | None, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Put a backup in the place of the data; the database that is there is put aside, not deleted.
+
+    FILE is a backup, its name in the data folder, or a database that was put aside. Without it, list the backups.
+    """
+    settings = load(config, data, os.environ)
+    database = database_of(settings)
+    refuse_server(database)
+    if file is None:
+        _list(database, as_json=as_json)
+        return
+    with lock_data_folder(settings.data_dir):
+        restored = restore_database(database, _found(database, file), SystemClock().now())
+    if as_json:
+        print_json(_view(restored))
+    else:
+        print("\n".join(_lines(restored)))
+
+
+def _found(database: Database, file: Path) -> Path:
+    """A bare name that is not here may be one of the list."""
+    listed = database.backups / file.name
+    return listed if not file.exists() and file.name == str(file) and listed.exists() else file.absolute()
+
+
+def _list(database: Database, *, as_json: bool) -> None:
+    backups = [backup_view(backup) for backup in list_backups(database)]
+    if as_json:
+        print_json(page_view(backups, None))
+        return
+    rows = [
+        {**backup, "created": moment(backup["createdAt"]), "size": megabytes(backup["bytes"]), "note": _note(backup)}
+        for backup in backups
+    ]
+    print_table(rows, _COLUMNS, nothing=f"There are no backups in {database.backups}.")
+    if rows:
+        tell("Stop the daemon, then: arvis restore NAME")
+
+
+def _note(backup: Any) -> str | None:
+    if backup["messages"] is None:
+        return "cannot be read"
+    return f"before {backup['before']}" if backup["before"] else None
+
+
+def _view(restored: Restored) -> Any:
+    given_up = restored.given_up
+    return {
+        "path": str(restored.source),
+        "createdAt": restored.created_at,
+        "messages": restored.messages,
+        "messagesBefore": restored.messages_before,
+        "aside": None if restored.aside is None else str(restored.aside),
+        "missing": restored.missing,
+        "givenUp": {"jobs": given_up.jobs, "turns": given_up.turns, "deliveries": given_up.deliveries},
+    }
+
+
+def _lines(restored: Restored) -> Iterator[str]:
+    made = f", made {moment(restored.created_at)}," if restored.created_at is not None else ""
+    yield f"{restored.source}{made} is in place. It holds {restored.messages} messages."
+    if restored.aside is not None:
+        held = "cannot be read" if restored.messages_before is None else f"{restored.messages_before} messages"
+        yield f"The database that was there ({held}) is kept in {restored.aside}."
+    if restored.missing:
+        yield f"{restored.missing} attached files are missing."
+    given_up = restored.given_up
+    if given_up.jobs or given_up.deliveries:
+        yield (
+            f"Under way when it was made: {given_up.jobs} jobs, {given_up.deliveries} unsent parts of answers. They may"
+            " have been done since, so none is repeated by itself: `arvis jobs list --status failed`."
+        )
+    yield "Everybody logs in anew: start the daemon, then `arvis login`."

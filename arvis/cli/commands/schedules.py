@@ -1,0 +1,322 @@
+"""`arvis schedules`: crons and heartbeats, and what came of their times."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from arvis.calendar import Every, parse
+from arvis.cli.api_client import Api, connect
+from arvis.cli.options import (
+    Commands,
+    as_graph,
+    channel_of,
+    json_option,
+    page_options,
+    place_options,
+    workflow_option,
+)
+from arvis.cli.output import moment, print_fields, print_json, print_table, tell_more
+from arvis.domain.errors import Unprocessable
+from arvis.domain.schedules import MadeBy, Missed, ScheduleKind
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_COLUMNS = ("id", "kind", "agent", "name", "schedule", "to", "next")
+_RUN_COLUMNS = ("due", "cause", "status", "report")
+_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+_MOST_NAMED = 200
+_TIMES = ("lastRun", "nextRun", "restsUntil", "createdAt", "updatedAt")
+
+_OPTIONS = (
+    click.option("--name", help="Its name (default: a free one)."),
+    click.option("--prompt", help="What the agent shall do."),
+    click.option("--timezone", metavar="ZONE", help="Such as Europe/Berlin (default: the agent's, else the daemon's)."),
+    click.option("--connector", help="The bot, where a platform has several."),
+    click.option("--missed", type=click.Choice([*map(str, Missed)]), help="Times that passed meanwhile."),
+    click.option("--thread", help="Within the channel; empty: the channel itself."),
+    click.option(
+        "--grace", metavar="TIME", help="Missed times that are older, such as 6h, are not made up for; `none`."
+    ),
+    click.option("--graph", help="What runs it (default: agent for crons, heartbeat for heartbeats)."),
+    workflow_option("A workflow that runs it, by its slug or id; : as usual for its kind."),
+    click.option(
+        "--max-cycles", type=click.IntRange(1, 10), help="How often a heartbeat goes on by itself (default: 1)."
+    ),
+    click.option("--script", metavar="FILE", type=click.File(encoding="utf-8"), help="JSON of a script heartbeat."),
+)
+
+
+def _details(command: _Function) -> _Function:
+    """What may be said of a schedule when it is made and when it is changed."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.group(cls=Commands)
+def schedules() -> None:
+    """List, show, create, change and delete crons and heartbeats, run them, and tell what they did.
+
+    A schedule is named by its id, or by its name where only one has it."""
+
+
+@schedules.command("list")
+@click.option("--kind", type=click.Choice([*map(str, ScheduleKind)]), help="Only these.")
+@click.option("--agent", help="Only those of this agent.")
+@click.option("--made-by", type=click.Choice([*map(str, MadeBy)]), help="Only those: by people, a tag or a tool.")
+@click.option("--on/--off", "enabled", default=None, help="Only those that are switched on, or off.")
+@page_options
+@json_option
+@place_options
+def list_schedules(
+    *,
+    kind: str | None,
+    agent: str | None,
+    made_by: str | None,
+    enabled: bool | None,
+    limit: int,
+    cursor: str | None,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+) -> None:
+    """List crons and heartbeats, the newest first."""
+    on = None if enabled is None else str(enabled).lower()
+    query = {"kind": kind, "agent": agent, "madeBy": made_by, "enabled": on, "limit": limit, "cursor": cursor}
+    page = connect(config, data).get("api", "schedules", query=query)
+    if as_json:
+        print_json(page)
+        return
+    print_table([_row(schedule) for schedule in page["items"]], _COLUMNS, nothing="No schedules.")
+    tell_more(page)
+
+
+@schedules.command()
+@click.argument("schedule")
+@json_option
+@place_options
+def show(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Show one with the next five times."""
+    api = connect(config, data)
+    found = api.get("api", "schedules", _id(api, schedule))
+    if as_json:
+        print_json(found)
+    else:
+        _print(found)
+
+
+@schedules.command()
+@click.argument("agent")
+@click.argument("schedule")
+@click.option("--heartbeat", is_flag=True, help="A heartbeat (else a cron).")
+@click.option("--to", "place", required=True, metavar="PLATFORM:CHANNEL", help="Where the answers go.")
+@_details
+@json_option
+@place_options
+def create(
+    *,
+    agent: str,
+    schedule: str,
+    heartbeat: bool,
+    place: str,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+    **details: Any,
+) -> None:
+    """Make a cron or heartbeat: `every 5 m`, `0 8 * * 1-5`, `@daily`, `at 2027-01-15 08:00`.
+
+    An interval runs at once and then at its steps, all others at their times."""
+    kind = ScheduleKind.HEARTBEAT if heartbeat else ScheduleKind.CRON
+    body = {"kind": kind, "agent": agent, "schedule": schedule, **channel_of(place), **_given(details)}
+    _tell(connect(config, data).post("api", "schedules", body=body), "is made", as_json=as_json)
+
+
+@schedules.command()
+@click.argument("schedule")
+@click.option("--schedule", "when", help="When it comes.")
+@click.option("--to", "place", metavar="PLATFORM:CHANNEL", help="Where the answers go.")
+@click.option("--on/--off", "enabled", default=None, help="Whether it comes at all.")
+@_details
+@json_option
+@place_options
+def update(
+    *,
+    schedule: str,
+    when: str | None,
+    place: str | None,
+    enabled: bool | None,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+    **details: Any,
+) -> None:
+    """Change what the options name. From then on it acts for whoever changed it."""
+    where = channel_of(place) if place is not None else {}
+    body = {**_given({"schedule": when, "enabled": enabled, **details}), **where}
+    if not body:
+        raise click.UsageError("Say what shall be otherwise.")
+    api = connect(config, data)
+    _tell(api.patch("api", "schedules", _id(api, schedule), body=body), "is changed", as_json=as_json)
+
+
+@schedules.command()
+@click.argument("schedule")
+@json_option
+@place_options
+def pause(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Switch one off; `resume` switches it on again."""
+    _switch(connect(config, data), schedule, enabled=False, as_json=as_json)
+
+
+@schedules.command()
+@click.argument("schedule")
+@json_option
+@place_options
+def resume(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Switch one on again. It goes on acting for whom it did."""
+    _switch(connect(config, data), schedule, enabled=True, as_json=as_json)
+
+
+@schedules.command()
+@click.argument("schedule")
+@json_option
+@place_options
+def run(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Run one now, switched off or not; its own times stay."""
+    api = connect(config, data)
+    begun = api.post("api", "schedules", _id(api, schedule), "run")
+    if as_json:
+        print_json(begun)
+    elif begun["status"] == "running":
+        print(f"It has begun. `arvis schedules history {schedule}` tells what came of it.")
+    else:
+        print(f"It was {begun['status']}: {begun['report']}")
+
+
+@schedules.command()
+@click.argument("schedule")
+@page_options
+@json_option
+@place_options
+def history(
+    *, schedule: str, limit: int, cursor: str | None, as_json: bool, config: Path | None, data: Path | None
+) -> None:
+    """Tell what came of its times, the newest first; also of one that is deleted."""
+    query = {"limit": limit, "cursor": cursor}
+    api = connect(config, data)
+    page = api.get("api", "schedules", _id(api, schedule), "runs", query=query)
+    if as_json:
+        print_json(page)
+        return
+    print_table([_run_row(run) for run in page["items"]], _RUN_COLUMNS, nothing="It has not run yet.")
+    tell_more(page)
+
+
+@schedules.command()
+@click.argument("schedule")
+@json_option
+@place_options
+def delete(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Delete one; `undo` brings it back."""
+    api = connect(config, data)
+    schedule_id = _id(api, schedule)
+    answer = api.delete("api", "schedules", schedule_id)
+    if as_json:
+        print_json(answer)
+    else:
+        print(f"The schedule {schedule_id} is deleted. `arvis schedules undo {schedule_id}` brings it back.")
+
+
+@schedules.command()
+@click.argument("schedule")
+@json_option
+@place_options
+def undo(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Go back to the version before: what was changed, deleted or made last. A second time goes forward again."""
+    api = connect(config, data)
+    answer = api.post("api", "schedules", _id(api, schedule), "undo")
+    if as_json:
+        print_json(answer)
+    elif answer["schedule"] is None:
+        print(f"The schedule {schedule} is gone, as before the last change.")
+    else:
+        _tell(answer["schedule"], "is as it was before", as_json=False)
+
+
+def _id(api: Api, schedule: str) -> str:
+    """Of the one that is meant by its name, where only one of the newest has it; else it was an id."""
+    if _ID.fullmatch(schedule):
+        return schedule
+    page = api.get("api", "schedules", query={"limit": _MOST_NAMED})
+    named = [each["id"] for each in page["items"] if each["name"] == schedule]
+    if len(named) > 1:
+        raise click.UsageError(f"{len(named)} schedules have this name: {', '.join(named)}. Name the id of one.")
+    return str(named[0]) if named else schedule
+
+
+def _given(details: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said, as the API takes it."""
+    given = as_graph({name: value for name, value in details.items() if value is not None})
+    if "max_cycles" in given:
+        given["maxCycles"] = given.pop("max_cycles")
+    if "grace" in given:
+        given["grace"] = _milliseconds(given["grace"])
+    if "script" in given:
+        try:
+            given["script"] = json.loads(given["script"].read())
+        except (ValueError, RecursionError):
+            raise click.BadParameter("the file holds no JSON", param_hint="--script") from None
+    return given
+
+
+def _milliseconds(text: str) -> int | None:
+    if text.strip().lower() == "none":
+        return None
+    try:
+        time = parse(f"every {text}")
+    except Unprocessable:
+        time = None
+    if not isinstance(time, Every):
+        raise click.BadParameter("must be a time such as 6h, or none", param_hint="--grace")
+    return time.seconds * 1000
+
+
+def _switch(api: Api, schedule: str, *, enabled: bool, as_json: bool) -> None:
+    changed = api.patch("api", "schedules", _id(api, schedule), body={"enabled": enabled})
+    _tell(changed, "is switched on" if enabled else "is switched off", as_json=as_json)
+
+
+def _tell(schedule: Any, what: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(schedule)
+        return
+    print(f"The {schedule['kind']} {schedule['name']} {what}: {schedule['id']}")
+    for at in schedule["nextRuns"]:
+        print(f"  {moment(at)}")
+
+
+def _print(schedule: Any) -> None:
+    shown = {name: value for name, value in schedule.items() if name != "nextRuns"}
+    print_fields({**shown, **{name: moment(schedule[name]) for name in _TIMES}})
+    print("\nNext:" if schedule["nextRuns"] else "\nIt does not come any more.")
+    for at in schedule["nextRuns"]:
+        print(f"  {moment(at)}")
+
+
+def _run_row(run: Any) -> dict[str, object]:
+    return {**run, "due": moment(run["due"])}
+
+
+def _row(schedule: Any) -> dict[str, object]:
+    return {
+        **schedule,
+        "to": f"{schedule['platform']}:{schedule['channelId']}",
+        "next": moment(schedule["nextRun"]) if schedule["enabled"] else "off",
+    }

@@ -1,0 +1,189 @@
+"""`arvis webhooks`: addresses that other programs call, and what an agent makes of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from arvis.cli.api_client import connect
+from arvis.cli.options import (
+    Commands,
+    as_graph,
+    channel_of,
+    json_option,
+    page_options,
+    place_options,
+    workflow_option,
+)
+from arvis.cli.output import moment, print_fields, print_json, print_table, tell, tell_more
+from arvis.cli.secret_input import read_secret, secret_options
+from arvis.domain.webhooks import Preset
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_COLUMNS = ("id", "name", "url", "agent", "preset", "to", "calls", "last", "secret")
+_TIMES = ("lastTriggered", "createdAt", "updatedAt")
+
+_OPTIONS = (
+    click.option("--name", help="Its name (default: its path)."),
+    click.option("--preset", type=click.Choice([*map(str, Preset)]), help="Who signs the calls (default: plain)."),
+    click.option("--connector", help="The bot that posts the answers."),
+    click.option("--thread", help="The thread of the channel that they are posted in."),
+    workflow_option('A workflow that answers instead of the agent, by its slug or id; "": the agent.'),
+)
+
+
+def _details(command: _Function) -> _Function:
+    """What may be said of a web hook when it is made and when it is changed."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.group(cls=Commands)
+def webhooks() -> None:
+    """List, show, create, update and delete web hooks, and give them another secret."""
+
+
+@webhooks.command("list")
+@click.option("--agent", help="Only those of this agent.")
+@page_options
+@json_option
+@place_options
+def list_webhooks(
+    *, agent: str | None, limit: int, cursor: str | None, as_json: bool, config: Path | None, data: Path | None
+) -> None:
+    """List web hooks, the newest first; of secrets the last four characters."""
+    page = connect(config, data).get("api", "webhooks", query={"agent": agent, "limit": limit, "cursor": cursor})
+    if as_json:
+        print_json(page)
+        return
+    print_table([_row(webhook) for webhook in page["items"]], _COLUMNS, nothing="No web hooks.")
+    tell_more(page)
+
+
+@webhooks.command()
+@click.argument("webhook_id")
+@json_option
+@place_options
+def show(*, webhook_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Show one."""
+    webhook = connect(config, data).get("api", "webhooks", webhook_id)
+    if as_json:
+        print_json(webhook)
+    else:
+        print_fields({**webhook, **{name: moment(webhook[name]) for name in _TIMES}})
+
+
+@webhooks.command()
+@click.argument("path")
+@click.argument("agent")
+@click.argument("template")
+@click.option("--to", "place", required=True, metavar="PLATFORM:CHANNEL", help="Where the answers go.")
+@_details
+@secret_options("secret")
+@json_option
+@place_options
+def create(
+    *,
+    path: str,
+    agent: str,
+    template: str,
+    place: str,
+    variable: str | None,
+    file: Path | None,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+    **details: Any,
+) -> None:
+    """Make a web hook at /hooks/PATH. TEMPLATE is what AGENT is asked: `Look at {{payload.commits.0.message}}`.
+
+    Its secret is made and shown once; one that the caller gives comes from --secret-env or --secret-file."""
+    body = {"path": path, "agent": agent, "template": template, **channel_of(place), **_given(details)}
+    if variable is not None or file is not None:
+        body["secret"] = read_secret("secret", variable, file)
+    made = connect(config, data).post("api", "webhooks", body=body)
+    _tell(made, "is made", as_json=as_json, new_secret="secret" not in body)
+
+
+@webhooks.command()
+@click.argument("webhook_id")
+@click.option("--path", help="Where it is called, below /hooks/.")
+@click.option("--agent", help="Whom it asks.")
+@click.option("--template", help="What is asked.")
+@click.option("--to", "place", metavar="PLATFORM:CHANNEL", help="Where the answers go.")
+@click.option("--on/--off", "enabled", default=None, help="Whether it answers at all.")
+@_details
+@secret_options("secret")
+@json_option
+@place_options
+def update(
+    *,
+    webhook_id: str,
+    place: str | None,
+    variable: str | None,
+    file: Path | None,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+    **details: Any,
+) -> None:
+    """Change what the options name. From then on it acts for whoever changed it."""
+    body = {**_given(details), **(channel_of(place) if place is not None else {})}
+    if variable is not None or file is not None:
+        body["secret"] = read_secret("secret", variable, file)
+    if not body:
+        raise click.UsageError("Say what shall be otherwise.")
+    changed = connect(config, data).patch("api", "webhooks", webhook_id, body=body)
+    _tell(changed, "is changed", as_json=as_json, new_secret=False)
+
+
+@webhooks.command()
+@click.argument("webhook_id")
+@json_option
+@place_options
+def delete(*, webhook_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Delete one; what it has begun goes on."""
+    answer = connect(config, data).delete("api", "webhooks", webhook_id)
+    if as_json:
+        print_json(answer)
+    else:
+        print(f"The web hook {webhook_id} is deleted.")
+
+
+@webhooks.command()
+@click.argument("webhook_id")
+@json_option
+@place_options
+def rotate(*, webhook_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Give it another secret, which is shown once; the old one counts no more."""
+    webhook = connect(config, data).post("api", "webhooks", webhook_id, "rotate")
+    _tell(webhook, "has another secret", as_json=as_json, new_secret=True)
+
+
+def _given(details: dict[str, Any]) -> dict[str, Any]:
+    return as_graph({name: value for name, value in details.items() if value is not None})
+
+
+def _tell(webhook: Any, what: str, *, as_json: bool, new_secret: bool) -> None:
+    if as_json:
+        print_json(webhook)
+        return
+    print(f"The web hook {webhook['name']} {what}: {webhook['id']}")
+    print(f"  called at  {webhook['url']}")
+    if new_secret:
+        print(f"  secret     {webhook['secret']}")
+        tell("The secret is not shown again.")
+
+
+def _row(webhook: Any) -> dict[str, object]:
+    return {
+        **webhook,
+        "to": f"{webhook['platform']}:{webhook['channelId']}",
+        "calls": webhook["triggerCount"],
+        "last": moment(webhook["lastTriggered"]) if webhook["enabled"] else "off",
+    }

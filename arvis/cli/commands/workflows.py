@@ -1,0 +1,252 @@
+"""`arvis workflows`: graphs that people draw, and their runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from arvis.cli.api_client import connect
+from arvis.cli.options import Commands, json_option, page_options, place_options
+from arvis.cli.output import moment, print_fields, print_json, print_table, tell, tell_more
+from arvis.config.yaml_text import write_text
+from arvis.domain.workflows import RunStatus
+
+_COLUMNS = ("slug", "name", "version", "runs", "triggers", "last")
+_RUN_COLUMNS = ("id", "workflow", "status", "began", "source", "waits")
+_LOG_COLUMNS = ("at", "node", "type", "content")
+_PROBLEM_COLUMNS = ("node", "severity", "message", "fix")
+
+
+@click.group(cls=Commands)
+def workflows() -> None:
+    """List, show, run, import and export workflows, and tell, answer and end their runs.
+
+    A workflow is named by its slug or id."""
+
+
+@workflows.command("list")
+@click.option("--text", help="Only those with this in their name or description.")
+@click.option("--on/--off", "enabled", default=None, help="Only those that begin by themselves, or do not.")
+@page_options
+@json_option
+@place_options
+def list_workflows(
+    *,
+    text: str | None,
+    enabled: bool | None,
+    limit: int,
+    cursor: str | None,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+) -> None:
+    """List workflows, the newest first."""
+    on = None if enabled is None else str(enabled).lower()
+    query = {"q": text, "enabled": on, "limit": limit, "cursor": cursor}
+    page = connect(config, data).get("api", "workflows", query=query)
+    if as_json:
+        print_json(page)
+        return
+    print_table([_row(each) for each in page["items"]], _COLUMNS, nothing="No workflows.")
+    tell_more(page)
+
+
+@workflows.command()
+@click.argument("workflow")
+@json_option
+@place_options
+def show(*, workflow: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Show one, and what keeps its newest version from running."""
+    found = connect(config, data).get("api", "workflows", workflow)
+    if as_json:
+        print_json(found)
+        return
+    told = {name: found[name] for name in ("id", "slug", "name", "description", "enabled", "version", "runnable")}
+    nodes = found["document"].get("nodes", [])
+    times = {name: moment(found[name]) for name in ("createdAt", "updatedAt")}
+    print_fields({**told, "triggers": ", ".join(found["triggers"]), "nodes": len(nodes), **times})
+    if found["problems"]:
+        print()
+        print_table(found["problems"], _PROBLEM_COLUMNS, nothing="")
+
+
+@workflows.command()
+@click.argument("workflow")
+@click.argument("input", required=False)
+@click.option("--version", type=click.IntRange(1), help="Another than the newest that can run.")
+@click.option("--entry", help="The start or trigger to begin at.")
+@json_option
+@place_options
+def run(
+    *,
+    workflow: str,
+    input: str | None,  # noqa: A002 the word that its users read
+    version: int | None,
+    entry: str | None,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+) -> None:
+    """Begin a run with a text as its input."""
+    given = {"input": input, "version": version, "entry": entry}
+    body = {name: value for name, value in given.items() if value is not None}
+    begun = connect(config, data).post("api", "workflows", workflow, "runs", body=body)
+    if as_json:
+        print_json(begun)
+    else:
+        print(f"It has begun: {begun['id']}\n`arvis workflows runs --id {begun['id']}` tells how it goes.")
+
+
+@workflows.command()
+@click.option("--workflow", help="Only those of this one.")
+@click.option("--status", type=click.Choice([*map(str, RunStatus)]), help="Only these.")
+@click.option("--id", "run_id", help="One run with its log.")
+@page_options
+@json_option
+@place_options
+def runs(
+    *,
+    workflow: str | None,
+    status: str | None,
+    run_id: str | None,
+    limit: int,
+    cursor: str | None,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+) -> None:
+    """List runs, the newest first; or tell of one."""
+    api = connect(config, data)
+    if run_id is not None:
+        found = api.get("api", "runs", run_id)
+        log = api.get("api", "runs", run_id, "log", query={"limit": limit})
+        _tell_run(found, log, as_json=as_json)
+        return
+    query = {"workflow": workflow, "status": status, "limit": limit, "cursor": cursor}
+    page = api.get("api", "runs", query=query)
+    if as_json:
+        print_json(page)
+        return
+    print_table([_run_row(each) for each in page["items"]], _RUN_COLUMNS, nothing="No runs.")
+    tell_more(page)
+
+
+@workflows.command()
+@click.argument("run")
+@click.option("--reject", is_flag=True, help="Say no.")
+@click.option("--note", help="A word with it.")
+@json_option
+@place_options
+def approve(*, run: str, reject: bool, note: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Answer the approval that a run waits for."""
+    body: dict[str, Any] = {"decision": "reject" if reject else "approve"}
+    if note is not None:
+        body["note"] = note
+    _tell(connect(config, data).post("api", "runs", run, "resume", body=body), as_json=as_json)
+
+
+@workflows.command()
+@click.argument("run")
+@json_option
+@place_options
+def cancel(*, run: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """End a run with all that works for it."""
+    _tell(connect(config, data).post("api", "runs", run, "cancel"), as_json=as_json)
+
+
+@workflows.command()
+@click.argument("run")
+@click.option("--node", help="The node to begin at (default: where that run began).")
+@click.option("--newest", is_flag=True, help="By the version that can run now.")
+@json_option
+@place_options
+def again(*, run: str, node: str | None, newest: bool, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Begin a run once more, also in its midst."""
+    body = {"version": "newest" if newest else "same", **({"node": node} if node is not None else {})}
+    _tell(connect(config, data).post("api", "runs", run, "again", body=body), as_json=as_json)
+
+
+@workflows.command()
+@click.argument("workflow")
+@click.option("--version", type=click.IntRange(1), help="Another than the newest.")
+@click.option("--yaml", "as_yaml", is_flag=True, help="YAML instead of JSON.")
+@place_options
+def export(*, workflow: str, version: int | None, as_yaml: bool, config: Path | None, data: Path | None) -> None:
+    """Write the document of a workflow to standard output."""
+    query = {"form": "json", "version": version}
+    document = connect(config, data).get("api", "workflows", workflow, "export", query=query)
+    if as_yaml:
+        print(write_text(document), end="")
+    else:
+        print(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+@workflows.command("import")
+@click.argument("file", type=click.File(encoding="utf-8"))
+@click.option("--name", help="Another than that in the document.")
+@click.option("--draft", is_flag=True, help="Keep it also with errors.")
+@json_option
+@place_options
+def import_workflow(
+    *, file: TextIO, name: str | None, draft: bool, as_json: bool, config: Path | None, data: Path | None
+) -> None:
+    """Keep a new workflow of a document in JSON or YAML (`-`: of standard input)."""
+    try:
+        text = file.read()
+    except UnicodeDecodeError as odd:
+        raise click.BadParameter(f"is no text in UTF-8 ({odd.reason}): save it in UTF-8", param_hint="FILE") from None
+    body: dict[str, Any] = {"text": text, "draft": draft}
+    if name is not None:
+        body["name"] = name
+    made = connect(config, data).post("api", "workflows", "import", body=body)
+    if as_json:
+        print_json(made)
+        return
+    print(f"The workflow {made['slug']} is kept: {made['id']}")
+    if made["problems"]:
+        print_table(made["problems"], _PROBLEM_COLUMNS, nothing="")
+
+
+def _row(workflow: Any) -> dict[str, object]:
+    last = workflow["lastRun"]
+    return {
+        **workflow,
+        "runs": workflow["runnable"] if workflow["enabled"] else "off",
+        "triggers": ", ".join(workflow["triggers"]),
+        "last": f"{last['status']} {moment(last['at'])}" if last else None,
+    }
+
+
+def _run_row(run: Any) -> dict[str, object]:
+    return {
+        **run,
+        "workflow": run["workflow"]["slug"],
+        "began": moment(run["startedAt"]),
+        "waits": "for a person" if run["waitingForInput"] else None,
+    }
+
+
+def _tell(run: Any, *, as_json: bool) -> None:
+    if as_json:
+        print_json(run)
+    else:
+        print(f"The run {run['id']} of {run['workflow']['slug']} is {run['status']}.")
+
+
+def _tell_run(run: Any, log: Any, *, as_json: bool) -> None:
+    if as_json:
+        print_json({**run, "log": log["items"]})
+        return
+    shown = {name: run[name] for name in ("id", "status", "version", "source", "entry", "error")}
+    times = {name: moment(run[name]) for name in ("startedAt", "endedAt")}
+    print_fields({**shown, "workflow": run["workflow"]["slug"], **times})
+    print()
+    rows = [{**each, "at": moment(each["timestamp"]), "node": each["nodeId"]} for each in log["items"]]
+    print_table(rows, _LOG_COLUMNS, nothing="Its log is empty.")
+    for wait in run["waits"]:
+        print(f"\nIt asks: {wait['prompt']}\n`arvis waits answer {wait['id']}` answers.")
+    if log["more"]:
+        tell("There is more in its log: --limit")

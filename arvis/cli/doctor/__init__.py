@@ -1,0 +1,86 @@
+"""The checks of `arvis doctor`, group by group. A cause stands before what follows from it, so that the first line
+which fails is the one to mend. A new check is a function in the file of its group, a new group a file in this list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from arvis.cli.doctor import (
+    accounts,
+    backups,
+    bots,
+    configuration,
+    daemon,
+    database,
+    folder,
+    machine,
+    queue,
+    security,
+    speech,
+    telemetry,
+    tools,
+    web,
+)
+from arvis.cli.doctor.findings import Finding, failed
+from arvis.cli.doctor.scene import PLACEHOLDER, System, gather
+from arvis.config import Config, load, unset_variables
+from arvis.config.stored import sift, stored_changes
+from arvis.domain.errors import ConfigError
+
+GROUPS = (
+    configuration.GROUP,
+    machine.GROUP,
+    folder.GROUP,
+    database.GROUP,
+    backups.GROUP,
+    daemon.GROUP,
+    web.GROUP,
+    accounts.GROUP,
+    bots.GROUP,
+    tools.GROUP,
+    speech.GROUP,
+    telemetry.GROUP,
+    queue.GROUP,
+    security.GROUP,
+)
+
+
+def examine(
+    config: Path | None,
+    data: Path | None,
+    environ: Mapping[str, str],
+    *,
+    system: System,
+    now: int,
+    only: str | None = None,
+) -> list[Finding]:
+    """Every check, or those of the group `only`. A configuration that cannot be loaded leaves nothing to look at."""
+    try:
+        settings, environ, unset = _load(config, data, environ)
+    except ConfigError as error:
+        return [Finding.of("configuration", configuration.GROUP.name, failed(error))]
+    scene = gather(settings, unset=unset, system=system, now=now)
+    if scene.records is not None:
+        stored = sift(settings, environ, stored_changes(scene.records.settings))
+        scene = replace(scene, config=stored.config, stored=stored)
+    chosen = [group for group in GROUPS if only is None or group.name == only]
+    looks = ((group.name, check.id, check.look(scene)) for group in chosen for check in group.checks)
+    return [Finding.of(check_id, group, verdict) for group, check_id, verdict in looks if verdict is not None]
+
+
+def _load(
+    config: Path | None, data: Path | None, environ: Mapping[str, str]
+) -> tuple[Config, Mapping[str, str], tuple[str, ...]]:
+    """The configuration, its environment, and the variables that it needs and that are not set here. Something stands in for
+    these, so that everything else can be looked at: the daemon may have been started where they are set."""
+    try:
+        return load(config, data, environ), environ, ()
+    except ConfigError as error:
+        unset = unset_variables(config, environ)
+        try:
+            filled = {**environ, **dict.fromkeys(unset, PLACEHOLDER)}
+            return load(config, data, filled), filled, unset
+        except ConfigError:
+            raise error from None

@@ -1,0 +1,218 @@
+"""The models: there is an account, its server can be reached, and its last calls went well. No call is made here."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from arvis.bots.registry import sealed_of
+from arvis.cli.doctor.findings import Check, Group, Verdict, fail, failed, ok, warn
+from arvis.cli.doctor.scene import PLACEHOLDER, Scene
+from arvis.domain.accounts import AccountStatus, StoredAccount
+from arvis.domain.errors import PERMANENT, ArvisError, ProviderErrorKind, SecretLost
+from arvis.domain.runs import Account
+from arvis.llm import DEMO
+from arvis.llm.candidates import TOOLLESS
+from arvis.process.secrets import SealedBox, secrets_key_file
+from arvis.providers import anthropic_prompt, google, ollama
+from arvis.providers.openai import VENDORS
+
+#: Seconds in which a server must take a connection.
+_PATIENCE = 2.5
+
+_MOST_FAIL = 0.5
+_ADDRESSES = {
+    **{name: vendor.base_url for name, vendor in VENDORS.items()},
+    "anthropic": anthropic_prompt.BASE_URL,
+    "google": google.BASE_URL,
+    "ollama": ollama.BASE_URL,
+}
+_DEMO = f"{DEMO.provider}/{DEMO.model} ({DEMO.name})"
+
+
+def check_accounts(scene: Scene) -> Verdict:
+    """A running daemon says itself what its configuration gave it; what was added since is in the database."""
+    said = scene.daemon.start.models if scene.daemon is not None and scene.daemon.start is not None else None
+    stored = tuple(f"{one.provider}/{one.model} ({one.name})" for one in _stored(scene))
+    models = tuple(f"{account.provider}/{account.model} ({account.name})" for account in scene.config.accounts)
+    configured = models if said is None else () if said == (_DEMO,) else said
+    answering, expected = (*configured, *stored) or (_DEMO,), (*models, *stored) or (_DEMO,)
+    if answering == (_DEMO,):
+        fix = "Set a key such as OPENAI_API_KEY, or add an account with `arvis accounts add` (or to config.yaml)."
+        return warn("The built-in demo answers", "No account of a model is configured.", fix)
+    if said is not None and answering != expected:
+        why = f"From here it would be started with {', '.join(expected)}."
+        return ok(f"The daemon answers with {', '.join(answering)}", why)
+    return ok(f"{'The daemon answers' if said else 'Answers come'} with {', '.join(answering)}")
+
+
+def check_stored_accounts(scene: Scene) -> Verdict | None:
+    """Those that were entered in the product, and would be left out or never answer."""
+    stored = [] if scene.records is None else [one for one in scene.records.accounts if _is_active(one)]
+    if not stored:
+        return None
+    configured = {account.name for account in scene.config.accounts}
+    if twins := [one.name for one in stored if one.name in configured]:
+        fix = "Remove it with `arvis accounts remove`, or rename the one of the configuration."
+        return warn(f"Passed over: {', '.join(twins)}", "The configuration has an account of the same name.", fix)
+    known = {point.name for point in entry_points(group="arvis.providers")}
+    if strange := [f"{one.name} ({one.provider})" for one in stored if one.provider not in known]:
+        why = f"This installation has the providers {', '.join(sorted(known))}."
+        return warn(f"No provider for {', '.join(strange)}", why, "Remove the account, or install a newer version.")
+    return ok(f"Accounts that were added here: {', '.join(one.name for one in stored)}")
+
+
+def check_stored_secrets(scene: Scene) -> Verdict | None:
+    """Everything that is sealed in the database opens with the key that is here."""
+    given = scene.config.secrets_key
+    if scene.records is None or (given is not None and given.get_secret_value() == PLACEHOLDER):
+        return None
+    sealed = {f"the account {one.name}": one.sealed_key for one in scene.records.accounts if one.sealed_key}
+    sealed |= {f"the variable {one.key}": one.value for one in scene.records.secrets}
+    for bot in scene.records.bots:
+        sealed |= {f"{name} of the bot {bot.platform}/{bot.name}": each for name, each in sealed_of(bot).items()}
+    sealed |= {f"the secret of the web hook {hook.path}": hook.secret for hook in scene.records.webhooks}
+    if not sealed:
+        return None
+    try:
+        text = None if given is None else given.get_secret_value()
+        box = SealedBox(file=secrets_key_file(scene.folder), given=text, tell=lambda _: None)
+    except ArvisError as error:
+        return failed(error)
+    lost = {name: loss for name, value in sealed.items() if (loss := _loss(box, value)) is not None}
+    if lost:
+        first = next(iter(lost.values()))
+        return fail(f"Cannot be opened: {', '.join(list(lost)[:5])}", first.why, first.fix)
+    return ok(f"Sealed keys and variables that open: {len(sealed)}")
+
+
+def _loss(box: SealedBox, sealed: str) -> SecretLost | None:
+    try:
+        box.open(sealed)
+    except SecretLost as lost:
+        return lost
+    return None
+
+
+def _is_active(stored: StoredAccount) -> bool:
+    return stored.status is AccountStatus.ACTIVE
+
+
+def _stored(scene: Scene) -> list[StoredAccount]:
+    """Those that stand beside the ones of the configuration."""
+    configured = {account.name for account in scene.config.accounts}
+    found = [] if scene.records is None else scene.records.accounts
+    return [one for one in found if _is_active(one) and one.name not in configured]
+
+
+def _accounts(scene: Scene) -> list[Account]:
+    """All that may be asked; without the keys of stored ones, which nobody needs here."""
+    stored = (Account(one.name, one.provider, one.model, base_url=one.base_url) for one in _stored(scene))
+    return [*scene.config.accounts, *stored]
+
+
+class _Server(NamedTuple):
+    host: str
+    port: int
+    tls: bool
+
+
+def check_servers(scene: Scene) -> Verdict | None:
+    """A connection, and for https its certificate. Nothing is asked, so nothing is paid."""
+    accounts = _accounts(scene)
+    servers = {account.name: server for account in accounts if (server := _server_of(account))}
+    if not servers:
+        return None
+    refused = _refusals(sorted(set(servers.values())))
+    away = {name: refused[server] for name, server in servers.items() if server in refused}
+    if not away:
+        return ok(f"Servers of accounts that take a connection: {len(set(servers.values()))}")
+    what = f"Not reached: {', '.join(away)}"
+    why = "; ".join(f"{servers[name].host} port {servers[name].port}: {text}" for name, text in away.items())
+    fix = "Start that server, mend the network, or change base_url of the account."
+    return fail(what, f"{why}.", fix) if len(away) == len(accounts) else warn(what, f"{why}.", fix)
+
+
+def check_calls(scene: Scene) -> Verdict | None:
+    """What the daemon met when it asked its accounts."""
+    if scene.records is None or not scene.records.calls:
+        return None
+    for calls in scene.records.calls:
+        if calls.error is not None and ProviderErrorKind(calls.error) in PERMANENT:
+            why = f"The last call ended with {calls.error}: {calls.detail or 'no more is known'}."
+            fix = "Check key, credit and model of the account; `arvis explain` shows the whole call."
+            return warn(f"The account {calls.account} was refused", why, fix)
+        if calls.failed > calls.number * _MOST_FAIL:
+            why = f"{calls.failed} of {calls.number} calls of the last day failed, the last with {calls.error}."
+            return warn(f"The account {calls.account} fails often", why, "Add a second account that can take over.")
+    return ok(f"Model calls of the last day: {sum(calls.number for calls in scene.records.calls)}")
+
+
+def check_account_tools(scene: Scene) -> Verdict | None:
+    """Whether agents with tools have an account that can use them."""
+    accounts = _accounts(scene)
+    without = [account.name for account in accounts if account.provider in TOOLLESS]
+    if not without:
+        return None
+    names = ", ".join(without)
+    if len(without) < len(accounts):
+        return ok(
+            f"Without tools: {names}", "Agents with tools are answered by the other accounts while one is available."
+        )
+    why = "The claude program takes no tools from Arvis, so agents answer without theirs."
+    fix = "Add an account with an API key (`arvis accounts add`) for agents that need tools."
+    return warn(f"No account can use tools: {names}", why, fix)
+
+
+def _server_of(account: Account) -> _Server | None:
+    """Where its calls go; None for those that need no server."""
+    url = account.base_url or _ADDRESSES.get(account.provider)
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    tls = parts.scheme in {"https", "wss"}
+    return _Server(parts.hostname or "", parts.port or (443 if tls else 80), tls)
+
+
+def _refusals(servers: Sequence[_Server]) -> dict[_Server, str]:
+    """Those that cannot be reached, and why. A name that nobody resolves blocks its thread only, which ends with us."""
+    found = dict.fromkeys(servers, f"no answer within {_PATIENCE:g} s")
+
+    def look(server: _Server) -> None:
+        found[server] = _refusal(server)
+
+    threads = [threading.Thread(target=look, args=(server,), daemon=True) for server in servers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(_PATIENCE)
+    return {server: text for server, text in found.items() if text}
+
+
+def _refusal(server: _Server) -> str:
+    """Why a server takes no connection; "" when it does."""
+    try:
+        with socket.create_connection((server.host, server.port), timeout=_PATIENCE) as connection:
+            if server.tls:
+                ssl.create_default_context().wrap_socket(connection, server_hostname=server.host).close()
+    except OSError as error:
+        return str(error.strerror or error)
+    return ""
+
+
+GROUP = Group(
+    "accounts",
+    (
+        Check("accounts", check_accounts),
+        Check("stored_accounts", check_stored_accounts),
+        Check("stored_secrets", check_stored_secrets),
+        Check("account_servers", check_servers),
+        Check("account_calls", check_calls),
+        Check("account_tools", check_account_tools),
+    ),
+)

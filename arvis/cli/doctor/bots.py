@@ -1,0 +1,112 @@
+"""The bots of chat platforms: they can be made, their platforms find their setup right, and the daemon keeps them up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+
+from arvis.bots.connectors import ConnectorMaker, connector_services
+from arvis.bots.registry import BotSpec, configured_spec, spec_of
+from arvis.bots.service import examine
+from arvis.cli.doctor.findings import Check, Group, Status, Verdict, fail, ok, warn
+from arvis.cli.doctor.scene import PLACEHOLDER, Scene
+from arvis.domain.errors import ArvisError
+from arvis.domain.platforms import BotState, StoredBot
+from arvis.ports.connector import Finding
+from arvis.process.clock import SystemClock
+from arvis.process.secrets import SealedBox, secrets_key_file
+
+_ORDER = (Status.OK, Status.WARN, Status.FAIL)
+_LEVELS = {"ok": Status.OK, "warning": Status.WARN, "error": Status.FAIL}
+_MEND = "Mend it on the platform or in the bot's settings, then try `arvis bots check`."
+
+
+def check_stored_bots(scene: Scene) -> Verdict | None:
+    """Those that were entered in the product, and would be left out."""
+    stored = () if scene.records is None else scene.records.bots
+    if not stored:
+        return None
+    configured = {(entry.platform, entry.name) for entry in scene.config.connectors}
+    if twins := [_name(bot) for bot in stored if (bot.platform, bot.name) in configured]:
+        fix = "Remove it with `arvis bots remove`, or rename the one of the configuration."
+        return warn(f"Passed over: {', '.join(twins)}", "The configuration has a bot of the same name.", fix)
+    known = {point.name for point in entry_points(group="arvis.connectors")}
+    if strange := [_name(bot) for bot in stored if bot.platform not in known]:
+        why = f"This installation has the platforms {', '.join(sorted(known)) or 'none'}."
+        return warn(f"No connector for {', '.join(strange)}", why, "Remove the bot, or install what it needs.")
+    return ok(f"Bots that were added here: {', '.join(map(_name, stored))}")
+
+
+def check_bot_states(scene: Scene) -> Verdict | None:
+    """What the running daemon met."""
+    if scene.records is None or scene.daemon is None:
+        return None
+    wanted = {spec.key for spec in _specs(scene)}
+    states = [state for state in scene.records.bot_states if (state.platform, state.name) in wanted]
+    if not states:
+        return None
+    if down := [state for state in states if state.state is BotState.ERROR]:
+        why = "; ".join(f"{state.platform}/{state.name}: {state.error}" for state in down)
+        return warn(f"Bots that are down: {len(down)} of {len(states)}", why, "See `arvis bots list`.")
+    running = sum(state.state is BotState.RUNNING for state in states)
+    return ok(f"Bots that are up: {running} of {len(states)}")
+
+
+def check_bot_setup(scene: Scene) -> Verdict | None:
+    """Each platform is asked about token, scopes and intents. Nothing is changed, and nothing is said in a chat."""
+    specs = [spec for spec in _specs(scene) if PLACEHOLDER not in spec.values.values()]
+    if not specs:
+        return None
+    found = asyncio.run(_examined(scene, specs))
+    worst = max((_LEVELS[finding.level] for _, finding in found), key=_ORDER.index, default=Status.OK)
+    if worst is Status.OK:
+        return ok(f"Bots whose setup is right: {', '.join(spec.label for spec in specs)}")
+    told = [(spec, finding) for spec, finding in found if _LEVELS[finding.level] is not Status.OK]
+    why = "; ".join(f"{spec.label}: {finding.text}" for spec, finding in told)
+    fix = next((finding.fix for _, finding in told if finding.fix), _MEND)
+    what = f"Bots whose setup is not right: {', '.join(dict.fromkeys(spec.label for spec, _ in told))}"
+    return fail(what, why, fix) if worst is Status.FAIL else warn(what, why, fix)
+
+
+async def _examined(scene: Scene, specs: Sequence[BotSpec]) -> list[tuple[BotSpec, Finding]]:
+    maker = ConnectorMaker(services=connector_services(scene.config, SystemClock(), ()))
+    answers = await asyncio.gather(*(examine(spec, maker) for spec in specs))
+    return [(spec, finding) for spec, findings in zip(specs, answers, strict=True) for finding in findings]
+
+
+def _specs(scene: Scene) -> list[BotSpec]:
+    """Those that are to run; what other checks speak of is left out."""
+    known = {point.name for point in entry_points(group="arvis.connectors")}
+    configured = [configured_spec(entry) for entry in scene.config.connectors]
+    taken = {spec.key for spec in configured}
+    stored = [] if scene.records is None else [bot for bot in scene.records.bots if bot.enabled]
+    own = _opened(scene, [bot for bot in stored if (bot.platform, bot.name) not in taken])
+    return [spec for spec in (*configured, *own) if spec.platform in known]
+
+
+def _opened(scene: Scene, stored: Sequence[StoredBot]) -> list[BotSpec]:
+    """Without those whose secrets do not open, which the check of these tells."""
+    given = scene.config.secrets_key
+    text = None if given is None else given.get_secret_value()
+    if not stored or text == PLACEHOLDER:
+        return []
+    try:
+        box = SealedBox(file=secrets_key_file(scene.folder), given=text, tell=lambda _: None)
+    except ArvisError:
+        return []
+    return [spec for bot in stored if not (spec := spec_of(bot, box)).trouble]
+
+
+def _name(bot: StoredBot) -> str:
+    return f"{bot.platform}/{bot.name}"
+
+
+GROUP = Group(
+    "bots",
+    (
+        Check("stored_bots", check_stored_bots),
+        Check("bot_states", check_bot_states),
+        Check("bot_setup", check_bot_setup),
+    ),
+)

@@ -1,0 +1,105 @@
+"""The configuration has loaded; these are things that a person may not have meant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+
+from arvis.cli.doctor.findings import Check, Group, Verdict, fail, ok, warn
+from arvis.cli.doctor.scene import Scene
+from arvis.config import ineffective_keys
+
+_INSTALL = "Install Arvis again: its installation does not fit its version."
+
+
+def check_configuration(scene: Scene) -> Verdict:
+    return ok(f"{scene.config.config_file or 'The built-in defaults'} can be used")
+
+
+def check_variables(scene: Scene) -> Verdict | None:
+    """Beside a running daemon its own environment counts, not that of whoever asks."""
+    if not scene.unset:
+        return ok("Every variable that the configuration refers to is set")
+    names = ", ".join(scene.unset)
+    what = f"Not set in this environment: {names}"
+    if scene.daemon is not None:
+        why = "The running daemon has them from where it was started; a start from here would be refused."
+        return warn(what, why, "Before a start from here, set them as the daemon's service does.")
+    return fail(what, "`arvis run` refuses to start without them.", f"Set {names}, or remove the keys that name them.")
+
+
+def check_settings(scene: Scene) -> Verdict:
+    ineffective = ineffective_keys(scene.config)
+    if not ineffective:
+        return ok("Every setting has its effect")
+    why = f"{', '.join(ineffective)}: this version reads them and does not act upon them."
+    return warn("Some settings have no effect", why, "Do not rely on them yet.")
+
+
+def check_stored_settings(scene: Scene) -> Verdict | None:
+    """What was set in the product stands over the file."""
+    stored = scene.stored
+    if stored is None or not (stored.usable or stored.problems):
+        return None
+    if stored.problems:
+        why = " ".join(f"`{key}`: {reason}" for key, reason in stored.problems.items())
+        fix = "Set them anew in the settings of the dashboard, or take them away there."
+        return warn("Some settings of the dashboard are passed over", why, fix)
+    fixed = ", ".join(key for key in stored.usable if key not in stored.effective)
+    what = f"Set in the dashboard: {', '.join(stored.effective) or 'nothing that counts'}"
+    return ok(what, f"The environment fixes {fixed}." if fixed else "")
+
+
+def check_providers(scene: Scene) -> Verdict:
+    """The code of each account's vendor is there and can be imported."""
+    installed = _installed("arvis.providers")
+    for account in scene.config.accounts:
+        why = _gap(account.provider, installed)
+        if why:
+            return fail(f"The account {account.name} cannot work", why, _INSTALL)
+    return ok(f"Providers that can be used: {', '.join(sorted(installed)) or 'none'}")
+
+
+def check_platforms(scene: Scene) -> Verdict:
+    """A bot that was configured must have its code; one that only a variable asks for is left out."""
+    installed = _installed("arvis.connectors")
+    for entry in scene.config.connectors:
+        why = _gap(entry.platform, installed)
+        if why and entry.variable is None:
+            return fail(f"`{entry.path}` cannot work", why, "Remove it: the daemon does not start with it.")
+    left_out = [
+        entry.variable for entry in scene.config.connectors if entry.variable and _gap(entry.platform, installed)
+    ]
+    if left_out:
+        why = f"{', '.join(left_out)}: this version has no part that uses them."
+        return warn("Some variables ask for what is not there", why, "Unset them, or use what this version has.")
+    bots = ", ".join(f"{entry.platform} ({entry.name})" for entry in scene.config.connectors)
+    return ok(f"Bots in the configuration file: {bots or 'none'}")
+
+
+def _installed(group: str) -> Mapping[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def _gap(name: str, installed: Mapping[str, EntryPoint]) -> str:
+    """Why a part cannot be used; "" if it can."""
+    if name not in installed:
+        return f"There is no part {name} in this installation."
+    try:
+        installed[name].load()
+    except (ImportError, AttributeError) as error:
+        return f"The part {name} cannot be imported: {error}."
+    return ""
+
+
+GROUP = Group(
+    "configuration",
+    (
+        Check("configuration", check_configuration),
+        Check("variables", check_variables),
+        Check("settings", check_settings),
+        Check("stored_settings", check_stored_settings),
+        Check("providers", check_providers),
+        Check("platforms", check_platforms),
+    ),
+)

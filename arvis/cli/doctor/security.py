@@ -1,0 +1,125 @@
+"""Who else could read or use what is here (reliability.md §5). `arvis doctor --security` shows this group alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from arvis.cli.doctor.findings import Check, Group, Verdict, fail, ok, warn
+from arvis.cli.doctor.scene import PLACEHOLDER, Scene
+from arvis.config import Config, is_loopback
+from arvis.config.strength import MAKE_ONE, is_weak_key
+
+_OTHERS = 0o077
+
+
+def check_folder_mode(scene: Scene) -> Verdict | None:
+    if not scene.folder.is_dir():
+        return None
+    mode = scene.folder.stat().st_mode & 0o777
+    if mode & _OTHERS:
+        why = f"Its mode is {mode:04o}, so other users of this machine can look inside."
+        return warn(f"{scene.folder} is not private", why, f"Run `chmod 700 {scene.folder}`.")
+    return ok(f"{scene.folder} is private")
+
+
+def check_file_modes(scene: Scene) -> Verdict | None:
+    """The files inside must be private, too: a folder is opened quickly. An open key in an open folder is a gift."""
+    files = [file for file in _private_files(scene.folder) if file.is_file()]
+    if not files:
+        return None
+    exposed = [file for file in files if file.stat().st_mode & _OTHERS]
+    if not exposed:
+        return ok("Key, database, backups and logs are private")
+    why = f"Other users of this machine may read {', '.join(file.name for file in exposed[:5])}."
+    fix = f"Run `chmod 600 {' '.join(str(file) for file in exposed[:5])}`."
+    if scene.folder.stat().st_mode & _OTHERS:
+        return fail("What is stored can be read by others", why, fix)
+    return warn("Some files are not private", why, fix)
+
+
+def check_secrets_in_file(scene: Scene) -> Verdict | None:
+    file = scene.config.config_file
+    if file is None:
+        return None
+    text = file.read_text(encoding="utf-8", errors="replace")
+    if not any(secret in text for secret in _secrets(scene.config)):
+        return ok("The configuration names its secrets and holds none")
+    fix = "Write `env:NAME` or `file:PATH` in its place, and replace the secret if others could have read it."
+    if file.stat().st_mode & _OTHERS:
+        why = f"Its mode is {file.stat().st_mode & 0o777:04o}, so other users of this machine can read it."
+        return fail(f"{file} holds a secret", why, fix)
+    return warn(f"{file} holds a secret", "It travels with every copy of the file.", fix)
+
+
+def check_api_keys(scene: Scene) -> Verdict | None:
+    keys = [entry.key.get_secret_value() for entry in scene.config.web.api_keys]
+    keys = [key for key in keys if key != PLACEHOLDER]
+    if not keys:
+        return None
+    fix = f"Make new ones: {MAKE_ONE}"
+    weak = sum(is_weak_key(key) for key in keys)
+    if weak:
+        why = f"{weak} of {len(keys)} in web.api_keys are short or made of few different characters."
+        open_to_others = not is_loopback(scene.config.web.host) or scene.config.web.public_url is not None
+        return (fail if open_to_others else warn)("API keys can be guessed", why, fix)
+    if max(Counter(keys).values()) > 1:
+        return warn("An API key is listed twice", "Which of its roles it has is left to chance.", "Remove one of them.")
+    return ok(f"API keys that nobody guesses: {len(keys)}")
+
+
+def check_encryption(scene: Scene) -> Verdict:
+    web = scene.config.web
+    public = urlsplit(web.public_url or "")
+    if not is_loopback(web.host) and public.scheme != "https":
+        why = f"web.host is {web.host}, and Arvis itself does not encrypt."
+        fix = "Listen on 127.0.0.1 behind a proxy with TLS, and set web.public_url to its https:// address."
+        return warn("Keys and messages can be read on the network", why, fix)
+    if public.scheme == "http" and not is_loopback(public.hostname or ""):
+        why = f"web.public_url is {web.public_url}."
+        return warn(
+            "Keys and messages can be read on the network", why, "Give the proxy TLS, and write https:// there."
+        )
+    return ok("Nothing leaves this machine unencrypted")
+
+
+def check_user(scene: Scene) -> Verdict | None:
+    """A daemon that is root has the whole machine to lose."""
+    process = scene.system.proc / str(scene.daemon.pid) if scene.daemon is not None else None
+    if process is None or not process.is_dir():
+        return None
+    if process.stat().st_uid == 0:
+        why = "Whatever goes wrong in it, or in a tool of an agent, has every right on this machine."
+        return warn("The daemon runs as root", why, "Run it as a user of its own.")
+    return ok("The daemon does not run as root")
+
+
+def _private_files(folder: Path) -> Iterator[Path]:
+    yield from (
+        folder / name for name in ("api-key", "secrets.key", "address", "arvis.db", "arvis.db-wal", "arvis.db-shm")
+    )
+    for name in ("backups", "logs", "aside"):
+        if (folder / name).is_dir():
+            yield from sorted((folder / name).iterdir())
+
+
+def _secrets(config: Config) -> Iterator[str]:
+    """Those that must not stand in a file; the address of a database is none, unless it has a password."""
+    for secret in config.secrets() - {PLACEHOLDER}:
+        if secret != config.postgres_url or urlsplit(secret).password:
+            yield secret
+
+
+GROUP = Group(
+    "security",
+    (
+        Check("data_folder_mode", check_folder_mode),
+        Check("file_modes", check_file_modes),
+        Check("secrets_in_file", check_secrets_in_file),
+        Check("api_keys", check_api_keys),
+        Check("encryption", check_encryption),
+        Check("daemon_user", check_user),
+    ),
+)

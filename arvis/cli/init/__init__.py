@@ -1,0 +1,1 @@
+"""`arvis init`: ask for the first settings and write config.yaml."""

@@ -1,0 +1,226 @@
+"""What `arvis init` asks: what a newcomer needs and no more. Every question has a default, so that Enter, Enter, Enter
+gives something that works. The key of an account is never asked for, only the variable that holds it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Protocol, TypeVar
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import click
+
+from arvis.cli.init.defaults import Surroundings
+from arvis.config.accounts import DEFAULT_MODELS, accounts_from_environment
+from arvis.domain.runs import Account
+
+T = TypeVar("T")
+
+ENVIRONMENT = "environment"
+
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,99}", re.ASCII)
+_LONGEST = 100
+_LONGEST_PROMPT = 10_000
+_LAST_PORT = 65_535
+_NO_KEY = "none"
+
+
+class Ask(Protocol):
+    """Puts a question; Enter takes `default`. `read` makes a value of the answer, or raises `click.BadParameter`, and
+    then it is asked again."""
+
+    def __call__(self, question: str, default: str, read: Callable[[str], T]) -> T: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A provider that the wizard knows how to ask about. `variable` usually holds its key; without one a key is not
+    needed, or with `own_login` never asked for. An address is asked for where `url` is given, or where `url_variable` holds
+    one."""
+
+    provider: str
+    words: str
+    variable: str | None = None
+    url: str | None = None
+    url_variable: str = ""
+    own_login: bool = False
+
+
+_OFFERS = (
+    Offer("anthropic", "Anthropic's Claude", "ANTHROPIC_API_KEY", url_variable="ANTHROPIC_BASE_URL"),
+    Offer("openai", "OpenAI", "OPENAI_API_KEY"),
+    Offer("openrouter", "models of many vendors with one key", "OPENROUTER_API_KEY"),
+    Offer("google", "Google's Gemini", "GOOGLE_API_KEY"),
+    Offer("ollama", "models on your own machine", url="http://127.0.0.1:11434", url_variable="OLLAMA_HOST"),
+    Offer(
+        "custom",
+        "any server that speaks OpenAI's format: llama.cpp, vLLM, …",
+        url="http://127.0.0.1:8080/v1",
+        url_variable="OPENAI_BASE_URL",
+    ),
+    Offer("claude_cli", "the program `claude` on this machine, logged in by you", own_login=True),
+    Offer("demo", "built in, needs nothing: answers that show how everything works"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewAccount:
+    """`variable` is the name of the environment variable that holds the key; None where none is needed."""
+
+    provider: str
+    model: str
+    variable: str | None
+    base_url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """`account` is None when the environment makes the accounts, or else the demo answers."""
+
+    account: NewAccount | None
+    agent_name: str
+    prompt: str
+    port: int
+    owner: str
+    time_zone: str
+
+
+def ask_everything(ask: Ask, around: Surroundings, say: Callable[[str], None]) -> Answers:
+    """`say` shows what a person should know before a question."""
+    return Answers(
+        account=_account(ask, around, say),
+        agent_name=ask("The name of your agent", "Helper", _line),
+        prompt=ask("What it should know about itself (its prompt)", "", _prompt),
+        port=ask("The port of the web page", str(around.free_port()), lambda text: _port(text, around)),
+        owner=ask("Your own name, as the owner", around.user, _line),
+        time_zone=ask("Your time zone", around.time_zone, _zone),
+    )
+
+
+# -- the account -------------------------------------------------------------------------------------------
+
+
+def _account(ask: Ask, around: Surroundings, say: Callable[[str], None]) -> NewAccount | None:
+    found = accounts_from_environment(around.environ)
+    offers = _offers(found)
+    say("Who answers?")
+    for offer in offers.values():
+        say(f"  {offer.provider:<12} {offer.words}")
+    chosen = offers[ask("Provider", _best(offers, found), lambda text: _choice(text, list(offers)))]
+    if chosen.provider in {"demo", ENVIRONMENT}:
+        return None
+    usual = _url_of(chosen, around.environ)
+    url = ask("Address of the server", usual, _url) if usual else None
+    variable = _variable(ask, chosen, url, around.environ)
+    model = ask("Model", _model_of(chosen, url, variable, around), _line)
+    return NewAccount(chosen.provider, model, variable, url)
+
+
+def _offers(found: Sequence[Account]) -> Mapping[str, Offer]:
+    """The providers that this installation really has; and what the environment holds, if that is more than one."""
+    installed = {point.name for point in entry_points(group="arvis.providers")}
+    offers = {offer.provider: offer for offer in _OFFERS if offer.provider in installed}
+    if len(found) > 1:
+        names = ", ".join(account.name for account in found)
+        return {ENVIRONMENT: Offer(ENVIRONMENT, f"the accounts that its variables make: {names}"), **offers}
+    return offers
+
+
+def _best(offers: Mapping[str, Offer], found: Sequence[Account]) -> str:
+    """What the environment has a key or an address for, else the demo, which works at once."""
+    if ENVIRONMENT in offers:
+        return ENVIRONMENT
+    # An address alone makes an account of `openai`, whatever really listens there.
+    wanted = ["custom" if account.base_url and account.provider == "openai" else account.provider for account in found]
+    return next((name for name in [*wanted, "demo"] if name in offers), next(iter(offers)))
+
+
+def _url_of(offer: Offer, environ: Mapping[str, str]) -> str:
+    return environ.get(offer.url_variable) or offer.url or ""
+
+
+def _variable(ask: Ask, offer: Offer, url: str | None, environ: Mapping[str, str]) -> str | None:
+    """The key's variable; None for a server that wants no key."""
+    if offer.own_login:
+        return None
+    if offer.variable is None or url is not None:
+        usual = offer.variable or "OPENAI_API_KEY"
+        default = usual if environ.get(usual) else _NO_KEY
+        return ask(f"Variable that holds its key ({_NO_KEY}: it needs no key)", default, _optional_name)
+    numbered = (f"{offer.variable}_{number}" for number in range(1, 51))
+    default = next((name for name in (offer.variable, *numbered) if environ.get(name)), offer.variable)
+    return ask("Environment variable that holds the key", default, _name)
+
+
+def _model_of(offer: Offer, url: str | None, variable: str | None, around: Surroundings) -> str:
+    """The provider's usual one, or the first that the server itself names."""
+    if url is None:
+        return DEFAULT_MODELS[offer.provider]
+    return around.first_model(url, around.environ.get(variable or "")) or DEFAULT_MODELS.get(offer.provider, "default")
+
+
+# -- reading an answer -------------------------------------------------------------------------------------
+
+
+def _choice(text: str, known: Sequence[str]) -> str:
+    if text.strip().lower() not in known:
+        raise click.BadParameter(f"choose one of {', '.join(known)}")
+    return text.strip().lower()
+
+
+def _name(text: str) -> str:
+    """A key that was pasted here must neither be kept nor shown again."""
+    if not _VARIABLE.fullmatch(text.strip()):
+        raise click.BadParameter("give the variable's name, such as OPENAI_API_KEY, never the key itself")
+    return text.strip()
+
+
+def _optional_name(text: str) -> str | None:
+    return None if text.strip().lower() in {_NO_KEY, ""} else _name(text)
+
+
+def _url(text: str) -> str:
+    text = text.strip()
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or not text.isprintable() or " " in text:
+        raise click.BadParameter("give an address such as http://127.0.0.1:8080/v1")
+    if urlsplit(text).username is not None:
+        raise click.BadParameter("give it without user and password: these belong into a variable")
+    return text
+
+
+def _line(text: str) -> str:
+    text = " ".join(text.split())
+    if not 0 < len(text) <= _LONGEST or not text.isprintable():
+        raise click.BadParameter(f"give 1 to {_LONGEST} characters")
+    return text
+
+
+def _prompt(text: str) -> str:
+    text = " ".join(text.split())
+    if len(text) > _LONGEST_PROMPT or not text.isprintable():
+        raise click.BadParameter("give one line of text; a longer one is better written into the file")
+    return text
+
+
+def _port(text: str, around: Surroundings) -> int:
+    if not text.strip().isdecimal() or int(text) > _LAST_PORT:
+        raise click.BadParameter(f"give a number up to {_LAST_PORT} (0: any free one)")
+    if not around.is_free(int(text)):
+        raise click.BadParameter(f"another program has port {int(text)}")
+    return int(text)
+
+
+def _zone(text: str) -> str:
+    try:
+        ZoneInfo(text.strip())
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise click.BadParameter("give a name such as UTC or Europe/Berlin") from None
+    return text.strip()

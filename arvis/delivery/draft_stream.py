@@ -1,0 +1,169 @@
+"""One turn as it is shown in a chat: its text as it is written, or a word about what its agent is doing.
+
+Nothing here is anybody's duty: the answer comes by delivery. What cannot be shown is not shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from arvis.delivery import drafts
+from arvis.delivery.late_replies import Rests
+from arvis.domain.messages import Address, Button
+from arvis.domain.platforms import Draft
+from arvis.messaging.messages import stop_button
+from arvis.ports.clock import Clock
+from arvis.ports.connector import SendError, ShowsDrafts
+from arvis.ports.store import Store
+
+#: Characters of a long text that are shown of it.
+LONGEST = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds and characters. Text is shown from `characters` on, `first` seconds after the turn began; work without text
+    is told of after `status` seconds, and again every `status_every`; `look` is how often one looks."""
+
+    first: float = 1.0
+    characters: int = 40
+    status: float = 30.0
+    status_every: float = 10.0
+    look: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """What is to be seen."""
+
+    text: str
+    buttons: tuple[Button, ...] = ()
+
+
+class Showing:
+    """Shows one turn until `stop`. `wrote` gives it the text."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        connector: ShowsDrafts,
+        address: Address,
+        message_id: str,
+        execution_id: str,
+        pace: Pace,
+        rests: Rests,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._connector = connector
+        self._address = address
+        self._message_id = message_id
+        self._pace = pace
+        self._rests = rests
+        self.execution_id = execution_id
+        self._text = ""
+        self._began = clock.monotonic()
+        self._changed_at = 0.0
+        self._face: Face | None = None
+        self._draft: Draft | None = None
+        self._platform_id: str | None = None
+        self._recorded = False
+        self._over = False
+        self._stopped = asyncio.Event()
+        self._busy = asyncio.Lock()
+
+    def wrote(self, offset: int, text: str) -> None:
+        """A piece of the text, at its place; at 0 it begins anew."""
+        self._text = self._text[:offset] + text
+
+    async def run(self) -> None:
+        """Until stopped, or until it cannot be shown."""
+        while not self._stopped.is_set():
+            async with self._busy:
+                if not self._stopped.is_set() and not await self._keep_up():
+                    return
+            await self._rest()
+
+    async def stop(self) -> None:
+        """Change nothing any more; returns when nothing is on its way to the platform."""
+        self._stopped.set()
+        async with self._busy:
+            return
+
+    async def _rest(self) -> None:
+        try:
+            async with asyncio.timeout(self._pace.look):
+                await self._stopped.wait()
+        except TimeoutError:
+            return
+
+    async def _keep_up(self) -> bool:
+        """Bring the chat up to date, if it is time to; False when that is given up."""
+        face = await self._due()
+        if self._over:
+            return False
+        if face is None or face == self._face:
+            return True
+        if self._draft is None and not await self._store.read(drafts.may_stand, self._address):
+            return True
+        try:
+            await self._put(face)
+        except SendError as error:
+            return await self._failed(error)
+        self._face, self._changed_at = face, self._clock.monotonic()
+        return self._draft is not None
+
+    async def _due(self) -> Face | None:
+        now = self._clock.monotonic()
+        if self._rests.left(self._address):
+            return None
+        age, rested = now - self._began, now - self._changed_at
+        text = self._text.strip()
+        if len(text) >= self._pace.characters and age >= self._pace.first:
+            return Face(_beginning(text)) if self._is_rested(rested, self._connector.draft_seconds) else None
+        if text or age < self._pace.status:
+            return None
+        every = max(self._pace.status_every, self._connector.draft_seconds)
+        return await self._status(age) if self._is_rested(rested, every) else None
+
+    def _is_rested(self, rested: float, wanted: float) -> bool:
+        return self._face is None or rested >= wanted
+
+    async def _status(self, age: float) -> Face | None:
+        minutes, seconds = divmod(int(age), 60)
+        doing = await self._store.read(drafts.doing, self.execution_id)
+        if doing is None:  # another process ended it
+            self._over = True
+            return None
+        return Face(f"{doing}… {minutes}:{seconds:02}", (stop_button(self._message_id),))
+
+    async def _put(self, face: Face) -> None:
+        if self._draft is None:
+            opened = await self._store.write(drafts.open_draft, self.execution_id, self._address, self._clock.now())
+            if opened is None:
+                return
+            self._draft, self._platform_id = opened.draft, opened.seen
+            self._recorded = opened.seen is not None
+        if self._platform_id is not None:
+            await self._connector.change_draft(self._address, self._platform_id, face.text, face.buttons)
+            return
+        self._platform_id = await self._connector.show_draft(self._address, self._draft.id, face.text, face.buttons)
+        if not self._recorded:
+            await self._store.write(drafts.shown, self._draft, self._platform_id, self._clock.now())
+            self._recorded = True
+
+    async def _failed(self, error: SendError) -> bool:
+        """A platform that asks for a rest gets it; whatever else goes wrong, the answer does not need this."""
+        if error.retry_after is not None and not error.permanent:
+            self._rests.note(self._address, error.retry_after)
+            return True
+        if self._draft is not None and not self._recorded and not error.uncertain:
+            await self._store.write(drafts.gone, self._draft, self._clock.now())
+        return False
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()}…"

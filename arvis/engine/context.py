@@ -1,0 +1,177 @@
+"""What a node sees: its input, the answer it waited for, and the two doors to the outside."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Concatenate, ParamSpec
+
+from arvis.domain.events import Event
+from arvis.domain.executions import Answer, Effect, EffectState, Execution
+from arvis.engine.commit_hooks import OfStep
+from arvis.ports.store import Transaction
+
+P = ParamSpec("P")
+Fact = Callable[[Transaction], None]
+
+
+class EffectInterrupted(Exception):
+    """An effect that must not be repeated was begun by a process that died: it may have happened. `about` says to people
+    what it would have done."""
+
+    def __init__(self, name: str, about: str = "") -> None:
+        super().__init__(name)
+        self.name = name
+        self.about = about
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a visit knows of its effects, by name. `allowed` holds the answered question that lets an interrupted
+    effect run again, `skipped` what people said is not to be done: it counts as finished."""
+
+    effects: Mapping[str, Effect] = field(default_factory=dict)
+    allowed: Mapping[str, str] = field(default_factory=dict)
+    skipped: tuple[Effect, ...] = ()
+
+
+class NodeContext:
+    """Handed to a node for one visit. Nodes never write the database: they return a decision, and may add facts
+    (`record`) to the commit of their step. `keep` makes an effect durable at once, under the fence of the job."""
+
+    def __init__(
+        self,
+        *,
+        execution: Execution,
+        job_id: str,
+        cursor_id: str,
+        visit: int,
+        value: Any,
+        answer: Answer | None,
+        handed: Any,
+        memory: Memory,
+        keep: Callable[[Effect], Awaitable[None]],
+        emit: Callable[[Event], None],
+        now: Callable[[], int],
+        branches: int = 1,
+        visited: int = 0,
+    ) -> None:
+        self.execution = execution
+        #: How many visits of nodes of this execution have ended. (A question, a call and a join are steps, but no visits.)
+        self.visited = visited
+        #: How many positions the execution has, with this one.
+        self.branches = branches
+        self.job_id = job_id
+        self.state: Mapping[str, Any] = execution.state
+        self.value = value
+        self.answer = answer
+        #: What the graph's opening read, or the visit before this one handed on: the same moment, read once. None after a
+        #: commit or a restart, so nobody may rely on it.
+        self.handed = handed
+        self.handing: Any = None
+        self.emit = emit
+        self.called_outside = False
+        self.facts: list[Fact] = []
+        #: Published once the step is committed, unlike what is emitted at once.
+        self.news: list[Event] = []
+        #: The same when this visit is made again after a crash, and no other's.
+        self.visit = f"{cursor_id}-{visit}"
+        self.place = (cursor_id, visit)
+        self.unkept: list[Effect] = []
+        self._cursor_id = cursor_id
+        self._visit = visit
+        self._effects = dict(memory.effects)
+        self._allowed = memory.allowed
+        self._keep = keep
+        self._keeping = asyncio.Lock()
+        self._going = 0
+        self.now = now
+
+    async def once(
+        self, name: str, effect: Callable[[], Awaitable[Any]], *, repeatable: bool = True, about: str = ""
+    ) -> Any:
+        """The result (plain JSON) of an outside effect that a re-run does not repeat.
+
+        A repeatable effect's result becomes durable before the next effect begins, or with the step; one that is
+        not repeatable leaves a `started` row first, and is asked about when a crash left nothing but that. Several
+        may go on at once: then each is durable as soon as it ends.
+        """
+        known = self.known(name)
+        if known is not None and known.state is EffectState.FINISHED:
+            return known.result
+        if known is not None:
+            raise EffectInterrupted(name, about)
+        await self.keep_last()
+        self.called_outside = True
+        if not repeatable:
+            async with self._keeping:
+                await self._keep(self._effect(name, EffectState.STARTED, self._allowed.get(name)))
+        self._going += 1
+        try:
+            result = await effect()
+        finally:
+            self._going -= 1
+        self.unkept.append(self._effect(name, EffectState.FINISHED, result))
+        if not repeatable or self._going:
+            await self.keep_last()
+        return result
+
+    def known(self, name: str) -> Effect | None:
+        """What is known of an effect of this visit, on record or just ended."""
+        return next((effect for effect in self.unkept if effect.name == name), self._effects.get(name))
+
+    def take(self, name: str, result: Any) -> None:
+        """Let this (plain JSON) count as the result of an effect that nobody had to make. It becomes durable with this
+        step, and not before."""
+        effect = self._effect(name, EffectState.FINISHED, result)
+        self._effects[name] = effect
+        self.record_of_step(_put, effect)
+
+    def keep_outcomes(self) -> None:
+        """Let the results of this visit's effects stay on record after its step."""
+        for effect in self.unkept:
+            self.record(_put, effect)
+
+    def record(
+        self, script: Callable[Concatenate[Transaction, P], object], /, *args: P.args, **kwargs: P.kwargs
+    ) -> None:
+        """Add a fact to the commit of this step (also made when the node raises afterwards)."""
+
+        def fact(tx: Transaction) -> None:
+            script(tx, *args, **kwargs)
+
+        self.facts.append(fact)
+
+    def record_of_step(
+        self, script: Callable[Concatenate[Transaction, P], object], /, *args: P.args, **kwargs: P.kwargs
+    ) -> None:
+        """Add a fact that is made with this step or not at all, also where the node raises afterwards."""
+        self.facts.append(OfStep(lambda tx: script(tx, *args, **kwargs)))
+
+    def announce(self, event: Event) -> None:
+        """Publish this once the step is committed: it is about rows that others will read then."""
+        self.news.append(event)
+
+    def hand_on(self, found: Any) -> None:
+        """Let the node that is visited right after this one have what was read here. It is kept nowhere."""
+        self.handing = found
+
+    def commit_first(self) -> None:
+        """Commit this step before the next node is visited, because that one reads what was recorded here."""
+        self.called_outside = True
+
+    async def keep_last(self) -> None:
+        """Make durable what ended and is not yet."""
+        async with self._keeping:
+            while self.unkept:
+                last = self.unkept[0]
+                await self._keep(last)
+                self._effects[last.name] = self.unkept.pop(0)
+
+    def _effect(self, name: str, state: EffectState, result: Any) -> Effect:
+        return Effect(self.execution.id, self._cursor_id, self._visit, name, state, result, self.now())
+
+
+def _put(tx: Transaction, effect: Effect) -> None:
+    tx.executions.put_effect(effect)

@@ -1,0 +1,311 @@
+"""The engine: walks an execution through its graph, one commit a step, until it ends or waits.
+
+A node that made no outside call is committed together with the next one; the step that ends the execution is
+committed together with whatever the caller concludes from it (and with the end of the job). A crash can only lose
+the work inside the present node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from arvis.domain.errors import ExecutionError, LeaseLost
+from arvis.domain.events import Event, ExecutionPaused, JobSettled
+from arvis.domain.executions import PERSONAL_WAITS, Cursor, Effect, Execution, ExecutionStatus
+from arvis.domain.jobs import Job
+from arvis.engine import interrupts, scripts
+from arvis.engine.commit_hooks import OfStep
+from arvis.engine.context import EffectInterrupted, Fact, NodeContext
+from arvis.engine.decisions import Call, Decision, Goto, Graph, Pause
+from arvis.engine.scripts import Closing
+from arvis.engine.unit_of_work import Progress
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store, Transaction
+
+#: How long (seconds) work that was ended from outside may try to keep what it spent, while nothing can be written.
+LAST_SECONDS = 2.0
+
+#: So many steps are committed as one: a long way without a call outside must hold up neither the writer nor the process.
+MOST_UNCOMMITTED = 100
+
+#: Of many branches so many are begun or taken over at once: everything else has its turn in between.
+BESIDES = 16
+
+#: Asked once, outside the commit, what is to be committed with this end.
+Conclude = Callable[[Execution], Closing]
+
+
+def nothing(_execution: Execution) -> Closing:
+    """The conclusion of an execution that nobody waits for."""
+    return lambda _tx, _now: None
+
+
+#: One node at work, where several are.
+_Visit = asyncio.Task[tuple[NodeContext, Decision]]
+
+
+class Engine:
+    """Advances executions. `graphs` by name, `drawn` finds those that are not ours; ids, time and the bus are handed in."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        graphs: Mapping[str, Graph],
+        clock: Clock,
+        bus: Bus,
+        new_id: Callable[[], str],
+        drawn: scripts.Drawn | None = None,
+    ) -> None:
+        self._store = store
+        self._graphs = graphs
+        self._versions = {graph.name: graph.version for graph in graphs.values()}
+        self._drawn = drawn
+        self._clock = clock
+        self._bus = bus
+        self._new_id = new_id
+
+    async def advance(self, job: Job, *, conclude: Conclude = nothing) -> Execution:
+        """Walk the job's execution until it ends or waits, and settle the job in the same commit. Returns the
+        execution as committed. Raises what a node raised (its position and finished steps are kept), or
+        `LeaseLost`, and then nothing more was committed."""
+        loaded = await self._store.read(scripts.load, job.execution_id or "", self._graph_of, self._clock.now())
+        if loaded is None:
+            raise ExecutionError(f"There is no execution {job.execution_id}")
+        if loaded.execution.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED}:
+            return await self._store.write(scripts.settle_idle, job, loaded.execution, self._clock.now())
+        progress = self._progress(loaded)
+        if loaded.execution.version not in {"", progress.execution.version}:
+            progress.learn([partial(scripts.note_change, execution=progress.execution, now=self._clock.now())])
+        del loaded  # what was read for the first nodes is let go of when they are done
+        await self._walk(job, progress)
+        progress.rest()
+        concluding = nothing if progress.becoming else conclude
+        await self._commit(job, progress, closing=concluding(progress.execution))
+        return progress.execution
+
+    def _graph_of(self, tx: Transaction, execution: Execution) -> Graph | None:
+        known = self._graphs.get(execution.graph)
+        return known if known is not None or self._drawn is None else self._drawn(tx, execution)
+
+    # -- the walk ------------------------------------------------------------------------------------------
+
+    async def _walk(self, job: Job, progress: Progress) -> None:
+        """Visit one position after the other, and from where the graph branches several at once."""
+        while len(ready := progress.ready()) == 1:
+            await self._step(job, progress, ready[0])
+        if ready:
+            await self._walk_branches(job, progress)
+
+    async def _step(self, job: Job, progress: Progress, cursor: Cursor) -> None:
+        keep = partial(self._keep, job, progress)
+        context, decision = await self._visit(job, progress, cursor, keep=keep, handed=progress.take_handed())
+        progress.learn(context.facts, context.news)
+        progress.apply(cursor, decision)
+        progress.handed = context.handing
+        due = context.called_outside or progress.uncommitted >= MOST_UNCOMMITTED
+        if due and progress.ready():
+            await self._commit(job, progress)
+
+    async def _walk_branches(self, job: Job, progress: Progress) -> None:
+        """Visit every position that can go on, each in a task of its own. When one fails, the others still end their
+        visits and are committed: what they did is done. An end in one branch ends them all."""
+        visits: dict[_Visit, Cursor] = {}
+        failed: _Visit | None = None
+        try:
+            while not progress.ended:
+                if failed is None:
+                    await self._begin_visits(job, progress, visits)
+                if not visits:
+                    break
+                done, _ = await asyncio.wait(visits, return_when=asyncio.FIRST_COMPLETED)
+                failed = failed or next((visit for visit in done if _has_failed(visit)), None)
+                called_outside = await _take_over(progress, {visit: visits.pop(visit) for visit in done})
+                if called_outside and (visits or failed) and not progress.ended:
+                    await self._commit(job, progress)
+            if failed is not None and not progress.ended:
+                failed.result()
+        finally:
+            await _cancelled(visits)
+
+    async def _begin_visits(self, job: Job, progress: Progress, visits: dict[_Visit, Cursor]) -> None:
+        """A position is committed before it is visited: else what its effects leave there could not be found again."""
+        busy = {cursor.id for cursor in visits.values()}
+        fresh = [cursor for cursor in progress.ready() if cursor.id not in busy]
+        if fresh and progress.has_news:
+            await self._commit(job, progress)
+        for number, cursor in enumerate(fresh, 1):
+            visit = self._visit(job, progress, cursor, keep=partial(self._keep_alone, job))
+            visits[asyncio.create_task(visit)] = cursor
+            if number % BESIDES == 0:
+                await asyncio.sleep(0)
+
+    async def _visit(
+        self,
+        job: Job,
+        progress: Progress,
+        cursor: Cursor,
+        *,
+        keep: Callable[[Effect], Awaitable[None]],
+        handed: Any = None,
+    ) -> tuple[NodeContext, Decision]:
+        memory = interrupts.remember(cursor, progress.effects.get((cursor.id, cursor.visits), ()), progress.asked)
+        context = NodeContext(
+            execution=progress.execution,
+            job_id=job.id,
+            cursor_id=cursor.id,
+            visit=cursor.visits,
+            value=cursor.value,
+            answer=interrupts.answer_seen(progress.asked.get(cursor.wait_id or ""), progress.asked),
+            handed=handed,
+            memory=memory,
+            keep=keep,
+            emit=self._emit,
+            now=self._clock.now,
+            branches=max(len(progress.cursors), 1),
+            visited=progress.visited,
+        )
+        for effect in memory.skipped:
+            context.record(scripts.keep_effect, effect)
+        decision: Decision | None = None
+        patience: float | None = None
+        try:
+            decision = await self._decide(progress, cursor, context)
+        except EffectInterrupted as interrupted:
+            decision = interrupts.about_effect(interrupted.name, interrupted.about)
+        except asyncio.CancelledError:
+            patience = LAST_SECONDS
+            raise
+        finally:
+            if decision is None:
+                await self._cut_short(context, patience)
+        if isinstance(decision, Pause | Call):
+            # The visit goes on after the answer, and must find what it already did.
+            for effect in context.unkept:
+                context.record(scripts.keep_effect, effect)
+        return context, decision
+
+    async def _decide(self, progress: Progress, cursor: Cursor, context: NodeContext) -> Decision:
+        """What the node says; where the graph was changed and the node is gone, a person."""
+        graph = progress.graph
+        if (node := graph.nodes.get(cursor.node)) is not None:
+            return await node(context)
+        if interrupts.starts_over(cursor, progress.asked):
+            return Goto(graph.start)
+        return interrupts.about_lost_step(graph, cursor.node)
+
+    async def _cut_short(self, context: NodeContext, seconds: float | None) -> None:
+        """Keep what a visit learnt that gave no decision: what it spent is spent, what it did is done. Within so many
+        seconds, where somebody waits for its end."""
+        with suppress(LeaseLost, TimeoutError):
+            async with asyncio.timeout(seconds):
+                if facts := [fact for fact in context.facts if not isinstance(fact, OfStep)]:
+                    await self._store.write(scripts.run_facts, facts)
+                await context.keep_last()
+
+    def _emit(self, event: Event) -> None:
+        self._bus.publish(event)
+
+    # -- commits -------------------------------------------------------------------------------------------
+
+    def _progress(self, loaded: scripts.Loaded) -> Progress:
+        execution = loaded.execution
+        graph = loaded.graph
+        if graph is None:
+            raise ExecutionError(f"There is no graph {execution.graph}", fix="install what provides it, then retry")
+        cursors = {cursor.id: _placed(cursor, graph) for cursor in loaded.cursors}
+        effects: dict[tuple[str, int], list[Effect]] = defaultdict(list)
+        for effect in loaded.effects:
+            effects[effect.cursor_id, effect.visit].append(effect)
+        return Progress(
+            execution=replace(execution, status=ExecutionStatus.RUNNING, version=self._version(graph)),
+            graph=graph,
+            cursors=cursors,
+            asked={wait.id: wait for wait in loaded.waits},
+            effects=effects,
+            new_id=self._new_id,
+            now=self._clock.now,
+            committed=frozenset(cursors),
+            handed=loaded.opened,
+            visited=loaded.visited,
+        )
+
+    def _version(self, graph: Graph) -> str:
+        return self._versions.get(graph.name) or graph.version
+
+    async def _commit(
+        self, job: Job, progress: Progress, *, closing: Closing | None = None, effect: Effect | None = None
+    ) -> None:
+        asked = [wait for wait in progress.waits if wait.kind in PERSONAL_WAITS]
+        now = self._clock.now()
+        try:
+            stopped = await self._store.write(scripts.commit, job, progress, closing=closing, effect=effect, now=now)
+        except (LeaseLost, asyncio.CancelledError):
+            # Cancelled in the middle: nobody knows whether it was made, and what lasts may be written twice.
+            await self._write_last(progress.lasting)
+            raise
+        news = progress.news
+        progress.written()
+        for event in news:
+            self._bus.publish(event)
+        for job_id in stopped:
+            self._bus.publish(JobSettled(job_id, "cancelled"))
+        for wait in asked:
+            self._bus.publish(ExecutionPaused(progress.execution.id, wait.id, wait.prompt))
+
+    async def _write_last(self, facts: list[Fact]) -> None:
+        """Outside any step, which others may be waiting for the end of."""
+        if facts:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_SECONDS):
+                    await self._store.write(scripts.run_facts, facts)
+
+    async def _keep(self, job: Job, progress: Progress, effect: Effect) -> None:
+        """The effect, and before it the way to where it happened."""
+        if progress.has_news:
+            await self._commit(job, progress, effect=effect)
+        else:
+            await self._keep_alone(job, effect)
+
+    async def _keep_alone(self, job: Job, effect: Effect) -> None:
+        await self._store.write(scripts.keep_fenced, job, effect)
+
+
+def _placed(cursor: Cursor, graph: Graph) -> Cursor:
+    """A position that was never visited has no node yet: it stands at the start."""
+    return cursor if cursor.node else replace(cursor, node=graph.start)
+
+
+def _has_failed(visit: _Visit) -> bool:
+    return visit.cancelled() or visit.exception() is not None
+
+
+async def _take_over(progress: Progress, done: Mapping[_Visit, Cursor]) -> bool:
+    """Take over what the visits that succeeded decided; whether any of them called the outside. Once one of them has
+    ended the execution, the decisions of the others count no more, only what they learnt."""
+    called_outside = False
+    for number, (visit, cursor) in enumerate(done.items(), 1):
+        if number % BESIDES == 0:
+            await asyncio.sleep(0)
+        if _has_failed(visit):
+            continue
+        context, decision = visit.result()
+        progress.learn(context.facts, context.news)
+        if not progress.ended:
+            progress.apply(cursor, decision)
+        called_outside = called_outside or context.called_outside
+    return called_outside
+
+
+async def _cancelled(visits: Collection[_Visit]) -> None:
+    """End these visits, and wait until they have."""
+    for visit in visits:
+        visit.cancel()
+    await asyncio.gather(*visits, return_exceptions=True)

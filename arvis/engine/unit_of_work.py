@@ -1,0 +1,379 @@
+"""The progress of one execution between two commits: decisions applied in memory, then written as one.
+
+Everything here is arithmetic over frozen values; `write` is the only part that touches a transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, assert_never
+
+from arvis.domain.errors import ExecutionError
+from arvis.domain.events import Event
+from arvis.domain.executions import (
+    Cursor,
+    Effect,
+    Execution,
+    ExecutionStatus,
+    Step,
+    Wait,
+    WaitKind,
+)
+from arvis.domain.jobs import NewJob
+from arvis.engine.commit_hooks import Lasting
+from arvis.engine.context import Fact
+from arvis.engine.decisions import Again, Become, Call, Decision, End, Fail, Gate, Goto, Graph, Next, Pause, Watch
+from arvis.engine.history import noted
+from arvis.ports.store import Transaction
+
+
+@dataclass(slots=True)
+class Progress:
+    """An execution on its way. `becoming`: it goes on in another graph, by the next walk. `asked` holds the questions on record by id, `effects` those on record by position and
+    visit; `new_id` and `now` are handed in; times in ms. `handed` is what was read for the next node, out of date with the
+    next commit. `visited` counts the visits that have ended."""
+
+    execution: Execution
+    graph: Graph
+    cursors: dict[str, Cursor]
+    asked: Mapping[str, Wait]
+    effects: Mapping[tuple[str, int], Sequence[Effect]]
+    new_id: Callable[[], str]
+    now: Callable[[], int]
+    committed: frozenset[str] = frozenset()
+    handed: Any = None
+    becoming: bool = False
+    visited: int = 0
+    news: list[Event] = field(default_factory=list)
+    _steps: list[Step] = field(default_factory=list)
+    _changed: set[str] = field(default_factory=set)
+    _facts: list[Fact] = field(default_factory=list)
+    _waits: list[Wait] = field(default_factory=list)
+    _children: list[tuple[Execution, Cursor]] = field(default_factory=list)
+    _asking: bool = False
+    _standing: dict[str, dict[str, Cursor]] = field(init=False)
+    _arrived: dict[str, list[Cursor]] = field(init=False)
+    _watches: dict[str, Watch] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._standing = {name: {} for name in self.graph.gates}
+        self._arrived = {name: [] for name in self.graph.gates}
+        for cursor in self.cursors.values():
+            self._note_arrival(cursor)
+
+    def ready(self) -> list[Cursor]:
+        """Positions that can go on now."""
+        if self.ended or self.becoming:
+            return []
+        going = [each for each in self.cursors.values() if self._goes_on(each)]
+        if not self.graph.breaks:
+            return going
+        if any(self._asks(cursor) for cursor in self.cursors.values()):
+            return [cursor for cursor in going if cursor.wait_id is not None]
+        asking = {cursor.id: cursor for cursor in going if cursor.wait_id is None and cursor.node in self.graph.breaks}
+        return [cursor for cursor in going if cursor.id not in asking] or [*asking.values()][:1]
+
+    def _goes_on(self, cursor: Cursor) -> bool:
+        return self._is_answered(cursor.wait_id) if cursor.wait_id is not None else cursor.node not in self.graph.gates
+
+    def _asks(self, cursor: Cursor) -> bool:
+        """Whether it stands at a node that everything waits for, until its question is answered."""
+        open_ = cursor.wait_id is not None and not self._is_answered(cursor.wait_id)
+        return open_ and cursor.node in self.graph.breaks
+
+    @property
+    def ended(self) -> bool:
+        return self.execution.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED}
+
+    @property
+    def waits_for_children(self) -> bool:
+        """Whether it sleeps until children end, and for nothing else."""
+        known = {**self.asked, **{wait.id: wait for wait in self._waits}}
+        waits = [known.get(cursor.wait_id or "") for cursor in self.cursors.values()]
+        return not self.ended and bool(waits) and all(wait and wait.kind is WaitKind.CHILD for wait in waits)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether anything happened since the last commit."""
+        return bool(self._steps or self._changed or self._facts)
+
+    @property
+    def uncommitted(self) -> int:
+        """How many steps the next commit writes."""
+        return len(self._steps)
+
+    @property
+    def has_asked(self) -> bool:
+        """Whether questions or children of this execution may still be open when it ends."""
+        return bool(self.asked) or self._asking
+
+    @property
+    def lasting(self) -> list[Fact]:
+        """Of the facts for the next commit, those that hold even if it is not made."""
+        return [fact for fact in self._facts if isinstance(fact, Lasting)]
+
+    def take_handed(self) -> Any:
+        """Once: nobody else is to hold on to it."""
+        handed, self.handed = self.handed, None
+        return handed
+
+    def learn(self, facts: Sequence[Fact], news: Sequence[Event] = ()) -> None:
+        """Facts for the next commit that belong to no decision, and what is published after it."""
+        self._facts += facts
+        self.news += news
+
+    def apply(self, cursor: Cursor, decision: Decision) -> None:
+        """Take over what a node decided at this position."""
+        self._note(cursor.node, decision.kind, decision.changes)
+        # A pause interrupts a visit, it does not end one: what the visit did once is still done after the answer.
+        ended = not isinstance(decision, Pause | Call)
+        self.visited += ended and not isinstance(decision, Again)
+        visits = cursor.visits + ended
+        self._move(replace(cursor, visits=visits), decision)
+        self._open_gates()
+        if not self.cursors and not self.ended:
+            self._end(None)
+
+    def _note(self, node: str, decision: str, changes: Mapping[str, Any]) -> None:
+        """One more step of the history, and what it changed."""
+        number = self.execution.steps + 1
+        self._steps.append(Step(self.execution.id, number, node, decision, noted(changes), self.now()))
+        if number > self.graph.max_steps:
+            raise ExecutionError(f"The graph {self.graph.name} made more than {self.graph.max_steps} steps")
+        # What was changed last stands last: two things of one moment are told apart by that.
+        state = {**{key: kept for key, kept in self.execution.state.items() if key not in changes}, **changes}
+        self.execution = replace(self.execution, steps=number, state=state, updated_at=self.now())
+
+    def _open_gates(self) -> None:
+        """Let through what stands at gates, as long as one opens: what went through may stand at the next."""
+        while not self.ended and any(self._try_gate(name, gate) for name, gate in self.graph.gates.items()):
+            """Once more."""
+
+    def _try_gate(self, name: str, gate: Gate) -> bool:
+        held = self._standing[name]
+        if not held:
+            return False
+        others = _Elsewhere(self.cursors, held)
+        if gate.watch is not None and self._is_shut(name, gate.watch, others):
+            return False
+        opened = gate.open([*held.values()], others, self.execution.state)
+        if opened is None:
+            return False
+        self._watches.pop(name, None)
+        self._arrived[name] = [*held.values()]
+        self._note(gate.target, "join" if opened.through else "drop", opened.changes)
+        first, *rest = opened.taken
+        for cursor_id in rest if opened.through else opened.taken:
+            self._drop(cursor_id)
+        if opened.through:
+            self._put(self._at(self.cursors[first], gate.target, opened.value))
+        return True
+
+    def _is_shut(self, name: str, watch: Callable[[], Watch], others: Collection[Cursor]) -> bool:
+        if name not in self._watches:
+            self._watches[name] = watch()
+        arrived, self._arrived[name] = self._arrived[name], []
+        return self._watches[name].is_shut(arrived, others, self.cursors, self.execution.state)
+
+    def _move(self, cursor: Cursor, decision: Decision) -> None:
+        match decision:
+            case Next(value=value):
+                self._fan_out(cursor, self.graph.targets(cursor.node, self.execution.state, value), value)
+            case Goto(node=node, value=value):
+                self._fan_out(cursor, [node], value)
+            case Again():
+                self._put(self._at(cursor, cursor.node, cursor.value))
+            case Pause():
+                self._wait(cursor, decision)
+            case Call(graph=graph, state=state):
+                self._call(cursor, graph, dict(state))
+            case End(value=value):
+                self._end(value)
+            case Fail(error=error):
+                self._fail(error)
+            case Become(graph=graph):
+                self.execution = replace(self.execution, graph=graph, version="")
+                self._put(replace(cursor, node="", value=None, repeats=0, wait_id=None))
+                self.becoming = True
+            case _ as unreachable:
+                assert_never(unreachable)
+
+    def _fan_out(self, cursor: Cursor, targets: Sequence[str], value: Any) -> None:
+        """The cursor goes to the first target; further targets get cursors of their own."""
+        if not targets:
+            self._drop(cursor.id)
+            if not self.cursors:
+                self._end(value)
+            return
+        if len(self.cursors) + len(targets) - 1 > self.graph.max_branches:
+            self._fail(f"It would have more than {self.graph.max_branches} branches at once.")
+            return
+        self._put(self._at(cursor, targets[0], value))
+        for target in targets[1:]:
+            self._put(self._at(Cursor(self.new_id(), self.execution.id, "", None), target, value))
+
+    def _at(self, cursor: Cursor, node: str, value: Any) -> Cursor:
+        if node not in self.graph.nodes and node not in self.graph.gates:
+            raise ExecutionError(f"The graph {self.graph.name} has no node {node}")
+        repeats = cursor.repeats + 1 if node == cursor.node else 0
+        if repeats >= self.graph.max_repeats:
+            raise ExecutionError(f"The node {node} was visited {self.graph.max_repeats} times in a row")
+        return replace(cursor, node=node, value=value, repeats=repeats, wait_id=None)
+
+    def _wait(self, cursor: Cursor, pause: Pause) -> None:
+        wait = Wait(
+            id=self.new_id(),
+            execution_id=self.execution.id,
+            cursor_id=cursor.id,
+            kind=pause.wait_kind,
+            prompt=pause.prompt,
+            choices=pause.choices,
+            asked_at=self.now(),
+            expires_at=pause.until,
+            subject=pause.subject,
+            resumes=cursor.wait_id if pause.subject is not None else None,
+        )
+        self._waits.append(wait)
+        self._asking = True
+        self._put(replace(cursor, wait_id=wait.id))
+
+    def _call(self, cursor: Cursor, graph: str, state: dict[str, Any]) -> None:
+        self._wait(cursor, Pause(WaitKind.CHILD, f"runs {graph}"))
+        child_id = self.new_id()
+        child = new_execution(
+            child_id,
+            graph,
+            state,
+            lane=f"execution:{child_id}",
+            priority=self.execution.priority,
+            principal_id=self.execution.principal_id,
+            parent_wait=self._waits[-1].id,
+            now=self.now(),
+        )
+        self._children.append((child, Cursor(self.new_id(), child_id, "", None)))
+
+    def _end(self, value: Any) -> None:
+        self._close(replace(self.execution, status=ExecutionStatus.DONE, result=value))
+
+    def _fail(self, error: str) -> None:
+        self._close(replace(self.execution, status=ExecutionStatus.FAILED, error=error))
+
+    def _close(self, ended: Execution) -> None:
+        self.execution = ended
+        for cursor_id in list(self.cursors):
+            self._drop(cursor_id)
+
+    def rest(self) -> None:
+        """Nothing can go on: the execution sleeps until an answer comes. Where none can come, it has failed."""
+        if self.ended or self.becoming:
+            return
+        if all(cursor.node in self.graph.gates for cursor in self.cursors.values()):
+            gates = [self.graph.gates[cursor.node] for cursor in self.cursors.values()]
+            names = sorted({gate.title or gate.target for gate in gates if not gate.last})
+            self._fail(f"Nothing can go on: {', '.join(names)} still waited for branches that cannot come any more.")
+        else:
+            self.execution = replace(self.execution, status=ExecutionStatus.PAUSED, updated_at=self.now())
+
+    def _is_answered(self, wait_id: str) -> bool:
+        return wait_id in self.asked and self.asked[wait_id].answer is not None
+
+    def _put(self, cursor: Cursor) -> None:
+        self._forget_place(cursor.id)
+        self.cursors[cursor.id] = cursor
+        self._note_arrival(cursor)
+        self._changed.add(cursor.id)
+
+    def _drop(self, cursor_id: str) -> None:
+        self._forget_place(cursor_id)
+        self.cursors.pop(cursor_id, None)
+        self._changed.add(cursor_id)
+
+    def _note_arrival(self, cursor: Cursor) -> None:
+        if cursor.node in self._standing:
+            self._standing[cursor.node][cursor.id] = cursor
+            self._arrived[cursor.node].append(cursor)
+
+    def _forget_place(self, cursor_id: str) -> None:
+        before = self.cursors.get(cursor_id)
+        if before is not None and before.node in self._standing:
+            del self._standing[before.node][cursor_id]
+
+    @property
+    def waits(self) -> Sequence[Wait]:
+        """Questions that the next commit asks."""
+        return self._waits
+
+    def write(self, tx: Transaction) -> None:
+        """Everything since the last commit: history, state, positions, questions, children, facts."""
+        tx.executions.save(self.execution)
+        tx.executions.add_steps(self._steps)
+        tx.executions.drop_cursors(self.execution.id, list(self.committed - self.cursors.keys()))
+        for cursor_id in self._changed & self.cursors.keys():
+            tx.executions.put_cursor(self.cursors[cursor_id])
+        for wait in self._waits:
+            tx.waits.add(wait)
+        for child, cursor in self._children:
+            tx.executions.add(child, cursor)
+            tx.jobs.add(
+                NewJob.advance(child.id, child.lane, child.priority, principal_id=child.principal_id), self.now()
+            )
+        for fact in self._facts:
+            fact(tx)
+
+    def written(self) -> None:
+        """The commit is done: begin to gather anew. (Apart from `write`, which may be run twice.)"""
+        self.committed = frozenset(self.cursors)
+        self.handed = None
+        self._steps, self._facts, self._waits, self._children = [], [], [], []
+        self._changed = set()
+        self.news = []
+
+
+class _Elsewhere(Collection[Cursor]):
+    """All positions but those that stand at a gate, without a copy of either."""
+
+    def __init__(self, live: Mapping[str, Cursor], held: Mapping[str, Cursor]) -> None:
+        self._live = live
+        self._held = held
+
+    def __iter__(self) -> Iterator[Cursor]:
+        return (cursor for cursor in self._live.values() if cursor.id not in self._held)
+
+    def __len__(self) -> int:
+        return len(self._live) - len(self._held)
+
+    def __contains__(self, cursor: object) -> bool:
+        return any(each is cursor for each in self)
+
+
+def new_execution(
+    execution_id: str,
+    graph: str,
+    state: dict[str, Any],
+    *,
+    lane: str,
+    priority: int,
+    principal_id: str | None,
+    now: int,
+    parent_wait: str | None = None,
+    begun_by: str | None = None,
+) -> Execution:
+    """An execution before its first step; the engine fills in the graph's version when it first runs."""
+    return Execution(
+        id=execution_id,
+        graph=graph,
+        version="",
+        state=state,
+        status=ExecutionStatus.RUNNING,
+        result=None,
+        lane=lane,
+        priority=priority,
+        principal_id=principal_id,
+        parent_wait=parent_wait,
+        steps=0,
+        error=None,
+        created_at=now,
+        updated_at=now,
+        begun_by=begun_by,
+    )

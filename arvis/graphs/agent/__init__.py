@@ -1,0 +1,1 @@
+"""The graph of an agent turn: prompt, model call, tools, reply."""

@@ -1,0 +1,150 @@
+"""When an agent is done (behaviour.md 2.2, 2.3): what its last reply says of itself decides whether its work ends, goes on,
+or waits for a person.
+
+In a chat whoever does not say that they go on is done. Who works alone (`explicit`) says so in a wrapper, and is reminded of it
+once; text that somebody has seen is never asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from arvis.domain.executions import Execution, WaitKind
+from arvis.domain.messages import OutgoingFile
+from arvis.domain.runs import RunResult
+from arvis.domain.taint import Label
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, End, Goto, Pause
+from arvis.messaging import messages
+from arvis.messaging.messages import is_silent
+from arvis.tags import read
+from arvis.tasks import rounds
+from arvis.tasks.attachments import with_files
+from arvis.tasks.outcome import WorkOutcome, WorkStatus, outcome_of
+from arvis.tasks.task import is_run
+
+EXPLICIT = "explicit"
+LISTEN = "listen"
+#: How long an agent that is stuck waits for a person, in ms.
+PATIENCE_MS = 86_400_000
+
+#: Stands where a reply held no words.
+_NOTHING = "[no text]"
+
+#: What an agent that works alone is told about ending.
+RULES = """\
+You work on your own; nobody answers questions on the way. End every reply with exactly one of these, and nothing behind it:
+<AGENT_DONE><KEY_RESULT>what came of it</KEY_RESULT></AGENT_DONE> when all is done;
+<AGENT_BLOCKED><BLOCKER_REASON>why you cannot go on</BLOCKER_REASON>\
+<UNBLOCK_REQUIREMENTS>what you need</UNBLOCK_REQUIREMENTS></AGENT_BLOCKED>;
+<AGENT_CONTINUE><STATUS_REPORT>what is done, and what is next</STATUS_REPORT></AGENT_CONTINUE> to go on yourself."""
+
+_GO_ON = "[Go on with what is next. What you wrote so far is kept; do not repeat it.]"
+_NUDGE = """\
+[You did not say where you stand. What you wrote is kept; do not repeat it. Answer with one wrapper alone: AGENT_DONE, \
+AGENT_BLOCKED or AGENT_CONTINUE.]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Of one reply. `explicit`: its place asks for a wrapper; `loops` is how many cycles the whole work may take; `read` are
+    the ids of the messages that its prompt held; `files` leave with the answer."""
+
+    context: NodeContext
+    explicit: bool
+    loops: int
+    read: Sequence[str] = ()
+
+    def decide(self, result: RunResult, files: Sequence[OutgoingFile] = ()) -> Decision:
+        reply = read(result.content)
+        outcome = self._with_kept(outcome_of(reply, WorkStatus.OPEN if self.explicit else WorkStatus.DONE))
+        # What it asks for by tags is dealt with at the end; what is without any is not kept twice.
+        whole = result.content if reply.proposals else ""
+        match outcome.status:
+            case WorkStatus.CONTINUE:
+                return self._go_on(result, outcome, whole)
+            case WorkStatus.BLOCKED if not is_run(self.context.execution) and self._cycle < self.loops:
+                return self._listen(outcome, whole)
+            case WorkStatus.OPEN if self._is_to_be_asked(outcome):
+                said = outcome.visible or _NOTHING
+                return self._talk(said, _NUDGE, whole, nudged=True, kept=outcome.visible)
+            case _:
+                return self._end(result, outcome, files)
+
+    def _with_kept(self, outcome: WorkOutcome) -> WorkOutcome:
+        """What was said before the reminder is the answer where the wrapper comes alone, or does not come at all."""
+        kept: str = self.context.state.get("kept", "")
+        alone = not outcome.visible or (outcome.status is WorkStatus.OPEN and not is_silent(outcome.visible))
+        return replace(outcome, visible=kept) if kept and alone else outcome
+
+    def _is_to_be_asked(self, outcome: WorkOutcome) -> bool:
+        seen = bool(outcome.visible) and not is_run(self.context.execution)
+        return not seen and not self.context.state.get("nudged")
+
+    @property
+    def _cycle(self) -> int:
+        """The number of the one that this reply ends."""
+        cycle: int = self.context.state.get("cycle", 1)
+        return cycle
+
+    def _go_on(self, result: RunResult, outcome: WorkOutcome, whole: str) -> Decision:
+        if self._cycle >= self.loops:
+            return self._end(result, replace(outcome, status=WorkStatus.EXHAUSTED), ())
+        self._show(outcome.visible)
+        said = outcome.visible or _NOTHING
+        return self._talk(said, _GO_ON, whole, nudged=False, kept="", cycle=self._cycle + 1)
+
+    def _listen(self, outcome: WorkOutcome, whole: str) -> Decision:
+        """In a chat whoever is stuck waits for the person; that is a cycle, too, for no turn lasts for ever."""
+        number = rounds.count(self.context.state) + 1
+        changes = rounds.talked(number, outcome.visible, "", whole)
+        return Goto(LISTEN, outcome.visible, **changes, read=self.read, cycle=self._cycle + 1, **_noted(outcome))
+
+    def _talk(self, said: str, then: str, whole: str, **changes: Any) -> Decision:
+        number = rounds.count(self.context.state) + 1
+        note = {"status_note": " ".join(said.split())[:240]} if said != _NOTHING else {}
+        return Goto("prepare", **rounds.talked(number, said, then, whole), read=self.read, **changes, **note)
+
+    def _end(self, result: RunResult, outcome: WorkOutcome, files: Sequence[OutgoingFile]) -> Decision:
+        plain = outcome.status is WorkStatus.DONE and not self.explicit and not outcome.result
+        content = result.content
+        if (kept := self.context.state.get("kept", "")) and outcome.visible == kept:
+            alone = outcome.status is WorkStatus.OPEN and not is_silent(content)
+            content = kept if alone else f"{kept}\n\n{content}"
+        value = replace(result, content=content, calls=()).to_json() | {"outcome": outcome.to_json()}
+        noted = {} if plain else _noted(outcome)
+        return End(value, read=self.read, **with_files(self.context.state, files), **noted)
+
+    def _show(self, text: str) -> None:
+        """People see how it goes on, each thing once."""
+        if text and not is_run(self.context.execution):
+            self.context.record(messages.progress, self.context.execution, text, self.context.now())
+            self.context.commit_first()
+
+
+async def listen(context: NodeContext) -> Decision:
+    """Wait until the person says something (or until nobody cares): their word is read behind what the agent said."""
+    if context.answer is None:
+        return Pause(WaitKind.USER, str(context.value), until=context.now() + PATIENCE_MS)
+    if context.answer.expired:
+        return End(_given_up(context.execution), status_note="Nobody answered.")
+    given = context.answer.value or {}
+    # A message is read as such, with the others that came.
+    said = "" if given.get("message") else str(given.get("text") or given.get("decision") or "")
+    # Whoever answers in the person's place does not speak with the person's rights.
+    others = [Label.PEOPLE] if said and context.answer.by != context.execution.principal_id else []
+    taint = sorted({*context.state.get("taint", ()), *others})
+    return Goto("examine", taint=taint, **rounds.answered(context.state, said))
+
+
+def _given_up(execution: Execution) -> dict[str, Any]:
+    """What it needed was shown; there is nothing to add."""
+    outcome = {**(execution.state.get("outcome") or {}), "visible": ""}
+    return RunResult("<AGENT_DONE></AGENT_DONE>", "", "", "").to_json() | {"outcome": outcome}
+
+
+def _noted(outcome: WorkOutcome) -> dict[str, Any]:
+    """For the timeline, and for whoever asks what the agent is at."""
+    return {"outcome": outcome.to_json(), "status_note": outcome.note}

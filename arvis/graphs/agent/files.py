@@ -1,0 +1,209 @@
+"""The node `read_files`: what came with the messages of a turn is fetched, kept, and read or heard.
+
+Nothing is fetched before a message was accepted, and so only for who may ask. What became of a file is kept at once, and
+belongs to the message whatever becomes of the turn: after a crash only what is missing is done again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from arvis.conversations import estimate_tokens
+from arvis.domain.errors import ToolError, Unavailable
+from arvis.domain.messages import Address, Attachment, FileKind, FileState, StoredMessage
+from arvis.domain.runs import RunResult
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, End, Next
+from arvis.graphs.context import BY_DAEMON, load_asked
+from arvis.media import MediaReader, Reading, lost, path_of
+from arvis.messaging import notices
+from arvis.ports.connector import FetchError
+from arvis.ports.store import Store, Transaction
+from arvis.services import allowances
+from arvis.services.allowances import Allowed, UsedUp
+from arvis.tools.workspace import write_bytes
+
+#: How often a file is asked for that did not come, and how long (seconds) it may take.
+TRIES = 3
+_PATIENCE = 120.0
+
+
+class FilesAwaited(Unavailable):
+    """A file did not come, or an engine did not answer: the turn is tried again a little later."""
+
+    code = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class FileRules:
+    """How files are had: `fetch` asks the connector of an address for one by its source, with the most bytes that it may
+    have, and raises `FetchError`; `sessions` is the folder in which every conversation has its own."""
+
+    fetch: Callable[[Address, str, int], Awaitable[bytes]]
+    media: MediaReader
+    sessions: Path
+    most_bytes: int = 20_971_520
+    allowed: Allowed = field(default_factory=Allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Which file of which message."""
+
+    message: StoredMessage
+    ordinal: int
+
+    @property
+    def name(self) -> str:
+        return f"file {self.message.id} {self.ordinal + 1}"
+
+
+class FileNode:
+    def __init__(self, *, store: Store, rules: FileRules) -> None:
+        self._store = store
+        self._rules = rules
+
+    async def read_files(self, context: NodeContext) -> Decision:
+        """A message that is nothing but files, of which none can be read, is answered here."""
+        turn = await self._store.read(load_asked, context.execution)
+        messages = [await self._read_all(context, message) for message in turn.current]
+        context.commit_first()
+        if all(_is_lost(message) for message in messages):
+            problems = [(file.filename, file.problem) for message in messages for file in message.attachments]
+            return End(RunResult(notices.unreadable(problems), "", "", "").to_json(), **BY_DAEMON)
+        return Next(None)
+
+    async def _read_all(self, context: NodeContext, message: StoredMessage) -> StoredMessage:
+        files = []
+        for ordinal, file in enumerate(message.attachments):
+            place, known = _Place(message, ordinal), file
+            if is_waiting(known):
+                known = await self._fetched(context, place, known)
+            if is_unread(known):
+                known = await self._heard_or_read(context, place, known)
+            files.append(known)
+        return replace(message, attachments=tuple(files))
+
+    async def _fetched(self, context: NodeContext, place: _Place, file: Attachment) -> Attachment:
+        """With its bytes in the store, or with the reason why not."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                data = await self._rules.fetch(place.message.address, file.source, self._rules.most_bytes)
+        except TimeoutError:
+            error = FetchError("it took too long")
+        except FetchError as failed:
+            error = failed
+        else:
+            used = await self._store.write(_use_bytes, place.message, self._rules.allowed, len(data), context.now())
+            if used is not None:
+                problem = allowances.too_many_bytes(used)
+                return await self._settle(place, file, lost(f"{problem.what} {problem.fix}"), context.now())
+            sha256 = await self._store.put_blob(data)
+            return await self._keep(place, replace(file, size=len(data), sha256=sha256, state=FileState.STORED))
+        if not error.permanent:
+            await _try_again(context, place, str(error))
+        return await self._settle(place, file, lost(f"it could not be fetched ({error})"), context.now())
+
+    async def _heard_or_read(self, context: NodeContext, place: _Place, file: Attachment) -> Attachment:
+        data = await self._store.get_blob(file.sha256)
+        if data is None:
+            return await self._settle(place, file, lost("its bytes are gone"), context.now())
+        await self._lay_out(context, file, data)
+        reading = await self._rules.media.read(data, file.filename, spoken=file.kind is FileKind.VOICE)
+        if reading.again:
+            await _try_again(context, place, reading.problem)
+        return await self._settle(place, file, reading, context.now())
+
+    async def _lay_out(self, context: NodeContext, file: Attachment, data: bytes) -> None:
+        """Into the folder of the conversation. What a program there has put in its way is its own trouble: the text of the
+        file reaches the model all the same."""
+        workspace = self._rules.sessions / str(context.state["conversation"]) / "workspace"
+        with suppress(ToolError):
+            await asyncio.to_thread(write_bytes, workspace, path_of(file), data)
+
+    async def _settle(self, place: _Place, file: Attachment, reading: Reading, now: int) -> Attachment:
+        settled = replace(
+            file,
+            content_type=reading.content_type or file.content_type,
+            state=FileState.FAILED if not file.sha256 else FileState.STORED,
+            kind=reading.kind,
+            content=reading.content,
+            problem=reading.problem,
+        )
+        await self._store.write(_settle, place, settled, now)
+        return settled
+
+    async def _keep(self, place: _Place, file: Attachment) -> Attachment:
+        await self._store.write(_put, place, file)
+        return file
+
+
+def is_waiting(file: Attachment) -> bool:
+    return file.state is FileState.WAITING
+
+
+def is_unread(file: Attachment) -> bool:
+    """Whether its bytes are here and nobody has looked into them; a voice message is known for one before."""
+    if file.state is not FileState.STORED or file.content or file.problem:
+        return False
+    return file.kind in {None, FileKind.VOICE}
+
+
+def is_voice(message: StoredMessage) -> bool:
+    """Whether somebody spoke it, and was heard."""
+    return any(file.kind is FileKind.VOICE and file.content for file in message.attachments)
+
+
+def unsettled(messages: Sequence[StoredMessage]) -> bool:
+    """Whether there are files to read."""
+    return any(is_waiting(file) or is_unread(file) for message in messages for file in message.attachments)
+
+
+def _is_lost(message: StoredMessage) -> bool:
+    files = message.attachments
+    return bool(files) and not message.content.strip() and all(file.problem for file in files)
+
+
+async def _try_again(context: NodeContext, place: _Place, why: str) -> None:
+    """Raises `FilesAwaited` until it was tried often enough. The tries are effects of the visit, which outlive it."""
+    for number in range(1, TRIES):
+        name = f"{place.name}: try {number}"
+        if context.known(name) is None:
+
+            async def noted() -> Any:
+                return why
+
+            await context.once(name, noted)
+            await context.keep_last()
+            raise FilesAwaited(f"A file could not be read yet: {why}")
+
+
+# -- scripts -------------------------------------------------------------------------------------------------------------
+
+
+def _use_bytes(tx: Transaction, message: StoredMessage, allowed: Allowed, size: int, now: int) -> UsedUp | None:
+    person = tx.principals.get(message.principal_id or "")
+    return None if person is None else allowances.use_bytes(tx, person, person.role, allowed, now, size=size)
+
+
+def _put(tx: Transaction, place: _Place, file: Attachment) -> None:
+    tx.files.put(place.message.id, place.ordinal, file)
+
+
+def _settle(tx: Transaction, place: _Place, file: Attachment, now: int) -> None:
+    """What was said in a voice message becomes part of the message: the history reads as if it had been written."""
+    message, known = tx.messages.get(place.message.id), tx.files.of_message(place.message.id)
+    if message is None or known[place.ordinal].content:
+        return  # another worker was faster
+    _put(tx, place, file)
+    data = {"name": file.filename, "type": file.content_type, "kind": file.kind, "problem": file.problem}
+    tx.timeline.note([message.id], "file", data, now)
+    if file.kind is FileKind.VOICE and file.content:
+        heard = f"[Voice]: {file.content}"
+        content = f"{message.content}\n{heard}" if message.content else heard
+        tx.incoming.replace_text(message.id, content, estimate_tokens(content))

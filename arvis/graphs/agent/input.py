@@ -1,0 +1,336 @@
+"""What is looked at before a message reaches a model: it is cleaned, and oddities are flagged (behaviour 2.4).
+
+Pure functions. A flag never blocks a message; it is kept in the timeline and may taint the turn. All take time in
+proportion to the text, whatever stands in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from arvis.domain.agents import AgentStatus
+from arvis.domain.executions import Execution
+from arvis.domain.messages import PastMessage, Role, StoredMessage
+from arvis.domain.runs import RunResult
+from arvis.domain.taint import Label, taint_in
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, End, Goto, Next
+from arvis.graphs.agent.files import unsettled
+from arvis.graphs.compaction.selection import compaction_due
+from arvis.graphs.context import BY_DAEMON, Standing, load_standing
+from arvis.messaging import notices
+from arvis.ports.compactions import Size
+from arvis.ports.store import Store, Transaction
+from arvis.tasks.outcome import WorkOutcome, WorkStatus
+from arvis.tasks.task import history_of, is_run
+
+# The node `examine`, with which every turn begins: what is remarkable about the words that came in (behaviour 2.4).
+# It flags and never blocks: a message that looks like an attempt to command the model is answered like any other, but
+# what the reply asks for waits for a person. What was found is part of the step, and so of the timeline.
+
+
+#: Characters of a message that reach a model.
+LONGEST = 100_000
+
+#: Messages closer to one another than this (ms) are too fast; so many within the span (ms) are a burst.
+_CLOSEST = 400
+_BURST = 12
+_BURST_SPAN = 10_000
+
+# -- sanitising ----------------------------------------------------------------------------------------------------------
+
+#: Scripts whose letters are joined and parted by the two joiners: Arabic and its kin, those of India, and their
+#: neighbours.
+_JOINED = "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc"
+#: What a zero-width joiner ties into one picture: symbols, with the signs that change their looks.
+_PICTURES = "\u2190-\u2bff\u3030\u303d\ufe0f\U0001f000-\U0001faff"
+#: A flag of a region is spelt in characters that nobody sees; elsewhere they only hide words from people.
+_REGION_FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f"
+#: Control characters, characters without width, and those that turn the direction of writing.
+_UNSEEN = (
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+    f"|(?<![{_JOINED}])\u200c"
+    f"|(?<![{_JOINED}])\u200d(?!(?<=[{_PICTURES}]\u200d)[{_PICTURES}])"
+)
+_REMOVED = re.compile(f"({_REGION_FLAG})|{_UNSEEN}")
+#: Line and paragraph marks and the narrow blank stand for a gap between words. Blanks and tabs stay: they may be indentation.
+_GAPS = re.compile("[\u2028\u2029\u202f\r]")
+#: Empty lines in front of the text; the blanks of its first line stay.
+_EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
+#: Where none of these is found, there is nothing to clean: most messages, and a prompt has a hundred of them.
+_DOUBTFUL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u2028-\u202f\u2066-\u2069\ufeff\U000e0000-\U000e007f]|\n[ \t]*\n[ \t]*\n"
+)
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+
+
+@dataclass(frozen=True, slots=True)
+class Sanitised:
+    """`truncated`: there was more than `LONGEST` characters."""
+
+    text: str
+    truncated: bool
+
+
+def sanitise(text: str) -> Sanitised:
+    """Without characters that nobody sees, and with one empty line in a row at most. Blanks and indentation stay, as does
+    everything between code fences, and joiners where a script or a picture needs them."""
+    if len(text) <= LONGEST and not _DOUBTFUL.search(text):
+        return Sanitised(_trimmed(text), truncated=False)
+    lines: list[str] = []
+    fence = ""
+    for raw in text.split("\n"):
+        line = raw if fence else _clean(raw)
+        if not fence and not line.strip() and lines and not lines[-1].strip():
+            continue
+        lines.append(line)
+        fence = _fence_after(line, fence)
+    cleaned = _trimmed("\n".join(lines))
+    return Sanitised(cleaned[:LONGEST].rstrip(), truncated=len(cleaned) > LONGEST)
+
+
+def _trimmed(text: str) -> str:
+    """The blanks of the first line are indentation where others follow."""
+    trimmed = _EMPTY_LINES.sub("", text).rstrip()
+    return trimmed if "\n" in trimmed else trimmed.strip()
+
+
+def _clean(line: str) -> str:
+    return _GAPS.sub(" ", _REMOVED.sub(r"\1", line.removesuffix("\r")))
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """The fence that is open behind this line; "" for none. What closes it is at least as long and stands alone."""
+    found = _FENCE.match(line)
+    if found is None:
+        return fence
+    if not fence:
+        return found[1]
+    closes = found[1].startswith(fence) and not line[found.end() :].strip()
+    return "" if closes else fence
+
+
+# -- flags ---------------------------------------------------------------------------------------------------------------
+
+_WHICH = r"(?:(?:all|any|of|the|my|your|these|those)\s{1,8})"
+_EARLIER = "(?:previous|prior|earlier|above)"
+_ORDERS = "(?:instruction|prompt|rule|direction)"
+#: By code. All repetition is bounded, so that no text makes a pattern slow.
+_INJECTIONS = {
+    code: re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+    for code, pattern in {
+        "ignore_instructions": rf"\bignore\s{{1,8}}{_WHICH}{{0,4}}{_EARLIER}\s{{1,8}}(?:\w{{1,20}}\s{{1,8}})?{_ORDERS}",
+        "disregard_instructions": rf"\bdisregard\s{{1,8}}(?:{_WHICH}|{_EARLIER}\s{{1,8}}){{0,4}}{_ORDERS}",
+        "new_identity": r"\byou\s{1,8}are\s{1,8}now\s{1,8}(?:an?\s{1,8})?(?:new|different)\s{1,8}(?:ai|assistant|bot)\b",
+        "system_line": r"^[ \t>#*]{0,8}system[ \t*]{0,3}:",
+        "instruction_mark": r"\[/?INST\]|<<SYS>>",
+        "chat_mark": r"<\|im_(?:start|end)\|>",
+        "jailbreak": r"\bDAN\b[\s\S]{0,100}?\bjailbreak|\bjailbreak[\s\S]{0,100}?\bDAN\b",
+    }.items()
+}
+
+#: A text up to here may be all capitals (characters), and say one word again and again (words, and its part of them).
+_SHORT = 20
+_FEW_WORDS = 8
+_MOSTLY = 0.7
+_REPEATED = re.compile(r"(\S)\1{15}")
+
+
+def injection(text: str) -> tuple[str, ...]:
+    """Codes of what looks like an attempt to command the model."""
+    return tuple(code for code, pattern in _INJECTIONS.items() if pattern.search(text))
+
+
+def spam(text: str) -> str | None:
+    """Why a text looks like none that expects an answer."""
+    words = text.split()
+    if not words:
+        return "empty"
+    if len(text) > _SHORT and _in_capitals(text):
+        return "all_capitals"
+    if _REPEATED.search(text):
+        return "repeated_character"
+    if len(words) >= _FEW_WORDS and _most_common(words) > _MOSTLY * len(words):
+        return "repeated_word"
+    return None
+
+
+def _in_capitals(text: str) -> bool:
+    """Scripts without capitals do not count as written in them."""
+    return bool(re.search("[A-Z]", text)) and all(each.isupper() for each in text if each.isalpha())
+
+
+def _most_common(words: Sequence[str]) -> int:
+    return max(Counter(word.lower() for word in words).values())
+
+
+def rate(times_ms: Sequence[int], now: int) -> str | None:
+    """Why a message comes too soon after the earlier ones of its conversation, whose times are given."""
+    ages = [now - at for at in times_ms if at <= now]
+    if sum(age < _BURST_SPAN for age in ages) >= _BURST:
+        return "burst"
+    return "too_fast" if ages and min(ages) < _CLOSEST else None
+
+
+# -- diagnostics ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """What was found, for the timeline. Tokens of the history before and after it was made to fit; `compaction`: it has
+    grown so long that a summary is due."""
+
+    sanitised: bool
+    truncated: bool
+    rate_limited: str | None
+    spam: str | None
+    injections: tuple[str, ...]
+    tokens_before: int
+    tokens_after: int
+    compaction: bool
+
+    @property
+    def suspicious(self) -> bool:
+        """The turn is tainted by it."""
+        return bool(self.injections)
+
+    def to_json(self) -> dict[str, Any]:
+        """By the names of behaviour 2.4; what was not found is left out of the reasons."""
+        return {
+            "sanitized": self.sanitised,
+            "truncated": self.truncated,
+            "rateLimited": self.rate_limited is not None,
+            **({"rateLimitReason": self.rate_limited} if self.rate_limited else {}),
+            "spamDetected": self.spam is not None,
+            **({"spamReason": self.spam} if self.spam else {}),
+            "injectionDetected": bool(self.injections),
+            **({"injectionCodes": list(self.injections)} if self.injections else {}),
+            "tokensBefore": self.tokens_before,
+            "tokensAfter": self.tokens_after,
+            "summaryServiceTriggered": self.compaction,
+        }
+
+
+def examine(
+    text: str,
+    *,
+    times_ms: Sequence[int],
+    now: int,
+    tokens_before: int = 0,
+    tokens_after: int = 0,
+    compaction: bool = False,
+) -> Diagnostics:
+    """Look at a message as it came. `times_ms` are those of the earlier messages of its conversation: none for what other
+    agents and schedules say, which is exempt."""
+    clean = sanitise(text)
+    found = {*injection(text), *injection(clean.text)}  # words that unseen characters tear apart are read, too
+    return Diagnostics(
+        sanitised=clean.text != text,
+        truncated=clean.truncated,
+        rate_limited=rate(times_ms, now),
+        spam=spam(clean.text),
+        injections=tuple(code for code in _INJECTIONS if code in found),
+        tokens_before=tokens_before,
+        tokens_after=tokens_after,
+        compaction=compaction,
+    )
+
+
+#: Where a turn goes first whose messages came with files.
+READ_FILES = "read_files"
+#: How many of a person's newest messages tell a burst.
+_RECENT = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What stands before a turn, and what its messages are judged by: when (ms) this person wrote here before, the newest
+    first, and how long the conversation is."""
+
+    standing: Standing
+    times: list[int]
+    size: Size
+
+
+def load_arrival(tx: Transaction, execution: Execution, now: int) -> Arrival:
+    standing = load_standing(tx, execution, now)
+    newest, conversation_id = standing.current[-1], standing.conversation.id
+    times = tx.messages.recent(conversation_id, newest.principal_id or "", _RECENT)
+    return Arrival(standing, times, tx.compactions.size(conversation_id))
+
+
+class InputNode:
+    def __init__(self, *, store: Store) -> None:
+        self._store = store
+
+    async def examine(self, context: NodeContext) -> Decision:
+        arrived = context.handed
+        if not isinstance(arrived, Arrival):
+            arrived = await self._store.read(load_arrival, context.execution, context.now())
+        standing, times, size = arrived.standing, arrived.times, arrived.size
+        agent, messages = standing.agent, standing.current
+        if agent.status is AgentStatus.ARCHIVED:
+            gone = WorkOutcome(WorkStatus.BLOCKED, reason=notices.archived(agent.name)).to_json()
+            result = RunResult(notices.archived(agent.name), "", "", "").to_json() | {"outcome": gone}
+            return End(result, **BY_DAEMON)
+        if is_run(context.execution):
+            remarkable = _suspicious_in_run(context.execution, messages)
+            if not remarkable:
+                context.hand_on(standing)
+                return Next(None)
+            flagged = taint_in(context.state) | {Label.FLAGGED}
+            context.hand_on(replace(standing, taint=standing.taint | flagged))
+            return Next(None, input=remarkable, taint=sorted(flagged))
+        if unsettled(messages):
+            return Goto(READ_FILES)  # and back: what was said in a voice message is examined, too
+        if "task" in context.state:
+            times = []  # what other agents ask for comes at nobody's pace
+        due = compaction_due(size, agent.context_tokens or size.tokens + 1)
+        found = {message.id: _examined(message, times, size, due=due) for message in messages}
+        taint = {*taint_in(context.state)}
+        suspicious = [message for message in messages if found[message.id].suspicious]
+        if suspicious:
+            # It stays in the history, and taints later turns as well, whatever comes of this one.
+            taint.add(Label.FLAGGED)
+            context.record(_label, suspicious)
+            context.commit_first()
+        context.hand_on(standing)
+        return Next(
+            None,
+            input={message_id: diagnostics.to_json() for message_id, diagnostics in found.items()},
+            taint=sorted(taint),
+        )
+
+
+def _suspicious_in_run(execution: Execution, messages: Sequence[StoredMessage]) -> dict[str, Any]:
+    """Examine what a run was given, its prompt and what people said of a talk before; return what is suspicious, by id. It
+    comes at no person's pace."""
+    size = Size(0, 0)
+    given: list[StoredMessage | PastMessage] = [
+        *messages,
+        *(said for said in history_of(execution) if said.role is Role.USER),
+    ]
+    found = {each.id: _examined(each, (), size, due=False) for each in given}
+    return {name: diagnostics.to_json() for name, diagnostics in found.items() if diagnostics.suspicious}
+
+
+def _label(tx: Transaction, messages: Sequence[StoredMessage]) -> None:
+    for message in messages:
+        tx.messages.label(message.id, message.taint | {Label.FLAGGED})
+
+
+def _examined(message: StoredMessage | PastMessage, times: Sequence[int], size: Size, *, due: bool) -> Diagnostics:
+    earlier = [at for at in times if at < message.created_at]
+    tokens = size.tokens + message.tokens
+    return examine(
+        message.content,
+        times_ms=earlier,
+        now=message.created_at,
+        tokens_before=tokens,
+        tokens_after=tokens,
+        compaction=due,
+    )

@@ -1,0 +1,319 @@
+"""What the plugins of an agent add to its turns: called by the nodes of graph `agent`, each place in one line.
+
+Of an agent without plugins nothing is read, asked or made: its prompts are what they are without this module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from arvis.conversations import estimate_tokens
+from arvis.domain.agents import Agent
+from arvis.domain.commands import split_command
+from arvis.domain.errors import ToolError
+from arvis.domain.executions import Execution
+from arvis.domain.markup import escape
+from arvis.domain.messages import Address, OutgoingFile
+from arvis.domain.plugins import Addition, AttributeSpec, NextMessage, PluginBlock, Say, Tell
+from arvis.domain.runs import RunResult
+from arvis.domain.taint import Label
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import End
+from arvis.graphs.context import BY_DAEMON, Asked, Standing, load_asked
+from arvis.plugins import Guarded, Plugins
+from arvis.ports.plugin import PluginPlace, PluginTurn
+from arvis.ports.store import Store, Transaction
+from arvis.prompt import NO_EXTRAS, Extras, first_zone, reply_format
+from arvis.prompt.retention import Kept, clean, display_copy, persistent_copy
+from arvis.services.activity import active_agents_block, activities
+from arvis.tags import read
+from arvis.tasks import rounds
+from arvis.tasks.outcome import WorkOutcome, WorkStatus
+from arvis.tasks.task import RUN, is_run
+from arvis.tools.send_file import outgoing_file
+
+# What plugins added to the messages of a conversation: kept beside them, shown to the model again, and let go by age
+# (behaviour.md 5.4, docs/adr/0026). Scripts, and the plan of what to keep. Only the additions are kept: what people
+# wrote stands in the messages, and in no second place. A kept copy begins with an empty text where the message's own
+# belongs.
+
+
+#: A prompt holds no more messages than this.
+MOST_ROWS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """To one message. `shown` is for the turn that answers it, `kept` for those behind it."""
+
+    shown: str
+    kept: Kept
+    outside: bool
+
+    @classmethod
+    def of(cls, additions: Sequence[Addition]) -> Added:
+        shown = "".join(display_copy(("",), additions))
+        return cls(shown, persistent_copy(("",), additions), any(each.outside for each in additions))
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Added:
+        return cls(data["shown"], Kept.from_json(data["kept"]), data["outside"])
+
+    def to_json(self) -> dict[str, Any]:
+        return {"shown": self.shown, "kept": self.kept.to_json(), "outside": self.outside}
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What messages say besides their own words, by their ids, and what is to be written and dropped for it."""
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    outside: bool = False
+    put: Mapping[str, Added] = field(default_factory=dict)
+    drop: Collection[str] = ()
+
+
+def load_added(tx: Transaction, conversation_id: str) -> dict[str, Added]:
+    """By the ids of the messages."""
+    return {message: Added.from_json(data) for message, data in tx.additions.of(conversation_id, MOST_ROWS)}
+
+
+def cleaned(
+    known: Mapping[str, Added], new: Mapping[str, Added], current: Collection[str], past: Collection[str]
+) -> Cleaned:
+    """Of a turn: `new` are those of its own messages that had none, `current` all of these, `past` the messages before it.
+    What belongs to neither is not in any prompt again."""
+    found = {message: known.get(message) or new[message] for message in sorted({*known, *new}) if message in current}
+    found |= {message: added for message, added in known.items() if message in past}
+    order = sorted(found)
+    after = dict(zip(order, clean([found[message].kept for message in order]), strict=True))
+    left = {message: Added(found[message].shown, after[message], found[message].outside) for message in order}
+    texts = {message: each.shown if message in current else each.kept.added for message, each in left.items()}
+    return Cleaned(
+        texts={message: text for message, text in texts.items() if text},
+        outside=any(left[message].outside for message, text in texts.items() if text),
+        put={message: each for message, each in left.items() if known.get(message) != each},
+        drop=[message for message in known if message not in left],
+    )
+
+
+def keep_added(tx: Transaction, conversation_id: str, found: Cleaned) -> None:
+    for message, added in found.put.items():
+        tx.additions.put(message, conversation_id, added.to_json())
+    for message in found.drop:
+        tx.additions.drop(message)
+
+
+_Asked = TypeVar("_Asked", bound=Asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What the plugins bring to one prompt. `promise` is what is looked for in the reply (plain JSON; None: nothing)."""
+
+    extras: Extras = NO_EXTRAS
+    promise: Mapping[str, Any] | None = None
+
+
+NOTHING = Brought()
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """One plugin's part."""
+
+    blocks: tuple[PluginBlock, ...]
+    attributes: tuple[AttributeSpec, ...]
+
+
+class Extending:
+    """`sessions` is the folder in which every conversation has its own, `zone` the daemon's."""
+
+    def __init__(self, *, store: Store, plugins: Plugins, sessions: Path, zone: str) -> None:
+        self._store = store
+        self._plugins = plugins
+        self._sessions = sessions
+        self._zone = zone
+
+    async def equip(self, turn: _Asked, state: Mapping[str, Any]) -> _Asked:
+        """With the tools that come with the agent's plugins, as far as the errand of a run allows them."""
+        if not turn.agent.plugins:
+            return turn
+        brought = [name for plugin in await self._plugins.find(turn.agent.plugins) for name in await plugin.tools()]
+        allowed = state.get(RUN, {}).get("tools")
+        more = [name for name in brought if allowed is None or name in allowed]
+        return replace(turn, agent=replace(turn.agent, tools=tuple(dict.fromkeys((*turn.agent.tools, *more)))))
+
+    async def open(self, context: NodeContext, turn: Standing) -> Standing | End:
+        """Before a prompt is made: the turn with its tools. A message that is a command of a plugin is done: the turn ends
+        with its answer, or the agent is asked what it stands for."""
+        if not turn.agent.plugins:
+            return turn
+        turn = await self.equip(turn, context.state)
+        spoken = split_command(turn.current[-1].content) if _may_be_command(context, turn) else None
+        if spoken is None:
+            return turn
+        name, argument = spoken
+        plugin = await self._plugin_of(turn.agent, name)
+        if plugin is None:
+            return turn
+        message, told = turn.current[-1], await plugin.command(self._turn(context, turn), name, argument)
+        taint = sorted({*context.state.get("taint", ()), Label.TOOLS})
+        match told:
+            case Tell(text):
+                shown = escape(text)
+                outcome = WorkOutcome(WorkStatus.DONE, shown)
+                value = RunResult(shown, "", "", "").to_json() | {"outcome": outcome.to_json()}
+                return End(value, taint=taint, **BY_DAEMON)
+            case Say(text):
+                said = text.lstrip("/")
+                context.record(_replace_text, message.id, said)
+                return replace(turn, current=[replace(message, content=said)], taint=turn.taint | {Label.TOOLS})
+
+    async def bring(self, context: NodeContext, turn: Standing) -> Brought:
+        """To the prompt that is made now."""
+        if not turn.agent.plugins:
+            return NOTHING
+        plugins = await self._plugins.find(turn.agent.plugins)
+        asked = self._turn(context, turn)
+        shares = await asyncio.gather(*(_share(plugin, asked) for plugin in plugins))
+        blocks = [block for share in shares for block in share.blocks]
+        attributes = [spec for share in shares for spec in share.attributes]
+        if (form := reply_format(attributes)) is not None:
+            blocks.append(form)
+        texts, outside = await self._added(context, turn, plugins, asked)
+        promise = {
+            "plugins": [plugin.name for plugin in plugins],
+            "required": [spec.name for spec in attributes if spec.required],
+        }
+        outside = outside or any(block.outside for block in blocks)
+        return Brought(Extras(blocks, texts, outside), promise)
+
+    async def heard(
+        self, context: NodeContext, promise: Mapping[str, Any] | None, content: str
+    ) -> tuple[OutgoingFile, ...]:
+        """What the plugins make of the last reply of a turn: the files that go with it. What is missing or wrong is told in
+        the timeline."""
+        if promise is None:
+            return ()
+        asked, reply = await self._store.read(load_asked, context.execution), read(content)
+        place = self._place(context, asked.agent)
+        found = [
+            await plugin.read_response(place, reply.attributes, reply.visible)
+            for plugin in await self._plugins.find(promise["plugins"])
+        ]
+        problems = [f"{name} is missing" for name in promise["required"] if name not in reply.attributes]
+        problems += [problem for each in found for problem in each.problems]
+        files, failures = [], []
+        for path in dict.fromkeys(path for each in found for path in each.files):
+            try:
+                files.append(await outgoing_file(self._store, place.workspace, path))
+            except ToolError as refused:
+                failures.append(f"{path[:200]}: {refused}")
+        if problems or failures:
+            context.record(_note, context.execution, problems, failures, context.now())
+        return tuple(files)
+
+    async def _added(
+        self, context: NodeContext, turn: Standing, plugins: Sequence[Guarded], asked: PluginTurn
+    ) -> tuple[Mapping[str, str], bool]:
+        """To the messages in the prompt. What a run is given is no message of the conversation."""
+        if is_run(context.execution):
+            return {}, False
+        known = await self._store.read(load_added, turn.conversation.id)
+        new = {}
+        for message in turn.current:
+            if message.id not in known:
+                found = [await plugin.addition(asked, message) for plugin in plugins]
+                if additions := [each for each in found if each is not None]:
+                    new[message.id] = Added.of(additions)
+        current, past = {message.id for message in turn.current}, {message.id for message in turn.history}
+        left = cleaned(known, new, current, past)
+        if left.put or left.drop:
+            context.record(keep_added, turn.conversation.id, left)
+        return left.texts, left.outside
+
+    async def _plugin_of(self, agent: Agent, command: str) -> Guarded | None:
+        """The first that has it."""
+        for plugin in await self._plugins.find(agent.plugins):
+            if any(each.name == command for each in await plugin.commands()):
+                return plugin
+        return None
+
+    def _place(self, context: NodeContext, agent: Agent) -> PluginPlace:
+        conversation = str(context.state["conversation"])
+        return PluginPlace(
+            agent=agent,
+            conversation_id=conversation,
+            address=Address.from_json(context.state["address"]),
+            workspace=workspace_of(self._sessions, conversation),
+            zone=first_zone(agent.timezone, self._zone),
+        )
+
+    def _turn(self, context: NodeContext, turn: Standing) -> PluginTurn:
+        place, agent_id = self._place(context, turn.agent), turn.agent.id
+
+        async def working() -> Sequence[str]:
+            return await self._store.read(_working, agent_id, context.now())
+
+        return PluginTurn(
+            agent=place.agent,
+            conversation_id=place.conversation_id,
+            address=place.address,
+            workspace=place.workspace,
+            zone=place.zone,
+            execution_id=context.execution.id,
+            principal_id=context.execution.principal_id,
+            agents=turn.agents,
+            working=working,
+            direct=turn.conversation.direct,
+            next_message=NextMessage.TOOL_RESPONSE if rounds.count(context.state) else NextMessage.USER_MESSAGE,
+            now=context.now(),
+        )
+
+
+def workspace_of(sessions: Path, conversation_id: str) -> Path:
+    return sessions / conversation_id / "workspace"
+
+
+async def _share(plugin: Guarded, turn: PluginTurn) -> _Share:
+    await plugin.ready(turn)
+    blocks, tools = await plugin.blocks(turn), await plugin.tools()
+    if blocks and tools and not blocks[0].tools:
+        offered = tuple(name for name in tools if name in turn.agent.tools)
+        blocks = (replace(blocks[0], tools=offered), *blocks[1:])
+    return _Share(tuple(blocks), await plugin.attributes(turn))
+
+
+def _may_be_command(context: NodeContext, turn: Standing) -> bool:
+    """Only a message that stands for itself, before anything was done about it."""
+    alone = len(turn.current) == 1 and not turn.current[0].attachments
+    return alone and not rounds.count(context.state) and not is_run(context.execution) and "task" not in context.state
+
+
+# -- scripts -------------------------------------------------------------------------------------------------------------
+
+
+def _working(tx: Transaction, agent_id: str, now: int) -> list[str]:
+    """The other agents, a line each."""
+    return active_agents_block(activities(tx, now), agent_id).splitlines()[1:]
+
+
+def _replace_text(tx: Transaction, message_id: str, text: str) -> None:
+    tx.incoming.replace_text(message_id, text, estimate_tokens(text))
+    tx.messages.label(message_id, frozenset({Label.TOOLS}))
+
+
+def _note(tx: Transaction, execution: Execution, problems: Sequence[str], failures: Sequence[str], now: int) -> None:
+    """The agent hears of files that did not go out: it said that they would."""
+    asked = [message.id for message in tx.messages.of_turn(execution.id)]
+    for problem in (*problems, *failures):
+        tx.timeline.note(asked, "reply_problem", {"problem": problem}, now)
+    for failure in failures:
+        tx.incidents.add(
+            execution.state["conversation"], f"A file did not go out with your last answer. {failure}", now
+        )

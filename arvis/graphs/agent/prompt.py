@@ -1,0 +1,140 @@
+"""What a model is told in a turn: everything that is true now, put together into one prompt.
+
+Built before every call and never kept: a queued message sees the reply before it, a retry sees what is remembered now
+(docs/adr/0001).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from arvis.conversations import Estimator, estimator_of
+from arvis.domain.agents import HARMLESS_TOOLS, Agent
+from arvis.domain.messages import PastMessage, Role, StoredMessage
+from arvis.domain.tools import ToolSpec
+from arvis.graphs.agent.input import sanitise
+from arvis.graphs.context import Standing
+from arvis.llm import Runner
+from arvis.ports.compactions import Calibration
+from arvis.prompt import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, Round, compose, first_zone, plain_rules
+from arvis.prompt.history import line_of
+from arvis.prompt.inputs import LONGEST_REPLY
+from arvis.services.conductor import conductor_rules
+from arvis.skills import Skill, choose
+
+_Message = TypeVar("_Message", PastMessage, StoredMessage)
+
+#: How many of the messages before count for the choice of skills.
+_EARLIER = 2
+#: Stands behind a message that is longer than what reaches a model.
+_CUT_HERE = "[The message is longer; the rest of it was left out. Tell the person so.]"
+
+
+@dataclass(frozen=True, slots=True)
+class Materials:
+    """What the turn itself brings to a prompt: the skills of this moment, the tools on offer, and what came of those that
+    were used. `rules` join those of every agent. `shrunk`: a model refused the whole as too long. `now` in ms."""
+
+    skills: Collection[Skill]
+    tools: Sequence[ToolSpec]
+    rounds: Sequence[Round]
+    shrunk: bool
+    now: int
+    rules: str = ""
+    extras: Extras = NO_EXTRAS
+
+
+class Briefing:
+    """`zone` is the daemon's."""
+
+    def __init__(self, *, runner: Runner, zone: str) -> None:
+        self._runner = runner
+        self._zone = zone
+
+    def learn(self, turn: Standing) -> None:
+        """Take over what is stored of the accounts and of how models count."""
+        self._runner.learn(turn.rests)
+        self._runner.learn_counts(turn.calibrations)
+
+    def budget(self, turn: Standing) -> Budget:
+        agent = turn.agent
+        window = self._runner.window(agent.model, agent.fallbacks)
+        longest = self._runner.reply_tokens(agent.model, agent.fallbacks)
+        return Budget(window, agent.context_tokens, longest or LONGEST_REPLY)
+
+    def prompt(self, turn: Standing, brought: Materials) -> Prompt:
+        agent, budget, estimator = turn.agent, self.budget(turn), estimator_of(self.calibration(turn))
+        rules = conductor_rules(turn.agents, turn.bindings) if agent.is_conductor else plain_rules(_others(turn))
+        prompt = compose(
+            Ingredients(
+                agent=agent,
+                rules="\n\n".join(filter(None, [rules, brought.rules])),
+                history=[_clean(message) for message in turn.history],
+                current=[_clean(message) for message in turn.current],
+                budget=budget,
+                now=brought.now,
+                zone=first_zone(agent.timezone, self._zone),
+                estimator=estimator,
+                skills=_skill_text(turn, brought.skills, estimator),
+                recall=turn.recall,
+                summaries=turn.summaries,
+                tools=brought.tools,
+                rounds=brought.rounds,
+                asker=turn.asker,
+                observed=turn.observed,
+                incidents=[incident.text for incident in turn.incidents],
+                group=_is_group(turn),
+                shrunk=brought.shrunk,
+                extras=brought.extras,
+            )
+        )
+        return replace(prompt, taint=prompt.taint | turn.taint)
+
+    def in_group(self, turn: Standing) -> bool:
+        """Whether several people write here; in a talk between two nobody needs to be named."""
+        return _is_group(turn)
+
+    def calibration(self, turn: Standing) -> Calibration | None:
+        """How the model counts that would be asked first."""
+        model = self._runner.counts(turn.agent.model, turn.agent.fallbacks)
+        return next((each for each in turn.calibrations if each.model == model), None)
+
+
+def _skill_text(turn: Standing, skills: Collection[Skill], estimator: Estimator) -> str:
+    message = "\n".join(each.content for each in turn.current)
+    earlier = [each.content for each in turn.history if each.role is Role.USER][-_EARLIER:]
+    return choose(skills, message, earlier, turn.agent.tools, estimator.tokens).text
+
+
+def _others(turn: Standing) -> list[Agent]:
+    """Return the agents to which a task can be handed: those that this person may use through any agent, and for everybody those
+    that can do no more than this one and are closed to nobody."""
+    tools = HARMLESS_TOOLS.union(turn.agent.tools)
+    others = [agent for agent in turn.agents if agent.active and not agent.is_conductor and agent.id != turn.agent.id]
+    return [
+        agent
+        for agent in others
+        if agent.id in turn.reachable or (agent.allow_users is None and tools.issuperset(agent.tools))
+    ]
+
+
+def written(message: StoredMessage, *, group: bool) -> str:
+    """A message that came while the turn ran, as the model reads it."""
+    return line_of(_clean(message), group=group).text
+
+
+def _is_group(turn: Standing) -> bool:
+    said: list[PastMessage | StoredMessage] = [*turn.history, *turn.current]
+    people = {message.principal_id for message in said if message.role is Role.USER}
+    return not turn.run and (not turn.conversation.direct or len(people) > 1)
+
+
+def _clean(message: _Message) -> _Message:
+    """Without what nobody can see (behaviour 2.4); what was sent stays as it is in the store."""
+    if message.role is not Role.USER:
+        return message
+    clean = sanitise(message.content)
+    text = f"{clean.text}\n{_CUT_HERE}" if clean.truncated else clean.text
+    return message if text == message.content else replace(message, content=text)

@@ -1,0 +1,250 @@
+"""Agents as tools of another agent: a tool of an execution whose call is a child execution (seed 002, subagents).
+
+Which there are stands in the errand of the run, so that a sleeping one goes on with those that it began with. What a child gave is
+kept like the output of any tool; a child that fails is a call that failed. The run of a workflow that all of this works for is told of
+every call, line by line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from arvis.domain.errors import ToolError
+from arvis.domain.events import RunAdvanced
+from arvis.domain.executions import Answer, Execution
+from arvis.domain.taint import Taint, taint_in
+from arvis.domain.text import storable
+from arvis.domain.tools import Permit, Risk, ToolCall, ToolOutput, ToolSpec
+from arvis.domain.workflows import LogType
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Call
+from arvis.graphs.agent.tool_calls import Planned, told
+from arvis.ports.store import Store, Transaction
+from arvis.ports.tool import Caller, Tool
+from arvis.tasks.attachments import files_of, with_files
+from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
+from arvis.tasks.rounds import effect_name
+from arvis.tasks.task import GRAPH, RUN, Errand, child_state
+from arvis.tools.registry import Offer
+
+#: Key of the state: the call whose child is at work.
+CALLING = "calling"
+#: Key of a workflow's run: its log may hold calls that are still open.
+DELEGATES = "delegates"
+#: Stands for the task in the words that a subagent is given.
+TASK = "{{PREVIOUS_OUTPUT}}"
+#: A call below so many others is refused, however the agents are drawn.
+DEEPEST = 16
+#: In what a subagent is asked, its task takes so many characters.
+_LONGEST_WORDS = 524_288
+#: Of what a call was given and gave, a line of the log keeps so many characters.
+_NOTED = 2_000
+
+_PARAMETERS = {
+    "type": "object",
+    "properties": {"task": {"type": "string", "description": "All that it needs to know: it sees nothing else."}},
+    "required": ["task"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Subagent:
+    """`tool` is what the model calls, `label` what people call it, `node` and `parent` are ids in the workflow. `prompt` holds
+    `TASK` where the task is to stand, else the task stands behind it. `agent` is an id; `errand` further fields of its
+    `Errand`, with subagents of its own."""
+
+    tool: str
+    description: str
+    label: str
+    node: str
+    parent: str
+    agent: str
+    prompt: str = ""
+    graph: str = GRAPH
+    errand: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def words(self, task: str) -> str:
+        """What it is asked. A long task stands only so often in it as there is room."""
+        if TASK in self.prompt:
+            return self.prompt.replace(TASK, task, max(_LONGEST_WORDS // max(len(task), 1), 1))
+        return "\n\n".join(filter(None, [self.prompt.strip(), task]))
+
+
+class SubagentTool:
+    """`Tool`: what may be asked for and with what. It is called by the node, not from here."""
+
+    risk = Risk.READ
+    repeatable = True
+    sensitive = False
+
+    def __init__(self, *, subagent: Subagent) -> None:
+        self.subagent = subagent
+        self.spec = ToolSpec(subagent.tool, subagent.description, _PARAMETERS)
+
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        if set(arguments) != {"task"} or not isinstance(arguments["task"], str) or not arguments["task"].strip():
+            raise ToolError("The arguments do not fit: `task` is a text, and all there is.")
+
+    async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str:
+        del arguments, caller
+        raise ToolError("It was not begun.")
+
+
+def subagents_of(state: Mapping[str, Any]) -> list[Subagent]:
+    return [Subagent(**each) for each in state.get(RUN, {}).get("subagents", ())]
+
+
+def specs_of(state: Mapping[str, Any]) -> tuple[ToolSpec, ...]:
+    """What the model is told of them."""
+    return tuple(SubagentTool(subagent=each).spec for each in subagents_of(state))
+
+
+def joined(offer: Offer, state: Mapping[str, Any]) -> Offer:
+    """With the subagents of this execution; they go first where another tool has the same name."""
+    more: dict[str, Tool] = {each.tool: SubagentTool(subagent=each) for each in subagents_of(state)}
+    return Offer({**offer.tools, **more}) if more else offer
+
+
+def free(tool: Tool, permit: Permit) -> Permit:
+    """Nobody is asked whether an agent may ask its subagents: what those do is judged when they do it."""
+    return Permit.ALWAYS if isinstance(tool, SubagentTool) else permit
+
+
+# -- the calls of a round ------------------------------------------------------------------------------------------------
+
+
+def hear(context: NodeContext, calls: Sequence[ToolCall]) -> None:
+    """Keep what the child gave whose end this visit is about, as the output of its call."""
+    calling = context.state.get(CALLING)
+    if context.answer is None or calling is None:
+        return
+    call = calls[calling["call"]]
+    name = effect_name(calling["call"], call)
+    if context.known(name) is not None:
+        return
+    output = _output_of(call, context.answer)
+    # In the commit that tells of it: tools of the same round must not make it durable before.
+    context.take(name, output.to_json())
+    context.commit_first()
+    kind = LogType.SUBAGENT_ERROR if output.failed else LogType.SUBAGENT_END
+    _note(context, kind, calling["event"], output.content)
+
+
+def begin(context: NodeContext, planned: Sequence[Planned], number: int, **changes: Any) -> Call | None:
+    """Let the next of the subagents work that these calls of round `number` ask for; None: all have ended."""
+    for index, each in enumerate(planned):
+        if isinstance(each.tool, SubagentTool) and context.known(effect_name(index, each.call)) is None:
+            event = _event(context, each.tool.subagent, f"{context.execution.id}-{number}-{index + 1}")
+            _note(context, LogType.SUBAGENT_START, event, str(each.arguments["task"]))
+            calling = {"call": index, "event": event}
+            state = _state_of_child(context, each.tool.subagent, str(each.arguments["task"]), event)
+            return Call(each.tool.subagent.graph, state, **{**changes, CALLING: calling})
+    return None
+
+
+def bounded(planned: Sequence[Planned], state: Mapping[str, Any]) -> list[Planned]:
+    """Without those that would stand too deep."""
+    if _within(state).get("depth", 0) < DEEPEST:
+        return list(planned)
+    return [
+        each.refused("Too many agents wait for one another: do it yourself.")
+        if isinstance(each.tool, SubagentTool)
+        else each
+        for each in planned
+    ]
+
+
+async def brought(context: NodeContext, store: Store) -> tuple[Taint, dict[str, Any]]:
+    """What the children read, and the files that they made as a change of the state."""
+    if not subagents_of(context.state):
+        return frozenset(), {}
+    return await store.read(_brought, context.execution)
+
+
+def _brought(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, Any]]:
+    states = [child.state for child in tx.executions.children_of(execution.id)]
+    return taint_in(*states), with_files(execution.state, [file for state in states for file in files_of(state)])
+
+
+def _state_of_child(context: NodeContext, subagent: Subagent, task: str, event: Mapping[str, Any]) -> dict[str, Any]:
+    within = _within(context.state)
+    below = {"run": within.get("run", ""), "call": event["callId"], "depth": event["depth"]}
+    errand = Errand(prompt=subagent.words(task), within=below, **subagent.errand)
+    return child_state(context.state, errand, agent_id=subagent.agent)
+
+
+def _output_of(call: ToolCall, answer: Answer) -> ToolOutput:
+    ended = child_end(answer)
+    if ended.outcome is None:
+        return ToolOutput(call.id, told(f"Error: {ended.error}"), failed=True)
+    text = told(words_of(ended.outcome))
+    return ToolOutput(call.id, text or "Error: it gave no answer.", failed=not text)
+
+
+def words_of(outcome: WorkOutcome) -> str:
+    """What an agent's work gives to whoever asked for it; of one that is stuck, what it needs (behaviour.md 2.7)."""
+    if outcome.status is WorkStatus.BLOCKED:
+        return f"[BLOCKED] {outcome.reason} | Requirements: {outcome.requirements or 'none'}"
+    return outcome.visible or outcome.summary
+
+
+# -- what the run is told ------------------------------------------------------------------------------------------------
+
+
+def _within(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    within: Mapping[str, Any] = state.get(RUN, {}).get("within") or {}
+    return within
+
+
+def _event(context: NodeContext, subagent: Subagent, call_id: str) -> dict[str, Any]:
+    """All but its type and message (seed 002)."""
+    within = _within(context.state)
+    return {
+        "parentNodeId": subagent.parent,
+        "subagentNodeId": subagent.node,
+        "subagentName": subagent.label,
+        "callId": call_id,
+        "parentCallId": within.get("call"),
+        "depth": within.get("depth", 0) + 1,
+    }
+
+
+def _note(context: NodeContext, kind: LogType, event: Mapping[str, Any], message: str) -> None:
+    if run_id := _within(context.state).get("run"):
+        context.record_of_step(_log, run_id, [_line(kind, event, message)], context.now())
+        context.announce(RunAdvanced(run_id))
+
+
+def _line(kind: LogType, event: Mapping[str, Any], message: str) -> tuple[str, str, str]:
+    content = {"type": kind.value, **event, "message": storable(message)[:_NOTED]}
+    return event["parentNodeId"], kind.value, json.dumps(content, ensure_ascii=False)
+
+
+def _log(tx: Transaction, run_id: str, lines: Sequence[tuple[str, str, str]], now: int) -> None:
+    tx.workflow_runs.log(run_id, lines, now)
+
+
+def close_calls(tx: Transaction, run_id: str, why: str, now: int) -> int:
+    """Say of the calls that are still open in a run's log that they ended with it: when it failed, was cancelled, or came to its end
+    without them. How many there were."""
+    open_: dict[str, Mapping[str, Any]] = {}
+    number = 0
+    while entries := tx.workflow_runs.entries(run_id, number, 500):
+        number = entries[-1].number
+        for entry in entries:
+            if entry.type == LogType.SUBAGENT_START:
+                event = json.loads(entry.content)
+                open_[event["callId"]] = {key: value for key, value in event.items() if key not in {"type", "message"}}
+            elif entry.type in {LogType.SUBAGENT_END, LogType.SUBAGENT_ERROR}:
+                open_.pop(json.loads(entry.content)["callId"], None)
+    lines = [_line(LogType.SUBAGENT_ERROR, event, why) for event in reversed(open_.values())]
+    if lines:
+        tx.workflow_runs.log(run_id, lines, now)
+    return len(lines)

@@ -1,0 +1,240 @@
+"""The tool calls of one reply: which of them may run, which need a person's word, and what the model is told of each.
+
+A finished call is never made again, whatever is killed (its result is an effect of the execution); a half-done one
+that must not be repeated becomes a question of the engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+
+from arvis.domain.errors import ArvisError, ToolError
+from arvis.domain.messages import OutgoingFile
+from arvis.domain.taint import Taint
+from arvis.domain.text import storable
+from arvis.domain.tools import Permit, ToolCall, ToolOutput
+from arvis.engine.context import NodeContext
+from arvis.ports.tool import Caller, Tool, Wary
+from arvis.tasks.rounds import effect_name, output_of
+from arvis.tools.registry import Offer
+
+log = structlog.get_logger(__name__)
+
+#: The same call so often in one turn is a loop (reliability.md H26): it is not made again, and the turn comes to its end.
+SAME_CALLS = 3
+
+#: So many calls of one reply are made.
+MOST_CALLS = 16
+
+#: How much a model is given of one call, in characters; more is cut in the middle.
+LONGEST_OUTPUT = 32_000
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A call and what is to happen with it: `tool` is None when it gets no further than `refusal`. `note` stands before
+    its output."""
+
+    call: ToolCall
+    tool: Tool | None = None
+    permit: Permit = Permit.NEVER
+    refusal: str = ""
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.tool.spec.name if self.tool else self.call.name
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        return self.call.arguments or {}
+
+    def refused(self, why: str) -> Planned:
+        return Planned(self.call, refusal=why)
+
+
+def plan(
+    calls: Sequence[ToolCall], before: Sequence[ToolCall], offer: Offer, permit: Callable[[Tool], Permit]
+) -> list[Planned]:
+    """What is to happen with each call of a reply; `before` are the calls that the turn has already made."""
+    made = [call.what for call in before]
+    planned = []
+    for index, call in enumerate(calls):
+        made.append(call.what)
+        if index < MOST_CALLS:
+            planned.append(_plan(call, made.count(call.what), offer, permit))
+        else:
+            planned.append(Planned(call).refused(f"These are too many calls at once: {MOST_CALLS} are made."))
+    return planned
+
+
+def loops(calls: Sequence[ToolCall], before: Sequence[ToolCall]) -> bool:
+    """Whether one of these is asked for again and again."""
+    made = [call.what for call in [*before, *calls]]
+    return any(made.count(call.what) >= SAME_CALLS for call in calls)
+
+
+def _plan(call: ToolCall, times: int, offer: Offer, permit: Callable[[Tool], Permit]) -> Planned:
+    planned = Planned(call)
+    tool = offer.tools.get(call.name)
+    if tool is None:
+        return planned.refused(f"There is no tool {call.name}. There are: {', '.join(offer.tools) or 'none'}.")
+    if times >= SAME_CALLS:
+        return planned.refused(
+            "This very call was made before, and its result will not change. Answer with what you have."
+        )
+    if call.partial:
+        return planned.refused(
+            "This call was not made: your reply reached its output limit before the arguments were complete. Call again with "
+            "shorter arguments, in several calls if need be."
+        )
+    if call.arguments is None:
+        return planned.refused("The arguments are no JSON object. Write them as one.")
+    if (wrong := misfit(tool, call.arguments)) is not None:
+        return planned.refused(wrong)
+    allowed = permit(tool)
+    if allowed is Permit.NEVER:
+        return planned.refused(f"The tool {tool.spec.name} must not be used here.")
+    return Planned(call, tool, allowed)
+
+
+def wary(planned: Sequence[Planned], taint: Taint, strange: Callable[[Planned], bool]) -> list[Planned]:
+    """The same, but that a person is asked about what a tool would not do upon others' words alone, and about calls that would
+    send something to a `strange` place."""
+    if not taint:
+        return list(planned)
+    return [
+        replace(each, permit=Permit.ASK) if each.permit is Permit.ALWAYS and (_is_wary(each) or strange(each)) else each
+        for each in planned
+    ]
+
+
+def _is_wary(planned: Planned) -> bool:
+    return isinstance(planned.tool, Wary) and planned.tool.wary(planned.arguments)
+
+
+def misfit(tool: Tool, arguments: Mapping[str, Any]) -> str | None:
+    """Why the arguments cannot be used."""
+    try:
+        tool.check(arguments)
+    except ToolError as wrong:
+        return wrong.what
+    except Exception as defect:  # as in `CallRunner`: a tool may be anybody's code (ADR 0016)
+        log.exception("tool_failed", tool=tool.spec.name)
+        return f"Error: the tool failed ({type(defect).__name__})."
+    return None
+
+
+def decided(planned: Planned, verdict: Mapping[str, Any]) -> Planned:
+    """The call after a person's word: as it is, with other arguments, or not at all."""
+    if planned.tool is None:
+        return planned
+    match verdict["decision"]:
+        case "approve":
+            return replace(planned, permit=Permit.ALWAYS)
+        case "edit":
+            return _edited(planned, planned.tool, verdict["arguments"] or {})
+        case "feedback" | "answer":
+            return planned.refused(f"A person did not allow this call, and says: {verdict['text']}")
+        case _:
+            note = f" {verdict['note']}" if verdict.get("note") else ""
+            return planned.refused(f"A person did not allow this call.{note}")
+
+
+def _edited(planned: Planned, tool: Tool, arguments: Mapping[str, Any]) -> Planned:
+    if (wrong := misfit(tool, arguments)) is not None:
+        return planned.refused(f"A person changed the arguments to something that does not fit. {wrong}")
+    call = replace(planned.call, arguments=dict(arguments))
+    note = f"[A person changed the arguments. This was called: {call.what}]\n"
+    return replace(planned, call=call, permit=Permit.ALWAYS, note=note)
+
+
+class CallRunner:
+    """Makes the calls of one reply for `caller`, in the visit of `context`, which remembers each. One may take `timeout`
+    seconds; `seal` keeps secrets."""
+
+    def __init__(self, *, context: NodeContext, caller: Caller, seal: Callable[[str], str], timeout: float) -> None:
+        self._context = context
+        self._caller = caller
+        self._seal = seal
+        self._timeout = timeout
+        #: How long each call took (ms), by its number; none for what was not made, or was on record.
+        self.took: dict[int, int] = {}
+
+    async def run(self, planned: Sequence[Planned]) -> list[ToolOutput]:
+        """Make what may be made, and put together what the model is told, in the order of the calls. What must not be
+        repeated goes first and one by one, the rest at once. What is on record counts, whatever became of its tool."""
+        outputs: dict[int, ToolOutput] = {}
+        others: list[int] = []
+        for index, each in enumerate(planned):
+            known = self._context.known(effect_name(index, each.call)) is not None
+            if known or (each.tool is not None and not each.tool.repeatable):
+                outputs[index] = await self._remembered(index, each)
+            elif each.tool is None:
+                outputs[index] = ToolOutput(each.call.id, each.refusal, failed=True)
+            else:
+                others.append(index)
+        calls = (self._remembered(index, planned[index]) for index in others)
+        for index, result in zip(others, await asyncio.gather(*calls, return_exceptions=True), strict=True):
+            if isinstance(result, BaseException):
+                raise result
+            outputs[index] = result
+        return [outputs[index] for index in range(len(planned))]
+
+    async def _remembered(self, index: int, planned: Planned) -> ToolOutput:
+        async def call() -> dict[str, Any]:
+            began = self._context.now()
+            output = await self._call(index, planned)
+            self.took[index] = max(0, self._context.now() - began)
+            return output.to_json()
+
+        name = effect_name(index, planned.call)
+        repeatable = planned.tool is None or planned.tool.repeatable
+        about = f"{planned.name} {planned.call.what.partition(' ')[2][:2_000]}"
+        result = await self._context.once(name, call, repeatable=repeatable, about=about)
+        return output_of(planned.call, None) if result is None else ToolOutput.from_json(result)
+
+    async def _call(self, index: int, planned: Planned) -> ToolOutput:
+        tool = planned.tool
+        if tool is None:
+            return ToolOutput(planned.call.id, planned.refusal, failed=True)
+        files: list[OutgoingFile] = []
+        caller = replace(self._caller, call_id=f"{self._caller.call_id}-{index + 1}", attach=files.append)
+        try:
+            async with asyncio.timeout(self._timeout):
+                content = await tool.call(planned.arguments, caller)
+        except ToolError as failed:
+            return _failed(planned, failed.what)
+        except TimeoutError:
+            return _failed(planned, f"the tool gave no answer within {self._timeout:.0f} seconds.")
+        except ArvisError:
+            raise  # of the store, or of the queue: not the tool's fault, and nothing that a model should hear
+        except Exception as defect:  # a tool may be anybody's code: its defect ends the call, not the turn (ADR 0016)
+            log.exception("tool_failed", tool=tool.spec.name)
+            return _failed(planned, f"the tool failed ({type(defect).__name__}).")
+        text = planned.note + (told(content) or "(no output)")
+        if tool.sensitive:
+            return ToolOutput(planned.call.id, self._seal(text), sealed=True)
+        return ToolOutput(planned.call.id, text, files=tuple(files))
+
+
+def _failed(planned: Planned, why: str) -> ToolOutput:
+    return ToolOutput(planned.call.id, f"{planned.note}Error: {told(why)}", failed=True)
+
+
+def told(text: str) -> str:
+    """What the store can hold, and no more than a model should read."""
+    return cut(storable(text), LONGEST_OUTPUT)
+
+
+def cut(text: str, longest: int) -> str:
+    """Head and tail stay; `longest` in characters."""
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"

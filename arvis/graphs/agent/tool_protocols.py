@@ -1,0 +1,175 @@
+"""What differs between graphs that let one agent work with a model and tools: how the tools are told of, and how a reply asks
+for them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from arvis.domain.runs import RunResult, Turn
+from arvis.domain.tools import Permit, ToolCall, ToolSpec
+from arvis.ports.tool import Tool, Wary
+from arvis.tools.code import CODE_EXECUTION, Workbench, code_of, code_tool, envelope, told_of
+from arvis.tools.code.packages import ANY
+from arvis.tools.registry import Offer, Registry
+
+# The manner of graph `code`: a reply asks for a script, and the agent's tools are functions of that script (seed
+# 003). To the rest of the graph a script is one call of the tool `code_execution`: judged by the policy, shown to a
+# person, kept as an effect and never made twice. An agent has that tool like any other, by naming it: rights are
+# counted by names. Models are told of it in words and need no tools of their own for it.
+
+
+_RULES = """\
+You can run Python scripts. To run one, reply with this block, once, and with the line behind it:
+{example}
+Leave the first element out when nothing is to be installed. The script runs in a sandbox, in a folder of your own whose \
+files stay; it has no network and {seconds:.0f} seconds, and starts anew each time. What it prints is told to you next: \
+print all that you need. A person may be asked before it runs. A reply without such a block is your answer.
+{packages}"""
+
+_FUNCTIONS = """\
+The script can call these functions, which are there without an import. Each takes one dict and returns text, or raises \
+ToolError. They are no tools outside of a script; what a person would have to allow is not among them.
+{functions}"""
+
+_EXAMPLE = "print('hello')"
+_SAYING = "What you are doing, in a sentence."
+
+_ANY_PACKAGES = "Any package can be installed that comes as a wheel, as a name or as name==version."
+_SOME_PACKAGES = "These packages can be installed, as a name or as name==version: {}."
+_NO_PACKAGES = "No packages can be installed: use what Python has by itself."
+
+_NOT_A_PERSON = "[Nobody wrote this: it is what came of your script.]"
+_NO_MORE = "[No more scripts are run for now: answer with what you have.]"
+
+
+class CodeManner:
+    """`Manner`. `permit` is the policy: a script may call those of the agent's other tools that need nobody's word and
+    whose outputs are no secrets."""
+
+    graph = "code"
+
+    def __init__(self, *, registry: Registry, permit: Callable[[Tool], Permit], bench: Workbench) -> None:
+        self._registry = registry
+        self._permit = permit
+        self._bench = bench
+
+    async def offer(self, names: Sequence[str]) -> Offer:
+        if CODE_EXECUTION not in names:
+            return Offer({})
+        return Offer({CODE_EXECUTION: code_tool(self._bench, (await self._for_scripts(names)).tools)})
+
+    async def specs(self, _names: Sequence[str]) -> tuple[ToolSpec, ...]:
+        return ()
+
+    async def rules(self, names: Sequence[str]) -> str:
+        if CODE_EXECUTION not in names:
+            return ""
+        example = envelope(_EXAMPLE, ["one", "another==1.0"], _SAYING)
+        told = _RULES.format(example=example, seconds=self._bench.seconds, packages=self._packages())
+        functions = told_of((await self._for_scripts(names)).tools)
+        return "\n\n".join([told, _FUNCTIONS.format(functions=functions)] if functions else [told])
+
+    def read(self, result: RunResult) -> RunResult:
+        code = code_of(result.content)
+        if code is None:
+            return replace(result, calls=())
+        arguments = {"libraries": list(code.libraries), "script": code.script}
+        return replace(result, content=code.said, calls=(ToolCall(_id_of(result), CODE_EXECUTION, arguments),))
+
+    def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
+        """Rounds in words, as the model asked for them: it was offered no tools, and none stand in its prompt. `off`: no
+        more scripts are run in this turn."""
+        told = [_in_words(turn) for turn in turns]
+        if off and told:
+            told[-1] = replace(told[-1], content=f"{told[-1].content}\n{_NO_MORE}")
+        return tuple(told)
+
+    async def _for_scripts(self, names: Sequence[str]) -> Offer:
+        offer = await self._registry.offer([name for name in names if name != CODE_EXECUTION])
+        free = {
+            name: tool
+            for name, tool in offer.tools.items()
+            if not tool.sensitive and not isinstance(tool, Wary) and self._permit(tool) is Permit.ALWAYS
+        }
+        return Offer(free)
+
+    def _packages(self) -> str:
+        allowed = self._bench.packages.allowed
+        if ANY in allowed:
+            return _ANY_PACKAGES
+        return _SOME_PACKAGES.format(", ".join(allowed)) if allowed else _NO_PACKAGES
+
+
+def _id_of(result: RunResult) -> str:
+    """Two replies of a turn with the same words differ in what the model had read before."""
+    told = f"{result.input_tokens} {result.output_tokens} {result.content}"
+    return f"code_{hashlib.sha256(told.encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+
+def _in_words(turn: Turn) -> Turn:
+    if turn.calls:
+        return replace(turn, content="\n\n".join(_asked(call, turn.content) for call in turn.calls), calls=())
+    if turn.outputs:
+        parts = [_NOT_A_PERSON, *(output.content for output in turn.outputs), turn.content]
+        return replace(turn, content="\n".join(filter(None, parts)), outputs=())
+    return turn
+
+
+def _asked(call: ToolCall, said: str) -> str:
+    arguments = call.arguments or {}
+    return envelope(str(arguments.get("script", call.written)), list(arguments.get("libraries", ())), said)
+
+
+class Manner(Protocol):
+    @property
+    def graph(self) -> str:
+        """The name of the graph that works so."""
+        ...
+
+    async def offer(self, names: Sequence[str]) -> Offer:
+        """What may be called, of an agent that has the tools of these names."""
+        ...
+
+    async def specs(self, names: Sequence[str]) -> tuple[ToolSpec, ...]:
+        """What the model is told of as tools."""
+        ...
+
+    async def rules(self, names: Sequence[str]) -> str:
+        """What it is told besides, as a part of the instructions."""
+        ...
+
+    def read(self, result: RunResult) -> RunResult:
+        """A reply, with the calls that it asks for."""
+        ...
+
+    def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
+        """Rounds as the model reads them again; `off`: no more calls are made."""
+        ...
+
+
+class ToolCalling:
+    """`Manner` of graph `agent`: tools are called the way the vendors have it."""
+
+    graph = "agent"
+
+    def __init__(self, *, registry: Registry) -> None:
+        self._registry = registry
+
+    async def offer(self, names: Sequence[str]) -> Offer:
+        return await self._registry.offer(names)
+
+    async def specs(self, names: Sequence[str]) -> tuple[ToolSpec, ...]:
+        return (await self._registry.offer(names)).specs
+
+    async def rules(self, _names: Sequence[str]) -> str:
+        return ""
+
+    def read(self, result: RunResult) -> RunResult:
+        return result
+
+    def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
+        del off  # vendors are told by the request itself
+        return tuple(turns)

@@ -1,0 +1,258 @@
+"""The node `use_tools` of graph `agent`: what the model asked for is judged, shown to a person where the policy says
+so, and made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from arvis.approvals.questions import fingerprint, question, verdict_of
+from arvis.domain.agents import OWN_WORD_TOOLS
+from arvis.domain.executions import WaitKind
+from arvis.domain.messages import Address
+from arvis.domain.runs import RunResult
+from arvis.domain.taint import CLEAN, Label, Taint, taint_in
+from arvis.domain.tools import Permit, Risk, ToolCall, ToolOutput
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, End, Next, Pause
+from arvis.graphs.agent import subagents, tool_calls
+from arvis.graphs.agent.destinations import unnamed, words_of
+from arvis.graphs.agent.plugins import Extending
+from arvis.graphs.agent.tool_calls import CallRunner, Planned
+from arvis.graphs.agent.tool_protocols import Manner
+from arvis.graphs.context import Asked, load_asked
+from arvis.ports.secrets import SecretBox
+from arvis.ports.store import Store, Transaction
+from arvis.ports.tool import Caller, EndsTurn, Tool
+from arvis.services import workflow_retries
+from arvis.tasks import rounds
+from arvis.tasks.attachments import with_files
+from arvis.tasks.outcome import WorkOutcome, WorkStatus
+from arvis.tools.registry import Registry
+
+#: What a person may say to an approval in a word; editing and feedback bring more (interfaces.md §4).
+APPROVE, REJECT, FEEDBACK = "approve", "reject", "feedback"
+
+TOO_LONG = "These arguments are too long for a person to read, and a person has to allow this call. Make them shorter."
+
+
+#: Of arguments and of an output, a timeline keeps so many characters.
+_NOTED = 2_000
+
+
+def _no_rule(_: Tool) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRules:
+    """How agents may use tools. `sessions` is the folder in which every conversation has its own; `timezone` the
+    daemon's; a turn has so many `rounds`, a call takes at most `seconds`; an approval may take `approval_ms`, and
+    then counts as `on_expiry`; `secrets` keeps the outputs of sensitive tools. `ruled`: the configuration
+    says something of a tool itself; `known_hosts` are those that it names."""
+
+    registry: Registry
+    permit: Callable[[Tool], Permit]
+    sessions: Path
+    secrets: SecretBox
+    timezone: str = "UTC"
+    rounds: int = 5
+    seconds: float = 600.0
+    approval_ms: int = 86_400_000
+    on_expiry: str = REJECT
+    ruled: Callable[[Tool], bool] = field(default=_no_rule)
+    known_hosts: frozenset[str] = frozenset()
+
+
+class ToolNode:
+    def __init__(self, *, store: Store, rules: ToolRules, manner: Manner, extending: Extending) -> None:
+        self._store = store
+        self._rules = rules
+        self._manner = manner
+        self._extending = extending
+
+    async def use_tools(self, context: NodeContext) -> Decision:
+        """Make the calls of the last round; first ask about those that need a person's word, one after the other."""
+        turn = await self._extending.equip(await self._store.read(load_asked, context.execution), context.state)
+        number = rounds.count(context.state)
+        calls = rounds.calls_of(context.state, number)
+        earlier = [
+            call for before in rounds.counting(context.state)[:-1] for call in rounds.calls_of(context.state, before)
+        ]
+        planned = await self._plan(turn, calls, earlier, context.state)
+        planned = tool_calls.wary(planned, taint_in(context.state), self._strange(turn))
+        verdicts = self._verdicts(context, planned)
+        planned = [_after(each, verdicts.get(str(index))) for index, each in enumerate(planned)]
+        subagents.hear(context, calls)
+        for index in _to_ask(planned, context):
+            if (text := _question(planned[index], turn)) is not None:
+                return self._ask(context, text, verdicts, _asking(index, planned[index]))
+            planned[index] = planned[index].refused(TOO_LONG)
+        if (begun := subagents.begin(context, planned, number, verdicts=verdicts, asking=None)) is not None:
+            return begun
+        runner = CallRunner(
+            context=context,
+            caller=self._caller(context, turn, number),
+            seal=self._rules.secrets.seal,
+            timeout=self._rules.seconds,
+        )
+        outputs = await runner.run(planned)
+        context.keep_outcomes()
+        told = [
+            _told(index, *each, runner.took, verdicts) for index, each in enumerate(zip(planned, outputs, strict=True))
+        ]
+        context.record(_note_tools, context.execution.id, told, context.now())
+        refused = {index: output for index, output in enumerate(outputs) if not _on_record(context, index, planned)}
+        looping = bool(context.state.get("looping")) or tool_calls.loops(calls, earlier)
+        read, made = await subagents.brought(context, self._store)
+        files = [file for output in outputs for file in output.files]
+        changes = rounds.made(number, context.place, refused) | made | with_files({**context.state, **made}, files)
+        taint = sorted({*context.state.get("taint", ()), *_labels(calls), *read})
+        changes |= {"looping": looping, "verdicts": {}, "asking": None, "taint": taint}
+        if (last := _last_words(planned, outputs)) is not None:
+            return End(_ended(last), **changes)
+        return Next(None, **changes)
+
+    async def _plan(
+        self, turn: Asked, calls: Sequence[ToolCall], earlier: Sequence[ToolCall], state: Mapping[str, Any]
+    ) -> list[Planned]:
+        offer = subagents.joined(await self._manner.offer(turn.agent.tools), state)
+        planned = tool_calls.plan(calls, earlier, offer, lambda tool: subagents.free(tool, self._rules.permit(tool)))
+        if turn.agent.active:
+            return subagents.bounded(planned, state)
+        return [each.refused("This agent is paused: its tools are not used.") for each in planned]
+
+    def _strange(self, turn: Asked) -> Callable[[Planned], bool]:
+        """Whether a call that looks or sends outside names a host that nobody named who may; what a rule of the configuration
+        allows is not asked about."""
+        words = words_of(turn.current)
+
+        def judge(planned: Planned) -> bool:
+            tool = planned.tool
+            if tool is None or tool.risk not in {Risk.READ, Risk.EGRESS} or self._rules.ruled(tool):
+                return False
+            return unnamed(planned.arguments, words, self._rules.known_hosts)
+
+        return judge
+
+    def _verdicts(self, context: NodeContext, planned: Sequence[Planned]) -> dict[str, Any]:
+        """What people said so far, by the number of the call. An answer counts for the call that was asked about, and
+        only while it is still the same."""
+        verdicts = dict(context.state.get("verdicts", {}))
+        asking = context.state.get("asking")
+        if context.answer is None or asking is None or _hash(planned[asking["call"]]) != asking["hash"]:
+            return verdicts
+        given = verdict_of(context.answer, choices=(APPROVE, REJECT), on_expiry=self._rules.on_expiry)
+        verdicts[str(asking["call"])] = given
+        if given["decision"] == FEEDBACK:
+            # It is about the whole reply: the others that wait are not asked about any more (vector D4).
+            waiting = [str(index) for index, each in enumerate(planned) if each.permit is Permit.ASK]
+            verdicts = {**dict.fromkeys(waiting, given), **verdicts}
+        return verdicts
+
+    def _ask(self, context: NodeContext, text: str, verdicts: Mapping[str, Any], asking: Mapping[str, Any]) -> Decision:
+        return Pause(
+            WaitKind.APPROVAL,
+            text,
+            until=context.now() + self._rules.approval_ms,
+            choices=(APPROVE, REJECT),
+            verdicts=dict(verdicts),
+            asking=dict(asking),
+        )
+
+    def _caller(self, context: NodeContext, turn: Asked, number: int) -> Caller:
+        conversation = str(context.state["conversation"])
+        return Caller(
+            agent=turn.agent,
+            principal_id=context.execution.principal_id,
+            conversation_id=conversation,
+            execution_id=context.execution.id,
+            address=Address.from_json(context.state["address"]),
+            call_id=f"{context.execution.id}-{number}",
+            workspace=self._rules.sessions / conversation / "workspace",
+            timezone=turn.agent.timezone or self._rules.timezone,
+            taint=taint_in(context.state),
+        )
+
+
+def _last_words(planned: Sequence[Planned], outputs: Sequence[ToolOutput]) -> str | None:
+    """What a tool gave whose success ends the turn; None where there was none."""
+    said = [
+        output.content
+        for each, output in zip(planned, outputs, strict=True)
+        if _ends_turn(each.tool) and not output.failed
+    ]
+    return "\n".join(said) or None
+
+
+def _ends_turn(tool: Tool | None) -> bool:
+    return isinstance(tool, EndsTurn) and tool.ends_turn()
+
+
+def _ended(text: str) -> dict[str, Any]:
+    outcome = WorkOutcome(WorkStatus.DONE, visible=text)
+    return RunResult(text, "", "", "").to_json() | {"outcome": outcome.to_json()}
+
+
+def _to_ask(planned: Sequence[Planned], context: NodeContext) -> list[int]:
+    """The calls that need a person's word and have none; one that was made already needs none any more."""
+    waiting = [index for index, each in enumerate(planned) if each.permit is Permit.ASK]
+    return [index for index in waiting if not _on_record(context, index, planned)]
+
+
+def _labels(calls: Sequence[ToolCall]) -> Taint:
+    """What the outputs of these calls taint the turn with, also of those whose tool is gone meanwhile."""
+    return CLEAN if OWN_WORD_TOOLS.issuperset(call.name for call in calls) else frozenset({Label.TOOLS})
+
+
+def _question(planned: Planned, turn: Asked) -> str | None:
+    newest = turn.current[-1]
+    return question(
+        planned.call,
+        tool=planned.name,
+        agent=turn.agent.name,
+        asker=newest.user_name or "somebody",
+        user_id=newest.principal_id or "unknown",
+    )
+
+
+def _on_record(context: NodeContext, index: int, planned: Sequence[Planned]) -> bool:
+    return context.known(rounds.effect_name(index, planned[index].call)) is not None
+
+
+def _asking(index: int, planned: Planned) -> dict[str, Any]:
+    return {"call": index, "hash": _hash(planned), "risk": planned.tool.risk if planned.tool else None}
+
+
+def _hash(planned: Planned) -> str:
+    return fingerprint(planned.call, planned.name)
+
+
+def _after(planned: Planned, verdict: Mapping[str, Any] | None) -> Planned:
+    return planned if verdict is None else tool_calls.decided(planned, verdict)
+
+
+def _told(
+    index: int, planned: Planned, output: ToolOutput, took: Mapping[int, int], verdicts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the timeline keeps of a call; `decision` is a person's word, where there was one."""
+    written = json.dumps(dict(planned.arguments), ensure_ascii=False)
+    return {
+        "tool": planned.name,
+        "failed": output.failed,
+        "arguments": tool_calls.cut(written, _NOTED),
+        "output": "(not shown)" if output.sealed else tool_calls.cut(output.content, _NOTED),
+        "durationMs": took.get(index),
+        "decision": verdicts.get(str(index), {}).get("decision"),
+    }
+
+
+def _note_tools(tx: Transaction, execution_id: str, told: Sequence[Mapping[str, Any]], now: int) -> None:
+    """A line in the timeline for each call."""
+    asked = [message.id for message in tx.messages.of_turn(execution_id)]
+    for each in told:
+        tx.timeline.note(asked, "tool", each, now)
+    workflow_retries.tell_tools(tx, execution_id, told, now)

@@ -1,0 +1,1 @@
+"""The graph that summarises a conversation that has grown too long."""

@@ -1,0 +1,291 @@
+"""Graph `compaction`: write down what is worth keeping, sum up the oldest turns, put the summary in their place.
+
+Both calls of the model come first; then one commit replaces the messages, if they are still what was summed up. Until
+that commit nothing is missing, and after it nothing either: originals stay where they are, marked with the summary.
+
+The same nodes serve inside a turn whose prompt has no room for messages that no summary stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import structlog
+
+from arvis.domain.agents import Agent
+from arvis.domain.conversations import Compaction
+from arvis.domain.effects import EffectKind
+from arvis.domain.errors import BudgetBusy, BudgetReached, ProviderErrorKind
+from arvis.domain.markup import visible
+from arvis.domain.memory import Category
+from arvis.domain.messages import PastMessage
+from arvis.domain.runs import RunRequest, RunResult, Turn
+from arvis.domain.taint import taint_of, taint_text
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, End, Goto, Graph, Node
+from arvis.graphs.compaction import prompts as texts
+from arvis.graphs.compaction import scripts as rows
+from arvis.graphs.compaction import selection as ranges
+from arvis.graphs.compaction.scripts import COMPACTION, Backlog, Draft
+from arvis.graphs.compaction.selection import Plan
+from arvis.graphs.context import SUMMARIES
+from arvis.graphs.model import ModelCaller
+from arvis.llm import RunFailed, Runner
+from arvis.messaging.notices import marked
+from arvis.ports.compactions import Calibration
+from arvis.ports.store import Store
+from arvis.tags import read
+
+log = structlog.get_logger(__name__)
+
+#: Rounds of one execution; what is left then, the next one finds.
+MOST_ROUNDS = 8
+
+#: Tokens of the reply to a flush.
+FLUSH_TOKENS = 1500
+
+_Failure = RunFailed | BudgetReached | BudgetBusy
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """In tokens: the most that a prompt of an agent may hold (`ceiling`), what is left of that without the reserve
+    (`usable`), both of the agent's model or the one that sums up, whichever is smaller; and how long a text is to them,
+    by what is known of how models count (`counter`)."""
+
+    ceiling: Callable[[Agent], int]
+    usable: Callable[[Agent], int]
+    counter: Callable[[Agent, Sequence[Calibration]], texts.Estimate]
+
+
+class Compactor:
+    """The nodes. `after` is the node of a turn that goes on when all is done (None: the execution ends), with what came
+    of it under `compaction` in its state, where `room` may say how many tokens of messages its prompt holds; `fast` is the model to ask (None: the agent's own)."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        runner: Runner,
+        caller: ModelCaller,
+        measures: Measures,
+        new_id: Callable[[], str],
+        fast: str | None,
+        after: str | None = None,
+    ) -> None:
+        self._store = store
+        self._runner = runner
+        self._caller = caller
+        self._measures = measures
+        self._new_id = new_id
+        self._fast = fast
+        self._after = after
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        return {
+            "compact": self.compact,
+            "flush": self.flush,
+            "summarise": self.summarise,
+            "replace": self.replace,
+        }
+
+    async def compact(self, context: NodeContext) -> Decision:
+        """Choose the messages of the next round, if there is one."""
+        plan = Plan.of(context.value)
+        found = await self._backlog(context, plan)
+        if found is None or found.rests:
+            return self._leave(plan)
+        if plan.tried is not None and not found.written:
+            if plan.again:
+                return self._leave(plan)
+            plan = plan.look_again()
+        elif plan.tried is not None:
+            plan = plan.next_round()
+        if plan.round > MOST_ROUNDS:
+            return self._leave(plan)
+        chosen = self._chosen(found, plan, context.state.get("room"))
+        if not chosen and plan.round == 1:
+            context.record(rows.leave_alone, found.conversation.id)
+        if not self._wanted(found, plan, chosen):
+            return self._leave(plan)
+        return self._goto("flush", plan.chosen([message.id for message in chosen]))
+
+    async def flush(self, context: NodeContext) -> Decision:
+        """Ask for facts worth keeping; without them it goes on as well."""
+        plan = Plan.of(context.value)
+        found = await self._backlog(context, plan)
+        if found is None or (messages := _range(found, plan)) is None:
+            return self._look_again(plan)
+        room = self._room(found, plan)
+        asked = texts.record(messages, _zone(found), room, self._estimate(found))
+        request = self._request(found, texts.FLUSH, asked, FLUSH_TOKENS)
+        try:
+            reply = await self._ask(context, found, request)
+        except (RunFailed, BudgetReached, BudgetBusy) as failure:
+            if _too_long(failure) and not plan.tight:
+                return self._goto("compact", plan.with_half())
+            log.warning("flush_failed", conversation=found.conversation.id, error=_what(failure))
+            return self._goto("summarise", plan)
+        return self._goto("summarise", replace(plan, facts=_facts(reply)))
+
+    async def summarise(self, context: NodeContext) -> Decision:
+        """Ask for the summary; without one nothing is replaced."""
+        plan = Plan.of(context.value)
+        found = await self._backlog(context, plan)
+        if found is None or (messages := _range(found, plan)) is None:
+            return self._look_again(plan)
+        leaving = _leaving(found)
+        estimate, most = self._estimate(found), texts.summary_tokens(self._measures.usable(found.agent))
+        asked = texts.record(messages, _zone(found), self._room(found, plan), estimate)
+        request = self._request(found, texts.summary_task(most), texts.earlier(leaving) + asked, 2 * most)
+        try:
+            reply = await self._ask(context, found, request)
+        except (RunFailed, BudgetReached, BudgetBusy) as failure:
+            if _too_long(failure) and not plan.tight:
+                return self._goto("compact", plan.with_half())
+            return self._fail(context, found, messages, _reason(failure), _what(failure))
+        if not (summary := texts.bounded(visible(reply), most, estimate)):
+            return self._fail(context, found, messages, "empty", "the model wrote no summary")
+        taint = taint_text(rows.taint_of_range(messages, leaving))
+        return self._goto("replace", replace(plan, summary=summary, taint=taint))
+
+    async def replace(self, context: NodeContext) -> Decision:
+        """The one commit: all of it, or nothing when the messages have changed."""
+        plan = Plan.of(context.value)
+        found = await self._backlog(context, plan)
+        if found is None or (messages := _range(found, plan)) is None:
+            return self._look_again(plan)
+        draft = Draft(
+            id=self._new_id(),
+            messages=messages,
+            summary=plan.summary,
+            tokens=self._estimate(found)(plan.summary),
+            taint=taint_of(plan.taint),
+            facts=[(Category(category), text) for category, text in plan.facts],
+        )
+        context.record(rows.put_in_place, draft, context.execution, context.now())
+        context.commit_first()
+        return self._goto("compact", plan.written(draft.id))
+
+    # -- the way -------------------------------------------------------------------------------------------
+
+    def _goto(self, node: str, plan: Plan) -> Decision:
+        return Goto(node, plan.to_json())
+
+    def _look_again(self, plan: Plan) -> Decision:
+        """The messages of this round have changed since they were chosen."""
+        if plan.again:
+            return self._leave(plan)
+        return self._goto("compact", plan.look_again())
+
+    def _leave(self, plan: Plan, failed: str | None = None) -> Decision:
+        came = {"rounds": plan.round - 1, "failed": failed}
+        return End(came) if self._after is None else Goto(self._after, compaction=came)
+
+    def _fail(
+        self, context: NodeContext, found: Backlog, messages: Sequence[PastMessage], reason: str, error: str
+    ) -> Decision:
+        log.warning(
+            "compaction_failed",
+            conversation=found.conversation.id,
+            agent=found.agent.slug,
+            reason=reason,
+            error=error,
+            why="no summary was written, so nothing was replaced; prompts leave out the oldest messages meanwhile",
+        )
+        context.record(rows.note_failure, context.execution, messages, context.now(), reason=reason, error=error)
+        return self._leave(Plan.of(context.value), failed=reason)
+
+    def _wanted(self, found: Backlog, plan: Plan, chosen: Sequence[PastMessage]) -> bool:
+        """What was begun is done to its end, and a prompt that has no room wants it in any case; a plan may have come
+        behind a turn that compacted already."""
+        if not chosen or self._after is not None or plan.round > 1:
+            return bool(chosen)
+        worth = sum(map(self._tokens_of(found), chosen)) * ranges.LEAST_SHARE > self._measures.usable(found.agent)
+        return worth or ranges.compaction_due(found.size, self._measures.ceiling(found.agent))
+
+    # -- what is read and asked ----------------------------------------------------------------------------
+
+    async def _backlog(self, context: NodeContext, plan: Plan) -> Backlog | None:
+        load = partial(rows.load_backlog, planned=self._after is None, tried=plan.tried)
+        found = await self._store.read(load, context.execution)
+        if found is not None:
+            self._runner.learn(found.accounts)
+            self._runner.learn_counts(found.calibrations)
+        return found
+
+    def _chosen(self, found: Backlog, plan: Plan, left: int | None) -> list[PastMessage]:
+        """`left` is the room that the prompt of the turn has for messages; one more summary will stand there, too."""
+        tokens_of, usable = self._tokens_of(found), self._measures.usable(found.agent)
+        room = None if left is None else left - texts.summary_tokens(usable)
+        kept = ranges.first_kept(found.newest, tokens_of, usable // ranges.KEPT_SHARE, room)
+        return ranges.oldest_turns(found.oldest, kept, self._room(found, plan), tokens_of)
+
+    def _estimate(self, found: Backlog) -> texts.Estimate:
+        return self._measures.counter(found.agent, found.calibrations)
+
+    def _tokens_of(self, found: Backlog) -> Callable[[PastMessage], int]:
+        estimate = self._estimate(found)
+        return lambda message: estimate(texts.line_of(message, _zone(found)))
+
+    def _room(self, found: Backlog, plan: Plan) -> int:
+        """How many tokens of messages fit into one call beside its instructions."""
+        usable = self._measures.usable(found.agent)
+        told = texts.summary_task(texts.LONGEST) + texts.earlier(_leaving(found))
+        room = max(usable - self._estimate(found)(told), usable // 4)
+        return room // 2 if plan.tight else room
+
+    def _request(self, found: Backlog, task: str, asked: str, most: int) -> RunRequest:
+        return RunRequest(
+            system=task, turns=(Turn("user", asked),), model=None, agent_name=found.agent.name, max_tokens=most
+        )
+
+    async def _ask(self, context: NodeContext, found: Backlog, request: RunRequest) -> str:
+        agent = found.agent
+        model, fallbacks = agent.model, agent.fallbacks
+        if self._fast is not None:
+            model, fallbacks = self._fast, (*((agent.model,) if agent.model else ()), *agent.fallbacks)
+        call = partial(self._caller.call, context, request, spender=found.spender, model=model, fallbacks=fallbacks)
+        return marked(RunResult.from_json(await context.once("model", call))).content
+
+
+def compaction_graph(compactor: Compactor) -> Graph:
+    """Its result says how many rounds were made, and why it failed, if it did. Nodes name the next one themselves, since
+    they stand in other graphs as well."""
+    return Graph(name=COMPACTION, start="compact", nodes=compactor.nodes, edges={})
+
+
+def _range(found: Backlog, plan: Plan) -> list[PastMessage] | None:
+    """The messages that were chosen, if they still are the first ones."""
+    messages = found.oldest[: len(plan.ids)]
+    return messages if messages and tuple(message.id for message in messages) == plan.ids else None
+
+
+def _leaving(found: Backlog) -> list[Compaction]:
+    """The summary for which there is no place in the prompts beside one more."""
+    return found.summaries[:1] if len(found.summaries) >= SUMMARIES else []
+
+
+def _facts(reply: str) -> tuple[tuple[str, str], ...]:
+    asked = [each for each in read(reply).proposals if each.kind is EffectKind.REMEMBER and each.problem is None]
+    facts = [(each.subject, str(each.fields["text"]).strip()) for each in asked]
+    return tuple(fact for fact in facts if len(fact[1]) <= texts.LONGEST_FACT)[: texts.MOST_FACTS]
+
+
+def _zone(found: Backlog) -> str:
+    return found.agent.timezone or "UTC"
+
+
+def _too_long(failure: _Failure) -> bool:
+    return isinstance(failure, RunFailed) and failure.error.kind is ProviderErrorKind.TOO_LONG
+
+
+def _reason(failure: _Failure) -> str:
+    return failure.error.kind.value if isinstance(failure, RunFailed) else "budget"
+
+
+def _what(failure: _Failure) -> str:
+    return failure.error.what if isinstance(failure, RunFailed) else failure.what

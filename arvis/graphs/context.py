@@ -1,0 +1,206 @@
+"""What the nodes of a turn read before they work, and what they learn of the accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from arvis.domain.agent_rules import MOST_OBSERVED
+from arvis.domain.agents import Agent, Binding
+from arvis.domain.conversations import Compaction, Conversation
+from arvis.domain.errors import ExecutionError
+from arvis.domain.executions import Execution
+from arvis.domain.memory import scopes_of
+from arvis.domain.messages import Address, PastMessage, Principal, StoredMessage
+from arvis.domain.money import Spender
+from arvis.domain.platforms import Incident
+from arvis.domain.runs import Rest
+from arvis.domain.taint import Taint, taint_in
+from arvis.domain.workflows import RESULTS
+from arvis.llm.budgets import spender_of
+from arvis.memory import Recall, recall
+from arvis.ports.compactions import Calibration
+from arvis.ports.store import Transaction
+from arvis.prompt import Overheard
+from arvis.tasks.access import AUTHORS, asker_of, may_reach, standing_of, taint_of_authors
+from arvis.tasks.task import RUN, history_of, is_run, messages_of
+
+#: History never needs more rows than this: compaction starts at 80 messages (behaviour §7).
+HISTORY_ROWS = 120
+#: So many summaries stand before it (behaviour 1.5).
+SUMMARIES = 3
+#: Facts are looked for by this much of what was asked, in characters.
+_ASKED = 2_000
+#: What people wrote to one another is read along for a day.
+OBSERVED_MS = 86_400_000
+#: So many things that went wrong are told in one turn.
+INCIDENTS = 5
+
+
+#: The part of a turn's state that holds the ids of the messages whose words the prompt of its last reply had.
+READ = "read"
+#: The same of a turn that ends with the daemon's own words: these need no prompt, and answer all of its messages.
+BY_DAEMON = {READ: "by daemon"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Whom a turn asks, and what: its agent, and the messages that it answers."""
+
+    agent: Agent
+    current: list[StoredMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing(Asked):
+    """The same with all that a prompt needs: the conversation before it, what is remembered, who else is there, which
+    accounts rest, how models count, and who pays. `taint` is what the turn came with, and what its tools added; `run`: no message of a chat
+    stands for it. `reachable` are the ids of the agents that the person may use through any other one."""
+
+    conversation: Conversation
+    history: list[PastMessage]
+    summaries: list[Compaction]
+    recall: Recall
+    agents: list[Agent]
+    bindings: list[Binding]
+    rests: list[Rest]
+    calibrations: list[Calibration]
+    spender: Spender
+    taint: Taint
+    observed: list[Overheard]
+    incidents: list[Incident]
+    run: bool = False
+    reachable: frozenset[str] = frozenset()
+
+    @property
+    def asker(self) -> str | None:
+        return self.current[-1].principal_id
+
+
+def load_asked(tx: Transaction, execution: Execution) -> Asked:
+    agent = tx.agents.get(execution.state["agent"])
+    if agent is not None and is_run(execution):
+        return Asked(_as_given(agent, execution), messages_of(execution, _person(tx, execution)))
+    current = tx.messages.of_turn(execution.id)
+    if agent is None or not current:
+        raise ExecutionError(f"The turn {execution.id} has no agent or no messages")
+    return Asked(agent, current)
+
+
+def _as_given(agent: Agent, execution: Execution) -> Agent:
+    """The agent as it works on a run: with no more tools, by the model and to be done as its errand says."""
+    errand = execution.state[RUN]
+    allowed, model = errand["tools"], errand.get("model")
+    return replace(
+        working_agent(agent, execution),
+        tools=agent.tools if allowed is None else narrowed(agent.tools, allowed),
+        completion=errand["completion"] or agent.completion,
+        model=model or agent.model,
+        # An errand that names a model means that one: the agent's others would answer in its place without a word.
+        fallbacks=() if model else agent.fallbacks,
+    )
+
+
+def working_agent(agent: Agent, execution: Execution) -> Agent:
+    """Return the agent with the powers that it has in this work: a conductor that nobody chose for it has none of its own."""
+    if agent.is_conductor and execution.state.get(RUN, {}).get("plain"):
+        return replace(agent, role="custom")
+    return agent
+
+
+def narrowed(tools: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
+    """Those of an agent's tools that are allowed; of one that stands for all of a server, those that are named."""
+    found = [each for tool in tools for each in ([tool] if tool in allowed else _of_server(tool, allowed))]
+    return tuple(dict.fromkeys(found))
+
+
+def _of_server(tool: str, allowed: Sequence[str]) -> list[str]:
+    return [each for each in allowed if each.startswith(tool[:-1])] if tool.endswith(".*") else []
+
+
+def _person(tx: Transaction, execution: Execution) -> Principal | None:
+    return tx.principals.get(execution.principal_id) if execution.principal_id is not None else None
+
+
+def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
+    asked = load_asked(tx, execution)
+    agent, newest = asked.agent, asked.current[-1]
+    conversation = tx.conversations.get(execution.state["conversation"])
+    if conversation is None:
+        raise ExecutionError(f"The turn {execution.id} has no conversation")
+    # What another agent asks for stands for itself (behaviour 1.9); the results of a workflow go on with the talk.
+    alone = is_run(execution) or execution.state.get("task", RESULTS) != RESULTS
+    words = "\n".join(message.content for message in asked.current)[:_ASKED]
+    history = _history(tx, execution, conversation, alone=alone)
+    read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now, begins=not history)
+    return Standing(
+        agent=agent,
+        current=asked.current,
+        conversation=conversation,
+        history=history,
+        summaries=[] if alone else tx.compactions.summaries(conversation.id, SUMMARIES),
+        recall=recall(
+            tx,
+            agent.id,
+            scopes_for(tx, execution, conversation.address, newest.principal_id),
+            words,
+            now,
+            among_others=not _alone_there(tx, execution, conversation),
+            asker=newest.principal_id,
+        ),
+        agents=tx.agents.all(),
+        bindings=tx.agents.bindings() if agent.is_conductor else [],
+        rests=tx.rests.all(),
+        calibrations=tx.calibrations.all(),
+        spender=spender_of(tx, execution, agent_id=agent.id),
+        taint=taint_in(execution.state),
+        observed=read_along,
+        incidents=[] if alone else tx.incidents.untold(conversation.id, INCIDENTS),
+        run=is_run(execution),
+        reachable=_reachable(tx, execution, agent),
+    )
+
+
+def scopes_for(tx: Transaction, execution: Execution, place: Address, principal_id: str | None) -> tuple[str, ...]:
+    """What may be recalled. Words of somebody with fewer rights bring nothing to mind that is kept about this person."""
+    authors = standing_of(execution).get(AUTHORS, ())
+    return scopes_of(place, None if taint_of_authors(tx, principal_id, authors) else principal_id)
+
+
+def _reachable(tx: Transaction, execution: Execution, agent: Agent) -> frozenset[str]:
+    """Return the ids of the agents to which the person may hand work through this one."""
+    asker = asker_of(tx, execution, agent)
+    return frozenset(each.id for each in tx.agents.all() if may_reach(tx, each, asker))
+
+
+def _history(tx: Transaction, execution: Execution, talk: Conversation, *, alone: bool) -> list[PastMessage]:
+    if is_run(execution):
+        return history_of(execution)
+    return [] if alone else tx.messages.history(talk.id, HISTORY_ROWS)
+
+
+def _alone_there(tx: Transaction, execution: Execution, talk: Conversation) -> bool:
+    """Whether nobody else reads the answer. A run may post in the talk of somebody else than whom it acts for."""
+    if not talk.direct or not is_run(execution):
+        return talk.direct
+    return bool(tx.messages.recent(talk.id, execution.principal_id or "", 1))
+
+
+def _overheard(tx: Transaction, place: Address, now: int, *, begins: bool) -> list[Overheard]:
+    """What a thread `begins` with is what was said in its channel."""
+    places = [replace(place, thread=""), place] if begins and place.thread else [place]
+    found = [each for where in places for each in tx.observed.newest(where, now - OBSERVED_MS, MOST_OBSERVED)]
+    found = found[-MOST_OBSERVED:]
+    people = {user_id: tx.principals.find(place.platform, user_id) for user_id in {each.user_id for each in found}}
+    return [
+        Overheard(person.id if (person := people[each.user_id]) else each.user_id, each.user_name, each.content)
+        for each in found
+    ]
+
+
+def note_rests(tx: Transaction, rests: Sequence[Rest]) -> None:
+    """What became known of the accounts. What waits for a model goes on when one answers again."""
+    for rest in rests:
+        tx.rests.put(rest)
+    if back := [rest.at for rest in rests if not rest.refusals]:
+        tx.jobs.hasten(max(back))

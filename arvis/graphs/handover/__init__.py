@@ -1,0 +1,1 @@
+"""The graph of a conversation that agents hand over to one another."""

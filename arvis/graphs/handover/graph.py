@@ -1,0 +1,245 @@
+"""Graph `converse`: a turn that agents hand over to one another (seed 003; behaviour.md 5.7).
+
+Whoever speaks works as a child execution, so tools, questions to people and crashes are those of graph `agent`. Where its
+reply names a destination, the speaker waits on a stack, and the other one goes on; without one its answer goes back to whoever
+waits, at last to the person. Rights only shrink on the way (`reach`), and every talk ends (`converse_rules`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from arvis.domain.agents import Agent
+from arvis.domain.events import AgentMoved, StatusChanged
+from arvis.domain.executions import Execution
+from arvis.domain.messages import MessageStatus, OutgoingFile, StoredMessage
+from arvis.domain.runs import RunResult
+from arvis.domain.taint import CLEAN, Label, Taint, taint_in
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Call, Decision, End, Goto, Graph, Next
+from arvis.graphs.agent.files import FileNode, FileRules
+from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival
+from arvis.graphs.context import BY_DAEMON, READ, load_asked
+from arvis.graphs.handover import prompts as words
+from arvis.graphs.handover.rules import (
+    Answered,
+    Company,
+    Finished,
+    HandedOver,
+    Move,
+    Said,
+    Talk,
+    Told,
+    after,
+    next_move,
+    offered,
+)
+from arvis.graphs.handover.threads import Entry, noted, remembered, save_threads
+from arvis.messaging import messages as saying
+from arvis.messaging import notices
+from arvis.ports.store import Store, Transaction
+from arvis.prompt.history import words_of
+from arvis.tasks.access import WAITING, asker_of, may_reach, standing_of
+from arvis.tasks.attachments import files_of, pictures_of, with_files
+from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
+from arvis.tasks.task import MESSAGES, RUN, Errand, child_state
+
+GRAPH = "converse"
+SPEAK, ROUTE = "speak", "route"
+#: The plugin that tells an agent how to hand over.
+HELPERS = "helpers"
+#: Agents of these graphs speak in their own manner, all others in that of graph `agent`.
+_MANNERS = frozenset({"agent", "code"})
+
+
+@dataclass(frozen=True, slots=True)
+class ConverseParts:
+    """What the graph is made of."""
+
+    store: Store
+    files: FileRules
+
+
+def converse_graph(parts: ConverseParts) -> Graph:
+    """The graph of a turn whose agent may hand it over. Its result is a `RunResult` as JSON, with the last outcome."""
+    nodes = _Nodes(parts.store)
+    return Graph(
+        name=GRAPH,
+        start="examine",
+        nodes={
+            "examine": InputNode(store=parts.store).examine,
+            READ_FILES: FileNode(store=parts.store, rules=parts.files).read_files,
+            SPEAK: nodes.speak,
+            ROUTE: nodes.route,
+        },
+        edges={READ_FILES: "examine", "examine": SPEAK, SPEAK: ROUTE},
+        opening=load_arrival,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What the speaker is given: the `messages` of people (id and words), or what another agent said. `speaker` None: it may
+    speak no more."""
+
+    talk: Talk
+    speaker: Agent | None
+    sender: Agent | None
+    current: Sequence[StoredMessage]
+    prompt: str
+    messages: Sequence[tuple[str, str]]
+    entries: Sequence[Entry]
+    instructions: str
+    standing: Mapping[str, Any]
+
+    @property
+    def taint(self) -> Taint:
+        """Of what it remembers; what was read in this turn taints all of it anyway."""
+        return CLEAN.union(*(entry.taint for entry in self.entries))
+
+
+@dataclass(frozen=True, slots=True)
+class _Spoken:
+    """What is known when somebody has spoken: what follows, and what all who spoke read and attached. `read` are
+    the messages of people that were in a prompt."""
+
+    talk: Talk
+    speaker: Agent | None
+    move: Move
+    taint: Taint
+    files: Sequence[OutgoingFile]
+    read: Sequence[str]
+
+
+class _Nodes:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def speak(self, context: NodeContext) -> Decision:
+        """Let the speaker work, and pass on what came of it."""
+        if context.answer is not None:
+            return Next(Said.of(child_end(context.answer)).to_json())
+        scene = await self._store.read(_load_scene, context.execution)
+        if scene.speaker is None:
+            return Next(Said(None, "This agent may not speak any more.").to_json())
+        _announce(context, scene)
+        graph = scene.speaker.graph if scene.speaker.graph in _MANNERS else "agent"
+        talk = replace(scene.talk, heard=scene.prompt)
+        return Call(graph, _state_of_child(context.state, scene), talk=talk.to_json())
+
+    async def route(self, context: NodeContext) -> Decision:
+        """Decide who goes on, and with which words."""
+        said = Said.from_json(context.value)
+        spoken = await self._store.read(_look_round, context.execution, said)
+        text = words.cut(said.text)
+        changes = {**noted(spoken.talk, text, spoken.taint), "taint": sorted(spoken.taint), READ: spoken.read}
+        match spoken.move:
+            case Finished():
+                return self._end(context, said, spoken, changes)
+            case Told(name=name, why=why):
+                return _go_on(spoken, words.refusal(name, why), changes)
+            case HandedOver(target=target) | Answered(target=target):
+                # A row first, an event second: the move is on record before anybody hears of it.
+                context.record(saying.progress, context.execution, words.moved(target), context.now())
+                context.commit_first()
+                failed = said.outcome is None
+                heard = words.failure_of(spoken.speaker) if failed else words.message_from(spoken.speaker, text)
+                return _go_on(spoken, heard, changes)
+
+    def _end(self, context: NodeContext, said: Said, spoken: _Spoken, changes: dict[str, Any]) -> Decision:
+        context.record(save_threads, context.execution, changes, context.now())
+        outcome = said.outcome or WorkOutcome(WorkStatus.BLOCKED, notices.failed(said.reason), reason=said.error)
+        content = said.text or (notices.NOTED if said.outcome is not None else notices.failed(said.reason))
+        result = RunResult(content, "", "", "").to_json() | {"outcome": outcome.to_json()}
+        if said.outcome is None:
+            changes |= BY_DAEMON
+        return End(result, **changes, **with_files(context.state, spoken.files))
+
+
+def _go_on(spoken: _Spoken, heard: str, changes: Mapping[str, Any]) -> Decision:
+    talk = after(spoken.talk, spoken.move, heard)
+    return Goto(SPEAK, **{**changes, "talk": talk.to_json()})
+
+
+def _announce(context: NodeContext, scene: _Scene) -> None:
+    newest, talk = scene.current[-1], scene.talk
+    if not talk.runs:
+        for message in scene.current:
+            context.emit(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
+    elif scene.sender is not None and scene.speaker is not None:
+        context.emit(AgentMoved(newest.address, newest.id, scene.sender.slug, scene.speaker.slug))
+
+
+def _state_of_child(state: Mapping[str, Any], scene: _Scene) -> dict[str, Any]:
+    """What limits the person limits whoever speaks; tasks that it gives know who waits."""
+    errand = Errand(
+        prompt=scene.prompt,
+        instructions=scene.instructions,
+        history=[(entry.role, entry.text) for entry in scene.entries],
+        audience=scene.current[-1].id,
+        taint=scene.taint,
+        pictures=pictures_of(scene.current),
+        messages=scene.messages,
+    )
+    child = child_state(state, errand, agent_id=scene.talk.speaker)
+    return {**child, **scene.standing, WAITING: list(scene.talk.stack)}
+
+
+# -- scripts that read ---------------------------------------------------------------------------------------------------
+
+
+def _load_scene(tx: Transaction, execution: Execution) -> _Scene:
+    talk, company = Talk.of(execution.state), _company(tx, execution)
+    speaker, current = company.agents.get(talk.speaker), load_asked(tx, execution).current
+    if speaker is not None and not company.may_speak(speaker):
+        speaker = None
+    messages = [] if talk.heard else [(message.id, words_of(message, group=False)) for message in current]
+    return _Scene(
+        talk=talk,
+        speaker=speaker,
+        sender=company.agents.get(talk.sender),
+        current=current,
+        prompt=talk.heard or "\n\n".join(words for _, words in messages),
+        messages=messages,
+        entries=remembered(tx, execution, talk),
+        instructions=_instructions(talk, speaker, company),
+        standing=standing_of(execution),
+    )
+
+
+def _instructions(talk: Talk, speaker: Agent | None, company: Company) -> str:
+    """Whoever has the plugin `helpers` is told by it."""
+    if speaker is None:
+        return ""
+    waiting = company.agents.get(talk.stack[-1]) if talk.stack else None
+    return words.instructions([] if HELPERS in speaker.plugins else offered(talk, speaker, company), waiting)
+
+
+def _look_round(tx: Transaction, execution: Execution, said: Said) -> _Spoken:
+    talk, company = Talk.of(execution.state), _company(tx, execution)
+    children = tx.executions.children_of(execution.id)
+    move = next_move(talk, said, company)
+    kept = (execution.state, *(child.state for child in children))
+    taint = taint_in(*kept)
+    told = {Label.AGENTS} if isinstance(move, HandedOver) else CLEAN
+    files = [file for child in children for file in files_of(child.state)]
+    speaker = tx.agents.get(talk.speaker)
+    asked = [message.id for message in load_asked(tx, execution).current]
+    return _Spoken(talk, speaker, move, taint | told, files, _read(children, asked))
+
+
+def _read(children: Sequence[Execution], asked: Sequence[str]) -> list[str]:
+    """The messages that were in a prompt. An earlier version of Arvis gave the first speaker all of them as one text."""
+    if children and MESSAGES not in children[0].state[RUN]:
+        return list(asked)
+    found = {message_id for child in children for message_id in child.state.get(READ, ())}
+    return [message_id for message_id in asked if message_id in found]
+
+
+def _company(tx: Transaction, execution: Execution) -> Company:
+    state, agents = execution.state, {agent.id: agent for agent in tx.agents.all()}
+    asker = asker_of(tx, execution, agents.get(state["agent"]))
+    return Company(agents, state["agent"], partial(may_reach, tx, asker=asker))

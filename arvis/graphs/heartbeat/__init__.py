@@ -1,0 +1,1 @@
+"""The graph of an agent that works without being asked."""

@@ -1,0 +1,292 @@
+"""Graph `heartbeat` (seed 000; behaviour.md 2.6): an agent looks whether there is anything to do, and works on it by itself,
+in up to so many cycles. Each cycle is a child execution of graph `agent` with a prompt of its own and no history, so a process
+that dies goes on with the very same child, and whoever stops the heartbeat stops the child.
+
+Whoever is blocked gets one more cycle, in which it reads what blocked it; blocked by the same again, or in the last cycle, the
+heartbeat ends and the owner is told. Where there is nothing to do, no model is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from arvis.domain.agents import Agent
+from arvis.domain.errors import ExecutionError
+from arvis.domain.executions import Answer, Execution
+from arvis.domain.messages import Address
+from arvis.domain.platforms import Incident, ObservedMessage
+from arvis.domain.projects import Project
+from arvis.domain.runs import RunResult
+from arvis.domain.schedules import OccurrenceStatus
+from arvis.domain.taint import CLEAN, Taint, taint_in
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Again, Call, Decision, End, Graph, Next
+from arvis.graphs.agent.completion import EXPLICIT
+from arvis.graphs.context import INCIDENTS, OBSERVED_MS
+from arvis.graphs.heartbeat.prompt import MOST_PROJECTS, Blocker, Cycle, autonomous_prompt
+from arvis.memory.likeness import Wording, likeness
+from arvis.messaging.messages import is_silent
+from arvis.messaging.owner_alerts import DAY_MS, tell_owner
+from arvis.ports.store import Store, Transaction
+from arvis.prompt import first_zone
+from arvis.services.activity import active_agents_block, activities
+from arvis.skills import Skill
+from arvis.tasks.access import authors_may_use, taint_of_authors, with_authors
+from arvis.tasks.attachments import files_of, with_files
+from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
+from arvis.tasks.task import RUN, Errand, child_state, source_of
+
+GRAPH = "heartbeat"
+#: Seed 000's default; a schedule says how many of them it wants, one where it says nothing.
+MOST_CYCLES = 10
+#: What the next cycle is told of the one before, in characters.
+LONGEST_SUMMARY = 500
+#: How many lines that people wrote are shown, and how many times of its schedule are looked through.
+_MOST_OBSERVED = 30
+_TIMES = 50
+
+#: In a reply: nobody needs to read it.
+_SILENT = re.compile(r"\[SILENT\]", re.ASCII | re.IGNORECASE)
+#: A look that came to an end: what was there before it was seen.
+_LOOKED = frozenset({OccurrenceStatus.DONE, OccurrenceStatus.SILENT, OccurrenceStatus.IDLE, OccurrenceStatus.BLOCKED})
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatParts:
+    """`skills` gives those of this moment; `zone` is the daemon's."""
+
+    store: Store
+    skills: Callable[[], Awaitable[Collection[Skill]]]
+    zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is there to be done, in one moment. `projects` are those that the agent may work on, the one that was longest left
+    alone first; `others` is the block of active agents, `heard` whether it tells what some of them say of their work."""
+
+    agent: Agent
+    projects: list[Project]
+    observed: list[ObservedMessage]
+    incidents: list[Incident]
+    others: str
+    heard: bool
+    taint: Taint = CLEAN
+
+    @property
+    def finds_work(self) -> bool:
+        return bool(self.projects or self.observed or self.incidents)
+
+
+def heartbeat_graph(parts: HeartbeatParts) -> Graph:
+    """Its result is a `RunResult` with an `outcome`, as of every run."""
+    nodes = _Nodes(parts)
+    return Graph(
+        name=GRAPH,
+        start="check",
+        nodes={"check": nodes.check, "cycle": nodes.cycle},
+        edges={"check": "cycle"},
+        opening=look_around,
+    )
+
+
+class _Nodes:
+    def __init__(self, parts: HeartbeatParts) -> None:
+        self._store = parts.store
+        self._skills = parts.skills
+        self._zone = parts.zone
+
+    async def check(self, context: NodeContext) -> Decision:
+        """Is there anything to do at all? A prompt is; without one, only what is open."""
+        look = await self._look(context)
+        if not _directive(context.state).strip() and not look.finds_work:
+            return _end(WorkOutcome(WorkStatus.IDLE))
+        context.hand_on(look)
+        return Next(None, cycle=0)
+
+    async def cycle(self, context: NodeContext) -> Decision:
+        """Begin the next cycle; once it has ended, see what comes after it."""
+        if context.answer is None:
+            return await self._begin(context)
+        ended = child_end(context.answer)
+        brought = await self._store.read(_brought, context.execution)
+        if (focus := context.state.get("focus_id")) is not None:
+            context.record(_touch, focus, context.now())
+        if ended.outcome is None:
+            return _end(WorkOutcome(WorkStatus.FAILED, reason=ended.error), brought)
+        return _after(context, _with_silence(ended.outcome, context.answer), brought)
+
+    async def _begin(self, context: NodeContext) -> Decision:
+        look, state = await self._look(context), context.state
+        number, most = state["cycle"] + 1, max_cycles(state)
+        focus = _focus(look, state)
+        blocker = state.get("blocker")
+        cycle = Cycle(
+            directive=_directive(state),
+            agent=look.agent,
+            number=number,
+            most=max(number, most),
+            now=context.now(),
+            zone=first_zone(look.agent.timezone, self._zone),
+            projects=look.projects,
+            focus=focus,
+            skills=await self._skills(),
+            others=look.others,
+            heard=look.heard,
+            observed=look.observed,
+            incidents=look.incidents,
+            summary=state.get("summary", ""),
+            blocker=Blocker(**blocker) if blocker else None,
+        )
+        # Without the instructions of its schedule: they are for who answers in one go, and the prompt brings its own.
+        errand = Errand(
+            prompt=autonomous_prompt(cycle),
+            completion=EXPLICIT,
+            tools=state[RUN].get("tools"),
+            taint=cycle.reads | look.taint,
+        )
+        return Call(
+            "agent",
+            with_authors(child_state(state, errand), [project.author for project in look.projects]),
+            cycle=number,
+            focus=focus.slug if focus else None,
+            focus_id=focus.id if focus else None,
+            incidents=look.incidents[-1].id if look.incidents else state.get("incidents"),
+            status_note=f"Cycle {number} of {most}{f', on {focus.slug}' if focus else ''}",
+        )
+
+    async def _look(self, context: NodeContext) -> Look:
+        if isinstance(context.handed, Look):
+            return context.handed
+        return await self._store.read(look_around, context.execution, context.now())
+
+
+def max_cycles(state: Mapping[str, Any]) -> int:
+    return min(max(int(state.get("max_cycles", 1)), 1), MOST_CYCLES)
+
+
+def _directive(state: Mapping[str, Any]) -> str:
+    prompt: str = state[RUN]["prompt"]
+    return prompt
+
+
+def _focus(look: Look, state: Mapping[str, Any]) -> Project | None:
+    """The one it is at, until that is no longer active; then the one that was longest left alone."""
+    kept = next((each for each in look.projects if each.id == state.get("focus_id")), None)
+    return kept or next(iter(look.projects), None)
+
+
+# -- after a cycle -----------------------------------------------------------------------------------------
+
+
+def _after(context: NodeContext, outcome: WorkOutcome, brought: Mapping[str, Any]) -> Decision:
+    """`brought` are changes of the state: what comes along with the outcome."""
+    state = context.state
+    left = state["cycle"] < max_cycles(state)
+    if outcome.status is WorkStatus.BLOCKED:
+        before = state.get("blocker")
+        if before is None or (left and not _same(before["reason"], outcome.reason)):
+            blocker = Blocker(outcome.reason, outcome.requirements)
+            return Again(blocker=asdict(blocker), summary=_summary(outcome), status_note=outcome.note, **brought)
+    elif left and outcome.status is not WorkStatus.DONE:
+        return Again(blocker=None, summary=_summary(outcome), status_note=outcome.note, **brought)
+    return _stop(context, outcome, brought)
+
+
+def _stop(context: NodeContext, outcome: WorkOutcome, brought: Mapping[str, Any]) -> Decision:
+    if outcome.status is WorkStatus.BLOCKED:
+        context.record(_tell, context.execution, outcome, posted=bool(outcome.visible), now=context.now())
+    if (told := context.state.get("incidents")) is not None:
+        context.record(_told, context.execution, told)
+    return _end(outcome, brought)
+
+
+def _end(outcome: WorkOutcome, brought: Mapping[str, Any] | None = None) -> Decision:
+    result = RunResult(outcome.visible, "", "", "").to_json() | {"outcome": outcome.to_json()}
+    return End(result, status_note=outcome.note, **(brought or {}))
+
+
+def _with_silence(outcome: WorkOutcome, answer: Answer) -> WorkOutcome:
+    """Nothing is posted of a reply that says at its beginning or end that nobody needs to read it."""
+    whole = ((answer.value or {}).get("result") or {}).get("content", "")
+    return replace(outcome, visible="") if is_silent(whole) or is_silent(outcome.visible) else outcome
+
+
+def _summary(outcome: WorkOutcome) -> str:
+    """What came of it, without what blocked it: that is told apart."""
+    said = outcome.summary
+    if outcome.status is WorkStatus.BLOCKED:
+        said = outcome.visible.removesuffix("\n\n".join(filter(None, [outcome.reason, outcome.requirements])))
+    return _SILENT.sub("", said).strip()[:LONGEST_SUMMARY]
+
+
+def _same(before: str, now: str) -> bool:
+    """Whether two blockers are one, in other words perhaps."""
+    if before.strip() == now.strip():
+        return True
+    return likeness(Wording.of(now), Wording.of(before)) is not None
+
+
+# -- scripts -----------------------------------------------------------------------------------------------
+
+
+def look_around(tx: Transaction, execution: Execution, now: int) -> Look:
+    agent = tx.agents.get(execution.state["agent"])
+    conversation = tx.conversations.get(execution.state["conversation"])
+    if agent is None or conversation is None:
+        raise ExecutionError(f"The heartbeat {execution.id} has no agent or no place")
+    # An agent that is kept for some people works on nothing that others have written.
+    projects = [
+        each for each in tx.projects.active(agent.id, MOST_PROJECTS) if authors_may_use(tx, agent, [each.author])
+    ]
+    # Of a talk with one person its own turns tell; there is nothing to read along.
+    observed = [] if conversation.direct else _observed(tx, execution)
+    found = [each for each in activities(tx, now) if each.agent.id != agent.id]
+    return Look(
+        agent=agent,
+        projects=projects,
+        taint=taint_of_authors(tx, execution.principal_id, [project.author for project in projects]),
+        observed=observed,
+        incidents=tx.incidents.untold(conversation.id, INCIDENTS),
+        others=active_agents_block(found, agent.id),
+        heard=any(each.said for each in found),
+    )
+
+
+def _observed(tx: Transaction, execution: Execution) -> list[ObservedMessage]:
+    """What people wrote in its place since it last looked, and not before the last day."""
+    _, _, schedule_id = source_of(execution).partition(":")
+    times = tx.occurrences.newest(schedule_id, _TIMES) if schedule_id else []
+    looks = [each.created_at for each in times if each.execution_id != execution.id and each.status in _LOOKED]
+    since = max([execution.created_at - OBSERVED_MS, *looks])
+    return tx.observed.newest(Address.from_json(execution.state["address"]), since, _MOST_OBSERVED)
+
+
+def _brought(tx: Transaction, execution: Execution) -> dict[str, Any]:
+    """What its cycles read, and the files that the newest of them made."""
+    cycles = tx.executions.children_of(execution.id)
+    taint = taint_in(execution.state, *(cycle.state for cycle in cycles))
+    return {"taint": sorted(taint), **with_files(execution.state, files_of(cycles[-1].state) if cycles else ())}
+
+
+def _touch(tx: Transaction, project_id: str, now: int) -> None:
+    """So that the next run begins with another one, whatever was recorded."""
+    tx.projects.touch(project_id, now)
+
+
+def _told(tx: Transaction, execution: Execution, upto: str) -> None:
+    tx.incidents.told(execution.state["conversation"], execution.id, upto)
+
+
+def _tell(tx: Transaction, execution: Execution, outcome: WorkOutcome, *, posted: bool, now: int) -> None:
+    """The owner hears of it once a day, and not where it was posted anyway."""
+    agent = tx.agents.get(execution.state["agent"])
+    needs = f"\nIt needs: {outcome.requirements}" if outcome.requirements else ""
+    text = (
+        f"{agent.name if agent else 'An agent'} cannot go on with its work: {outcome.reason or 'it is blocked.'}{needs}"
+    )
+    place = Address.from_json(execution.state["address"]) if posted else None
+    tell_owner(tx, f"blocked:{source_of(execution) or execution.id}", text, now, DAY_MS, unless=place)

@@ -1,0 +1,105 @@
+"""The node `action`: a child carries the brief out with tools, in a lane of its own, until it says that it is done or stuck."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from arvis.domain.executions import Answer
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Again, Decision, Goto, Next
+from arvis.graphs.planning import lanes, prompts
+from arvis.graphs.planning.documents import harmless
+from arvis.graphs.planning.evidence import Evidence, readiness
+from arvis.graphs.planning.lanes import LONGEST_MESSAGE, Lane, clipped, lane_of
+from arvis.graphs.planning.limits import TIME, Bounds
+from arvis.graphs.planning.model import Adviser
+from arvis.graphs.planning.state import ACTION, OUTPUT, brief_number, call_agent, evidence_of, goal_of, tainted
+from arvis.graphs.planning.verdict import plain
+from arvis.ports.store import Store
+from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
+from arvis.tasks.task import Errand
+
+#: Values of this node, on which the edge behind it goes.
+ANSWERED, BLOCKED = "answered", "blocked"
+
+
+class ActionNode:
+    def __init__(self, *, store: Store, adviser: Adviser, bounds: Bounds) -> None:
+        self._store = store
+        self._adviser = adviser
+        self._bounds = bounds
+
+    async def action(self, context: NodeContext) -> Decision:
+        evidence = await evidence_of(self._store, context)
+        if context.answer is not None:
+            return self._read(context, context.answer, evidence)
+        state = context.state
+        if self._bounds.over(state, context.now(), evidence.waited_ms):
+            return Goto(OUTPUT, None, stopped=TIME)
+        own = lane_of(state, lanes.ACTION) or Lane().adding(goal_of(state), role=lanes.USER)
+        done = evidence.transcript(brief_number(state))
+        begun = bool(done) or len(own.messages) > 1
+        task = _task(state)
+        so_far = clipped(_so_far(own, done), await self._adviser.room(context)) if begun else ""
+        errand = Errand(
+            prompt=f"{task}\n\n{prompts.GO_ON}" if begun else task,
+            instructions=prompts.ACTION,
+            completion="explicit",
+            history=(("user", prompts.WHAT_IS_DONE), ("assistant", so_far)) if begun else (),
+            taint=evidence.taint,
+        )
+        return call_agent(context, ACTION, errand, actions=state.get("actions", 0) + 1, lane_action=own.to_json())
+
+    def _read(self, context: NodeContext, answer: Answer, evidence: Evidence) -> Decision:
+        """What came of one run of the executor."""
+        state, end = context.state, child_end(answer)
+        outcome = _short(end.outcome or WorkOutcome(WorkStatus.DONE, visible=f"The executor failed: {end.error}"))
+        said = outcome.result or outcome.visible or outcome.reason or outcome.report
+        shared, own = lane_of(state, lanes.SHARED) or Lane(), lane_of(state, lanes.ACTION) or Lane()
+        snapshot = prompts.joined(said, outcome.requirements, readiness(evidence.runs))
+        changes: dict[str, Any] = {
+            "lane": shared.adding(snapshot, lanes.EVIDENCE).to_json(),
+            "lane_action": own.adding(said).to_json(),
+            "last": outcome.to_json(),
+            **tainted(state, evidence),
+        }
+        if outcome.status is WorkStatus.BLOCKED and plain(outcome.reason) != state.get("blocker"):
+            if not self._capped(context):
+                return Next(BLOCKED, blocker=plain(outcome.reason), **changes)
+        elif _is_unfinished(outcome) and not self._capped(context):
+            return Again(**changes)
+        return Next(ANSWERED, **changes)
+
+    def _capped(self, context: NodeContext) -> bool:
+        return int(context.state.get("actions", 0)) >= self._bounds.actions
+
+
+def _task(state: Mapping[str, Any]) -> str:
+    """The brief; without one, the goal and what it was made from."""
+    if brief_number(state):
+        return prompts.section("Brief", state["brief"])
+    words = "" if state["request"] == goal_of(state) else state["request"]
+    return prompts.joined(prompts.section("Task", goal_of(state)), prompts.section("In the person's own words", words))
+
+
+def _is_unfinished(outcome: WorkOutcome) -> bool:
+    """It goes on, or gave no answer at all."""
+    return outcome.status is WorkStatus.CONTINUE or (outcome.status is WorkStatus.OPEN and not outcome.visible)
+
+
+def _short(outcome: WorkOutcome) -> WorkOutcome:
+    """As much of it as the state may hold."""
+    return WorkOutcome(
+        status=outcome.status,
+        visible=clipped(outcome.visible, LONGEST_MESSAGE),
+        report=clipped(outcome.report, LONGEST_MESSAGE),
+        reason=clipped(outcome.reason, LONGEST_MESSAGE),
+        requirements=clipped(outcome.requirements, LONGEST_MESSAGE),
+        result=clipped(outcome.result, LONGEST_MESSAGE),
+    )
+
+
+def _so_far(own: Lane, done: str) -> str:
+    said = "\n\n".join(each.text for each in own.of_assistant())
+    return prompts.joined(prompts.section("Done so far", done), harmless(said)) or "(nothing yet)"

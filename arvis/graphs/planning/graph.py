@@ -1,0 +1,98 @@
+"""Graph `planning` (seed 001): how much work is it, plan it, brief one step, do it, check it, tell the person.
+
+A turn graph: it begins as graph `agent` does, and its children are runs of graph `agent`, which have the tools. It ends within
+its bounds, whatever its models say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from arvis.engine.decisions import Graph, Node
+from arvis.graphs.agent.files import FileNode
+from arvis.graphs.agent.graph import AgentParts
+from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival
+from arvis.graphs.planning import action, critic
+from arvis.graphs.planning.action import ActionNode
+from arvis.graphs.planning.briefs import ReasoningNode
+from arvis.graphs.planning.critic import CriticNode
+from arvis.graphs.planning.limits import Bounds
+from arvis.graphs.planning.model import Adviser
+from arvis.graphs.planning.output import OutputNode
+from arvis.graphs.planning.planner import PlannerNode
+from arvis.graphs.planning.state import ACTION, CRITIC, OUTPUT, PLAN_RETRIEVAL, PLANNER, REASONING
+from arvis.graphs.planning.triage import Complexity, RetrievalNode
+from arvis.messaging.spoken_replies import SpokenReply
+
+GRAPH = "planning"
+#: More than any run makes within its bounds: five rounds of twenty actions, and tries of everything.
+_MOST_STEPS = 1_000
+
+
+def planning_graph(parts: AgentParts) -> Graph:
+    """The compactor of its parts leads back to `PLAN_RETRIEVAL`. Its result is a `RunResult` as JSON with a `WorkOutcome`
+    beside it, under `outcome`."""
+    return Graph(
+        name=GRAPH,
+        start="examine",
+        nodes={
+            "examine": InputNode(store=parts.store).examine,
+            READ_FILES: FileNode(store=parts.store, rules=parts.files).read_files,
+            **_nodes(parts, Bounds()),
+            **parts.compactor.nodes,
+        },
+        edges={
+            READ_FILES: "examine",
+            "examine": PLAN_RETRIEVAL,
+            PLAN_RETRIEVAL: after_retrieval,
+            PLANNER: REASONING,
+            REASONING: ACTION,
+            ACTION: after_action,
+            CRITIC: after_critic,
+        },
+        max_steps=_MOST_STEPS,
+        opening=load_arrival,
+    )
+
+
+def _nodes(parts: AgentParts, bounds: Bounds) -> dict[str, Node]:
+    store, briefing = parts.store, parts.briefing
+    adviser = Adviser(store=store, caller=parts.caller, briefing=briefing, reply_bytes=parts.reply_bytes)
+    retrieval = RetrievalNode(
+        store=store,
+        adviser=adviser,
+        briefing=briefing,
+        skills=parts.skills,
+        bounds=bounds,
+        files=READ_FILES,
+        compact="compact",
+    )
+    spoken = SpokenReply(store=store, speaker=parts.speaker)
+    return {
+        PLAN_RETRIEVAL: retrieval.plan_retrieval,
+        PLANNER: PlannerNode(store=store, adviser=adviser, skills=parts.skills, bounds=bounds).planner,
+        REASONING: ReasoningNode(store=store, adviser=adviser, bounds=bounds).reasoning,
+        ACTION: ActionNode(store=store, adviser=adviser, bounds=bounds).action,
+        CRITIC: CriticNode(store=store, adviser=adviser, bounds=bounds).skill_critic,
+        OUTPUT: OutputNode(store=store, adviser=adviser, briefing=briefing, spoken=spoken).output,
+    }
+
+
+# -- the edges (seed 001, 1) -------------------------------------------------------------------------------------------
+
+
+def after_retrieval(_state: Mapping[str, Any], complexity: Any) -> str:
+    """Low: nothing to do but to answer. Medium: no plan is needed. High, or unknown: plan."""
+    return {Complexity.LOW.value: OUTPUT, Complexity.MEDIUM.value: ACTION}.get(complexity, PLANNER)
+
+
+def after_action(_state: Mapping[str, Any], value: Any) -> str:
+    """Stuck for a new reason: brief anew. Else the check: also when the same stands in the way again, or no more may be
+    tried."""
+    return REASONING if value == action.BLOCKED else CRITIC
+
+
+def after_critic(_state: Mapping[str, Any], value: Any) -> str:
+    """Technically incomplete: brief anew. Only the project is: plan on. Complete, stopped, or nothing said: tell."""
+    return {critic.TECHNICAL: REASONING, critic.PROJECT: PLANNER}.get(value, OUTPUT)

@@ -1,0 +1,126 @@
+"""One question to a model inside a planning run, without tools: a paid call like any other, remembered by its step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from arvis.domain.errors import ProviderErrorKind
+from arvis.domain.runs import RunRequest, RunResult, Turn
+from arvis.engine.context import NodeContext
+from arvis.graphs.agent.prompt import Briefing
+from arvis.graphs.context import Standing, load_standing
+from arvis.graphs.model import ModelCaller, unheard
+from arvis.graphs.planning.lanes import clipped
+from arvis.graphs.planning.prompts import persona
+from arvis.llm import RunFailed
+from arvis.ports.store import Store
+
+#: Characters that a token has at least, roughly; what is behind a question is cut by it.
+_CHARACTERS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`task` is what the model is told to do; `known` what it goes by, as its own earlier words; `now` what it is asked last.
+    The goal comes first and is the only thing that a person said. The reply has `most` tokens at most."""
+
+    task: str
+    goal: str
+    known: str
+    now: str
+    most: int
+
+
+class Adviser:
+    def __init__(self, *, store: Store, caller: ModelCaller, briefing: Briefing, reply_bytes: int) -> None:
+        self._store = store
+        self._caller = caller
+        self._briefing = briefing
+        self._reply_bytes = reply_bytes
+
+    async def standing(self, context: NodeContext) -> Standing:
+        found = await self._store.read(load_standing, context.execution, context.now())
+        self._briefing.learn(found)
+        return found
+
+    async def room(self, context: NodeContext) -> int:
+        """How many characters of what is known a child may be told: half of its prompt."""
+        return self._briefing.budget(await self.standing(context)).usable * _CHARACTERS // 2
+
+    async def ask(self, context: NodeContext, standing: Standing, question: Question) -> str:
+        """The reply; "" when the model gave none. Other failures go to the queue, which tries the node again later."""
+        room = self._briefing.budget(standing).usable * _CHARACTERS - len(question.task) - len(question.goal)
+        known = clipped(question.known, max(room, 1_000))
+        turns = (Turn("user", question.goal), Turn("assistant", known)) if known else (Turn("user", question.goal),)
+        request = self.request(
+            context,
+            standing,
+            system=f"{persona(standing.agent)}\n\n{question.task}",
+            turns=alternating(*turns, Turn("user", question.now)),
+            most=question.most,
+        )
+        result = await self.call(context, standing, request)
+        return "" if result is None else result.content
+
+    def request(
+        self,
+        context: NodeContext,
+        standing: Standing,
+        *,
+        system: str,
+        turns: tuple[Turn, ...],
+        most: int,
+        changing: str = "",
+        now: str = "",
+    ) -> RunRequest:
+        return RunRequest(
+            system=system,
+            turns=turns,
+            model=None,
+            agent_name=standing.agent.name,
+            max_tokens=min(most, self._briefing.budget(standing).reserve),
+            max_bytes=self._reply_bytes,
+            conversation=str(context.state["conversation"]),
+            changing=changing,
+            now=now,
+        )
+
+    async def call(
+        self,
+        context: NodeContext,
+        standing: Standing,
+        request: RunRequest,
+        on_text: Callable[[int, str], None] = unheard,
+    ) -> RunResult | None:
+        """None when the model gave no reply at all."""
+        agent = standing.agent
+        call = partial(
+            self._caller.call,
+            context,
+            request,
+            spender=standing.spender,
+            model=agent.model,
+            fallbacks=agent.fallbacks,
+            on_text=on_text,
+        )
+        try:
+            answer: dict[str, Any] = await context.once("model", call)
+        except RunFailed as failed:
+            if failed.error.kind is ProviderErrorKind.EMPTY:
+                return None
+            raise
+        return RunResult.from_json(answer)
+
+
+def alternating(*turns: Turn) -> tuple[Turn, ...]:
+    """Neighbours of one role are joined: providers want user and assistant in turn."""
+    joined: list[Turn] = []
+    for turn in turns:
+        if joined and joined[-1].role == turn.role:
+            joined[-1] = Turn(turn.role, f"{joined[-1].content}\n\n{turn.content}")
+        else:
+            joined.append(turn)
+    return tuple(joined)

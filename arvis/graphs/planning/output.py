@@ -1,0 +1,166 @@
+"""The node `output`: the answer to the person, in the agent's own voice. No plan and no brief leaves by it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from arvis.domain.events import Delta
+from arvis.domain.messages import Address
+from arvis.domain.runs import RunResult
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, End
+from arvis.graphs.agent.files import is_voice
+from arvis.graphs.agent.prompt import Briefing, Materials
+from arvis.graphs.context import READ, Standing
+from arvis.graphs.model import unheard
+from arvis.graphs.planning import prompts
+from arvis.graphs.planning.documents import BRIEF, FINAL_PRD, without_documents
+from arvis.graphs.planning.evidence import Evidence, known_runs
+from arvis.graphs.planning.lanes import clipped
+from arvis.graphs.planning.limits import REASONS
+from arvis.graphs.planning.model import Adviser
+from arvis.graphs.planning.state import evidence_of, goal_of, tainted
+from arvis.graphs.planning.triage import Complexity
+from arvis.messaging.notices import marked
+from arvis.messaging.spoken_replies import SpokenReply
+from arvis.messaging.streaming import Showing
+from arvis.ports.store import Store
+from arvis.prompt import Prompt
+from arvis.tags import read
+from arvis.tasks.attachments import load_pictures, pictures_of, with_files
+from arvis.tasks.outcome import WorkOutcome, WorkStatus
+from arvis.tasks.task import RUN, is_run
+
+_OPENINGS = tuple(f"<{name}".casefold() for name in (FINAL_PRD, BRIEF))
+_OPENING = re.compile("|".join(_OPENINGS), re.IGNORECASE)
+_NO_WORDS = "The work is done; there is nothing to add."
+_NO_WORDS_STOPPED = "I could not finish this: {}."
+
+
+class OutputNode:
+    def __init__(self, *, store: Store, adviser: Adviser, briefing: Briefing, spoken: SpokenReply) -> None:
+        self._store = store
+        self._adviser = adviser
+        self._briefing = briefing
+        self._spoken = spoken
+
+    async def output(self, context: NodeContext) -> Decision:
+        standing, evidence = await self._adviser.standing(context), await evidence_of(self._store, context)
+        notes = clipped(_notes(context, evidence), self._briefing.budget(standing).usable)
+        brought = Materials(skills=(), tools=(), rounds=(), rules=notes, shrunk=False, now=context.now())
+        prompt = self._briefing.prompt(standing, brought)
+        result = await self._told(context, standing, prompt)
+        words = without_documents(result.content) or _fallback(context)
+        voiced = any(is_voice(message) for message in standing.current)
+        files = await self._spoken.of(context, words) if voiced else ()
+        value = replace(result, content=words, calls=()).to_json() | {"outcome": _outcome(context, words).to_json()}
+        changes = with_files(context.state, (*evidence.files, *files)) | tainted(context.state, evidence)
+        taint = sorted({*changes["taint"], *prompt.taint})
+        return End(value, **{**changes, "taint": taint, READ: prompt.read})
+
+    async def _told(self, context: NodeContext, standing: Standing, prompt: Prompt) -> RunResult:
+        *earlier, newest = prompt.turns
+        pictures = await load_pictures(self._store, pictures_of(standing.current))
+        request = self._adviser.request(
+            context,
+            standing,
+            system=prompt.system,
+            changing=prompt.changing,
+            now=prompt.now,
+            turns=(*earlier, replace(newest, images=pictures)),
+            most=self._briefing.budget(standing).reply,
+        )
+        showing = _showing(context, standing)
+        try:
+            result = await self._adviser.call(
+                context, standing, request, Guard(showing.add).add if showing else unheard
+            )
+        finally:
+            if showing is not None:
+                showing.close()
+        return marked(result) if result is not None else RunResult("", "", "", "")
+
+
+def _notes(context: NodeContext, evidence: Evidence) -> str:
+    """What the report goes by; nothing where nobody worked. So many characters as the prompt has tokens leave the most of
+    it to the talk."""
+    state = context.state
+    if state["plan"]["complexity"] == Complexity.LOW and not evidence.works:
+        return ""
+    stopped = REASONS.get(state.get("stopped", ""), "")
+    last = state.get("last") or {}
+    return prompts.joined(
+        prompts.REPORT,
+        f"It was stopped before it was complete: {stopped}. Say so plainly." if stopped else "",
+        prompts.section("What was to be reached", goal_of(state)),
+        prompts.section("What was reached last", last.get("result") or last.get("visible") or ""),
+        prompts.section("What stands in the way", prompts.joined(last.get("reason", ""), last.get("requirements", ""))),
+        prompts.section("What the check still missed", "\n".join(state.get("feedbacks", [])[-1:] if stopped else [])),
+        prompts.section("What the tools did", known_runs(evidence.runs)),
+    )
+
+
+def _fallback(context: NodeContext) -> str:
+    """Where the model has no words."""
+    stopped = REASONS.get(context.state.get("stopped", ""), "")
+    if stopped:
+        return _NO_WORDS_STOPPED.format(stopped)
+    last = context.state.get("last") or {}
+    return without_documents(str(last.get("result") or last.get("visible") or "")) or _NO_WORDS
+
+
+def _outcome(context: NodeContext, words: str) -> WorkOutcome:
+    state, visible = context.state, read(words).visible
+    last = WorkOutcome.from_json(state["last"]) if state.get("last") else None
+    if state.get("stopped"):
+        return WorkOutcome(WorkStatus.EXHAUSTED, visible, reason=REASONS[state["stopped"]])
+    if last is not None and last.status is WorkStatus.BLOCKED:
+        return replace(last, visible=visible, attributes={})
+    return WorkOutcome(WorkStatus.DONE, visible, result=last.result if last is not None else "")
+
+
+# -- words on their way ------------------------------------------------------------------------------------------------
+
+
+class Guard:
+    """Lets a text through piece by piece, up to where a plan or a brief begins."""
+
+    def __init__(self, show: Callable[[int, str], None]) -> None:
+        self._show = show
+        self._rest = ""
+        self._shown = 0
+        self._shut = False
+
+    def add(self, offset: int, piece: str) -> None:
+        """What was shown is not looked at again."""
+        if offset == 0:
+            self._rest, self._shown, self._shut = "", 0, False
+        if self._shut:
+            return
+        text = self._rest + piece
+        upto = _harmless_length(text)
+        if upto:
+            self._show(self._shown, text[:upto])
+            self._shown += upto
+        self._rest = text[upto:]
+        self._shut = _OPENING.match(self._rest) is not None
+
+
+def _harmless_length(text: str) -> int:
+    """How much of it is surely before any document."""
+    if found := _OPENING.search(text):
+        return found.start()
+    start = text.rfind("<")
+    begun = text[start:].casefold() if start >= 0 else ""
+    return start if begun and any(opening.startswith(begun) for opening in _OPENINGS) else len(text)
+
+
+def _showing(context: NodeContext, standing: Standing) -> Showing | None:
+    """To whoever watches the newest message; of a run, to whom its errand says."""
+    audience = context.state[RUN]["audience"] if is_run(context.execution) else standing.current[-1].id
+    if audience is None:
+        return None
+    address = Address.from_json(context.state["address"])
+    return Showing(send=lambda offset, text: context.emit(Delta(address, audience, offset, text)))

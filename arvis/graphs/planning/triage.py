@@ -1,0 +1,280 @@
+"""The node `plan_retrieval`: how much work a request is, and what everybody who works on it is to know."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from arvis.domain.events import StatusChanged
+from arvis.domain.executions import Execution
+from arvis.domain.messages import MessageStatus
+from arvis.domain.text import storable_json
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Again, Decision, Goto, Next
+from arvis.graphs.agent.files import unsettled
+from arvis.graphs.agent.graph import may_compact, outgrown
+from arvis.graphs.agent.input import sanitise
+from arvis.graphs.agent.prompt import Briefing, Materials
+from arvis.graphs.context import Standing, scopes_for
+from arvis.graphs.planning import lanes, prompts
+from arvis.graphs.planning.documents import harmless
+from arvis.graphs.planning.lanes import Lane
+from arvis.graphs.planning.limits import Bounds, tried, tries
+from arvis.graphs.planning.model import Adviser, Question
+from arvis.graphs.planning.state import PLAN_RETRIEVAL
+from arvis.memory import Recall, recall, touch
+from arvis.ports.store import Store, Transaction
+from arvis.prompt import Prompt
+from arvis.prompt.files import file_text
+from arvis.prompt.tool_rounds import fair_share
+from arvis.skills import Skill
+from arvis.skills.choosing import usable
+from arvis.tasks.task import is_run
+
+# What plan_retrieval finds out of a message: what is wanted, how much work that is, which skill it calls for
+# (behaviour.md 3). Small talk is known by its looks, without a model. Nothing in here asks anybody.
+
+
+#: Up to so many messages in the thread and characters of the text are looked at without a model.
+FAST_MESSAGES = 10
+FAST_LENGTH = 100
+_SHORT_QUESTION = 50
+_SHORT_YES = 30
+#: Trigger words of fewer letters count for nothing, of more only as they stand; so do words of a text that are shorter.
+_LEAST_TRIGGER, _MOST_TRIGGER = 5, 15
+_LEAST_WORD = 4
+_LONGEST = 2_000
+_MOST_SEARCHES = 8
+
+_WORD = re.compile(r"\w+")
+_COURTESY = re.compile(
+    r"(?:hi|hello|hey|howdy|greetings|good (?:morning|afternoon|evening|day|night)|thanks|thank you|thx|cheers"
+    r"|bye|goodbye|see you|see ya|farewell)\b",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(r"(?:what|how|when|where|why)\b|(?:can|could|will|would) you\b", re.IGNORECASE)
+_YES = re.compile(
+    r"(?:ok|okay|yes|yeah|yep|no|nope|sure|got it|all ?right|fine|great|cool|perfect|understood)\b", re.IGNORECASE
+)
+#: The seed's own words for work that needs a tool: then a model decides, however short the text is (docs/adr/0025).
+_ACTION = re.compile(r"\b(?:check|test|status|verif|fetch|run)\w*", re.IGNORECASE)
+
+
+class Complexity(StrEnum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """`complexity` None is taken for high; `skill` is the slug of one; `memory_search` are words to look for."""
+
+    intent: str
+    goal: str
+    complexity: Complexity | None
+    skill: str | None = None
+    memory_search: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def fast_path(text: str, *, messages: int, triggers: Iterable[str]) -> Retrieval | None:
+    """Low for what is plainly small talk; None: ask a model. `messages` counts those of the thread, this one too."""
+    said = text.strip()
+    if messages > FAST_MESSAGES or len(said) > FAST_LENGTH or _ACTION.search(said):
+        return None
+    if not _is_small_talk(said) or any(triggered(said, trigger) for trigger in triggers):
+        return None
+    return Retrieval("talk", said, Complexity.LOW)
+
+
+def _is_small_talk(said: str) -> bool:
+    if _COURTESY.match(said):
+        return True
+    if len(said) < _SHORT_QUESTION and (_QUESTION.match(said) or said.endswith("?")):
+        return True
+    return len(said) < _SHORT_YES and _YES.match(said) is not None
+
+
+def triggered(text: str, trigger: str) -> bool:
+    """Whether a skill's trigger word may be meant: a long one stands in the text, a middling one in a word of it or a word in
+    it, a short one never."""
+    word, lowered = trigger.casefold().strip(), text.casefold()
+    if len(word) < _LEAST_TRIGGER:
+        return False
+    if len(word) > _MOST_TRIGGER:
+        return word in lowered
+    return any(word in each or (len(each) >= _LEAST_WORD and each in word) for each in _WORD.findall(lowered))
+
+
+def read_retrieval(reply: str, *, goal: str, skills: Collection[str]) -> Retrieval | None:
+    """What a model answered; None when it is no JSON object. `goal` stands for one that it left out; a skill that is not
+    there counts as none."""
+    found = read_object(reply)
+    if found is None:
+        return None
+    complexity = found.get("complexity")
+    slug = found.get("selected_skill_slug")
+    searches = found.get("memory_search")
+    words = [str(each)[:200] for each in searches[:_MOST_SEARCHES]] if isinstance(searches, list) else []
+    return Retrieval(
+        intent=_text(found, "intent"),
+        goal=_text(found, "goal") or goal[:_LONGEST],
+        complexity=Complexity(complexity) if complexity in tuple(Complexity) else None,
+        skill=slug if isinstance(slug, str) and slug in skills else None,
+        memory_search=tuple(words),
+    )
+
+
+def read_object(reply: str) -> Mapping[str, Any] | None:
+    """The JSON object in a reply, from its first brace to its last. Nothing is repaired."""
+    start, end = reply.find("{"), reply.rfind("}")
+    if start < 0 or end < start:
+        return None
+    try:
+        found = storable_json(json.loads(reply[start : end + 1]))
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _text(found: Mapping[str, Any], name: str) -> str:
+    value = found.get(name)
+    return value.strip()[:_LONGEST] if isinstance(value, str) else ""
+
+
+#: Tokens of the answer (seed 001).
+_TOKENS = 500
+_LONGEST_GOAL = 16_000
+_ASK = "Judge this request now. Answer with the JSON object only."
+
+Skills = Callable[[], Awaitable[Collection[Skill]]]
+
+
+class RetrievalNode:
+    """`files` is the node that reads what came with a message, `compact` the one that makes room."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        adviser: Adviser,
+        briefing: Briefing,
+        skills: Skills,
+        bounds: Bounds,
+        files: str,
+        compact: str,
+    ) -> None:
+        self._store = store
+        self._adviser = adviser
+        self._briefing = briefing
+        self._skills = skills
+        self._bounds = bounds
+        self._files = files
+        self._compact = compact
+
+    async def plan_retrieval(self, context: NodeContext) -> Decision:
+        standing = context.handed if isinstance(context.handed, Standing) else await self._adviser.standing(context)
+        if unsettled(standing.current):
+            return Goto(self._files)  # of a message that joined the turn on the way
+        self._briefing.learn(standing)
+        self._tell(context, standing)
+        prompt = self._prompt(context, standing)
+        if outgrown(standing, prompt) and may_compact(context.execution):
+            return Goto(self._compact, room=prompt.room)
+        skills = [skill for skill in await self._skills() if usable(skill, standing.agent.tools)]
+        found = _without_model(standing, skills) or await self._judged(context, standing, skills)
+        number = tried(context.state, PLAN_RETRIEVAL) + 1
+        if found is None and number < self._bounds.retrievals:
+            return Again(**tries(context.state, PLAN_RETRIEVAL, number), **self._begun(context))
+        found = found or Retrieval("", _request_of(standing), Complexity.HIGH)
+        prompt = await self._with_search(context, standing, found) or prompt
+        context.record(touch, prompt.recalled, context.now())
+        return Next(
+            (found.complexity or Complexity.HIGH).value,
+            plan=found.to_json(),
+            request=_request_of(standing),
+            lane=_shared(standing, prompt).to_json(),
+            taint=sorted({*standing.taint, *prompt.taint}),
+            prompt={"tokens": dict(prompt.layers), "left_out": prompt.left_out},
+            ceiling=self._briefing.budget(standing).ceiling,
+            incidents=standing.incidents[-1].id if standing.incidents else None,
+            **self._begun(context),
+        )
+
+    def _tell(self, context: NodeContext, standing: Standing) -> None:
+        if not is_run(context.execution) and not tried(context.state, PLAN_RETRIEVAL):
+            for message in standing.current:
+                context.emit(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
+
+    def _begun(self, context: NodeContext) -> dict[str, Any]:
+        return {} if "began" in context.state else {"began": context.now()}
+
+    def _prompt(self, context: NodeContext, standing: Standing) -> Prompt:
+        brought = Materials(skills=(), tools=(), rounds=(), shrunk=False, now=context.now())
+        return self._briefing.prompt(standing, brought)
+
+    async def _judged(self, context: NodeContext, standing: Standing, skills: list[Skill]) -> Retrieval | None:
+        """What a model says; None when that cannot be read."""
+        said = lanes.seed(standing.history[-10:])
+        request = _request_of(standing)
+        question = Question(
+            task=f"{prompts.RETRIEVAL}\n\n{prompts.manifest(skills)}",
+            goal=harmless(request),
+            known=prompts.section("The talk before", "\n".join(f"{each.role}: {each.text}" for each in said)),
+            now=_ASK,
+            most=_TOKENS,
+        )
+        reply = await self._adviser.ask(context, standing, question)
+        return read_retrieval(reply, goal=request, skills={skill.slug for skill in skills})
+
+    async def _with_search(self, context: NodeContext, standing: Standing, found: Retrieval) -> Prompt | None:
+        """With what the model wanted to be reminded of; None when it wanted nothing."""
+        if not found.memory_search:
+            return None
+        words = " ".join([*found.memory_search, found.goal])
+        reminded = await self._store.read(_search, context.execution, standing, words, context.now())
+        return self._prompt(context, replace(standing, recall=reminded))
+
+
+def _without_model(standing: Standing, skills: list[Skill]) -> Retrieval | None:
+    """What looks are enough for. A skill's pattern counts like its trigger words."""
+    text = _request_of(standing)
+    if any(message.attachments for message in standing.current):
+        return None
+    if any(skill.may_match(text) for skill in skills if skill.patterns):
+        return None
+    triggers = [word for skill in skills for word in skill.keywords]
+    return fast_path(text, messages=len(standing.history) + len(standing.current), triggers=triggers)
+
+
+def _request_of(standing: Standing) -> str:
+    """What its messages say, and the files that came with them; what is too long together is clipped one by one."""
+    words = [sanitise(message.content).text for message in standing.current]
+    files = [text for message in standing.current for file in message.attachments if (text := file_text(file))]
+    said = [text for text in (*words, *files) if text]
+    longest = fair_share([len(text) for text in said], _LONGEST_GOAL)
+    return "\n\n".join(lanes.clipped(text, longest) for text in said) or "(no text)"
+
+
+def _shared(standing: Standing, prompt: Prompt) -> Lane:
+    """The lane that all nodes share: the talk so far, where the work is done, what is remembered (seed 001, 4)."""
+    agent, place = standing.agent, standing.conversation
+    where = (
+        f"{prompt.now}\nAgent: {agent.name}\nPlace: {place.address.platform} ({'direct' if place.direct else 'group'})"
+    )
+    tools = f"Tools: {', '.join(agent.tools) or 'none'}"
+    lane = lanes.seed(standing.history).adding(f"{where}\n{tools}", lanes.ENVIRONMENT)
+    return lane.adding(prompt.changing, lanes.MEMORY)
+
+
+def _search(tx: Transaction, execution: Execution, standing: Standing, words: str, now: int) -> Recall:
+    scopes = scopes_for(tx, execution, standing.conversation.address, standing.asker)
+    others = not standing.conversation.direct
+    return recall(tx, execution.state["agent"], scopes, words, now, among_others=others, asker=standing.asker)

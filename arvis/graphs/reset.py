@@ -1,0 +1,94 @@
+"""Graph `reset`: a conversation that was closed leaves nothing behind but its messages. Its plugins forget it, and its
+folder goes.
+
+An execution of its own, in the lane of the old conversation: the turn that may still be under way there keeps its folder to
+its end, a crash only makes it begin again, and nobody who talks on waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from arvis.domain.agents import Agent
+from arvis.domain.conversations import Conversation
+from arvis.domain.jobs import NewJob, Priority
+from arvis.domain.messages import Address
+from arvis.engine import lifecycle
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, End, Graph
+from arvis.graphs.agent.plugins import workspace_of
+from arvis.plugins import Plugins
+from arvis.ports.plugin import PluginPlace
+from arvis.ports.store import Store, Transaction
+from arvis.prompt import first_zone
+from arvis.tools.folder import remove_folder
+
+GRAPH = "reset"
+
+
+def begin_reset(tx: Transaction, conversation: Conversation, principal_id: str | None, now: int) -> None:
+    """The execution and its job, behind what is under way there."""
+    state: Mapping[str, Any] = {
+        "closed": conversation.id,
+        "agent": conversation.agent_id,
+        "address": conversation.address.to_json(),
+    }
+    execution = lifecycle.begin(
+        tx,
+        tx.new_id(),
+        GRAPH,
+        state,
+        lane=conversation.lane,
+        priority=Priority.BACKGROUND,
+        principal_id=principal_id,
+        now=now,
+    )
+    tx.jobs.add(NewJob.advance(execution.id, conversation.lane, Priority.BACKGROUND, principal_id=principal_id), now)
+
+
+def reset_graph(*, store: Store, plugins: Plugins, sessions: Path, zone: str) -> Graph:
+    """`zone` is the daemon's."""
+    node = _Reset(store=store, plugins=plugins, sessions=sessions, zone=zone)
+    return Graph(name=GRAPH, start="forget", nodes={"forget": node.forget}, edges={})
+
+
+class _Reset:
+    def __init__(self, *, store: Store, plugins: Plugins, sessions: Path, zone: str) -> None:
+        self._store = store
+        self._plugins = plugins
+        self._sessions = sessions
+        self._zone = zone
+
+    async def forget(self, context: NodeContext) -> Decision:
+        """Each part may be done again. Raises `OSError` when the folder cannot be taken away: then the job is tried again."""
+        conversation_id = str(context.state["closed"])
+        workspace = workspace_of(self._sessions, conversation_id)
+        agent = await self._store.read(_agent, str(context.state["agent"]))
+        if agent is not None and agent.plugins:
+            place = PluginPlace(
+                agent=agent,
+                conversation_id=conversation_id,
+                address=Address.from_json(context.state["address"]),
+                workspace=workspace,
+                zone=first_zone(agent.timezone, self._zone),
+            )
+            for plugin in await self._plugins.find(agent.plugins):
+                await plugin.reset(place)
+        await asyncio.to_thread(remove_folder, workspace)
+        context.record(_drop, conversation_id)
+        return End({})
+
+
+# -- scripts -------------------------------------------------------------------------------------------------------------
+
+
+def _agent(tx: Transaction, agent_id: str) -> Agent | None:
+    return tx.agents.get(agent_id)
+
+
+def _drop(tx: Transaction, conversation_id: str) -> None:
+    tx.threads.drop_all(conversation_id)
+    tx.additions.drop_all(conversation_id)

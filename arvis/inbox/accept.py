@@ -1,0 +1,350 @@
+"""Steps 1, 2, 4 and 8: route and permit a message, then take it on, observe it or drop it, with the reason.
+
+Scripts. The same event again creates nothing. No model is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from arvis import commands
+from arvis.approvals.answers import APPROVERS, Approvers
+from arvis.commands import Invocation, Spoken
+from arvis.conversations import estimate_tokens
+from arvis.conversations.bot_talk import may_begin_turn
+from arvis.domain.jobs import JobStatus, Priority
+from arvis.domain.messages import (
+    Attachment,
+    FileKind,
+    FileRef,
+    FileState,
+    IncomingMessage,
+    MessageStatus,
+    Role,
+    StoredMessage,
+)
+from arvis.domain.platforms import ObservedMessage
+from arvis.domain.plugins import PluginCommand
+from arvis.messaging.messages import notice
+from arvis.messaging.streaming import Shown, nothing_shown
+from arvis.ports.inbox import Received
+from arvis.ports.platforms import SeenEvent
+from arvis.ports.store import Transaction
+from arvis.routing import NOT_ADDRESSED, WEB, Refused, Routed
+from arvis.services import allowances
+from arvis.services.allowances import Allowed
+from arvis.services.pairing import PAIRABLE, offer_pairing
+from arvis.turns import chat_review, turns
+from arvis.turns.cancellation import CancelledTurn
+
+# Albums: several events of a platform that are one message. It waits in the queue until no more of it comes.
+
+
+# What the configuration says about taking messages on.
+
+
+#: How long a message waits after its last part, in ms.
+ALBUM_MS = 1_500
+
+
+def belongs_to_album(tx: Transaction, message: IncomingMessage) -> bool:
+    """Whether this is a further part of what the same person has asked already: only one part of an album carries the
+    words that address the bot."""
+    if message.album is None:
+        return False
+    known = tx.incoming.by_album(message.address, message.album)
+    asked = known is not None and known.execution_id is not None
+    principal = tx.principals.get(known.principal_id or "") if known is not None and asked else None
+    return principal is not None and principal.user_id == message.sender.user_id
+
+
+def join_album(tx: Transaction, message: IncomingMessage, files: Sequence[Attachment], now: int) -> Received | None:
+    """Make this event part of the message that it belongs to; None when there is none, or its turn has begun: then it is a
+    message of its own."""
+    known = tx.incoming.by_album(message.address, message.album or "")
+    if known is None or known.execution_id is None:
+        return None
+    waiting = [job for job in tx.jobs.live_of_execution(known.execution_id) if job.status is JobStatus.PENDING]
+    if len(waiting) != 1 or not tx.jobs.defer(waiting[0].id, now + ALBUM_MS):
+        return None
+    tx.files.add(known.id, files)
+    if message.content:
+        text = f"{known.content}\n{message.content}" if known.content else message.content
+        tx.incoming.replace_text(known.id, text, estimate_tokens(text))
+    event = SeenEvent(known.id, MessageStatus.ACCEPTED)
+    tx.events.keep(message.address.platform, message.address.connector, message.event_id, event, now)
+    return Received(known.id, MessageStatus.ACCEPTED, "album")
+
+
+#: Observed text is cut here, in characters: nobody asked for it.
+LONGEST_OBSERVED = 2_000
+
+
+def _none(_names: Sequence[str]) -> Sequence[PluginCommand]:
+    """Where there are no plugins."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRules:
+    """`zone` is the daemon's. A message that was written more than `answer_within` ms ago is not answered any more.
+    `approvers` may allow what a tool wants to do. `commands` gives those of the plugins of these names, for `/help`. `allowed` is what
+    each person may send; `shown` tells what people have seen of an answer that is being written."""
+
+    zone: str = "UTC"
+    answer_within: int = 3_600_000
+    approvers: Approvers = tuple(APPROVERS["owners"])
+    allowed: Allowed = field(default_factory=Allowed)
+    commands: Callable[[Sequence[str]], Sequence[PluginCommand]] = _none
+    shown: Shown = nothing_shown
+
+
+#: More than people send at once; a program might.
+_MOST_FILES = 50
+_TOO_OLD = "too_old"
+_BOT_TALK = "bot_talk"
+_TOO_MANY = "too_many_messages"
+#: Of what nobody answers so much is kept, in characters: strangers fill no disk.
+_LONGEST_DROPPED = 2_000
+
+
+class Routes(Protocol):
+    def route(self, tx: Transaction, message: IncomingMessage) -> Routed | Refused: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a message, and what is to be told after the commit."""
+
+    received: Received
+    cancelled: Sequence[CancelledTurn] = ()
+
+
+def take(
+    tx: Transaction,
+    message: IncomingMessage,
+    uploads: Sequence[Attachment],
+    *,
+    router: Routes,
+    rules: InboxRules,
+    code: str,
+    now: int,
+) -> Taken:
+    """`uploads` are the files whose bytes came along; `code` is for a stranger who may ask to be paired."""
+    if (known := _known(tx, message)) is not None:
+        return Taken(known)
+    if message.address.platform != WEB:
+        tx.places.clear(message.address)  # whoever is heard there can be answered there
+    if belongs_to_album(tx, message):
+        message = replace(message, addressed=True)
+    match router.route(tx, message):
+        case Routed() as routed:
+            return _take_on(tx, routed, uploads, rules, now)
+        case Refused(reason=reason) as refused if reason == NOT_ADDRESSED:
+            return Taken(_observe(tx, message, refused, now))
+        case refused:
+            return Taken(_drop(tx, message, refused, code, now))
+
+
+def _differs(tx: Transaction, known: StoredMessage, message: IncomingMessage) -> bool:
+    """Return whether the second message of an id has another text, or other files, than the first. Of one without a turn only the
+    text is known."""
+    if known.content != message.content:
+        return True
+    turn = tx.messages.of_turn(known.execution_id) if known.execution_id is not None else []
+    names = [*(upload.filename for upload in message.uploads), *(file.filename for file in message.files)]
+    return any(each.id == known.id and names != [file.filename for file in each.attachments] for each in turn)
+
+
+def _known(tx: Transaction, message: IncomingMessage) -> Received | None:
+    """What became of this event when it came before."""
+    address = message.address
+    if (known := tx.messages.by_event(address, message.event_id)) is not None:
+        return Received(
+            known.id, known.status, known.reason or "", duplicate=True, differs=_differs(tx, known, message)
+        )
+    if message.album is None:
+        return None
+    joined = tx.events.seen(address.platform, address.connector, message.event_id)
+    if joined is None:
+        return None
+    return Received(joined.message_id or "", MessageStatus(joined.outcome), "", duplicate=True)
+
+
+def _take_on(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rules: InboxRules, now: int) -> Taken:
+    message = routed.message
+    if message.sent_at is not None and now - message.sent_at > rules.answer_within:
+        return Taken(_expire(tx, routed, now))
+    if not may_begin_turn(tx, message.address, bot=message.sender.bot, now=now):
+        return Taken(_drop(tx, message, Refused(_BOT_TALK, routed.role, routed.agent), "", now))
+    if (refused := _bounded(tx, routed, rules, now)) is not None:
+        return Taken(refused)
+    files = [*uploads, *_waiting(message.files)]
+    if not files and (answered := _review(tx, routed, rules, now)) is not None:
+        return Taken(answered)
+    spoken = commands.parse(message.content)
+    if spoken is not None and not files:
+        return _obey(tx, routed, spoken, rules, now)
+    if message.album is not None and (joined := join_album(tx, message, files, now)) is not None:
+        return Taken(joined)
+    return Taken(accept(tx, routed, files, now))
+
+
+def _bounded(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
+    """Refuse a message of a person who writes too fast. Over our own port the sender hears it at once and may send it again; a
+    chat platform takes nothing back, so there the message is kept as dropped, and the person is told once in each window."""
+    message, agent = routed.message, routed.agent
+    person = tx.principals.find(message.address.platform, message.sender.user_id)
+    used = allowances.use_message(tx, person, routed.role, rules.allowed, now)
+    if used is None:
+        return None
+    if message.address.platform == WEB:
+        raise allowances.too_many_messages(used)
+    dropped = _row(tx, message, Refused(_TOO_MANY, routed.role, agent), now)
+    tx.messages.add(dropped, event_id=message.event_id)
+    if used.tell:
+        notice(tx, like=dropped, text=allowances.notice_of(used), priority=Priority.BACKGROUND, now=now)
+    return Received(dropped.id, MessageStatus.DROPPED, _TOO_MANY)
+
+
+def _review(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
+    """Let the message answer an open question, if it is an answer; then it begins no turn."""
+    message, sender, agent = routed.message, routed.message.sender, routed.agent
+    if message.forwarded or not (message.in_reply_to or tx.waits.any_open()):
+        return None  # a person who passes words on says neither yes nor no
+    by = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
+    said = chat_review.Said(message.content, message.address, message.sent_at, message.in_reply_to)
+    if (wait := chat_review.replied_question(tx, said)) is not None:
+        text = chat_review.review_reply(tx, said, wait, by=by, approvers=rules.approvers, now=now)
+    elif talk := next((each for each in tx.conversations.in_place(said.place) if each.agent_id == agent.id), None):
+        text = chat_review.review(tx, said, talk=talk, by=by, approvers=rules.approvers, now=now)
+    else:
+        return None
+    if text is None:
+        return None
+    asked = turns.answer_at_once(tx, message, text, agent=agent, principal=by, route=routed.reason, now=now)
+    return Received(asked.id, asked.status, "review")
+
+
+def accept(tx: Transaction, routed: Routed, files: Sequence[Attachment], now: int) -> Received:
+    """Inbox key, conversation, user message, execution and job in one commit (reliability.md H1–H3)."""
+    message = routed.message
+    sender = message.sender
+    principal = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
+    accepted = turns.begin_turn(
+        tx,
+        message,
+        agent=routed.agent,
+        route=routed.reason,
+        principal=principal,
+        attachments=files,
+        now=now,
+        run_at=None if message.album is None else now + ALBUM_MS,
+    )
+    return Received(accepted.id, MessageStatus.ACCEPTED, routed.reason)
+
+
+def _waiting(files: Sequence[FileRef]) -> Iterator[Attachment]:
+    """To be fetched, as many as one message may have; that there are more is told."""
+    yield from map(_to_fetch, files[:_MOST_FILES])
+    if (more := len(files) - _MOST_FILES) > 0:
+        problem = f"of one message {_MOST_FILES} files are read at most"
+        yield Attachment(f"{more} more files", "", 0, "", FileState.FAILED, FileKind.OTHER, problem=problem)
+
+
+def _to_fetch(file: FileRef) -> Attachment:
+    return Attachment(
+        filename=file.filename,
+        content_type=file.content_type,
+        size=file.size or 0,
+        sha256="",
+        state=FileState.WAITING,
+        kind=FileKind.VOICE if file.voice else None,
+        source=file.source,
+    )
+
+
+def _obey(tx: Transaction, routed: Routed, spoken: Spoken, rules: InboxRules, now: int) -> Taken:
+    """A text command: the daemon answers it at once, without a turn."""
+    message, agent = routed.message, routed.agent
+    sender = message.sender
+    principal = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
+    conversation = tx.conversations.open(agent.id, message.address, now, direct=message.is_direct)
+    invocation = Invocation(
+        name=spoken.name,
+        argument=spoken.argument,
+        address=message.address,
+        principal=principal,
+        agent=agent,
+        conversation=conversation,
+        zone=agent.timezone or rules.zone,
+        route=routed.reason,
+        sender=sender,
+        house_zone=rules.zone,
+        more=rules.commands(agent.plugins) if agent.plugins else (),
+        shown=rules.shown,
+    )
+    said = commands.perform(tx, invocation, now)
+    asked = turns.answer_at_once(tx, message, said.text, agent=agent, principal=principal, route=routed.reason, now=now)
+    return Taken(Received(asked.id, asked.status, "command"), said.stopped)
+
+
+def _expire(tx: Transaction, routed: Routed, now: int) -> Received:
+    """Written so long ago that an answer would only surprise: kept, and not answered."""
+    message = routed.message
+    conversation = tx.conversations.open(routed.agent.id, message.address, now, direct=message.is_direct)
+    kept = _row(tx, message, Refused(_TOO_OLD, routed.role, routed.agent), now)
+    kept = replace(kept, conversation_id=conversation.id, status=MessageStatus.EXPIRED)
+    tx.messages.add(kept, event_id=message.event_id)
+    return Received(kept.id, kept.status, _TOO_OLD)
+
+
+def _observe(tx: Transaction, message: IncomingMessage, refused: Refused, now: int) -> Received:
+    """What people say to one another: read along where an agent lives, else not kept at all."""
+    text = message.content or " ".join(f"[{file.filename}]" for file in message.files)
+    if refused.observe > 0 and text.strip():
+        seen = ObservedMessage(
+            address=message.address,
+            event_id=message.event_id,
+            platform_ref=message.platform_ref,
+            user_id=message.sender.user_id,
+            user_name=message.sender.name,
+            content=text[:LONGEST_OBSERVED],
+            created_at=message.sent_at or now,
+        )
+        tx.observed.add(seen, refused.observe)
+    return Received("", MessageStatus.DROPPED, NOT_ADDRESSED)
+
+
+def _drop(tx: Transaction, message: IncomingMessage, refused: Refused, code: str, now: int) -> Received:
+    """A message that nobody answers: a row with its reason, no job, no conversation. A stranger who wrote directly may
+    learn once how to be let in."""
+    dropped = _row(tx, message, refused, now)
+    tx.messages.add(dropped, event_id=message.event_id)
+    if refused.reason in PAIRABLE and (offered := offer_pairing(tx, message, now, code)) is not None:
+        notice(tx, like=dropped, text=offered, priority=Priority.BACKGROUND, now=now)
+    return Received(dropped.id, MessageStatus.DROPPED, refused.reason)
+
+
+def _row(tx: Transaction, message: IncomingMessage, refused: Refused, now: int) -> StoredMessage:
+    """A message without conversation and turn."""
+    principal = tx.principals.find(message.address.platform, message.sender.user_id)
+    return StoredMessage(
+        id=tx.new_id(),
+        conversation_id=None,
+        role=Role.USER,
+        content=message.content[:_LONGEST_DROPPED],
+        tokens=0,
+        status=MessageStatus.DROPPED,
+        address=message.address,
+        principal_id=principal.id if principal else None,
+        user_name=message.sender.name,
+        agent_id=refused.agent.id if refused.agent else None,
+        execution_id=None,
+        turn=None,
+        created_at=now,
+        reason=refused.reason,
+        platform_ref=message.platform_ref,
+    )

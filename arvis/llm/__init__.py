@@ -1,0 +1,9 @@
+"""One model call: choose the account, call its provider, try again what may pass, and keep the receipts."""
+
+from __future__ import annotations
+
+from arvis.llm.attempts import Run, RunFailed, Trail, Unserved
+from arvis.llm.candidates import DEMO
+from arvis.llm.runner import Runner
+
+__all__ = ["DEMO", "Run", "RunFailed", "Runner", "Trail", "Unserved"]

@@ -1,0 +1,137 @@
+"""What one run goes through: its tries, what is known of each, and what it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from arvis.domain.errors import PERMANENT, TRANSIENT, ArvisError, ProviderError, ProviderErrorKind
+from arvis.domain.measures import Measure
+from arvis.domain.runs import ModelCall, Rest, RunRequest, RunResult
+from arvis.llm.candidates import Choice
+from arvis.llm.prices import prompt_tokens, text_tokens
+from arvis.llm.selection import Selection
+
+#: After these the vendor has worked, and sends an invoice for it.
+_WORKED = frozenset({ProviderErrorKind.EMPTY, ProviderErrorKind.TIMEOUT})
+
+
+@dataclass(slots=True)
+class Trail:
+    """What a run leaves behind, also when it is cancelled: the receipts of all tries so far, and what became known of
+    the accounts and models. Handed in by whoever has to keep it. `counted` holds for each reply the model
+    (`provider/model`), the size of the request and the tokens that the vendor counted; `limits` the windows that vendors
+    told."""
+
+    calls: list[ModelCall] = field(default_factory=list)
+    rests: list[Rest] = field(default_factory=list)
+    counted: list[tuple[str, Measure, int]] = field(default_factory=list)
+    limits: list[tuple[str, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A reply, the receipts of every try that led to it, the successful one last, and what became known of the
+    accounts on the way."""
+
+    result: RunResult
+    calls: tuple[ModelCall, ...]
+    rests: tuple[Rest, ...] = ()
+
+
+@dataclass(slots=True)
+class Try:
+    """One call of one account. `at` is when it began on the wall clock in ms, `ticks` the same in seconds of the clock
+    that measures durations; `pieces` are what was streamed so far, `asked` says whether the provider was reached, and
+    `result` is a reply without an answer whose usage is known."""
+
+    choice: Choice
+    request: RunRequest
+    at: int
+    ticks: float
+    asked: bool = False
+    pieces: list[str] = field(default_factory=list)
+    result: RunResult | None = None
+    others: Sequence[Choice] = ()
+
+    def costs(self, error: ProviderError | None) -> bool:
+        """Whether the vendor has worked for a try that gave no answer; without an error it was cancelled."""
+        return self.asked and (error is None or bool(self.pieces) or error.kind in _WORKED)
+
+    def estimated(self, result: RunResult | None = None) -> RunResult:
+        """What a try has used whose usage nobody told, by its `result` or by what was streamed so far."""
+        said = "".join(self.pieces) if result is None else result.content
+        calls = () if result is None else result.calls
+        spent_in = prompt_tokens(self.request)
+        spent_out = text_tokens(said) + sum(text_tokens(call.what) for call in calls)
+        account, model = self.choice.account, self.choice.model
+        return RunResult("", model, account.provider, account.name, input_tokens=spent_in, output_tokens=spent_out)
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What one run has seen. `errors` holds the last error of each choice, `tried` those that were asked in this round,
+    `round` counts the rounds before it, `end` is when the run must be over, `size` what is asked."""
+
+    end: float
+    trail: Trail
+    size: Measure
+    errors: dict[Choice, ProviderError] = field(default_factory=dict)
+    tried: set[Choice] = field(default_factory=set)
+    round: int = 0
+    others: Sequence[Choice] = ()
+
+    def left(self, choices: Sequence[Choice]) -> list[Choice]:
+        """Those that may still be asked in this round."""
+        return [choice for choice in self.helpful(choices) if choice not in self.tried]
+
+    def helpful(self, choices: Sequence[Choice]) -> list[Choice]:
+        """Those that did not refuse in a way that outlasts this run."""
+        return [choice for choice in choices if not self._hopeless(choice)]
+
+    def next_round(self) -> None:
+        self.tried.clear()
+        self.round += 1
+
+    def faulty(self) -> set[Choice]:
+        """Those that failed in this round in a way that may pass within seconds."""
+        return {choice for choice in self.tried if self.errors[choice].kind in TRANSIENT}
+
+    def verdict(self, selection: Selection, now: int) -> ProviderError:
+        """What the job should act upon. While an account comes back by itself, nothing else counts: the job waits for the
+        first one. Else an error that may pass counts before a prompt that is too long for somebody, and that before a
+        refusal."""
+        errors = list(self.errors.values())
+        limits = [error for error in errors if error.kind is ProviderErrorKind.RATE_LIMIT]
+        if selection.pending or limits:
+            until = now if selection.until is None else max(now, selection.until)
+            what = limits[-1].what if limits else "every account rests: the vendors asked for a pause"
+            return ProviderError(ProviderErrorKind.RATE_LIMIT, what, retry_after=(until - now) / 1000)
+        if passing := [error for error in errors if error.kind in TRANSIENT]:
+            return passing[-1]
+        too_long = [error for error in errors if error.kind is ProviderErrorKind.TOO_LONG]
+        return (too_long or errors)[-1]
+
+    def _hopeless(self, choice: Choice) -> bool:
+        """What was refused for good, or would cost as much and as long again."""
+        error = self.errors.get(choice)
+        return error is not None and (error.kind in PERMANENT or error.spent)
+
+
+class RunFailed(ArvisError):
+    """No try gave a reply. `error` is what to act upon, `calls` the receipts of all tries, `rests` what became known of
+    the accounts."""
+
+    def __init__(self, error: ProviderError, calls: tuple[ModelCall, ...], rests: tuple[Rest, ...] = ()) -> None:
+        super().__init__(error.what, why=error.why, fix=error.fix, code=error.code)
+        self.error = error
+        self.calls = calls
+        self.rests = rests
+
+
+class Unserved(RunFailed):
+    """No account serves the only model that the agent may be answered by. Nothing was asked."""
+
+    def __init__(self, model: str | None) -> None:
+        what = f"no account serves the model {model}, and the agent names no fallbacks"
+        super().__init__(ProviderError(ProviderErrorKind.BAD_REQUEST, what), ())

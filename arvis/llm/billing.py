@@ -1,0 +1,150 @@
+"""What clients are charged, and what the owner enters for them (behaviour.md 1.17).
+
+Scripts over a transaction. Whatever moves a balance is a line of `charges`, written in the same commit. Each change of a
+client leaves a version behind, so that it can be undone; balances, charges and channels are no part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from arvis.domain.errors import Conflict, NotFound
+from arvis.domain.executions import Execution
+from arvis.domain.money import (
+    Budget,
+    Charge,
+    ChargeStatus,
+    ChargeType,
+    Client,
+    ClientChannel,
+    ClientPlan,
+    ClientStatus,
+    Pot,
+)
+from arvis.domain.versions import Versioned, version_before
+from arvis.llm.budgets import client_of
+from arvis.ports.store import Transaction
+
+#: What people change in a client, and what its versions hold.
+_KEPT = (
+    "name", "plan", "status", "price_per_task", "monthly_fee", "token_factor_milli", "monthly_limit", "notes",
+)  # fmt: skip
+
+#: How a line begins that somebody enters: what was paid is paid.
+_FIRST_STATUS = {ChargeType.PAYMENT: ChargeStatus.PAID, ChargeType.ADJUSTMENT: ChargeStatus.APPROVED}
+
+
+def charge_turn(tx: Transaction, execution: Execution, now: int, *, message_id: str | None = None) -> Charge | None:
+    """Charge the client in whose channel a turn was answered, in the commit that ends it; once, however often it is
+    called. The costs of its calls must be booked before. None when nobody pays for it."""
+    client = client_of(tx, execution)
+    if client is None or client.status is not ClientStatus.ACTIVE:
+        return None
+    amount = _price(tx, client, execution)
+    if amount == 0:
+        return None
+    charge = Charge(
+        id=tx.new_id(),
+        client_id=client.id,
+        type=ChargeType.TASK,
+        status=ChargeStatus.PENDING,
+        amount=amount,
+        description="answer",
+        created_at=now,
+        message_id=message_id,
+        execution_id=execution.id,
+    )
+    return charge if tx.clients.charge(charge) else None
+
+
+def _price(tx: Transaction, client: Client, execution: Execution) -> int:
+    """What a turn is charged. One that an agent gave to another is part of the task that was asked for: only its calls
+    cost, which are booked to the turn at the root."""
+    if tx.delegations.get(execution.id) is None:
+        return client.price_of(tx.spending.get(Pot(Budget.TURN, "", execution.id)).micros)
+    return client.price_of(tx.usage.cost_of(execution.id)) - client.price_of(0)
+
+
+def enter_charge(
+    tx: Transaction, client_id: str, kind: ChargeType, amount: int, *, description: str, now: int
+) -> Charge:
+    """A line that a person enters."""
+    known = _known(tx, client_id)
+    status = _FIRST_STATUS.get(kind, ChargeStatus.PENDING)
+    charge = Charge(tx.new_id(), known.id, kind, status, amount, description, now)
+    tx.clients.charge(charge)
+    return charge
+
+
+def judge_charge(tx: Transaction, client_id: str, charge_id: str, status: ChargeStatus) -> None:
+    """Say where a line stands; the balance does not change by that."""
+    if not tx.clients.set_charge_status(client_id, charge_id, status):
+        raise NotFound("There is no such charge of this client.", fix="Look it up in the list of the client's charges.")
+
+
+def add_client(tx: Transaction, client: Client, now: int, *, by: str | None = None) -> Client:
+    """Make a client; its id and times are given here. `by` is the id of the principal who makes it."""
+    made = replace(client, id=tx.new_id(), created_at=now, updated_at=now)
+    if not tx.clients.add(made):
+        raise _taken(client.name)
+    tx.versions.keep(Versioned.CLIENT, made.id, _data_of(made), by, now, before=None)
+    return made
+
+
+def change_client(tx: Transaction, changed: Client, now: int, *, by: str | None = None) -> Client:
+    """Write back everything but the balance, which only charges move."""
+    known = _known(tx, changed.id)
+    namesake = tx.clients.by_name(changed.name)
+    if namesake is not None and namesake.id != known.id:
+        raise _taken(changed.name)
+    changed = replace(changed, balance=known.balance, created_at=known.created_at, updated_at=now)
+    tx.clients.update(changed)
+    if _data_of(changed) != _data_of(known):
+        tx.versions.keep(Versioned.CLIENT, known.id, _data_of(changed), by, now, before=_data_of(known))
+    return changed
+
+
+def undo_client(tx: Transaction, client_id: str, now: int, *, by: str | None) -> Client:
+    """Back to the version before, as a new version; a second time it undoes the undoing. One that had just been made is
+    archived, because its charges and channels stay. Raises `Conflict` where its old name is another one's by now."""
+    known = _known(tx, client_id)
+    before = version_before(tx.versions.newest(Versioned.CLIENT, known.id, 2)).data
+    wanted = replace(known, status=ClientStatus.ARCHIVED) if before is None else _with_data(known, before)
+    return change_client(tx, wanted, now, by=by)
+
+
+def _data_of(client: Client) -> dict[str, Any]:
+    return {name: getattr(client, name) for name in _KEPT}
+
+
+def _with_data(client: Client, data: Mapping[str, Any]) -> Client:
+    return replace(client, **{**data, "plan": ClientPlan(data["plan"]), "status": ClientStatus(data["status"])})
+
+
+def bind_channel(tx: Transaction, client_id: str, channel: ClientChannel, now: int) -> None:
+    """From now on what is asked in this channel is this client's, and nobody else's."""
+    tx.clients.bind(_known(tx, client_id).id, channel, now)
+
+
+def unbind_channel(tx: Transaction, client_id: str, channel: ClientChannel) -> None:
+    if not tx.clients.unbind(client_id, channel):
+        raise NotFound("This channel is not bound to this client.", fix="Look at the channels of the client.")
+
+
+def _known(tx: Transaction, client_id: str) -> Client:
+    client = tx.clients.get(client_id)
+    if client is None:
+        raise no_client()
+    return client
+
+
+def no_client() -> NotFound:
+    return NotFound(
+        "There is no such client.", fix="Look it up in the list of clients (`arvis clients list`, GET /api/clients)."
+    )
+
+
+def _taken(name: str) -> Conflict:
+    return Conflict(f"There is a client named {name} already.", fix="Give another name.", code="name_taken")

@@ -1,0 +1,116 @@
+"""What a call cost, and what it may cost at most: list prices of `prices.json`, under those of the configuration.
+
+A model without a price costs nothing here and is called unpriced: budgets then count turns (interfaces.md §3), and
+nobody is shown an invented sum. List prices as the vendors published them; where a price depends on the length of the
+prompt, the dearest.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from arvis.domain.runs import RunRequest, Turn
+from arvis.llm.candidates import Choice
+
+#: Only these send invoices by the vendors' lists; the same names on a server of one's own are free.
+_BILLING = frozenset({"anthropic", "google", "openai", "openrouter"})
+
+_DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
+
+#: Characters of ASCII text in a token, at least; every other character counts as one.
+_CHARACTERS = 3.5
+#: What no vendor counts above for one picture, in tokens.
+_PICTURE = 3_000
+#: Roles, separators and the like, in tokens for each message.
+_FRAME = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens, which is millionths of a dollar per token. `cached` is for input that the vendor
+    read from its cache, `written` for input that it put there; None: as other input."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    written: float | None = None
+
+    def micros(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0, written_tokens: int = 0) -> int:
+        """Of the input, `cached_tokens` and `written_tokens` have prices of their own."""
+        fresh = max(0, input_tokens - cached_tokens - written_tokens)
+        cached = self.input if self.cached is None else self.cached
+        written = self.input if self.written is None else self.written
+        return round(
+            fresh * self.input + cached_tokens * cached + written_tokens * written + output_tokens * self.output
+        )
+
+    def at_most(self, input_tokens: int, output_tokens: int) -> int:
+        """Whatever the cache does."""
+        return round(input_tokens * max(self.input, self.cached or 0, self.written or 0) + output_tokens * self.output)
+
+
+class Prices:
+    """`own` are those of the configuration, by `model` or `provider/model`; they win over the built-in ones and count
+    for every provider."""
+
+    def __init__(self, *, own: Mapping[str, Price] | None = None) -> None:
+        self._own = dict(own or {})
+        self._listed = _listed()
+
+    @property
+    def listed(self) -> Sequence[str]:
+        """Models with a list price, without their vendors."""
+        return sorted(self._listed)
+
+    def of(self, provider: str, model: str) -> Price | None:
+        """None: unpriced. `model` may carry a vendor's prefix, as OpenRouter writes it, and the date of its release, as
+        vendors report it."""
+        plain = model.rpartition("/")[2]
+        names = [f"{provider}/{model}", f"{provider}/{plain}", model, plain]
+        for name in (*names, *(_DATE.sub("", each) for each in names)):
+            if name in self._own:
+                return self._own[name]
+        if provider not in _BILLING:
+            return None
+        return self._listed.get(plain) or self._listed.get(_DATE.sub("", plain))
+
+
+def _listed() -> dict[str, Price]:
+    table = json.loads((files("arvis.llm") / "prices.json").read_text("utf-8"))
+    return {model: Price(**price) for model, price in table.items()}
+
+
+def estimate_micros(request: RunRequest, prices: Prices, candidates: Sequence[Choice]) -> int:
+    """What one try may cost at most, at the dearest of those who may be asked; 0 when none of them has a price."""
+    found = [prices.of(choice.account.provider, choice.model) for choice in candidates]
+    known = [price for price in found if price is not None]
+    if not known:
+        return 0
+    tokens = prompt_tokens(request)
+    return max(price.at_most(tokens, request.max_tokens) for price in known)
+
+
+def prompt_tokens(request: RunRequest) -> int:
+    """More tokens than the prompt has."""
+    texts = [request.system, request.changing, request.now, *(text for turn in request.turns for text in _texts(turn))]
+    texts += [json.dumps([tool.name, tool.description, dict(tool.parameters)]) for tool in request.tools]
+    pictures = sum(len(turn.images) for turn in request.turns)
+    return sum(map(text_tokens, texts)) + _PICTURE * pictures + _FRAME * (len(request.turns) + 1)
+
+
+def _texts(turn: Turn) -> Iterable[str]:
+    yield turn.content
+    yield from (json.dumps(call.to_json(), ensure_ascii=False) for call in turn.calls)
+    yield from (output.content for output in turn.outputs)
+    if turn.thoughts is not None:
+        yield json.dumps(turn.thoughts, ensure_ascii=False)
+
+
+def text_tokens(text: str) -> int:
+    """An upper estimate."""
+    ascii_only = len(text.encode("ascii", "ignore"))
+    return round(ascii_only / _CHARACTERS + 0.5) + len(text) - ascii_only

@@ -1,0 +1,413 @@
+"""The one door to the models: every call of a model in Arvis goes through `Runner.run`.
+
+The next account is asked at once; only when none is left does a run wait for what may pass by itself (1, 4 and 15 s
+with full jitter: reliability.md, decisions). It never writes the database: the receipts of all tries, and what became
+known of the accounts, go back to the caller, who commits them with the reply.
+
+Whoever asked a vendor pays, also for what was cut short: such a try is booked with an estimate of its tokens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from arvis.domain.errors import ConfigError, ProviderError, ProviderErrorKind
+from arvis.domain.markup import escape
+from arvis.domain.measures import Measure
+from arvis.domain.runs import Account, Image, ModelCall, Rest, RunRequest, RunResult, Turn
+from arvis.domain.text import presentable
+from arvis.llm.attempts import Attempt, Run, RunFailed, Trail, Try, Unserved
+from arvis.llm.candidates import DEMO, TOOLLESS, Choice, candidates
+from arvis.llm.cooldowns import Rests
+from arvis.llm.prices import Prices, estimate_micros, prompt_tokens
+from arvis.llm.receipts import Receipts
+from arvis.llm.selection import Asked, Load, Selection, select
+from arvis.llm.token_counting import Counting, Counts, key_of, limit_in
+from arvis.ports.clock import Clock
+from arvis.ports.compactions import Calibration
+from arvis.ports.provider import Provider, Providers, StreamingProvider
+
+# What a model is told that cannot see, and how its server says so.
+
+
+_ABOUT_PICTURES = re.compile(r"image|vision|multi-?modal|picture|visual", re.IGNORECASE)
+#: Some servers take a picture that they cannot read for a fault of their own.
+_REFUSING = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.OVERLOADED})
+
+
+def without_pictures(request: RunRequest) -> RunRequest:
+    """The request with a line in place of each picture."""
+    if not any(turn.images for turn in request.turns):
+        return request
+    return replace(request, turns=tuple(_named(turn) for turn in request.turns))
+
+
+def _named(turn: Turn) -> Turn:
+    if not turn.images:
+        return turn
+    return replace(turn, content="\n".join([turn.content, *map(_line, turn.images)]), images=())
+
+
+def _line(image: Image) -> str:
+    name = " ".join(image.name.split()) or "without a name"
+    return f"[Image {escape(name)}: this model cannot see pictures. Tell the person so.]"
+
+
+def refused_pictures(request: RunRequest, error: ProviderError) -> bool:
+    """Whether a server refused a request because of its pictures."""
+    said = error.kind in _REFUSING and _ABOUT_PICTURES.search(error.what) is not None
+    return said and any(turn.images for turn in request.turns)
+
+
+#: Upper ends of the waits before the second, third and fourth try, in seconds.
+RETRY_DELAYS = (1.0, 4.0, 15.0)
+
+#: A longer wait (seconds) is not waited for inside the run: the queue tries later.
+LONGEST_WAIT = 20.0
+
+#: Seconds until the first byte of an answer while another account could give it.
+FIRST_BYTE = 20.0
+#: An account that comes back within this time (ms) is worth it.
+_SOON = 120_000
+#: Seconds that an account which is out of order has at least when it is tried again.
+_LEAST_PROBE = 1.0
+
+OnText = Callable[[int, str], None]
+
+
+def _all_see(_provider: str, _model: str) -> bool:
+    """Where nobody knows better."""
+    return True
+
+
+#: What another account would answer with as well.
+HOPELESS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.REFUSED, ProviderErrorKind.TOO_LONG})
+
+
+class _GaveWay(Exception):
+    """A call from which nothing had come was ended, because another one is answered sooner."""
+
+
+class Runner:
+    """Any number of runs may go on at once; they share what is known of the accounts. `accounts` gives those of this
+    moment, `new_id` makes the ids of receipts, `random` gives a number from 0 up to 1 for the jitter; `deadline` bounds a
+    run in seconds; without `prices` the built-in ones count, and without `counting` no request is too long. `sees` tells
+    of a provider's model whether it is shown pictures; `first_byte` bounds the silence of an account (seconds) while
+    another one could answer."""
+
+    def __init__(
+        self,
+        *,
+        providers: Providers,
+        accounts: Callable[[], Sequence[Account]],
+        clock: Clock,
+        new_id: Callable[[], str],
+        random: Callable[[], float],
+        deadline: float = 900.0,
+        prices: Prices | None = None,
+        counting: Counting | None = None,
+        sees: Callable[[str, str], bool] = _all_see,
+        first_byte: float = FIRST_BYTE,
+    ) -> None:
+        self._providers = providers
+        # Asked once: of a Protocol the question costs more than all the rest of a call.
+        self._streams: dict[Provider, StreamingProvider | None] = {}
+        self._accounts = accounts
+        self._clock = clock
+        self._random = random
+        self._deadline = deadline
+        self._prices = prices or Prices()
+        self._new_id = new_id
+        self._receipts = Receipts(prices=self._prices, clock=clock, new_id=new_id)
+        self._rests = Rests()
+        self._counts = Counts(counting)
+        self._sees = sees
+        self._first_byte = first_byte
+        #: Models that have refused pictures.
+        self._blind: set[str] = set()
+        self._load = Load()
+        self._changed = asyncio.Event()
+
+    def learn(self, rests: Iterable[Rest]) -> None:
+        """Take over what is stored of the accounts."""
+        self._rests.learn(rests)
+
+    def learn_counts(self, calibrations: Iterable[Calibration]) -> None:
+        """Take over what is stored of how models count."""
+        self._counts.learn(calibrations)
+
+    def window(self, model: str | None, fallbacks: Sequence[str] = ()) -> int:
+        """How many tokens the model holds that would be asked first now, prompt and reply together."""
+        return self._counts.window(self._first(model, fallbacks))
+
+    def reply_tokens(self, model: str | None, fallbacks: Sequence[str] = ()) -> int | None:
+        """Return how long its reply may be, in tokens; None where nothing is configured."""
+        return self._counts.reply(self._first(model, fallbacks))
+
+    def counts(self, model: str | None, fallbacks: Sequence[str] = ()) -> str:
+        """Which model that is, as `provider/model`: the name under which is stored how it counts."""
+        return key_of(self._first(model, fallbacks))
+
+    def estimate(self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = ()) -> int:
+        """What a reply may cost at most, in millionths of a US dollar, whoever of the candidates gives it; 0 when nobody
+        knows a price. The parameters are those of `run`."""
+        return estimate_micros(request, self._prices, candidates(self._accounts(), model, fallbacks))
+
+    def most(self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = ()) -> ModelCall | None:
+        """The receipt of a call whose end nobody sees: the most that it can use, at the account that would be asked first.
+        None where nothing is spent."""
+        choice = self._first(model, fallbacks)
+        if choice.account.provider == DEMO.provider:
+            return None
+        return ModelCall(
+            id=self._new_id(),
+            account=choice.account.name,
+            provider=choice.account.provider,
+            model=choice.model,
+            started_at=self._clock.now(),
+            duration_ms=0,
+            input_tokens=prompt_tokens(request),
+            output_tokens=request.max_tokens,
+            cost_micros=self.estimate(request, model=model, fallbacks=fallbacks),
+            priced=self._prices.of(choice.account.provider, choice.model) is not None,
+        )
+
+    async def run(
+        self,
+        request: RunRequest,
+        *,
+        model: str | None,
+        fallbacks: Sequence[str] = (),
+        on_text: OnText,
+        trail: Trail | None = None,
+    ) -> Run:
+        """One reply. `model` and `fallbacks` as an agent writes them: `provider/model`, or a bare name; None for the
+        accounts' own. `on_text` gets each streamed piece with its offset in characters; a new try starts at offset 0.
+        Raises `RunFailed`. Cancellation ends the call in progress at once; its receipt is in `trail`."""
+        trail = Trail() if trail is None else trail
+        attempt = Attempt(self._clock.monotonic() + self._deadline, trail, self._counts.measure(request))
+        choices = attempt.others = candidates(self._accounts(), model, fallbacks)
+        if not choices:
+            raise Unserved(model)
+        for delay in (*RETRY_DELAYS, None):
+            result = await self._ask_each(choices, request, on_text, attempt)
+            if result is not None:
+                return Run(result, tuple(trail.calls), tuple(trail.rests))
+            selection = self._select(attempt.helpful(choices), request)
+            wait = self._wait(attempt, selection, delay)
+            if wait is None:
+                break
+            await self._pause(wait)
+            attempt.next_round()
+        verdict = attempt.verdict(self._select(attempt.helpful(choices)), self._clock.now())
+        raise RunFailed(verdict, tuple(trail.calls), tuple(trail.rests))
+
+    async def _pause(self, seconds: float) -> None:
+        """Until the time has come, or something became known of the accounts."""
+        slept = asyncio.create_task(self._clock.sleep(seconds))
+        back = asyncio.create_task(self._changed.wait())
+        try:
+            await asyncio.wait({slept, back}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            slept.cancel()
+            back.cancel()
+
+    async def _ask_each(
+        self, choices: Sequence[Choice], request: RunRequest, on_text: OnText, attempt: Attempt
+    ) -> RunResult | None:
+        """One round: ask those who can answer now, until one does. The choice is made anew before each call, because
+        others find out things meanwhile."""
+        while now := self._select(attempt.left(choices), request).now:
+            choice = now[0]
+            attempt.tried.add(choice)
+            within = self._begin_within(choice, choices, request, attempt)
+            try:
+                result = await self._try(choice, replace(request, begin_within=within), on_text, attempt)
+            except _GaveWay:
+                attempt.tried.discard(choice)
+                continue
+            if result is not None:
+                return result
+        return None
+
+    def _begin_within(
+        self, choice: Choice, choices: Sequence[Choice], request: RunRequest, attempt: Attempt
+    ) -> float | None:
+        """Seconds until the first byte, where another account could answer instead; longer in each round, for a model
+        that is slow everywhere."""
+        selection, now = self._select(attempt.helpful(choices), request), self._clock.now()
+        back = [
+            each.at for each in selection.later if each.certain and each.at <= now + _SOON and each.choice != choice
+        ]
+        bound: float = self._first_byte * (1 << attempt.round)
+        if len(choices) > 1 and self._rests.is_out_of_order(choice):
+            # It has hung before: no longer than until the next account is back, and shorter before its time has come.
+            if not back:
+                return bound
+            early = any(each.choice == choice for each in selection.later)
+            ends: float = (min(back) - now) / 1000
+            return max(_LEAST_PROBE, min(bound / 4 if early else bound, ends))
+        if back or set(selection.now) - {choice}:
+            return bound
+        return 2 * bound if selection.later else None
+
+    def _first(self, model: str | None, fallbacks: Sequence[str]) -> Choice:
+        """Of the candidates; while none can be asked, the preferred one."""
+        choices = candidates(self._accounts(), model, fallbacks) or candidates(self._accounts(), None)
+        return (self._select(choices).now or choices)[0]
+
+    def _select(self, choices: Sequence[Choice], request: RunRequest | None = None) -> Selection:
+        rests, asked = self._rests, Asked()
+        if request is not None:
+            asked = Asked(tools=bool(request.tools and not request.tools_off), same=self._load.served(request))
+        return select(choices, rests.known, self._clock.now(), probed=rests.probed, load=self._load, asked=asked)
+
+    async def _try(self, choice: Choice, request: RunRequest, on_text: OnText, attempt: Attempt) -> RunResult | None:
+        """One call; None when the next choice is to be tried. Raises `RunFailed` for what no other can mend."""
+        whole = request
+        try:
+            request = self._fitted(whole, choice, attempt.size)
+        except ProviderError as error:
+            attempt.errors[choice] = error
+            return None
+        tried, trail = Try(choice, request, self._clock.now(), self._clock.monotonic()), attempt.trail
+        tried.others = attempt.others
+        self._rests.asked(choice)
+        try:
+            with self._load.calling(choice):
+                result = await self._unless_others_are_back(tried, on_text)
+        except _GaveWay:
+            trail.calls.append(self._receipts.failed(tried, None))
+            raise
+        except ProviderError as error:
+            trail.calls.append(self._receipts.failed(tried, error))
+            if refused_pictures(request, error):
+                self._blind.add(key_of(choice))
+                return await self._try(choice, whole, on_text, attempt)
+            if (limit := limit_in(error)) is not None:
+                trail.limits.append((key_of(choice), limit))
+            if error.kind in HOPELESS and not error.elsewhere:
+                raise RunFailed(error, tuple(trail.calls), tuple(trail.rests)) from error
+            attempt.errors[choice] = error
+            if (rest := self._rests.failed(choice, error, self._clock.now(), asked=tried.at)) is not None:
+                trail.rests.append(rest)
+                self._tell()
+            return None
+        except asyncio.CancelledError:
+            trail.calls.append(self._receipts.failed(tried, None))
+            raise
+        finally:
+            self._rests.ended(choice)
+        self._note_answer(tried, result, attempt)
+        return replace(result, left_out=_left_out(whole, request, choice))
+
+    def _note_answer(self, tried: Try, result: RunResult, attempt: Attempt) -> None:
+        """What an answer says of its account and its model."""
+        choice, trail = tried.choice, attempt.trail
+        self._load.note(tried.request, choice)
+        trail.calls.append(self._receipts.answered(tried, result))
+        if (rest := self._rests.answered(choice, self._clock.now())) is not None:
+            trail.rests.append(rest)
+            self._tell()
+        if result.input_tokens and choice.account.provider != DEMO.provider:
+            trail.counted.append((key_of(choice), attempt.size, result.input_tokens))
+        if result.window is not None:
+            trail.limits.append((key_of(choice), result.window))
+
+    def _fitted(self, request: RunRequest, choice: Choice, size: Measure) -> RunRequest:
+        """The request as this model is asked. Raises `ProviderError` when it has no room for it."""
+        if key_of(choice) in self._blind or not self._sees(choice.account.provider, choice.model):
+            request, size = without_pictures(request), replace(size, pictures=0)
+        room = self._counts.room(choice, size)
+        most = min(request.max_tokens, room, self._counts.reply_cap(choice) or room)
+        return replace(request, model=choice.model, max_tokens=most)
+
+    def _tell(self) -> None:
+        """Let all runs look again who can answer."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _unless_others_are_back(self, tried: Try, on_text: OnText) -> RunResult:
+        """One try. While nothing has come of it and its account is out of order, it gives way to an account that is not, and
+        to a new try when the account itself answers others again. Raises `_GaveWay`."""
+        was_open = self._rests.is_out_of_order(tried.choice)
+        call = asyncio.create_task(self._call(tried, on_text))
+        try:
+            while not call.done():
+                changed = asyncio.create_task(self._changed.wait())
+                await asyncio.wait({call, changed}, return_when=asyncio.FIRST_COMPLETED)
+                changed.cancel()
+                if not call.done() and not tried.pieces and self._should_give_way(tried, was_open):
+                    raise _GaveWay
+            return await call
+        finally:
+            call.cancel()
+
+    def _should_give_way(self, tried: Try, was_open: bool) -> bool:
+        is_open = self._rests.is_out_of_order(tried.choice)
+        if not is_open:
+            return was_open
+        now = self._select([choice for choice in tried.others if choice != tried.choice]).now
+        return any(
+            not self._rests.is_out_of_order(choice) and self._rests.is_free(choice, self._clock.now()) for choice in now
+        )
+
+    async def _call(self, tried: Try, on_text: OnText) -> RunResult:
+        """One try: streamed where the provider can."""
+        account = tried.choice.account
+        provider = await self._provider(account)
+        if provider not in self._streams:
+            self._streams[provider] = provider if isinstance(provider, StreamingProvider) else None
+        tried.asked = True
+        if (streaming := self._streams[provider]) is not None:
+            result = await streaming.stream(tried.request, account, _with_offset(on_text, tried.pieces))
+        else:
+            result = await provider.complete(tried.request, account)
+        if not result.answers(tried.request):
+            tried.result = result if result.input_tokens else None
+            # Providers from elsewhere may miss this rule, and a user must never get silence.
+            raise ProviderError(ProviderErrorKind.EMPTY, f"the account {account.name} gave an empty reply")
+        return replace(result, content=presentable(result.content))
+
+    async def _provider(self, account: Account) -> Provider:
+        """What cannot be loaded is passed over like an account whose key is refused: only a person can mend it."""
+        try:
+            return await self._providers.get(account.provider)
+        except ConfigError as missing:
+            what = f"the account {account.name} cannot be used: {missing.what}"
+            raise ProviderError(ProviderErrorKind.AUTH, what) from missing
+
+    def _wait(self, attempt: Attempt, selection: Selection, delay: float | None) -> float | None:
+        """Seconds until the next round; None when there is none in this run. A limit that ends earlier than the next try
+        of a faulty account is waited for here; without a faulty account the queue waits."""
+        faulty = attempt.faulty()
+        if delay is None or not faulty:
+            return None
+        now, jitter = self._clock.now(), delay * self._random()
+        back = {each.choice: (each.at - now) / 1000 for each in selection.later if each.certain}
+        wait = min([*(max(jitter, back.pop(choice, 0.0)) for choice in faulty), *back.values()])
+        return wait if wait <= LONGEST_WAIT and self._clock.monotonic() + wait < attempt.end else None
+
+
+def _with_offset(on_text: OnText, pieces: list[str]) -> Callable[[str], None]:
+    """Count the characters of one try, and keep its pieces."""
+    offset = 0
+
+    def send(piece: str) -> None:
+        nonlocal offset
+        piece = presentable(piece)
+        pieces.append(piece)
+        on_text(offset, piece)
+        offset += len(piece)
+
+    return send
+
+
+def _left_out(whole: RunRequest, given: RunRequest, choice: Choice) -> tuple[str, ...]:
+    """What of a request the model was not given."""
+    pictures = any(turn.images for turn in whole.turns) and not any(turn.images for turn in given.turns)
+    tools = bool(whole.tools) and not whole.tools_off and choice.account.provider in TOOLLESS
+    return (*(["pictures"] if pictures else []), *(["tools"] if tools else []))

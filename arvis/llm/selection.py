@@ -1,0 +1,174 @@
+"""The one decision about accounts: which of them can answer now, which later, and which not until a person acts.
+
+A pure function of the candidates, of what is known of them (`Rests`), of how busy they are, and of the time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+
+from arvis.domain.runs import Rest, RunRequest
+from arvis.llm.candidates import TOOLLESS, Choice
+from arvis.llm.cooldowns import CLOSED, Key, is_open, key_of
+
+#: A refused key is tried again after so long (ms) while all other accounts wait, because a person may have acted.
+_ASK_AGAIN_MS = 60_000
+
+#: When a probe that is under way is taken to be over (ms from now).
+_PROBE_ENDS_MS = 5_000
+
+#: Conversations of which it is remembered which account answered last.
+_MOST_SERVED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A candidate that can be asked from `at` on (ms). `certain`: the vendor, or our rule for limits, named the time; else
+    its circuit is open and the next probe is due then."""
+
+    choice: Choice
+    at: int
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Never:
+    """A candidate that no waiting helps: its key, credit or model was refused."""
+
+    choice: Choice
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """`now` in the order in which to ask. Those of them that are also `later` or `never` are asked because no better one
+    is left."""
+
+    now: tuple[Choice, ...]
+    later: tuple[Later, ...] = ()
+    never: tuple[Never, ...] = ()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a candidate comes back by itself at a known time."""
+        return any(each.certain for each in self.later)
+
+    @property
+    def until(self) -> int | None:
+        """When the first candidate comes back, or may be probed (ms)."""
+        return min((each.at for each in self.later), default=None)
+
+
+class Load:
+    """How busy the accounts are with calls of this process, and which of them were asked last."""
+
+    def __init__(self) -> None:
+        self._running: Counter[str] = Counter()
+        self._turn: dict[str, int] = {}
+        self._turns = count(1)
+        self._served: dict[str, str] = {}
+
+    @contextmanager
+    def calling(self, choice: Choice) -> Iterator[None]:
+        name = choice.account.name
+        self._running[name] += 1
+        self._turn[name] = next(self._turns)
+        try:
+            yield
+        finally:
+            self._running[name] -= 1
+
+    def note(self, request: RunRequest, choice: Choice) -> None:
+        """This account has answered a request of a conversation."""
+        if request.conversation:
+            self._served.pop(request.conversation, None)
+            self._served[request.conversation] = choice.account.name
+        while len(self._served) > _MOST_SERVED:
+            del self._served[next(iter(self._served))]
+
+    def served(self, request: RunRequest) -> str | None:
+        """The account that gave the last answer of a turn that goes on with the outputs of tools."""
+        goes_on = bool(request.turns) and bool(request.turns[-1].outputs)
+        return self._served.get(request.conversation) if goes_on else None
+
+    def of(self, choice: Choice) -> tuple[int, int]:
+        """Calls under way, and then which was asked longest ago."""
+        return self._running[choice.account.name], self._turn.get(choice.account.name, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request needs of an account: `tools` where it offers some, `same` is the account that the turn's last answer
+    came from."""
+
+    tools: bool = False
+    same: str | None = None
+
+
+@dataclass(slots=True)
+class _Sorted:
+    now: list[Choice] = field(default_factory=list)
+    later: list[Later] = field(default_factory=list)
+    never: list[Never] = field(default_factory=list)
+    resort: list[Choice] = field(default_factory=list)
+
+
+def select(
+    choices: Sequence[Choice],
+    known: Mapping[Key, Rest],
+    now: int,
+    *,
+    probed: Collection[Key] = (),
+    load: Load | None = None,
+    asked: Asked | None = None,
+) -> Selection:
+    """Sort the candidates. Where none can be asked now, open circuits are probed rather than nothing is tried; a refused
+    key is asked again where nothing else is left, or once a minute while the others wait."""
+    found = _Sorted()
+    for choice in _in_order(choices, load or Load(), asked or Asked()):
+        _sort(choice, known.get(key_of(choice)), now, probed, found)
+    if found.now:
+        return Selection(tuple(found.now), tuple(found.later), tuple(found.never))
+    refused = [each.choice for each in found.never if _may_ask_again(known[key_of(each.choice)], found, now)]
+    if any(each.certain for each in found.later):
+        # One request tries it; the others wait for what comes back for certain.
+        found.resort = [choice for choice in found.resort if key_of(choice) not in probed]
+    return Selection((*found.resort, *refused), tuple(found.later), tuple(found.never))
+
+
+def _sort(choice: Choice, rest: Rest | None, now: int, probed: Collection[Key], found: _Sorted) -> None:
+    if rest is None or rest.refusals == 0:
+        found.now.append(choice)
+    elif is_open(rest):
+        if rest.until <= now and key_of(choice) not in probed:
+            found.now.append(choice)
+            return
+        at = rest.until if rest.until > now else now + _PROBE_ENDS_MS
+        found.later.append(Later(choice, at, certain=False))
+        found.resort.append(choice)
+    elif rest.until <= now:
+        found.now.append(choice)
+    elif rest.kind in CLOSED:
+        found.never.append(Never(choice, rest.kind))
+    else:
+        found.later.append(Later(choice, rest.until, certain=True))
+
+
+def _may_ask_again(rest: Rest, found: _Sorted, now: int) -> bool:
+    return not found.later or now - rest.at >= _ASK_AGAIN_MS
+
+
+def _in_order(choices: Sequence[Choice], load: Load, asked: Asked) -> list[Choice]:
+    """The agent's wishes first, then accounts that can do what is asked, then priorities; equal ones share the load. A
+    turn stays with its account, whose vendor has the beginning of the prompt in its cache."""
+
+    def place(choice: Choice) -> tuple[object, ...]:
+        toolless = asked.tools and choice.account.provider in TOOLLESS
+        elsewhere = choice.account.name != asked.same
+        return (choice.wish, toolless, choice.account.priority, elsewhere, *load.of(choice))
+
+    return sorted(choices, key=place)

@@ -1,0 +1,1 @@
+"""Outgoing messages: replies, notices, progress, and alerts to owners."""

@@ -1,0 +1,335 @@
+"""What is said in a chat beside the replies: words on the way, open questions, notices; and how all of it leaves.
+
+Scripts' parts. Messages leave only as deliveries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from arvis.approvals.answers import named_approvers
+from arvis.approvals.questions import LONGEST_QUESTION, beginning
+from arvis.conversations import estimate_tokens
+from arvis.domain.agents import Agent
+from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
+from arvis.domain.jobs import NewJob
+from arvis.domain.messages import (
+    Address,
+    Attachment,
+    Button,
+    ButtonStyle,
+    Delivery,
+    DeliveryState,
+    MessageStatus,
+    OutgoingFile,
+    PrincipalRole,
+    Role,
+    StoredMessage,
+)
+from arvis.domain.taint import CLEAN, Taint, taint_in
+from arvis.domain.text import presentable
+from arvis.domain.workflows import PREFIX
+from arvis.engine import lifecycle
+from arvis.messaging import notices
+from arvis.messaging.channels import WEB
+from arvis.ports.store import Transaction
+from arvis.tasks.task import is_run, message_of
+
+# What an agent says without having been asked there: appended to its conversation in that place, so that answers to
+# it make sense, and marked with what had it say so (behaviour.md 1.12).
+
+
+#: How the id of a button begins that answers a question (then its id and the number of the choice), and of one that
+#: stops a turn (then the id of its message).
+WAIT, STOP = "wait", "stop"
+_STYLES = {"approve": ButtonStyle.SUCCESS, "reject": ButtonStyle.DANGER}
+#: What every platform can show.
+_MOST_BUTTONS = 25
+_LONGEST_LABEL = 75
+#: The file that holds a question which is too long for a chat, and where else it is read.
+_QUESTION_FILE = "question.md"
+_WHOLE = "The whole text is in the file {file}{command}. An answer counts for all of it."
+
+
+def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
+    """A word on the way, which answers nothing and is no part of the history; said once, of a child in the turn that it works
+    for."""
+    asked = tx.messages.of_turn(lifecycle.root_of(tx, execution).id)
+    if not asked or execution.state.get("told"):
+        return
+    notice(tx, like=asked[-1], text=text, priority=execution.priority, now=now)
+    tx.executions.save(replace(execution, state={**execution.state, "told": True}))
+
+
+def progress(tx: Transaction, execution: Execution, text: str, now: int, *, taint: Taint = CLEAN) -> None:
+    """What an agent says on the way to its answer, each thing once (until somebody says something): shown in the chat, and part of the history with it. Of a
+    child it is said in the turn that it works for; where nobody asked, nobody hears it. `taint` joins what the execution has read."""
+    turn = lifecycle.root_of(tx, execution)
+    asked, said = tx.messages.of_turn(turn.id), tx.messages.progress(turn.id)
+    if not asked or _was_said(text, asked, said):
+        return
+    agent = tx.agents.get(execution.state.get("agent") or "")
+    message = replace(
+        asked[-1],
+        id=tx.new_id(),
+        role=Role.PROGRESS,
+        content=text,
+        tokens=estimate_tokens(text),
+        status=MessageStatus.ANSWERED,
+        principal_id=None,
+        user_name=agent.name if agent else "",
+        turn=None,
+        created_at=now,
+        reply_to=asked[-1].id,
+        position=max(each.position for each in (*asked, *said)) + 1,
+        attachments=(),
+        taint=taint_in(execution.state) | taint,
+    )
+    tx.messages.add(message)
+    # It is not the answer: what is shown of the turn meanwhile does not give way to it.
+    deliver(tx, replace(message, execution_id=None), agent=agent, answers=(), priority=execution.priority, now=now)
+
+
+def was_said(tx: Transaction, execution: Execution, text: str) -> bool:
+    """Whether these were an agent's words on the way already, with nobody else's behind them."""
+    return _was_said(text, tx.messages.of_turn(execution.id), tx.messages.progress(execution.id))
+
+
+def _was_said(text: str, asked: Sequence[StoredMessage], said: Sequence[StoredMessage]) -> bool:
+    newest = max((each.position for each in asked), default=0)
+    return any(each.content == text and each.position > newest for each in said)
+
+
+def ask(tx: Transaction, execution: Execution, now: int) -> None:
+    """Show the open questions of a turn in its chat, each once; those of a child, in the turn that it works for. A run that
+    nobody asked for asks where it would post."""
+    turn = lifecycle.root_of(tx, execution)
+    lifecycle.make_way(tx, execution, now)
+    if asked := tx.messages.of_turn(turn.id):
+        show_questions(tx, execution, like=asked[-1], now=now)
+        tx.messages.mark_turn(turn.id, MessageStatus.WAITING)
+    elif is_run(turn):
+        if turn.graph.startswith(PREFIX):
+            _be_found(tx, execution, turn)
+        show_questions(tx, execution, like=message_of(turn, None), now=now)
+
+
+def _be_found(tx: Transaction, execution: Execution, run: Execution) -> None:
+    """The questions of a workflow's run, which has a lane of its own, are answered by what is said in the talk where they are
+    shown."""
+    talk = tx.conversations.get(run.state["conversation"])
+    for wait in tx.waits.of_execution(execution.id):
+        if talk is not None and wait.answer is None and wait.kind in PERSONAL_WAITS:
+            tx.waits.find_in(wait.id, talk.lane)
+
+
+def show_questions(tx: Transaction, execution: Execution, *, like: StoredMessage, now: int) -> None:
+    """Show the open questions of an execution in the place of this message, each once."""
+    known = set(execution.state.get("shown", ()))
+    open_ = [
+        wait
+        for wait in tx.waits.of_execution(execution.id)
+        if wait.answer is None and wait.kind in PERSONAL_WAITS and wait.id not in known
+    ]
+    if not open_:
+        return
+    for wait in open_:
+        if wait.kind is WaitKind.USER and not is_run(lifecycle.root_of(tx, execution)):
+            progress(tx, execution, wait.prompt, now)
+            continue
+        if wait.kind is WaitKind.USER:
+            notice(tx, like=like, text=wait.prompt, priority=execution.priority, now=now, wait_id=wait.id)
+            continue
+        show_question(tx, execution, wait, like=like, now=now)
+    shown = [*known, *(wait.id for wait in open_)]
+    tx.executions.save(replace(execution, state={**execution.state, "shown": sorted(shown)}))
+
+
+def show_question(
+    tx: Transaction, execution: Execution, wait: Wait, *, like: StoredMessage, now: int, again: bool = False
+) -> None:
+    """Show one open question with its buttons in the place of this message; `again`: it was shown there before."""
+    on_page = like.address.platform == WEB
+    command = None if on_page else f"arvis waits answer {wait.id}"
+    prints = "" if on_page else f"; `arvis waits show {wait.id}` prints it"
+    prompt = beginning(wait.prompt, _WHOLE.format(file=_QUESTION_FILE, command=prints))
+    text = notices.question(prompt, wait.choices, _who(execution, wait), command=command, again=again)
+    priority, buttons, files = execution.priority, _buttons(wait), _whole_of(wait)
+    notice(tx, like=like, text=text, priority=priority, now=now, buttons=buttons, files=files, wait_id=wait.id)
+
+
+def _who(execution: Execution, wait: Wait) -> str:
+    """Who may answer, as its sentence begins; whom the configuration names besides the owners, is not told to everybody."""
+    named = named_approvers(execution, wait)
+    if named is None:
+        return "An owner"
+    if PrincipalRole.MEMBER in named:
+        return "Anybody who may talk with this agent"
+    people = sorted(each for each in named if each not in set(PrincipalRole))
+    roles = ["an owner", *(["an operator"] if PrincipalRole.OPERATOR in named else [])]
+    words = " or ".join([*roles, *people])
+    return words[0].upper() + words[1:]
+
+
+def _whole_of(wait: Wait) -> list[OutgoingFile]:
+    """Return the question as a file where the chat shows no more than its beginning."""
+    if len(wait.prompt) <= LONGEST_QUESTION:
+        return []
+    size = len(wait.prompt.encode())
+    return [OutgoingFile(_QUESTION_FILE, "text/markdown", size, content=wait.prompt)]
+
+
+def _buttons(wait: Wait) -> list[Button]:
+    return [
+        Button(f"{WAIT}.{wait.id}.{number}", choice[:_LONGEST_LABEL], _STYLES.get(choice, ButtonStyle.SECONDARY))
+        for number, choice in enumerate(wait.choices[:_MOST_BUTTONS])
+    ]
+
+
+def stop_button(message_id: str) -> Button:
+    """Stops the turn of a message."""
+    return Button(f"{STOP}.{message_id}", "Stop", ButtonStyle.DANGER)
+
+
+def notice(
+    tx: Transaction,
+    *,
+    like: StoredMessage,
+    text: str,
+    priority: int,
+    now: int,
+    answers: Sequence[str] = (),
+    buttons: Sequence[Button] = (),
+    files: Sequence[OutgoingFile] = (),
+    wait_id: str | None = None,
+) -> StoredMessage:
+    """A word of the daemon in the place of this message (or of a run), behind it: no part of the history. It is the end only
+    of the messages that it `answers`; `wait_id` is the question that it shows."""
+    said = replace(
+        like,
+        id=tx.new_id(),
+        role=Role.NOTICE,
+        content=text,
+        tokens=0,
+        status=MessageStatus.ANSWERED,
+        principal_id=None,
+        execution_id=None,
+        turn=None,
+        created_at=now,
+        reply_to=None if like.id == like.execution_id else like.id,
+        attachments=(),
+        taint=CLEAN,
+        wait_id=wait_id,
+    )
+    tx.messages.add(said)
+    deliver(tx, said, agent=None, answers=answers, priority=priority, now=now, buttons=buttons, files=files)
+    return said
+
+
+def say_in(tx: Transaction, address: Address, text: str, *, priority: int, now: int) -> None:
+    """A word of the daemon in a place where nobody need have talked: it belongs to no conversation."""
+    said = StoredMessage(
+        id=tx.new_id(),
+        conversation_id=None,
+        role=Role.NOTICE,
+        content=text,
+        tokens=0,
+        status=MessageStatus.ANSWERED,
+        address=address,
+        principal_id=None,
+        user_name="",
+        agent_id=None,
+        execution_id=None,
+        turn=None,
+        created_at=now,
+    )
+    tx.messages.add(said)
+    deliver(tx, said, agent=None, answers=(), priority=priority, now=now)
+
+
+def deliver(
+    tx: Transaction,
+    message: StoredMessage,
+    *,
+    agent: Agent | None,
+    answers: Sequence[str],
+    priority: int,
+    now: int,
+    buttons: Sequence[Button] = (),
+    files: Sequence[OutgoingFile] = (),
+) -> None:
+    """Messages leave only as deliveries: a row and a job in the lane of the address."""
+    delivery = Delivery(
+        id=tx.new_id(),
+        message_id=message.id,
+        part=0,
+        address=message.address,
+        seq=tx.deliveries.next_seq(message.address),
+        content=presentable(message.content),
+        reply_to=message.reply_to,
+        answers=tuple(answers),
+        agent=agent.slug if agent else None,
+        state=DeliveryState.PENDING,
+        created_at=now,
+        reply_ref=message.platform_ref,
+        execution_id=message.execution_id,
+        buttons=tuple(replace(button, label=presentable(button.label)) for button in buttons),
+        files=tuple(files),
+    )
+    tx.deliveries.add(delivery)
+    tx.jobs.add(NewJob.deliver(message.address, priority, delivery_id=delivery.id, message_id=message.id), now)
+
+
+#: At its beginning or its end: what stands in between may be quoted from others, who would silence the agent with it.
+_SILENT = re.compile(r"\A\s*\[SILENT\]|\[SILENT\]\s*\Z", re.IGNORECASE)
+
+
+def is_silent(text: str) -> bool:
+    """Whether the agent says that nobody needs to read it."""
+    return _SILENT.search(text) is not None
+
+
+def unsilenced(text: str) -> str:
+    """What is to be said: nothing where the agent says that it is not worth telling."""
+    return "" if is_silent(text) else text
+
+
+def post(
+    tx: Transaction,
+    *,
+    agent: Agent,
+    address: Address,
+    text: str,
+    source: str,
+    taint: Taint,
+    priority: int,
+    now: int,
+    execution_id: str | None = None,
+    files: Sequence[OutgoingFile] = (),
+) -> StoredMessage:
+    """`source` is that of a schedule or a web hook; `execution_id` the run that wrote it, which posts once."""
+    conversation = tx.conversations.open(agent.id, address, now, direct=False)
+    message = StoredMessage(
+        id=tx.new_id(),
+        conversation_id=conversation.id,
+        role=Role.ASSISTANT,
+        content=text,
+        tokens=estimate_tokens(text),
+        status=MessageStatus.ANSWERED,
+        address=address,
+        principal_id=None,
+        user_name=agent.name,
+        agent_id=agent.id,
+        execution_id=execution_id,
+        turn=tx.conversations.next_turn(conversation.id, now),
+        created_at=now,
+        route=source.partition(":")[0],
+        taint=taint,
+        source=source,
+    )
+    tx.messages.add(message)
+    tx.files.add(message.id, [Attachment(each.filename, each.content_type, each.size, each.sha256) for each in files])
+    deliver(tx, message, agent=agent, answers=(), priority=priority, now=now, files=files)
+    return message

@@ -1,0 +1,149 @@
+"""What the owners are told without having asked: that something went wrong which only they can mend.
+
+It goes to the place that the configuration names, else to where an owner last talked alone with an agent; once in a while
+about the same thing. Scripts' parts.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from arvis.domain.executions import Execution
+from arvis.domain.jobs import Failed, Job, JobKind, Priority
+from arvis.domain.messages import Address, Principal, PrincipalRole, StoredMessage
+from arvis.domain.workflows import STATE
+from arvis.messaging.channels import WEB
+from arvis.messaging.messages import notice, say_in
+from arvis.ports.store import Transaction
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+#: The newest conversation of an owner alone with an agent, by a message of it.
+_PLACE = "owner_place"
+#: Where the configuration wants them told, as JSON of an address.
+_CHOSEN = "owners_notify"
+#: Characters of a complaint of the outside that are told.
+_LONGEST_ERROR = 300
+
+#: How the channels of `arvis chat` begin.
+_TERMINAL = "cli-"
+
+#: What begins runs with nobody there.
+_BY_ITSELF = frozenset({"schedule", "webhook"})
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Where an owner sees more: `page` in words for a reader of the dashboard, `command` for all others."""
+
+    command: str
+    page: str
+
+    def for_reader_at(self, address: Address) -> str:
+        on_page = address.platform == WEB and not address.channel.startswith(_TERMINAL)
+        return self.page if on_page else self.command
+
+
+_NO_HINT = Hint("", "")
+_GIVEN_UP = Hint(
+    "\n`arvis jobs list --status failed` shows what was given up; `arvis jobs retry ID` tries it again.",
+    "\nThe page Queue shows what was given up and can try it again.",
+)
+_BOTS = Hint("\n`arvis bots list` shows how the bots are.", "\nThe page Connectors and bots shows how the bots are.")
+
+
+def note_place(tx: Transaction, message: StoredMessage, principal: Principal, *, direct: bool, now: int) -> None:
+    """Remember where an owner can be reached; written only when that is another place than before."""
+    if principal.role is not PrincipalRole.OWNER or not direct:
+        return
+    known = tx.messages.get(tx.settings.get(_PLACE) or "")
+    if known is None or known.conversation_id != message.conversation_id:
+        tx.settings.put(_PLACE, message.id, now)
+
+
+def choose_place(tx: Transaction, address: Address | None, now: int) -> None:
+    """What the configuration says; at every start."""
+    chosen = json.dumps(address.to_json()) if address is not None else ""
+    if (tx.settings.get(_CHOSEN) or "") != chosen:
+        tx.settings.put(_CHOSEN, chosen, now)
+
+
+def tell_owner(
+    tx: Transaction,
+    about: str,
+    text: str,
+    now: int,
+    every: int = HOUR_MS,
+    *,
+    unless: Address | None = None,
+    hint: Hint = _NO_HINT,
+) -> bool:
+    """`about` names the cause, as in `compaction:CONVERSATION`. False when there is nobody to tell, or it was told less
+    than `every` ms ago; `unless`: a place that it would be no use to tell it in. The `hint` ends the text."""
+    key = f"told:{about}"
+    told = tx.settings.get(key)
+    if told is not None and 0 <= now - int(told) < every:
+        return False
+    talked, chosen = tx.messages.get(tx.settings.get(_PLACE) or ""), _chosen(tx)
+    if chosen is not None and not _same_bot(chosen, unless):
+        say_in(tx, chosen, text + hint.for_reader_at(chosen), priority=Priority.BACKGROUND, now=now)
+    elif talked is not None and not _same_bot(talked.address, unless):
+        shown = text + hint.for_reader_at(talked.address)
+        notice(tx, like=talked, text=shown, priority=Priority.BACKGROUND, now=now)
+    else:
+        return False
+    tx.settings.put(key, str(now), now)
+    return True
+
+
+def tell_of_bot(tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str = "down") -> bool:
+    """A bot is out of reach, or its token was refused (`cause` is one word for it). Not told by the bot itself, which could
+    not."""
+    unless = Address(platform, name, "")
+    return tell_owner(tx, f"bot:{platform}/{name}:{cause}", text, now, unless=unless, hint=_BOTS)
+
+
+def tell_of_dead_letter(tx: Transaction, job: Job, outcome: Failed, now: int) -> bool:
+    """A delivery or a turn was given up; once an hour for each bot or agent and reason."""
+    error = " ".join(outcome.error[: 4 * _LONGEST_ERROR].split())[:_LONGEST_ERROR]
+    if job.kind is JobKind.DELIVER:
+        delivery = tx.deliveries.get(job.delivery_id or "")
+        if delivery is None:
+            return False
+        address = delivery.address
+        bot = f"{address.platform}/{address.connector}"
+        text = f"A message could not be delivered to {address.channel} on {bot}: {error}"
+        return tell_owner(tx, f"undelivered:{bot}:{outcome.reason}", text, now, unless=address, hint=_GIVEN_UP)
+    if outcome.reason.startswith("budget"):
+        return False
+    agent = tx.agents.get(job.agent_id or "")
+    who = agent.name if agent is not None else "An agent"
+    text = f"{who} had to give up a task ({outcome.reason}): {error}"
+    return tell_owner(tx, f"given_up:{job.agent_id or job.kind}:{outcome.reason}", text, now, hint=_GIVEN_UP)
+
+
+def tell_of_failed_run(tx: Transaction, execution: Execution, error: str, now: int) -> bool:
+    """What began by itself has ended as failed, and nobody else would hear of it; once an hour for each workflow and place that
+    began it."""
+    source = str(execution.state["run"]["source"])
+    if source.partition(":")[0] not in _BY_ITSELF:
+        return False
+    workflow = tx.workflows.get(execution.state.get(STATE, {}).get("id", ""))
+    name = workflow.name if workflow is not None else execution.graph
+    short = " ".join(error[: 4 * _LONGEST_ERROR].split())[:_LONGEST_ERROR]
+    text = f"The workflow {name} has failed: {short}"
+    hint = Hint(f"\n`arvis workflows runs --id {execution.id}` shows more.", "\nThe page Runs shows more.")
+    return tell_owner(tx, f"run_failed:{execution.graph}:{source}", text, now, hint=hint)
+
+
+def _chosen(tx: Transaction) -> Address | None:
+    chosen = tx.settings.get(_CHOSEN)
+    return Address.from_json(json.loads(chosen)) if chosen else None
+
+
+def _same_bot(place: Address, other: Address | None) -> bool:
+    """Whether both hang on the same bot. A channel may be named: then it is about that one only."""
+    if other is None or (place.platform, place.connector) != (other.platform, other.connector):
+        return False
+    return not other.channel or place.channel == other.channel

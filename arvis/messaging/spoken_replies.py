@@ -1,0 +1,60 @@
+"""A reply to a voice message is spoken as well, where an engine is set up for it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from typing import Any
+
+from arvis.domain.markup import visible
+from arvis.domain.messages import OutgoingFile
+from arvis.engine.context import NodeContext
+from arvis.ports.store import Store, Transaction
+from arvis.ports.transcriber import Speaker, SpeechError
+
+#: Characters of a reply that are spoken: some minutes.
+_LONGEST = 4_000
+
+_CODE = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+_MARKS = re.compile(r"^ {0,3}(?:#{1,6} |> ?|[-*+] )|[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}", re.MULTILINE)
+
+
+class SpokenReply:
+    """Without a `speaker` nothing is spoken."""
+
+    def __init__(self, *, store: Store, speaker: Speaker | None) -> None:
+        self._store = store
+        self._speaker = speaker
+
+    async def of(self, context: NodeContext, reply: str) -> tuple[OutgoingFile, ...]:
+        """The reply as a sound. Where it cannot be spoken, the text has to do, and the agent hears of it."""
+        words = speakable(reply)
+        if self._speaker is None or not words:
+            return ()
+        speaker = self._speaker
+
+        async def speak() -> dict[str, Any]:
+            try:
+                sound = await speaker.speak(words)
+            except SpeechError as failed:
+                return {"problem": str(failed)}
+            sha256 = await self._store.put_blob(sound.data)
+            return asdict(OutgoingFile(sound.filename, sound.content_type, len(sound.data), sha256))
+
+        spoken = await context.once("spoken", speak)
+        if (problem := spoken.get("problem")) is None:
+            return (OutgoingFile(**spoken),)
+        text = f"Your last answer could not be spoken, and was sent as text only: {problem}."
+        context.record(_note, str(context.state["conversation"]), text, context.now())
+        return ()
+
+
+def speakable(reply: str) -> str:
+    """What a voice can read of a reply: no tags, no code, no marks of Markdown."""
+    text = _CODE.sub(" ", visible(reply))
+    return _MARKS.sub("", _LINK.sub(r"\1", text)).strip()[:_LONGEST]
+
+
+def _note(tx: Transaction, conversation_id: str, text: str, now: int) -> None:
+    tx.incidents.add(conversation_id, text, now)

@@ -1,0 +1,352 @@
+"""Stands between the daemon and a program that it runs, as a process of its own, and leaves nobody behind.
+
+Run as a script: `subprocess_guard.py LIFELINE MEMORY PROCESSES DISK FILES PROGRAM ARGUMENTS…`. LIFELINE is the descriptor of a pipe
+that the daemon holds open at the other end: when the daemon closes it or dies, everything is ended, and a byte in it is
+passed on as SIGTERM. MEMORY and PROCESSES are bounds of all together, DISK (bytes) and FILES are bounds of the folder that
+it is started in; 0 is none. A bounded folder is left without setuid bits, pipes, sockets and devices. What the program starts stays below
+this process even when it forks away, for orphans come to their nearest subreaper (prctl(2)).
+It ends as the program ended. Standard library only, no other module of ours: it is started for every program.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import select
+import signal
+import stat
+import sys
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing, suppress
+from typing import NamedTuple, NoReturn
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_NOT_STARTED = 127
+
+#: Seconds between two looks at what all processes hold together, and between two sweeps at the end.
+_LOOK = 0.2
+_SWEEP = 0.005
+
+#: The folder is looked through for one part in so many of the time.
+_SPARED = 10
+
+#: Folders inside one another; and how a folder is opened.
+_DEEPEST = 100
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+#: What others have removed or replaced in the meantime.
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+
+#: A folder of memory that the program has to itself.
+_SCRATCH = "tmp"
+
+#: Shared memory up to here (bytes) is not worth the look at who shares it.
+_SMALL = 1_048_576
+
+
+class Bounds(NamedTuple):
+    """Of all processes together, and of the folder: bytes, number, bytes, number; 0 is none."""
+
+    memory: int
+    processes: int
+    disk: int
+    files: int
+
+
+def main(lifeline: int, bounds: Bounds, argv: list[str]) -> int:
+    """The wait status of the program, or of its violent end."""
+    os.set_inheritable(lifeline, False)
+    for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(ignored, signal.SIG_IGN)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    folder = Folder(bounds.disk, bounds.files)
+    child = os.fork()
+    if child == 0:
+        _become(argv)
+    # The program's end is seen by the end of its streams; ours must not hold them open.
+    for stream in (0, 1):
+        os.close(stream)
+    try:
+        return _watch(child, lifeline, bounds, folder)
+    finally:
+        _end_all(child)
+        folder.tidy()
+
+
+def _become(argv: list[str]) -> NoReturn:
+    try:
+        os.setsid()  # A program that signals its group does not reach us.
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        # Python ignores SIGPIPE and SIGXFSZ, and what is ignored stays so.
+        for changed in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+            signal.signal(changed, signal.SIG_DFL)
+        os.execvp(argv[0], argv)  # noqa: S606 (a list of arguments, no shell)
+    except OSError as error:
+        os.write(2, f"{argv[0]} could not be started: {error.strerror}\n".encode())
+    os._exit(_NOT_STARTED)
+
+
+def _watch(child: int, lifeline: int, bounds: Bounds, folder: Folder) -> int:
+    """Until the program ends, the daemon lets go, or all processes together take too much."""
+    waking, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+    status = _reaped(child)
+    look = time.monotonic() + _LOOK
+    while status is None:
+        pause = max(0.0, look - time.monotonic()) if any(bounds) else None
+        ready, _, _ = select.select([lifeline, waking], [], [], pause)
+        if lifeline in ready:
+            if not os.read(lifeline, 4096):
+                return signal.SIGKILL
+            with suppress(OSError):
+                os.killpg(child, signal.SIGTERM)
+        if waking in ready:
+            os.read(waking, 4096)
+        status = _reaped(child)
+        if status is None and pause is not None and time.monotonic() >= look:
+            if (excess := _excess(bounds.memory, bounds.processes) or folder.excess()) is not None:
+                os.write(2, f"\nThe program was ended: {excess}.\n".encode())
+                return signal.SIGKILL
+            look = time.monotonic() + _LOOK
+    return status
+
+
+def _reaped(child: int) -> int | None:
+    """The status of the program if it has ended; orphans that came to us are laid to rest by the way."""
+    with suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return None
+            if pid == child:
+                return status
+    return None
+
+
+def _excess(memory: int, processes: int) -> str | None:
+    below = list(_descendants())
+    if 0 < processes < len(below):
+        return f"it had more than {processes} processes"
+    if 0 < memory < sum(_held(pid) for pid in below):
+        return f"its processes held more than {memory // 1_048_576} MiB of memory"
+    return None
+
+
+class Folder:
+    """The folder that the program is started in. Where it holds more than its bounds from the beginning, it must not grow."""
+
+    def __init__(self, disk: int, files: int) -> None:
+        self._bounded = bool(disk or files)
+        self._disk, self._files, self._deepest = disk, files, _DEEPEST
+        self._next = 0.0
+        if not self._bounded:
+            return
+        self._root = os.open(".", _FOLDER)
+        self._device = os.fstat(self._root).st_dev
+        try:
+            held, number = self._look(all_of_it=True)
+        except OSError:
+            self._deepest = 0  # It cannot be looked through, and not because of this program.
+            return
+        self._disk, self._files = disk and max(disk, held), files and max(files, number)
+
+    def excess(self) -> str | None:
+        """Return what is too much, at most now and then: a large folder takes a while."""
+        if not self._bounded or not self._deepest or time.monotonic() < self._next:
+            return None
+        begun = time.monotonic()
+        try:
+            held, number = self._look()
+        except OSError:
+            return "it made folders that cannot be looked into, or too many inside one another"
+        self._next = time.monotonic() + _SPARED * (time.monotonic() - begun)
+        if self._files and max(number, _in_scratch()) > self._files:
+            return f"its folder holds more than {self._files} files; remove some, or write fewer"
+        if self._disk and held + self._removed() > self._disk:
+            return f"its folder holds more than {self._disk // 1_048_576} MiB; remove files, or write less"
+        return None
+
+    def tidy(self) -> None:
+        """Take away what only harms: bits that lend rights, and what is neither file, folder nor link."""
+        if not self._bounded:
+            return
+        with suppress(OSError):
+            for folder, name, found in _entries(self._root, _DEEPEST):
+                with suppress(OSError):
+                    _tidy(folder, name, found.st_mode)
+
+    def _look(self, *, all_of_it: bool = False) -> tuple[int, int]:
+        """Return its bytes on the disk and the number of what lies in it, at least as far as its bounds."""
+        held = number = 0
+        linked = set()
+        with closing(_entries(self._root, self._deepest)) as entries:
+            for _, _, found in entries:
+                number += 1
+                if found.st_nlink == 1 or found.st_ino not in linked:
+                    held += found.st_blocks * 512
+                if found.st_nlink > 1:
+                    linked.add(found.st_ino)
+                beyond = (self._files and number > self._files) or (self._disk and held > self._disk)
+                if beyond and not all_of_it:
+                    break
+        return held, number
+
+    def _removed(self) -> int:
+        """Return the bytes of files that have no name any more and are still open."""
+        found = {}
+        for pid in _descendants():
+            with suppress(OSError):
+                for name in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208 (as below)
+                    with suppress(OSError):
+                        file = os.stat(f"/proc/{pid}/fd/{name}")  # noqa: PTH116 (as below)
+                        if not file.st_nlink and file.st_dev == self._device and stat.S_ISREG(file.st_mode):
+                            found[file.st_ino] = file.st_blocks * 512
+        return sum(found.values())
+
+
+def _entries(folder: int, deepest: int) -> Generator[tuple[int, str, os.stat_result]]:
+    """Walk through all that lies below an open folder, without following links: the folder, the name in it, and what it is.
+    Raise `OSError` for what cannot be walked through."""
+    if deepest <= 0:
+        raise OSError(errno.ENAMETOOLONG, "too deep")
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                found = entry.stat(follow_symlinks=False)
+                yield folder, entry.name, found
+                if not stat.S_ISDIR(found.st_mode):
+                    continue
+                below = os.open(entry.name, _FOLDER, dir_fd=folder)
+            except OSError as error:
+                if error.errno in _GONE:
+                    continue
+                raise
+            try:
+                yield from _entries(below, deepest - 1)
+            finally:
+                os.close(below)
+
+
+def _tidy(folder: int, name: str, mode: int) -> None:
+    if stat.S_ISLNK(mode):
+        return
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        os.unlink(name, dir_fd=folder)
+        return
+    wanted = stat.S_IMODE(mode) & ~(stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX)
+    if stat.S_ISDIR(mode):
+        wanted |= stat.S_IRWXU
+    if wanted == stat.S_IMODE(mode):
+        return
+    # By its handle: at the name may be a link by now.
+    handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        if not stat.S_ISLNK(os.fstat(handle).st_mode):
+            os.chmod(f"/proc/self/fd/{handle}", wanted)  # noqa: PTH101 (as below)
+    finally:
+        os.close(handle)
+
+
+def _in_scratch() -> int:
+    """Return how many files lie in the program's own folder of memory."""
+    most = 0
+    with suppress(OSError):
+        ours = os.stat(f"/{_SCRATCH}").st_dev  # noqa: PTH116 (as below)
+        for pid in _descendants():
+            with suppress(OSError):
+                path = f"/proc/{pid}/root/{_SCRATCH}"
+                if os.stat(path).st_dev != ours:  # noqa: PTH116 (as below)
+                    space = os.statvfs(path)
+                    most = max(most, space.f_files - space.f_ffree)
+    return most
+
+
+def _held(pid: int) -> int:
+    """Return the bytes of memory that a process holds, in memory or swapped out: its own, and its part of what it shares with
+    others through no file, or all of that where the kernel does not tell its part. What has ended holds none."""
+    known = _fields(f"/proc/{pid}/status")
+    own = known.get("RssAnon", 0) + known.get("VmSwap", 0)
+    shared = known.get("RssShmem", 0)
+    if shared > _SMALL:
+        # Several processes that share it hold it once.
+        shared = _fields(f"/proc/{pid}/smaps_rollup").get("Pss_Shmem", shared)
+    return own + shared
+
+
+def _fields(path: str) -> dict[str, int]:
+    """Return the lines of a file of the kernel that name a size, in bytes."""
+    found = {}
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 (pathlib takes longer to import)
+            for line in file:
+                name, _, rest = line.partition(":")
+                size, _, unit = rest.strip().partition(" ")
+                if unit == "kB" and size.isdecimal():
+                    found[name] = int(size) * 1024
+    except OSError:
+        return {}
+    return found
+
+
+def _descendants() -> Iterator[int]:
+    children: dict[int, list[int]] = {}
+    for pid in _processes():
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123 (as above)
+                # The name, in brackets, may hold anything.
+                parent = int(file.read().rpartition(")")[2].split()[1])
+        except (OSError, IndexError, ValueError):
+            continue
+        children.setdefault(parent, []).append(pid)
+    found = [os.getpid()]
+    for pid in found:
+        below = children.get(pid, [])
+        found += below
+        yield from below
+
+
+def _processes() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 (as above)
+    except OSError:
+        return []
+
+
+def _end_all(child: int) -> None:
+    """Kill until nobody is left: whoever loses a parent becomes our child and is met by the next sweep."""
+    while True:
+        with suppress(OSError):
+            os.killpg(child, signal.SIGKILL)
+        for pid in _descendants():
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(_SWEEP)
+
+
+def _prctl(option: int, value: int) -> None:
+    """Where there is no such call, what remains is the group of the program."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _end_like(status: int) -> NoReturn:
+    if os.WIFSIGNALED(status):
+        signum = os.WTERMSIG(status)
+        with suppress(OSError, ValueError):  # SIGKILL cannot be set, and needs not.
+            signal.signal(signum, signal.SIG_DFL)
+        os.kill(os.getpid(), signum)
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+if __name__ == "__main__":
+    _end_like(main(int(sys.argv[1]), Bounds(*map(int, sys.argv[2:6])), sys.argv[6:]))

@@ -1,0 +1,219 @@
+"""Programs in a group of their own, fed and read within bounds, and ended with all that they started.
+
+Each runs below a guard (`subprocess_guard.py`), which ends everything at once when the pipe that this process holds is
+closed: by the time limit, by a cancellation, or by the death of this process (reliability.md H22).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arvis.domain.errors import ToolError
+from arvis.ports.sandbox import PROGRAM_MISSING, Finished, Task
+
+# Starts a program below its guard (`subprocess_guard.py`), by the pipe that keeps both alive.
+
+
+_GUARD = Path(__file__).with_name("subprocess_guard.py")
+_LINE = 65_536
+
+
+class Lifeline:
+    """A pipe whose far `end` a guard inherits; it reads the end of it when this process closes it or dies."""
+
+    def __init__(self) -> None:
+        self.end, self._held = os.pipe()
+        os.set_blocking(self._held, False)
+
+    def ask(self) -> None:
+        """The guard passes SIGTERM on to the program and its group, and waits."""
+        with suppress(OSError):
+            os.write(self._held, b"?")
+
+    def close(self) -> None:
+        for descriptor in (self.end, self._held):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self.end = self._held = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a program and all that it starts may hold together: bytes of memory, and processes; and what their folder may
+    hold: bytes on the disk, and files. 0: no bound, and nobody looks, which is for programs that stay."""
+
+    memory: int = 0
+    processes: int = 0
+    disk: int = 0
+    files: int = 0
+
+
+async def start_guarded(
+    argv: Sequence[str],
+    lifeline: Lifeline,
+    *,
+    environment: Mapping[str, str],
+    bounds: Bounds,
+    folder: Path | None = None,
+    descriptors: Sequence[int] = (),
+    umask: int = -1,
+    limit: int = _LINE,
+) -> Process:
+    """The guard as a process; its pipes are the program's, which inherits the `descriptors`, too. `limit` is that of a
+    line read from it, in bytes; `umask` is ours when negative. Raises `OSError`, and `ValueError` for a NUL in an
+    argument; a program that is not there shows only by its exit code."""
+    figures = (lifeline.end, bounds.memory, bounds.processes, bounds.disk, bounds.files)
+    guard = [str(_GUARD), *map(str, figures)]
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-I", "-S", "-B"),
+        *guard,
+        *argv,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        cwd=folder,
+        env=dict(environment),
+        start_new_session=True,
+        pass_fds=(lifeline.end, *descriptors),
+        umask=umask,
+        limit=limit,
+    )
+
+
+_PRIVATE_UMASK = 0o077
+_PIECE = 65_536
+_SLICE = 8_192
+
+#: Processes of one program at a time.
+MAX_PROCESSES = 256
+
+#: Seconds that the guard has to end everything.
+_GRACE = 5.0
+
+
+class GuardedPrograms:
+    """`Programs`, with `MAX_PROCESSES` for each."""
+
+    async def run(self, task: Task, *, on_stdout: Callable[[bytes], None] | None = None) -> Finished:
+        program = shutil.which(task.argv[0], path=task.environment.get("PATH", os.defpath))
+        if program is None:
+            raise ToolError(f"The program {task.argv[0]} is not installed.", code=PROGRAM_MISSING)
+        return await run_guarded([program, *task.argv[1:]], task, on_stdout=on_stdout)
+
+
+async def run_guarded(
+    argv: Sequence[str],
+    task: Task,
+    *,
+    descriptors: Sequence[int] = (),
+    on_stdout: Callable[[bytes], None] | None = None,
+    disk: int = 0,
+    files: int = 0,
+) -> Finished:
+    """Run `argv`, with all else as the task says; it inherits the `descriptors`. `disk` (bytes) and `files` bound its
+    folder, which is then left without setuid bits, pipes, sockets and devices; 0: no bound. Raises `ToolError` when it cannot be
+    started, and whatever `on_stdout` raises."""
+    out, err = _Kept(task.max_output, on_stdout), _Kept(task.max_output)
+    with closing(Lifeline()) as lifeline:
+        bounds = Bounds(task.memory, MAX_PROCESSES, disk, files)
+        process = await _start(argv, task, lifeline, descriptors, bounds)
+        talk = _talk(process, task.stdin, out, err)
+        try:
+            _, late = await asyncio.wait(talk, timeout=task.timeout, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            lifeline.close()
+            await asyncio.shield(_settle(process, talk))
+    for part in talk:
+        if not part.cancelled():
+            part.result()
+    code = process.returncode if process.returncode is not None else -signal.SIGKILL
+    return Finished(code, bytes(out.data), bytes(err.data), timed_out=bool(late), truncated=out.cut or err.cut)
+
+
+async def _start(
+    argv: Sequence[str], task: Task, lifeline: Lifeline, descriptors: Sequence[int], bounds: Bounds
+) -> Process:
+    try:
+        return await start_guarded(
+            argv,
+            lifeline,
+            environment=task.environment,
+            bounds=bounds,
+            folder=task.folder,
+            descriptors=descriptors,
+            umask=_PRIVATE_UMASK,
+        )
+    except (OSError, ValueError) as error:  # ValueError: a NUL or half a character in an argument
+        raise ToolError("The program could not be started.", why=str(error)) from None
+
+
+def _talk(process: Process, stdin: bytes, out: _Kept, err: _Kept) -> list[asyncio.Task[None]]:
+    parts: list[Coroutine[Any, Any, None]] = [_wait(process)]
+    if process.stdin and process.stdout and process.stderr:
+        parts += [_feed(process.stdin, stdin), out.keep(process.stdout), err.keep(process.stderr)]
+    return [asyncio.create_task(part) for part in parts]
+
+
+class _Kept:
+    """The beginning of a stream; the rest is read and dropped, so that the program neither stops nor fills us up."""
+
+    def __init__(self, most: int, on_piece: Callable[[bytes], None] | None = None) -> None:
+        self.data = bytearray()
+        self.cut = False
+        self._most = most
+        self._on_piece = on_piece
+
+    async def keep(self, stream: asyncio.StreamReader) -> None:
+        while piece := await stream.read(_PIECE):
+            for start in range(0, len(piece), _SLICE):
+                self._take(piece[start : start + _SLICE])
+                await asyncio.sleep(0)  # whoever takes it apart may have much to do
+
+    def _take(self, piece: bytes) -> None:
+        if self._on_piece is not None:
+            self._on_piece(piece)
+            return
+        room = self._most - len(self.data)
+        self.cut = self.cut or len(piece) > room
+        self.data += piece[:room]
+
+
+async def _feed(writer: asyncio.StreamWriter, stdin: bytes) -> None:
+    """A program need not read what it is given."""
+    with suppress(BrokenPipeError, ConnectionResetError):
+        for start in range(0, len(stdin), _PIECE):
+            writer.write(stdin[start : start + _PIECE])
+            await writer.drain()
+    writer.close()
+    with suppress(BrokenPipeError, ConnectionResetError):
+        await writer.wait_closed()
+
+
+async def _wait(process: Process) -> None:
+    await process.wait()
+
+
+async def _settle(process: Process, talk: Sequence[asyncio.Task[None]]) -> None:
+    """To the end of the guard, which by now has no lifeline; it needs help only if something stopped it."""
+    if process.stdout and any(task.done() and not task.cancelled() and task.exception() for task in talk):
+        # Nobody reads it any more, and a full stream never shows its end.
+        talk = [*talk, asyncio.create_task(_Kept(0).keep(process.stdout))]
+    _, late = await asyncio.wait(talk, timeout=_GRACE)
+    if late and process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        _, late = await asyncio.wait(talk, timeout=_GRACE)
+    for task in late:
+        task.cancel()
+    await asyncio.gather(*talk, return_exceptions=True)

@@ -1,0 +1,28 @@
+"""The prompt of a turn, composed of layers within one budget (behaviour 1.6 and §7)."""
+
+from __future__ import annotations
+
+from arvis.prompt.compose import Prompt, compose, taint_of_asked
+from arvis.prompt.history import first_zone
+from arvis.prompt.inputs import NO_EXTRAS, Budget, Extras, Ingredients, Overheard
+from arvis.prompt.instructions import plain_rules, reply_format
+from arvis.prompt.tool_rounds import Round, Words, behind, fit_rounds, turns_of
+
+__all__ = [
+    "NO_EXTRAS",
+    "Budget",
+    "Extras",
+    "Ingredients",
+    "Overheard",
+    "Prompt",
+    "Round",
+    "Words",
+    "behind",
+    "compose",
+    "first_zone",
+    "fit_rounds",
+    "plain_rules",
+    "reply_format",
+    "taint_of_asked",
+    "turns_of",
+]

@@ -1,0 +1,62 @@
+"""What a prompt says of the files that came with a message: texts are quoted, pictures named, failures told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from arvis.domain.messages import Attachment, FileKind, StoredMessage
+from arvis.media import path_of
+from arvis.prompt.tool_rounds import cut_to_fit, fair_share
+
+#: Why nothing of a text is quoted.
+_NO_ROOM = "there is no room for its text in the prompt"
+
+
+def file_text(file: Attachment) -> str:
+    """Nothing for a voice message that was heard: its words stand in the message itself. Every line of a document is
+    marked, so that nothing in it passes for a person's words."""
+    about = f"{_on_one_line(file.filename)} ({_on_one_line(file.content_type)}, {file.size} bytes)"
+    if file.problem:
+        return f"[File {about} could not be read: {_on_one_line(file.problem)}. Tell the person so.{_place(file)}]"
+    match file.kind:
+        case FileKind.VOICE if file.content:
+            return ""
+        case FileKind.IMAGE:
+            return f"[Picture {about}.{_place(file)}]"
+        case FileKind.DOCUMENT:
+            quoted = "\n".join(f"> {line}" for line in file.content.splitlines())
+            return f"[File {about}.{_place(file)} It says:]\n{quoted}" if quoted else f"[File {about} is empty.]"
+        case _:
+            return f"[Attached: {about}]"
+
+
+def files_that_fit(messages: Sequence[StoredMessage], room: int, count: Callable[[str], int]) -> list[StoredMessage]:
+    """The messages, with the texts in their files cut so that together they take `room` tokens at most."""
+    texts = [file.content for message in messages for file in message.attachments if _is_quoted(file)]
+    sizes = [count(text) for text in texts]
+    if sum(sizes) <= room:
+        return list(messages)
+    share = fair_share(sizes, room)
+    return [
+        replace(each, attachments=tuple(_cut(file, share, count) for file in each.attachments)) for each in messages
+    ]
+
+
+def _cut(file: Attachment, share: int, count: Callable[[str], int]) -> Attachment:
+    if not _is_quoted(file):
+        return file
+    shortened = cut_to_fit(file.content, share, count)
+    return replace(file, content=shortened, problem="" if shortened else _NO_ROOM)
+
+
+def _is_quoted(file: Attachment) -> bool:
+    return file.kind is FileKind.DOCUMENT and bool(file.content)
+
+
+def _place(file: Attachment) -> str:
+    return f" It lies in your folder as {path_of(file)}." if file.sha256 else ""
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,170 @@
+"""Which agents run what now (behaviour.md 2.9). There is no second book of it: what runs is a job under a lease that holds, and
+all else is read from its execution, so that a process that died is gone from the list with its lease. Scripts that only
+read, and the block of a prompt that is made of what they find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from arvis.domain.agents import Agent
+from arvis.domain.executions import Execution
+from arvis.domain.markup import escape
+from arvis.domain.messages import Address
+from arvis.domain.schedules import ScheduleKind
+from arvis.ports.store import Transaction
+from arvis.tasks.outcome import LONGEST_NOTE
+from arvis.tasks.task import source_of
+
+#: So many jobs are looked at; a process runs a few at once.
+MOST_RUNNING = 200
+#: How deep executions call one another is bounded elsewhere; this only ends a walk.
+_DEEPEST = 50
+#: Of a block in a prompt.
+_MOST_LINES = 20
+_LONGEST_DESCRIPTION = 120
+
+
+class ActivityKind(StrEnum):
+    """What had it begin: its own heartbeat, somebody in a chat, a schedule, a web hook."""
+
+    HEARTBEAT = "heartbeat"
+    AGENT = "agent"
+    SCHEDULE = "schedule"
+    WEBHOOK = "webhook"
+
+
+class ActivityStatus(StrEnum):
+    RUNNING = "running"
+    IDLE = "idle"
+    OFFLINE = "offline"
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """An agent and, while it runs, what it runs and where; `node` is the process. `private`: only one person is there, and
+    nobody else is to read what goes on. Times in ms."""
+
+    agent: Agent
+    status: ActivityStatus
+    kind: ActivityKind | None = None
+    execution_id: str | None = None
+    graph: str | None = None
+    address: Address | None = None
+    private: bool = False
+    status_note: str = ""
+    node: str | None = None
+    started_at: int | None = None
+    last_active_at: int | None = None
+
+    @property
+    def said(self) -> str:
+        """What others may read of how far it is."""
+        return "" if self.private else self.status_note
+
+
+def activities(tx: Transaction, now: int, *, whole: bool = False) -> list[Activity]:
+    """What runs, the longest first, then the agents that run nothing, by slug. `whole`: also when each of these last talked,
+    for which all conversations are looked at."""
+    agents = {agent.id: agent for agent in tx.agents.all()}
+    running: dict[str, Activity] = {}
+    for job, node in tx.jobs.running(now, MOST_RUNNING):
+        execution = tx.executions.get(job.execution_id or "")
+        for each in _of_line(tx, execution, node, agents) if execution is not None else ():
+            running.setdefault(each.execution_id or "", each)
+    busy = {each.agent.id for each in running.values()}
+    last = tx.conversations.last_messages() if whole else {}
+    rest = [
+        Activity(
+            agent=agent,
+            status=ActivityStatus.IDLE if agent.active else ActivityStatus.OFFLINE,
+            last_active_at=last.get(agent.id),
+        )
+        for agent in sorted(agents.values(), key=lambda agent: agent.slug)
+        if agent.id not in busy
+    ]
+    return [*running.values(), *rest]
+
+
+def active_agents_block(found: Sequence[Activity], me: str) -> str:
+    """The other agents, a line each, for a prompt; empty where there are none. What is said of their work is data, and of
+    talks with one person nothing is told. `me` is the id of the agent that reads it."""
+    others = [each for each in found if each.agent.id != me]
+    lines = [_line(each) for each in others[:_MOST_LINES]]
+    if len(others) > _MOST_LINES:
+        lines.append(f"- and {len(others) - _MOST_LINES} more")
+    return "\n".join(["# Other agents", *lines]) if lines else ""
+
+
+def _of_line(tx: Transaction, execution: Execution, node: str, agents: Mapping[str, Agent]) -> Iterator[Activity]:
+    """One for each agent on the way from what runs to what it runs for: who waits for a child is at work as well."""
+    line = list(_upwards(tx, execution))
+    kind, place = _kind(tx, line[-1]), _place(line[-1])
+    conversation = tx.conversations.get(line[-1].state.get("conversation", ""))
+    note, below = "", ""
+    for each in line:
+        note = note or str(each.state.get("status_note") or "")
+        agent = agents.get(each.state.get("agent", ""))
+        if agent is None or agent.id == below:
+            continue
+        below = agent.id
+        yield Activity(
+            agent=agent,
+            status=ActivityStatus.RUNNING,
+            kind=kind,
+            execution_id=each.id,
+            graph=each.graph,
+            address=place,
+            private=conversation is not None and conversation.direct,
+            status_note=(note or _note_above(line))[:LONGEST_NOTE],
+            node=node,
+            started_at=each.created_at,
+            last_active_at=each.updated_at,
+        )
+
+
+def _upwards(tx: Transaction, execution: Execution) -> Iterator[Execution]:
+    """It, what called it, and so on."""
+    current: Execution | None = execution
+    for _ in range(_DEEPEST):
+        if current is None:
+            return
+        yield current
+        wait = tx.waits.get(current.parent_wait) if current.parent_wait is not None else None
+        current = tx.executions.get(wait.execution_id) if wait is not None else None
+
+
+def _note_above(line: Sequence[Execution]) -> str:
+    """Where who runs has said nothing yet, what was said of the whole."""
+    return next((str(note) for each in line if (note := each.state.get("status_note"))), "")
+
+
+def _kind(tx: Transaction, root: Execution) -> ActivityKind:
+    source, _, row_id = source_of(root).partition(":")
+    if root.graph == "heartbeat":
+        return ActivityKind.HEARTBEAT
+    if source == "schedule":
+        schedule = tx.schedules.get(row_id)
+        beats = schedule is not None and schedule.kind is ScheduleKind.HEARTBEAT
+        return ActivityKind.HEARTBEAT if beats else ActivityKind.SCHEDULE
+    return ActivityKind.WEBHOOK if source == "webhook" else ActivityKind.AGENT
+
+
+def _place(root: Execution) -> Address | None:
+    parts = root.state.get("address")
+    return Address.from_json(parts) if parts is not None else None
+
+
+def _line(each: Activity) -> str:
+    agent = each.agent
+    about = " ".join(agent.description.split())[:_LONGEST_DESCRIPTION]
+    who = f"- {agent.name} ({agent.slug}{f', {agent.role}' if agent.role else ''})"
+    what = str(each.status)
+    if each.status is ActivityStatus.RUNNING:
+        where = "" if each.private or each.address is None else f" in {each.address.platform} {each.address.channel}"
+        what = f"running ({each.kind}){where}"
+        if each.said:
+            what += f": {' '.join(each.said.split())}"
+    return escape(f"{who}: {what}{f' – {about}' if about else ''}")

@@ -1,0 +1,128 @@
+"""Which graph walks a turn: the agent's own, a workflow that the agent is made of, or one that the message begins (behaviour.md
+2.7, dispatch). Scripts' parts; what reads a message has one query for it, which finds nothing where nothing is drawn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from arvis.domain.agent_rules import graph_named
+from arvis.domain.agents import Agent
+from arvis.domain.errors import UsageError
+from arvis.domain.messages import Address
+from arvis.domain.taint import Taint
+from arvis.domain.workflows import PREFIX, Trigger
+from arvis.messaging.channels import WEB, is_of_programs
+from arvis.ports.store import Transaction
+from arvis.services.workflow_runs import find, turn_part, whole_version
+from arvis.tasks.access import AUTHORS, authors_may_use, out_of_reach, taint_of_authors
+
+#: The graph that decides between several (`dispatching.py`), and the part of the state that it goes by.
+DISPATCH = "dispatch"
+#: So many triggers are looked at.
+MOST_TRIGGERS = 500
+#: A model chooses among so many workflows.
+_MOST_CHOICES = 20
+_LONGEST_TEXT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The graph, further parts of the turn's state, and whether other messages must not join it: a run has one input."""
+
+    graph: str
+    state: Mapping[str, Any] = field(default_factory=dict)
+    alone: bool = False
+
+
+def own_way(tx: Transaction, agent: Agent, text: str) -> Way:
+    """That of the agent. Where it is a workflow that is gone, the turn says so."""
+    graph = graph_named(agent.graph)
+    if not graph.startswith(PREFIX):
+        return Way(graph)
+    try:
+        workflow = find(tx, graph)
+        version = whole_version(tx, workflow)
+        if not authors_may_use(tx, agent, version.authors):
+            raise out_of_reach(agent, f"Somebody who may not use it has changed the workflow {workflow.slug}.")
+    except UsageError as gone:
+        return Way(DISPATCH, {DISPATCH: {"missing": f"{gone.what} {gone.fix}".strip()}}, alone=True)
+    return Way(workflow.graph, turn_part(workflow, version, text, trigger_kind="message"), alone=True)
+
+
+def way_for(tx: Transaction, agent: Agent, text: str, address: Address, *, files: bool) -> Way:
+    """That of a message: the one enabled workflow with a trigger that fits, the graph that chooses among several, or the
+    agent's own. What came with files is the agent's, who reads them."""
+    own = own_way(tx, agent, text)
+    if files:
+        return own
+    ways = _choices(tx, agent, matching(tx, address, text), text)
+    match ways:
+        case []:
+            return own
+        case [(way, _)]:
+            return way
+    choices = [{"graph": way.graph, "state": dict(way.state), **about} for way, about in ways[:_MOST_CHOICES]]
+    otherwise = {"graph": own.graph, "state": dict(own.state)}
+    return Way(DISPATCH, {DISPATCH: {"text": text, "choices": choices, "otherwise": otherwise}}, alone=True)
+
+
+def marked(tx: Transaction, state: Mapping[str, Any], principal_id: str | None, taint: Taint) -> Mapping[str, Any]:
+    """The state of a way with the taint of the turn (`taint`) and of whoever wrote its workflow; also that of each way among
+    which a model chooses."""
+    if (known := state.get(DISPATCH)) is not None and "choices" in known:
+        choices = [{**each, "state": marked(tx, each["state"], principal_id, taint)} for each in known["choices"]]
+        otherwise = {**known["otherwise"], "state": marked(tx, known["otherwise"]["state"], principal_id, taint)}
+        return {**state, DISPATCH: {**known, "choices": choices, "otherwise": otherwise}}
+    theirs = taint_of_authors(tx, principal_id, state.get(AUTHORS, ()))
+    return {**state, "taint": sorted(taint | theirs)} if theirs else state
+
+
+def matching(tx: Transaction, address: Address, text: str | None) -> Sequence[Trigger]:
+    """The triggers of enabled workflows that messages in this place begin; with `text`, those whose words it has. One for each
+    workflow."""
+    kinds = ("message", _own_kind(address))
+    found = [each for each in tx.workflows.triggers(kinds, MOST_TRIGGERS) if _fits(each, address, text)]
+    return list({each.workflow_id: each for each in reversed(found)}.values())[::-1]
+
+
+def _own_kind(address: Address) -> str:
+    """The kind of triggers for messages that come this way and no other."""
+    if is_of_programs(address):
+        return "chat-completions"
+    return "dashboard" if address.platform == WEB else "chat-app"
+
+
+def _fits(trigger: Trigger, address: Address, text: str | None) -> bool:
+    if trigger.platform not in {"", address.platform} or trigger.channel not in {"", address.channel}:
+        return False
+    words = [word.strip() for word in trigger.words.split(",") if word.strip()]
+    return text is None or not words or any(_has(text, word) for word in words)
+
+
+def _has(text: str, word: str) -> bool:
+    """As a whole word, whatever its case."""
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def _choices(tx: Transaction, agent: Agent, triggers: Sequence[Trigger], text: str) -> list[tuple[Way, dict[str, str]]]:
+    """Of those that may run and are for this agent, written by people who may use it: the way, and what a model is told of
+    it."""
+    found = []
+    for trigger in triggers:
+        workflow = tx.workflows.get(trigger.workflow_id)
+        if workflow is None or workflow.removed_at is not None or workflow.runnable is None or not workflow.enabled:
+            continue
+        version = tx.workflows.version(workflow.id, workflow.runnable)
+        named = version.document.get("settings", {}).get("agent") if version is not None else None
+        if version is None or version.problems or named not in {None, "", agent.id, agent.slug}:
+            continue
+        if not authors_may_use(tx, agent, version.authors):
+            continue
+        part = turn_part(workflow, version, text, entry=trigger.node_id)
+        about = (trigger.description or workflow.description)[:_LONGEST_TEXT]
+        found.append((Way(workflow.graph, part, alone=True), {"name": workflow.name, "about": about}))
+    return found

@@ -1,0 +1,173 @@
+"""How strangers are let in: a code in a direct message, which somebody who runs the house enters (reliability.md §5.1).
+
+The code is kept as a hash, holds for 15 minutes and once. Entering it is for the command line and the API alone: a chat is
+where the stranger is. Scripts and parts of scripts; the code comes from the caller, because a script may run twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from arvis.domain.jobs import Priority
+from arvis.domain.messages import IncomingMessage, Principal, PrincipalRole
+from arvis.domain.platforms import Pairing, PairingStatus
+from arvis.messaging.messages import say_in
+from arvis.ports.store import Transaction
+from arvis.services.people import keep_change
+
+#: Without those that are taken for one another: 0 and O, 1, I and L.
+ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+CODE_LENGTH = 10
+MINUTE_MS = 60_000
+LIFE_MS = 15 * MINUTE_MS
+#: How long somebody who was turned away is given no further code.
+REJECTED_MS = 24 * 60 * MINUTE_MS
+#: Codes of one bot that wait at a time: more strangers than that are no guests.
+MOST_PENDING = 3
+#: Wrong codes within `LIFE_MS`, after which none is looked at.
+MOST_TRIES = 5
+#: Refusals that end once somebody is let in.
+PAIRABLE = frozenset({"not_paired", "not_bound"})
+
+WELCOME = "You are let in. Write to me whenever you like."
+
+_TRIES = "pairing_tries"
+#: What offers, approvals and wrong tries lock, so that two at once cannot pass a limit.
+_LANE = "pairing"
+_LONGEST_NAME = 100
+#: Twice the bits of a code: its letters are as good as evenly drawn.
+_CODE_BITS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """This person was let in."""
+
+    principal: Principal
+
+
+@dataclass(frozen=True, slots=True)
+class TurnedAway:
+    pairing: Pairing
+
+
+@dataclass(frozen=True, slots=True)
+class WrongCode:
+    """There is no such code, or not any more; so many wrong ones are left."""
+
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class TooManyTries:
+    """No code is looked at before this time (ms)."""
+
+    until: int
+
+
+def new_code(random_bits: Callable[[int], int]) -> str:
+    """`random_bits` gives a number of so many random bits."""
+    number, letters = random_bits(_CODE_BITS), []
+    for _ in range(CODE_LENGTH):
+        number, letter = divmod(number, len(ALPHABET))
+        letters.append(ALPHABET[letter])
+    return "".join(letters)
+
+
+def offer_pairing(tx: Transaction, message: IncomingMessage, now: int, code: str) -> str | None:
+    """What to say once to somebody who was refused for a reason of `PAIRABLE`; None: nothing. A code is given to a
+    person who writes alone with a bot, one at a time, and to nobody while too many wait."""
+    sender, address = message.sender, message.address
+    # Over our own port the credential says who somebody is.
+    if not message.is_direct or sender.bot or sender.role is not None:
+        return None
+    tx.jobs.lock([_LANE])
+    if not _may_have_a_code(tx, message, now) or tx.pairings.by_code(_hash(code)) is not None:
+        return None
+    pairing = Pairing(
+        id=tx.new_id(),
+        code_hash=_hash(code),
+        address=address,
+        user_id=sender.user_id,
+        user_name=sender.name[:_LONGEST_NAME],
+        status=PairingStatus.PENDING,
+        created_at=now,
+        expires_at=now + LIFE_MS,
+    )
+    tx.pairings.add(pairing)
+    return offer(code)
+
+
+def offer(code: str) -> str:
+    middle = CODE_LENGTH // 2
+    return (
+        "I do not know you yet, and answer only whom I know. Show this code to whoever runs this bot; it holds for "
+        f"{LIFE_MS // MINUTE_MS} minutes: {code[:middle]}-{code[middle:]}"
+    )
+
+
+def _may_have_a_code(tx: Transaction, message: IncomingMessage, now: int) -> bool:
+    platform, user_id = message.address.platform, message.sender.user_id
+    known = tx.principals.find(platform, user_id)
+    if known is not None and (known.paired or known.role is PrincipalRole.BLOCKED):
+        return False
+    newest = tx.pairings.newest_of(platform, user_id)
+    if newest is not None:
+        rejected = newest.status is PairingStatus.REJECTED
+        if now < (newest.created_at + REJECTED_MS if rejected else newest.expires_at):
+            return False
+    return tx.pairings.pending(platform, message.address.connector, now) < MOST_PENDING
+
+
+def approve(tx: Transaction, code: str, by: str, now: int) -> Paired | WrongCode | TooManyTries:
+    """Let in whoever shows this code; `by` is the principal who says so. The person is told where they asked."""
+    pairing = _pending(tx, code, now)
+    if not isinstance(pairing, Pairing):
+        return pairing
+    tx.pairings.settle(pairing.id, PairingStatus.APPROVED, by, now)
+    known = tx.principals.seen(pairing.address.platform, pairing.user_id, pairing.user_name, None, now)
+    tx.principals.pair(known.id, now)
+    say_in(tx, pairing.address, WELCOME, priority=Priority.MESSAGE, now=now)
+    return Paired(keep_change(tx, known, by, now))
+
+
+def reject(tx: Transaction, code: str, by: str, now: int) -> TurnedAway | WrongCode | TooManyTries:
+    """Turn away whoever shows this code: silence, and no new one for a day."""
+    pairing = _pending(tx, code, now)
+    if not isinstance(pairing, Pairing):
+        return pairing
+    tx.pairings.settle(pairing.id, PairingStatus.REJECTED, by, now)
+    return TurnedAway(replace(pairing, status=PairingStatus.REJECTED))
+
+
+def reject_by_id(tx: Transaction, pairing_id: str, by: str, now: int) -> TurnedAway | None:
+    """The same for one of the list; None when there is none that waits under this id."""
+    pairing = tx.pairings.get(pairing_id)
+    if pairing is None or not tx.pairings.settle(pairing.id, PairingStatus.REJECTED, by, now):
+        return None
+    return TurnedAway(replace(pairing, status=PairingStatus.REJECTED))
+
+
+def _pending(tx: Transaction, code: str, now: int) -> Pairing | WrongCode | TooManyTries:
+    """What waits under this code; a wrong one is counted."""
+    tx.jobs.lock([_LANE])
+    tries = [at for at in json.loads(tx.settings.get(_TRIES) or "[]") if now - at < LIFE_MS]
+    if len(tries) >= MOST_TRIES:
+        return TooManyTries(tries[0] + LIFE_MS)
+    pairing = tx.pairings.by_code(_hash(as_entered(code)))
+    if pairing is not None and pairing.status is PairingStatus.PENDING and now < pairing.expires_at:
+        return pairing
+    tx.settings.put(_TRIES, json.dumps([*tries, now]), now)
+    return WrongCode(MOST_TRIES - len(tries) - 1)
+
+
+def as_entered(text: str) -> str:
+    """A code as people write it: with spaces and hyphens, in small letters."""
+    return "".join(letter for letter in text.upper() if letter.isalnum())
+
+
+def _hash(code: str) -> str:
+    return hashlib.sha256(f"arvis pairing {code}".encode()).hexdigest()

@@ -1,0 +1,352 @@
+"""Crons and heartbeats as people and conductors change them: made, changed and removed within limits (behaviour.md 1.9,
+1.12; reliability.md T7), and set back. Scripts over a transaction; rows alone: the scheduler runs them. Each change
+leaves a version behind, in the same commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from itertools import count
+from typing import Any
+
+from arvis.calendar import Every, next_times, parse, pinned, shortest_gap_seconds, zone_of
+from arvis.domain.agent_rules import GRAPHS, graph_named
+from arvis.domain.agents import Agent
+from arvis.domain.errors import Conflict, NotFound, Unprocessable
+from arvis.domain.schedules import MadeBy, Missed, Schedule, ScheduleKind
+from arvis.domain.text import storable
+from arvis.domain.versions import Versioned, version_before
+from arvis.domain.workflows import PREFIX
+from arvis.ports.store import Transaction
+from arvis.services import agents
+from arvis.services.schedule_scripts import checked_script
+from arvis.services.workflow_runs import asker_for, graph_of
+from arvis.tasks.access import author_after, check_use, written_by
+
+#: How many times to come are told of a schedule.
+TOLD = 5
+
+#: Of a reminder's memo: which agents alone its person reached (None: no limit), and whether somebody vouched for them.
+REACH, PAIRED = "reach", "paired"
+
+CHANGEABLE = frozenset(
+    {
+        "name", "schedule", "timezone", "prompt", "platform", "connector", "channel", "thread", "script", "missed",
+        "grace", "graph", "max_cycles", "enabled",
+    }
+)  # fmt: skip
+
+#: What may run a schedule; the graph of heartbeats runs nothing else.
+_GRAPHS = GRAPHS | {"heartbeat"}
+_MOST_CYCLES = 10
+#: What changes only whether it comes: nobody's words, and so nobody else's rights.
+_SWITCHES = frozenset({"enabled"})
+#: What came of it so far, which no undo takes back.
+_LIVED = ("last_run", "failures", "rests_until", "memo")
+
+_LONGEST_NAME = 100
+_LONGEST_PLACE = 200
+_LARGEST_PROMPT = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How many of each kind an agent may have, and how many reminders a person; the fewest seconds between two times; and
+    the zone of those for which neither they nor their agents name one."""
+
+    zone: str = "UTC"
+    crons_per_agent: int = 10
+    heartbeats_per_agent: int = 10
+    reminders_per_person: int = 20
+    least_seconds: int = 30
+    least_script_seconds: int = 5
+    least_reminder_seconds: int = 60
+
+    def most(self, kind: ScheduleKind) -> int:
+        return self.crons_per_agent if kind is ScheduleKind.CRON else self.heartbeats_per_agent
+
+    def least(self, schedule: Schedule) -> int:
+        if schedule.script is not None:
+            return self.least_script_seconds
+        return self.least_reminder_seconds if is_reminder(schedule) else self.least_seconds
+
+
+def add_schedule(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> Schedule:
+    """Make one. `agent_id` may be a slug; id, times, the date of a time without one and a missing name are given here."""
+    agent = _agent(tx, wanted.agent_id)
+    _refuse_more(tx, wanted, agent, rules)
+    name = wanted.name.strip() or _free_name(tx, agent, wanted.kind)
+    wanted = _checked(tx, replace(wanted, id=tx.new_id(), agent_id=agent.id, name=name))
+    made = replace(_timed(tx, wanted, rules, now), last_run=None, created_at=now, updated_at=now)
+    if made.enabled and isinstance(parse(made.schedule), Every):
+        made = replace(made, next_run=now)  # an interval begins at once, a calendar's time when it comes
+    tx.schedules.add(made)
+    _keep(tx, None, made, made.principal_id, now)
+    return made
+
+
+def change_schedule(
+    tx: Transaction, schedule_id: str, changes: Mapping[str, Any], rules: Rules, now: int, *, by: str | None
+) -> Schedule:
+    """Write what `changes` names by the fields of `Schedule`, and leave the rest as it is. It acts for whoever changed it
+    last (`by`, the id of a principal): nobody puts words into a schedule with another one's rights, and who only switches
+    it off and on again lends it none. Its author is whoever changed its words last. When it comes is counted anew only where that may have changed."""
+    known = find_schedule(tx, schedule_id)
+    wanted = with_changes(known, changes)
+    if not changes.keys() <= _SWITCHES:
+        wanted = _taken_over(wanted, by)
+        words = {"prompt": wanted.prompt, "script": wanted.script, "graph": wanted.graph}
+        wanted = replace(wanted, author_id=author_after(tx, words, changes, known.author, by))
+    return _write(tx, known, wanted, rules, now)
+
+
+def remove_schedule(tx: Transaction, schedule_id: str, now: int, *, by: str | None) -> Schedule:
+    """The one that is no more."""
+    known = find_schedule(tx, schedule_id)
+    tx.schedules.remove(known.id)
+    _keep(tx, known, None, by, now)
+    return known
+
+
+def undo_schedule(tx: Transaction, schedule_id: str, rules: Rules, now: int, *, by: str | None) -> Schedule | None:
+    """Back to the version before, as a new version; a second time it undoes the undoing. One that was removed comes back
+    under its id; None when it had just been made, and is removed. It acts for `by` from now on. Raises
+    `UsageError` for what cannot be any more: a taken name, an eleventh cron, a time that is over."""
+    known = tx.schedules.get(schedule_id)
+    versions = tx.versions.newest(Versioned.SCHEDULE, schedule_id, 2)
+    if known is None and not versions:
+        raise _no_schedule()
+    before = version_before(versions).data
+    if before is None:
+        remove_schedule(tx, schedule_id, now, by=by)
+        return None
+    wanted = _schedule_of(before)
+    wanted = replace(wanted, author_id=wanted.author)  # taking a version back makes its words no other person's
+    if known is not None:
+        wanted = replace(wanted, **{name: getattr(known, name) for name in _LIVED})
+        return _write(tx, known, _taken_over(wanted, by), rules, now)
+    wanted = _taken_over(wanted, by)
+    _refuse_more(tx, wanted, _agent(tx, wanted.agent_id), rules)
+    back = replace(_timed(tx, _checked(tx, wanted), rules, now), updated_at=now)
+    tx.schedules.add(back)
+    _keep(tx, None, back, by, now)
+    return back
+
+
+def with_changes(schedule: Schedule, changes: Mapping[str, Any]) -> Schedule:
+    """Values by the fields of `Schedule`. Raises `Unprocessable` for one that nobody changes."""
+    if unknown := changes.keys() - CHANGEABLE:
+        raise Unprocessable(f"`{min(unknown)}` of a schedule cannot be changed.", fix="Make another schedule.")
+    return replace(schedule, **changes)
+
+
+def find_schedule(tx: Transaction, schedule_id: str) -> Schedule:
+    schedule = tx.schedules.get(schedule_id)
+    if schedule is None:
+        raise _no_schedule()
+    return schedule
+
+
+def _no_schedule() -> NotFound:
+    return NotFound(
+        "There is no such schedule.",
+        fix="Look it up in the list of schedules (`arvis schedules list`, GET /api/schedules).",
+    )
+
+
+def zone_for(tx: Transaction, schedule: Schedule, rules: Rules) -> str:
+    """The name of the zone whose times it means."""
+    agent = tx.agents.get(schedule.agent_id)
+    return schedule.timezone or (agent.timezone if agent else None) or rules.zone
+
+
+def coming(tx: Transaction, schedule: Schedule, rules: Rules, now: int) -> list[int]:
+    """The next five times of a schedule in ms."""
+    if not schedule.enabled or schedule.next_run is None:
+        return []
+    text, zone = parse(schedule.schedule), zone_for(tx, schedule, rules)
+    if schedule.next_run <= now:
+        return next_times(text, zone, now, TOLD)
+    return [schedule.next_run, *next_times(text, zone, schedule.next_run, TOLD - 1)]
+
+
+def _agent(tx: Transaction, name: str) -> Agent:
+    """The agent of this id or slug, unless it is deleted."""
+    agent = agents.find(tx, name)
+    if agent is None:
+        raise NotFound(f"There is no agent {name[:64]!r}.", fix="`arvis agents list` shows them.", code="unknown_agent")
+    return agents.present(tx, agent.id)
+
+
+def is_reminder(schedule: Schedule) -> bool:
+    """Made by an agent's tool for the person that it talks with: it counts among the person's own."""
+    return schedule.made_by is MadeBy.TOOL
+
+
+def reach_of(schedule: Schedule) -> dict[str, Any]:
+    """The part of a run's state that limits whom it reaches: of a reminder nobody further than whoever asked for it."""
+    if not is_reminder(schedule):
+        return {}
+    # Those of before this was kept were asked for by somebody whom the agent answered.
+    return {REACH: schedule.memo.get(REACH), PAIRED: bool(schedule.memo.get(PAIRED, True))}
+
+
+def limits_of(schedule: Schedule, *requesters: str | None) -> dict[str, Any]:
+    """The same with the people who have a say in it: who wrote its words, and who had it run now."""
+    return reach_of(schedule) | written_by(schedule.principal_id, schedule.author, *requesters)
+
+
+def _taken_over(wanted: Schedule, by: str | None) -> Schedule:
+    """For `by` from now on. Somebody else's reminder becomes one of the house."""
+    if is_reminder(wanted) and wanted.principal_id != by:
+        return replace(wanted, principal_id=by, made_by=MadeBy.API, memo={})
+    return replace(wanted, principal_id=by)
+
+
+def _refuse_more(tx: Transaction, wanted: Schedule, agent: Agent, rules: Rules) -> None:
+    """Unless one more of these may be."""
+    if is_reminder(wanted):
+        who, there, most = "This person", len(_reminders_of(tx, wanted, rules)), rules.reminders_per_person
+    else:
+        who, most = f"The agent {agent.slug}", rules.most(wanted.kind)
+        there = tx.schedules.count(agent.id, wanted.kind)
+    if there >= most:
+        noun = "reminder" if is_reminder(wanted) else wanted.kind
+        raise Conflict(
+            f"{who} has {there} {noun}s already, which is the most.",
+            fix="Remove one that is not needed.",
+            code="too_many_schedules",
+        )
+
+
+def _reminders_of(tx: Transaction, wanted: Schedule, rules: Rules) -> list[Schedule]:
+    return tx.schedules.of_person(wanted.principal_id or "", max(1, rules.reminders_per_person))
+
+
+def _write(tx: Transaction, known: Schedule, wanted: Schedule, rules: Rules, now: int) -> Schedule:
+    wanted = replace(wanted, next_run=known.next_run, failures=0, rests_until=None)
+    changed = replace(_checked(tx, wanted), updated_at=now)
+    if changed.script != known.script:
+        changed = replace(changed, memo={})
+    if _timing(changed) != _timing(known):
+        changed = _timed(tx, changed, rules, now)
+    tx.schedules.update(changed, now)
+    _keep(tx, known, changed, changed.principal_id, now)
+    return changed
+
+
+def _keep(tx: Transaction, before: Schedule | None, after: Schedule | None, by: str | None, now: int) -> None:
+    """What changed nothing is no version: an undo would lead to the same again."""
+    row = before or after
+    if row is None or (before and after and replace(before, updated_at=after.updated_at) == after):
+        return
+    tx.versions.keep(
+        Versioned.SCHEDULE, row.id, asdict(after) if after else None, by, now, before=asdict(before) if before else None
+    )
+
+
+def _schedule_of(data: Mapping[str, Any]) -> Schedule:
+    """A version of before this could be said of it lacks `made_by`."""
+    enums = {"kind": ScheduleKind(data["kind"]), "missed": Missed(data["missed"])}
+    return Schedule(**{**data, **enums, "made_by": MadeBy(data.get("made_by", MadeBy.API))})
+
+
+def _free_name(tx: Transaction, agent: Agent, kind: ScheduleKind) -> str:
+    names = (f"{kind} {number}" for number in count(1))
+    return next(name for name in names if tx.schedules.named(agent.id, kind, name) is None)
+
+
+# -- rules -------------------------------------------------------------------------------------------------
+
+
+def _checked(tx: Transaction, wanted: Schedule) -> Schedule:
+    """All but the times."""
+    _check_texts(wanted)
+    _check_name(tx, wanted)
+    _check_person(tx, wanted)
+    wanted = _check_work(tx, wanted)
+    if wanted.script is None:
+        return wanted
+    if wanted.kind is not ScheduleKind.HEARTBEAT:
+        raise Unprocessable("Only heartbeats have a script.", fix="Make a heartbeat, or give a prompt.")
+    return replace(wanted, script=checked_script(wanted.script))
+
+
+def _timed(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> Schedule:
+    """With its schedule in the words that are kept and the next time that it comes."""
+    zone = zone_for(tx, wanted, rules)
+    zone_of(zone)
+    schedule = pinned(parse(wanted.schedule), zone, now)
+    if shortest_gap_seconds(schedule) < rules.least(wanted):
+        raise Unprocessable(
+            f"The schedule {wanted.schedule[:80]!r} comes more often than every {rules.least(wanted)} seconds.",
+            fix=f"Let {rules.least(wanted)} seconds or more pass between two times.",
+            code="too_often",
+        )
+    times = next_times(schedule, zone, now, 1)
+    if wanted.enabled and not times:
+        raise Unprocessable(
+            f"The schedule {wanted.schedule[:80]!r} never comes.",
+            why=f"It lies in the past, or clocks in {zone} skip it.",
+            fix="Name a time to come.",
+            code="bad_schedule",
+        )
+    return replace(wanted, schedule=schedule.text, next_run=times[0] if wanted.enabled else None)
+
+
+def _check_texts(wanted: Schedule) -> None:
+    """Names can be shown in one line, and everything can be stored."""
+    for name, text in (("name", wanted.name), ("platform", wanted.platform), ("channelId", wanted.channel)):
+        most = _LONGEST_NAME if name == "name" else _LONGEST_PLACE
+        if not 0 < len(text.strip()) <= most or not text.isprintable():
+            raise Unprocessable(f"`{name}` must be 1 to {most} printable characters.", fix="Give another.")
+    if len(wanted.thread) > _LONGEST_PLACE or not wanted.thread.isprintable():
+        raise Unprocessable("`thread` must be the id of a thread.", fix="Leave it out for the channel itself.")
+    if len(wanted.connector) > _LONGEST_PLACE or not wanted.connector.isprintable():
+        raise Unprocessable("`connector` must be the name of a bot.", fix="Leave it out where there is only one.")
+    if len(wanted.prompt.encode(errors="replace")) > _LARGEST_PROMPT or storable(wanted.prompt) != wanted.prompt:
+        raise Unprocessable(f"`prompt` must be a text of at most {_LARGEST_PROMPT} bytes.", fix="Shorten it.")
+    if wanted.script is None and wanted.kind is ScheduleKind.CRON and not wanted.prompt.strip():
+        raise Unprocessable("`prompt` is missing.", fix="Say what the agent shall do.")
+
+
+def _check_name(tx: Transaction, wanted: Schedule) -> None:
+    if is_reminder(wanted):
+        return
+    other = tx.schedules.named(wanted.agent_id, wanted.kind, wanted.name)
+    if other is not None and other.id != wanted.id:
+        raise Conflict(
+            f"The agent has a {wanted.kind} named {wanted.name!r} already.",
+            fix="Give another name.",
+            code="name_taken",
+        )
+
+
+def _check_person(tx: Transaction, wanted: Schedule) -> None:
+    """It acts for somebody who may use its agent. One that is switched off can be kept: nothing comes of it."""
+    if wanted.enabled:
+        asker = asker_for(tx, wanted.principal_id, wanted.address, limits_of(wanted))
+        check_use(tx, _agent(tx, wanted.agent_id), asker)
+
+
+def _check_work(tx: Transaction, wanted: Schedule) -> Schedule:
+    """With its graph under the name that is kept."""
+    graph = None if wanted.graph is None else graph_named(wanted.graph)
+    if graph is not None and graph.startswith(PREFIX):
+        graph = graph_of(tx, graph)
+    elif graph is not None and graph not in _GRAPHS:
+        raise Unprocessable(
+            f"`graph` names {wanted.graph!r:.60}, which is not available.",
+            fix=f"Use {', '.join(sorted(_GRAPHS))}, {PREFIX}SLUG, or leave it out.",
+        )
+    if not 1 <= wanted.max_cycles <= _MOST_CYCLES:
+        raise Unprocessable(f"`maxCycles` must be from 1 to {_MOST_CYCLES}.", fix="Leave it out for 1.")
+    if wanted.grace is not None and wanted.grace < 0:
+        raise Unprocessable("`grace` must be milliseconds.", fix="Leave it out to make up for a time however old.")
+    return replace(wanted, graph=graph)
+
+
+def _timing(schedule: Schedule) -> tuple[str, str | None, bool, bool]:
+    """What decides when it comes, and how often it may."""
+    return schedule.schedule, schedule.timezone, schedule.enabled, schedule.script is None

@@ -1,0 +1,299 @@
+"""What `arvis doctor` reads from the rows, on either database. Every part of the look is bounded, for it may stand
+beside a daemon with millions of rows."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from arvis.domain.accounts import StoredAccount, Variable
+from arvis.domain.errors import StoreError
+from arvis.domain.ids import first_id_at
+from arvis.domain.messages import DeliveryState
+from arvis.domain.platforms import BotStatus, StoredBot
+from arvis.domain.schedules import ScheduleKind
+from arvis.domain.webhooks import Webhook
+from arvis.ports.skills import StoredSkill
+from arvis.store.integrity.check import Damaged, LogCut, Sound, examine
+from arvis.store.location import Database
+from arvis.store.open import postgres_part
+from arvis.store.repositories.accounts import account_of, sound_account, variable_of
+from arvis.store.repositories.agents import sound_agent
+from arvis.store.repositories.bots import bot_of, bot_status_of
+from arvis.store.repositories.projects import skill_of
+from arvis.store.repositories.schedules import sound_schedule
+from arvis.store.repositories.webhooks import sound_webhook, webhook_of
+from arvis.store.repositories.workflows import sound_version
+from arvis.store.sql.migrations import available, missing_among
+from arvis.store.sql.session import Row, SqliteDialect, load_queries
+from arvis.store.sql.snapshots import LAST
+from arvis.store.sql.unreadable import complaint, complaints
+from arvis.store.sqlite.readonly import looking_at
+from arvis.store.sqlite.wal import with_suffix
+
+# What `arvis doctor` asks about the database, beside a running daemon or without one. Nothing is changed here.
+
+
+#: The key of `config/stored.py`.
+_SETTINGS = "config.changes"
+
+#: The most rows that one count looks at.
+MOST = 1000
+
+_DAY_MS = 86_400_000
+_DELIVERIES_MS = 7 * _DAY_MS
+
+#: Expired leases are looked for every ten seconds; for a while nobody is to blame.
+_GRACE_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class AccountCalls:
+    """Model calls of one account in the last day, of which `failed` did. `error` is what the newest ended with (a
+    provider error kind, None: it gave a reply), `detail` its sentence."""
+
+    account: str
+    number: int
+    failed: int
+    error: str | None
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """How the rows stand; times in ms. Counts stop at `MOST`. `newest_at` is the latest time in the database,
+    `installed_at` that of its first migration, `waiting_since` when the job that is next could have begun. Leases
+    that ended long ago count as expired, `crashing` are ids of live jobs at which the process died more than once,
+    `troubled` counts deliveries of the last week that failed or of which nobody knows. `accounts` are those that were
+    entered in the product, `secrets` secret variables; `bots` and `webhooks` were entered there, too, and `bot_states` tells
+    how all bots are. `settings` is the text of those that were set there (config/stored.py), None: none was."""
+
+    installed_at: int
+    newest_at: int
+    failed_jobs: int
+    poisoned_jobs: int
+    waiting_since: int | None
+    running_jobs: int
+    expired_leases: int
+    crashing: Sequence[str]
+    troubled: Mapping[DeliveryState, int]
+    calls: Sequence[AccountCalls]
+    accounts: Sequence[StoredAccount]
+    secrets: Sequence[Variable]
+    bots: Sequence[StoredBot]
+    bot_states: Sequence[BotStatus]
+    webhooks: Sequence[Webhook]
+    settings: str | None
+    skills: Sequence[StoredSkill]
+    unreadable: Sequence[str]
+
+
+class Look(Protocol):
+    """A named query in one snapshot."""
+
+    def __call__(self, query: str, /, **parameters: Any) -> Sequence[Row]: ...
+
+
+def read_records(look: Look, now: int) -> Records:
+    """`now` in ms."""
+    schema = look("schema_ages")[0]
+    dead = look("dead_letters", limit=MOST)[0]
+    running = look("running_jobs", expired=now - _GRACE_MS)[0]
+    deliveries = look("troubled_deliveries", since=now - _DELIVERIES_MS, limit=2 * MOST)
+    return Records(
+        installed_at=schema["oldest"],
+        newest_at=max([schema["newest"], *(row["created_at"] for row in look("newest_rows"))]),
+        failed_jobs=dead["number"],
+        poisoned_jobs=dead["poisoned"],
+        waiting_since=min((row["run_at"] for row in look("next_of_pools")), default=None),
+        running_jobs=running["number"],
+        expired_leases=running["expired"],
+        crashing=[row["id"] for row in look("crashing_jobs", limit=MOST)],
+        troubled={DeliveryState(row["state"]): row["number"] for row in deliveries},
+        calls=_by_account(look("recent_calls", first_id=first_id_at(now - _DAY_MS), limit=MOST)),
+        accounts=[account_of(row) for row in look("all_accounts")],
+        secrets=[variable_of(row) for row in look("variables_after", after="", limit=MOST) if row["secret"]],
+        bots=[bot_of(row) for row in look("all_bots")],
+        bot_states=[bot_status_of(row) for row in look("bot_statuses")],
+        webhooks=[webhook_of(row) for row in _webhooks(look)],
+        skills=[skill_of(row) for row in look("all_skills")],
+        unreadable=_unreadable(look),
+        settings=next((row["value"] for row in look("get_setting", key=_SETTINGS)), None),
+    )
+
+
+def _unreadable(look: Look) -> list[str]:
+    """Rows that count as disabled, and why."""
+    return complaints(
+        [
+            *(complaint("agents", "slug", row, sound_agent) for row in look("all_agents")),
+            *(complaint("accounts", "name", row, sound_account) for row in look("all_accounts")),
+            *(complaint("bots", "name", row, _sound_bot) for row in look("all_bots")),
+            *(
+                complaint("schedules", "name", row, sound_schedule)
+                for kind in ScheduleKind
+                for row in look("schedules_of_kind", kind=kind, limit=MOST)
+            ),
+            *(complaint("webhooks", "name", row, sound_webhook) for row in _webhooks(look)),
+            *(_complaint_of(look, row) for row in look("all_workflows")),
+        ]
+    )
+
+
+def _webhooks(look: Look) -> Sequence[Row]:
+    return look("list_webhooks", before=LAST, agent_id=None, limit=MOST)
+
+
+def _complaint_of(look: Look, workflow: Row) -> str | None:
+    """Why the versions of a workflow that count, the newest and the one that runs, cannot be read."""
+    versions = {workflow["version"], workflow["runnable"]} - {None}
+    rows = [
+        row
+        for number in sorted(versions)
+        for row in look("get_workflow_version", workflow_id=workflow["id"], version=number)
+    ]
+    found = complaints([complaint("version", "version", row, sound_version) for row in rows])
+    return f"workflows {workflow['slug']}: {', '.join(found)}" if found else None
+
+
+def _sound_bot(row: Row) -> None:
+    for column in ("settings", "secrets"):
+        dict[str, object](json.loads(row[column]))
+
+
+def _by_account(calls: Sequence[Row]) -> list[AccountCalls]:
+    """`calls` come newest first."""
+    accounts: dict[str, list[Row]] = {}
+    for call in calls:
+        accounts.setdefault(call["account"], []).append(call)
+    return [
+        AccountCalls(
+            account=name,
+            number=len(own),
+            failed=sum(call["error"] is not None for call in own),
+            error=own[0]["error"],
+            detail=own[0]["detail"],
+        )
+        for name, own in sorted(accounts.items())
+    ]
+
+
+SQLITE_VERSION = sqlite3.sqlite_version_info
+
+#: 0: this SQLite may be used by one thread only. We use several.
+SQLITE_THREADS = sqlite3.threadsafety
+
+#: Bytes of a database whose pages are read beside a running daemon: about a second's work.
+_QUICK = 250_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A PostgreSQL server: its `version` as its library counts (150004 is 15.4), and its settings under which a power
+    cut may cost what was committed."""
+
+    version: int
+    unsafe: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseState:
+    """`missing` are names of migrations that have not run. `files` says whether the files are as they were left (None:
+    that was not asked), `server` is None for SQLite. `rows` are there when schema and files are right, or an error where
+    they cannot be read all the same."""
+
+    missing: Sequence[str]
+    files: Sound | LogCut | Damaged | None
+    rows: Records | StoreError | None
+    server: Server | None = None
+
+
+def inspect(database: Database, *, now: int, at_rest: bool) -> DatabaseState:
+    """Open, compare the schema, check the files, look at the rows. `at_rest` says that no process uses the database: then
+    its files can be compared with what was left, else SQLite looks for damage. Raises `StoreError` when it cannot be
+    used."""
+    if database.url is not None:
+        return _inspect_server(database.url, now)
+    queries = load_queries(SqliteDialect())
+    try:
+        with looking_at(database.file, at_rest=at_rest) as connection:
+            applied = {row["name"]: row["checksum"] for row in connection.execute(queries["applied_migrations"])}
+            missing = _missing(applied)
+            files = _examine_files(database) if at_rest else _check(connection, database.file)
+            readable = not missing and not isinstance(files, Damaged)
+            return DatabaseState(missing, files, _rows(connection, queries, now) if readable else None)
+    except (OSError, sqlite3.Error, UnicodeError) as error:
+        fix = f"Restore one of the copies in {database.backups}: `arvis restore` lists them."
+        raise StoreError(f"The database {database.file} cannot be read", why=str(error), fix=fix) from error
+
+
+def log_bytes(database: Database) -> int:
+    """How large the write-ahead log is; 0 where there is none."""
+    log = with_suffix(database.file, "-wal")
+    return log.stat().st_size if database.url is None and log.exists() else 0
+
+
+#: What Arvis uses of SQLite, or will: a part and a statement that needs it, in this order.
+SQLITE_PARTS: Mapping[str, str] = {
+    "STRICT": "CREATE TABLE plain (id TEXT PRIMARY KEY) STRICT",
+    "RETURNING": "INSERT INTO plain VALUES ('a') RETURNING id",
+    "FTS5": "CREATE VIRTUAL TABLE words USING fts5 (text)",
+}
+
+
+def sqlite_lacks(parts: Mapping[str, str] = SQLITE_PARTS) -> list[str]:
+    """Those that this SQLite was built without."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as memory:
+        return [name for name, statement in parts.items() if not _runs(memory, statement)]
+
+
+def _runs(connection: sqlite3.Connection, statement: str) -> bool:
+    try:
+        connection.execute(statement).fetchall()
+    except sqlite3.OperationalError:
+        return False
+    return True
+
+
+def _inspect_server(url: str, now: int) -> DatabaseState:
+    part = postgres_part("postgres_inspection")
+    applied, server = part.survey(url)
+    missing = _missing(applied)
+    if missing:
+        return DatabaseState(missing, None, None, server)
+    with part.looking(url) as look:
+        return DatabaseState(missing, None, read_records(look, now), server)
+
+
+def _examine_files(database: Database) -> Sound | LogCut | Damaged:
+    """As the next start will do it, but in a folder that no start uses."""
+    with tempfile.TemporaryDirectory(dir=database.folder, prefix=".doctor-") as folder:
+        return examine(database.file, Path(folder) / "workshop")
+
+
+def _check(connection: sqlite3.Connection, file: Path) -> Sound | Damaged | None:
+    """What SQLite can tell beside those who write; None where that would take long."""
+    if file.stat().st_size > _QUICK:
+        return None
+    damage = [row[0] for row in connection.execute("PRAGMA quick_check(10)") if row[0] != "ok"]
+    return Damaged(damage) if damage else Sound()
+
+
+def _rows(connection: sqlite3.Connection, queries: dict[str, str], now: int) -> Records | StoreError:
+    try:
+        connection.execute("BEGIN")
+        return read_records(
+            lambda query, /, **parameters: connection.execute(queries[query], parameters).fetchall(), now
+        )
+    except (sqlite3.Error, UnicodeError) as error:
+        return StoreError("The rows of the database cannot be read", why=str(error), fix="Restore the newest backup.")
+
+
+def _missing(applied: dict[str, str]) -> list[str]:
+    return [migration.name for migration in missing_among(available(), applied)]

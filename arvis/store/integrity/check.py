@@ -1,0 +1,186 @@
+"""Are the files of the database as they were left? Asked before anything opens them for writing; nothing is changed here.
+
+The sums vouch for the pages of the file, SQLite's checksums for the frames of the log, and the log's index, which a
+killed process leaves behind, for how many frames there were. Damage must never be taken for the usual end of a process
+that was killed, nor that for damage (reliability.md H24, R12).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from arvis.store.sqlite.checkpoint import kept_log, log_file
+from arvis.store.sqlite.page_checksums import PageSums, SumsDamaged, sums_file
+from arvis.store.sqlite.readonly import looking_at
+from arvis.store.sqlite.wal import HEADER_BYTES, NOWHERE, Log, Mark, committed, open_log, sound_frames, with_suffix
+
+#: So many pages are named, and so many of SQLite's own complaints.
+_NAMED = 20
+
+_NOTHING_FOUND = "SQLite itself finds nothing wrong with the database"
+_NO_SUMS = f"there were no sums of its pages: it is new to this version, or was put there by hand. {_NOTHING_FOUND}"
+_BAD_SUMS = f"the sums of its pages were damaged. {_NOTHING_FOUND}"
+_UNSURE = (
+    "the log ends in a transaction that is not whole. It was being written when the last process ended, and nobody was "
+    "told that it was stored; or it was damaged since, and cannot be told apart from that"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """What was committed is there. `remark` says what is worth saying all the same, and whether it is a `warning`."""
+
+    remark: str | None = None
+    warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LogCut:
+    """The file is sound, and so is the log up to a frame. `lost` says what was committed behind it (None: nothing). A log
+    that is `superseded` must not be played: the file holds more than can be read from it."""
+
+    lost: str | None
+    superseded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """What is stored cannot be believed, and why."""
+
+    damage: Sequence[str]
+
+
+def examine(file: Path, workshop: Path) -> Sound | LogCut | Damaged:
+    """`workshop` is a folder on the disk of the database, which is made and removed again. Raises `OSError` and
+    `sqlite3.Error` when something cannot be read at all."""
+    try:
+        sums = PageSums.load(sums_file(file))
+    except FileNotFoundError:
+        if _holds_something(file):
+            return _examine_without_sums(file, workshop, Sound(_NO_SUMS))
+        left = [each.name for each in (log_file(file), kept_log(file)) if _holds_something(each)]
+        return Damaged([f"{file.name} is gone, and its log is there ({', '.join(left)})"]) if left else Sound()
+    except SumsDamaged:
+        return _examine_without_sums(file, workshop, Sound(_BAD_SUMS, warning=True))
+    if not _holds_something(file):
+        return Damaged([f"{file.name} is empty, or gone"])
+    return _examine_with_sums(file, workshop, sums)
+
+
+def log_to_play(file: Path) -> Path:
+    """The log; by its second name when another program has folded and removed it, as each does that ends last. Without
+    sums the file may be another one, to which that log does not belong."""
+    log, kept = log_file(file), kept_log(file)
+    is_away = _holds_something(kept) and not _holds_something(log)
+    return kept if is_away and sums_file(file).exists() else log
+
+
+def _examine_without_sums(file: Path, workshop: Path, otherwise: Sound) -> Sound | Damaged:
+    log = _examine_log(file, NOWHERE, workshop)
+    damage = _complaints(file, "integrity_check") + ([log.lost] if log.lost else [])
+    return Damaged(damage) if damage else otherwise
+
+
+def _examine_with_sums(file: Path, workshop: Path, sums: PageSums) -> Sound | LogCut | Damaged:
+    log = _examine_log(file, sums.folded, workshop)
+    plays = log.size > 0 and not log.superseded
+    changed = sums.differing(file, size=log.size if plays else sums.pages, beside=log.pages if plays else ())
+    if changed:
+        return Damaged([_named(changed)])
+    if log.lost is not None or log.superseded:
+        return LogCut(log.lost, log.superseded)
+    if plays and (damage := _complaints(file, "quick_check")):
+        return Damaged(damage)
+    return Sound(log.unsure, warning=log.unsure is not None)
+
+
+# -- the log -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _LogState:
+    """`pages` are those of the sound frames, `size` is that of the database after them; 0 without such frames."""
+
+    pages: Collection[int] = ()
+    size: int = 0
+    superseded: bool = False
+    lost: str | None = None
+    unsure: str | None = None
+
+
+def _examine_log(file: Path, folded: Mark, workshop: Path) -> _LogState:
+    """What counts of the log, beside a file into which everything up to `folded` was written."""
+    path = log_to_play(file)
+    counted = committed(with_suffix(file, "-shm"))
+    with open_log(path) as log:
+        if log is None or log.header is None:
+            return _without_header(log, counted, folded)
+        header = log.header
+        sound = sound_frames(path, header.page_size, workshop)
+        frames = list(log.frames(header.page_size))
+    known = max(sound, folded.frames if folded.salts == header.salts else 0)
+    behind = [frame for frame in frames[known:] if not header.is_leftover(frame)]
+    lost = unsure = None
+    if counted is not None and counted.salts == header.salts and counted.frames >= known:
+        lost = _missing_frames(counted.frames, known)
+    # A process that ends leaves one transaction unfinished at most.
+    elif sum(frame.size > 0 and frame.salts == header.salts for frame in behind) > 1:
+        lost = f"transactions behind the first {known} frames of the log"
+    elif behind:
+        unsure = _UNSURE
+    return _LogState(
+        pages={frame.page for frame in frames[:sound]},
+        size=frames[sound - 1].size if sound else 0,
+        superseded=sound < known,
+        lost=lost,
+        unsure=unsure,
+    )
+
+
+def _without_header(log: Log | None, counted: Mark | None, folded: Mark) -> _LogState:
+    """SQLite takes nothing from such a log."""
+    if counted is not None:
+        return _LogState(lost=_missing_frames(counted.frames, folded.frames if counted.salts == folded.salts else 0))
+    if log is not None and log.bytes > HEADER_BYTES:
+        return _LogState(lost="all that stood in the log, and not yet in the file")
+    return _LogState()
+
+
+def _missing_frames(counted: int, known: int) -> str | None:
+    return f"{counted - known} of {counted} frames that were committed to the log" if counted > known else None
+
+
+# -- small things ------------------------------------------------------------------------------------------
+
+
+def _holds_something(file: Path) -> bool:
+    return file.exists() and file.stat().st_size > 0
+
+
+def _named(pages: Sequence[int]) -> str:
+    names = ", ".join(map(str, pages[:_NAMED])) + (", …" if len(pages) > _NAMED else "")
+    return f"pages that are not as they were written: {len(pages)} ({names})"
+
+
+def _complaints(file: Path, check: str) -> list[str]:
+    """What SQLite itself finds in the file and its log."""
+    try:
+        with _opened(file) as connection:
+            found = [row[0] for row in connection.execute(f"PRAGMA {check}({_NAMED})").fetchall()]
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+            raise
+        return [str(error)]
+    return [line for line in found if line != "ok"]
+
+
+def _opened(file: Path) -> AbstractContextManager[sqlite3.Connection]:
+    if with_suffix(file, "-journal").exists():
+        # A change that was cut short before the file knew of logs: only a writer can take it back.
+        return contextlib.closing(sqlite3.connect(file))
+    return looking_at(file, at_rest=True)

@@ -1,0 +1,86 @@
+"""Open the configured database: migrated, started, with both of its sides. PostgreSQL's driver is imported only here
+and only when it is configured."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from arvis.domain.errors import ConfigError
+from arvis.ports.insights import Insights
+from arvis.ports.relay import Relay
+from arvis.ports.store import Store
+from arvis.store.backups.making import make_backup
+from arvis.store.backups.swap import finish_restore
+from arvis.store.blobs import disk_trouble
+from arvis.store.location import Database
+from arvis.store.sql.migrations import available, migrate
+from arvis.store.sql.session import IdMaker
+from arvis.store.sqlite.checkpoint import sealed
+from arvis.store.sqlite.errors import ALONE, Emergency, telling
+from arvis.store.sqlite.migrations import SqliteTarget
+from arvis.store.sqlite.snapshots import SqliteSnapshots
+from arvis.store.sqlite.store import SqliteStore
+from arvis.store.views.insights import SqlInsights
+
+__all__ = ["Database", "bring_up_to_date", "open_relay", "open_store", "postgres_part"]
+
+
+def bring_up_to_date(database: Database, now: int) -> list[str]:
+    """Run the missing migrations; their names. A backup is made before (SQLite), and a restore completed that was
+    interrupted. Whether the files are sound is asked before (`make_sound`)."""
+    if database.url is not None:
+        target = postgres_part("postgres_migration").PostgresTarget(url=database.url, now=now)
+        return migrate(target, available())
+    finish_restore(database)
+    with telling(), disk_trouble(f"The database {database.file} cannot be opened"), sealed(database.file) as connection:
+        back_up = partial(make_backup, database, now)
+        return migrate(SqliteTarget(connection=connection, now=now, back_up=back_up), available())
+
+
+@asynccontextmanager
+async def open_store(
+    database: Database, *, boot: str, new_id: IdMaker, emergency: Emergency = ALONE
+) -> AsyncIterator[tuple[Store, Insights]]:
+    """The store and its reading side, until the block ends; what waits then is committed first."""
+    if database.url is None:
+        with telling(), disk_trouble(f"The database {database.file} cannot be opened"):
+            sqlite = SqliteStore(path=database.file, blobs=database.blobs, new_id=new_id, emergency=emergency)
+        insights = SqlInsights(SqliteSnapshots(database.file))
+        sqlite.start()
+        store: SqliteStore = sqlite
+    else:
+        store = postgres_part("postgres").PostgresStore(url=database.url, name=boot, new_id=new_id)
+        insights = SqlInsights(postgres_part("postgres_reading").PostgresSnapshots(database.url))
+    try:
+        yield store, insights
+    finally:
+        await insights.close()
+        await store.stop()
+
+
+@asynccontextmanager
+async def open_relay(database: Database, *, boot: str) -> AsyncIterator[Relay | None]:
+    """The way to the other processes of this database until the block ends; None where there are none."""
+    if database.url is None:
+        yield None
+        return
+    relay = postgres_part("postgres_relay").PostgresRelay(url=database.url, name=boot)
+    try:
+        yield relay
+    finally:
+        await relay.close()
+
+
+def postgres_part(module: str) -> Any:
+    try:
+        return importlib.import_module(f"arvis.store.{module}")
+    except ModuleNotFoundError as missing:
+        raise ConfigError(
+            "PostgreSQL is configured, but its driver is not installed",
+            why=f"there is no package {missing.name}",
+            fix="install the extra: pip install 'arvis[postgres]'",
+        ) from missing

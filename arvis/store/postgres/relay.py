@@ -1,0 +1,131 @@
+"""Notices between processes by LISTEN/NOTIFY. What waits while one notification is under way goes with the next, so
+that a burst costs one transaction; it touches no table and waits for no disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import psycopg
+
+from arvis.domain.errors import DatabaseAway, StoreError
+from arvis.ports.relay import Topic
+from arvis.store.postgres.errors import with_options
+
+#: PostgreSQL takes payloads of less than 8,000 bytes.
+_PAYLOAD_BYTES = 7_900
+#: Seconds of silence after which the server is asked whether it is still there: a half-open connection says nothing.
+_SILENCE = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    topic: Topic
+    notice: str
+    told: asyncio.Future[None] | None
+
+
+class PostgresRelay:
+    """`Relay` over two connections of its own. `name` (the boot id) marks what this process said itself."""
+
+    def __init__(self, *, url: str, name: str) -> None:
+        self._url = with_options(url)
+        self._name = name
+        self._waiting: list[_Waiting] = []
+        self._sending: asyncio.Task[None] | None = None
+        self._connection: psycopg.AsyncConnection | None = None
+
+    def post(self, topic: Topic, notice: str) -> None:
+        self._send(_Waiting(topic, notice, None))
+
+    async def tell(self, topic: Topic, notice: str) -> None:
+        told = asyncio.get_running_loop().create_future()
+        self._send(_Waiting(topic, notice, told))
+        await told
+
+    @asynccontextmanager
+    async def listen(self, topics: Collection[Topic]) -> AsyncIterator[AsyncIterator[Sequence[str]]]:
+        try:
+            async with await psycopg.AsyncConnection.connect(self._url, autocommit=True) as connection:
+                for topic in topics:
+                    await connection.execute(f"LISTEN {_channel(topic)}")
+                yield self._heard(connection)
+        except psycopg.Error as error:
+            raise _broken(error) from error
+
+    async def close(self) -> None:
+        """Say what still waits, then hang up."""
+        if self._sending is not None:
+            await self._sending
+        if self._connection is not None:
+            await self._connection.close()
+
+    async def _heard(self, connection: psycopg.AsyncConnection) -> AsyncIterator[Sequence[str]]:
+        while True:
+            async for heard in connection.notifies(timeout=_SILENCE):
+                name, *notices = heard.payload.split("\n")
+                if name != self._name:
+                    yield notices
+            await connection.execute("SELECT 1")
+
+    def _send(self, waiting: _Waiting) -> None:
+        self._waiting.append(waiting)
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.create_task(self._send_all())
+
+    async def _send_all(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            try:
+                await self._notify(batch)
+            except psycopg.Error as error:
+                failure: StoreError | None = _broken(error)
+            else:
+                failure = None
+            for waiting in batch:
+                _resolve(waiting.told, failure)
+
+    async def _notify(self, batch: Sequence[_Waiting]) -> None:
+        if self._connection is None or self._connection.closed:
+            self._connection = await psycopg.AsyncConnection.connect(self._url, autocommit=True)
+        payloads = list(_packed(batch, self._name))
+        await self._connection.execute(
+            "SELECT pg_notify(channel, payload) FROM unnest(%s::text[], %s::text[]) AS packed (channel, payload)",
+            ([_channel(topic) for topic, _ in payloads], [payload for _, payload in payloads]),
+        )
+
+
+def _packed(batch: Sequence[_Waiting], name: str) -> Iterator[tuple[Topic, str]]:
+    """As few payloads as take all of it, in order within each topic: a name and notices, a line each."""
+    for topic in Topic:
+        payload, size = [name], len(name)
+        for notice in (waiting.notice for waiting in batch if waiting.topic is topic):
+            length = len(notice.encode()) + 1
+            if size + length > _PAYLOAD_BYTES:
+                yield topic, "\n".join(payload)
+                payload, size = [name], len(name)
+            payload.append(notice)
+            size += length
+        if len(payload) > 1:
+            yield topic, "\n".join(payload)
+
+
+def _resolve(told: asyncio.Future[None] | None, failure: StoreError | None) -> None:
+    """Nobody may wait, or no longer."""
+    if told is None or told.done():
+        return
+    if failure is not None:
+        told.set_exception(failure)
+    else:
+        told.set_result(None)
+
+
+def _channel(topic: Topic) -> str:
+    return f"arvis_{topic}"
+
+
+def _broken(error: psycopg.Error) -> StoreError:
+    """Whatever it was, the next try has a connection of its own."""
+    return DatabaseAway("Notices between processes do not pass", why=str(error), fix="check the PostgreSQL server")

@@ -1,0 +1,265 @@
+"""The store on PostgreSQL, for when one machine is outgrown: the same scripts, the same SQL, real concurrency.
+
+Each script is a transaction of its own at READ COMMITTED; the server groups the commits. A deadlock or a lost race
+for a unique key runs the script again, and so does a connection that broke before its commit. Where it broke during
+the commit, the store asks for the outcome as soon as the server is back (`postgres_session`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import itertools
+import random
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+import psycopg
+
+from arvis.domain.errors import DatabaseAway, StoreError
+from arvis.ports.job_store import Claimer
+from arvis.ports.store import Transaction
+from arvis.store.postgres.errors import AGAIN, failure, must_reconnect, unreachable, with_options
+from arvis.store.postgres.session import Mark, PostgresSession, Queries, connect
+from arvis.store.sql.scripts import Claim, CommitUnknown, claim_and_commit, run_script, store_closed
+from arvis.store.sql.session import IdMaker
+from arvis.store.transaction import SqlTransaction
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+A = ParamSpec("A")
+
+CONNECTIONS = 8
+ATTEMPTS = 20
+#: Connections that may break under one script before it is given up for now.
+BREAKS = 3
+CHANNEL = "arvis_queue"
+#: One notification for all that commits within this time (seconds): one inside each commit serialises them.
+BURST = 0.02
+#: After a failed connection nobody else dials for so long (seconds): everybody would wait for the same answer.
+DIAL_PAUSE = 0.25
+#: Between two questions for the outcome of a commit (seconds).
+ASK_PAUSE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class _Written(Generic[R]):
+    """The result of a script, and whether there is something to do for other processes. `settled`, if any, says later
+    whether the commit happened."""
+
+    result: R
+    left: bool
+    settled: Future[bool] | None = None
+
+
+class PostgresStore:
+    """`Store` on a server that other processes use, too, which share no folder with us: blobs lie in a table. `name`
+    (the boot id) marks our own notifications."""
+
+    shared = True
+
+    def __init__(self, *, url: str, name: str, new_id: IdMaker) -> None:
+        self._url = with_options(url)
+        self._name = name
+        self._new_id = new_id
+        self._queries = Queries()
+        self._threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="arvis-postgres")
+        self._local = threading.local()
+        self._sessions: list[PostgresSession] = []
+        self._numbers = itertools.count(1)
+        self._undialled: tuple[float, psycopg.Error] | None = None
+        self._claimer: Claimer | None = None
+        self._listener: psycopg.AsyncConnection[Any] | None = None
+        self._announcing = False
+        self._closed = False
+        self._announcement: asyncio.Future[None] | None = None
+
+    def start(self) -> None:
+        """Connections are made by the threads that need them."""
+
+    async def stop(self) -> None:
+        """Finish what waits, tell the others what is left to do, and close."""
+        self._closed = True
+        if self._announcing:
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._notify)
+        await asyncio.to_thread(self._threads.shutdown)
+        for session in self._sessions:
+            session.close()
+        if self._listener is not None:
+            await self._listener.close()
+
+    async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        loop = asyncio.get_running_loop()
+        while True:
+            written = await self._in_thread(self._write, lambda tx: script(tx, *args, **kwargs), loop)
+            if written.settled is None or await asyncio.shield(asyncio.wrap_future(written.settled)):
+                break
+        if written.left and not self._announcing:
+            self._announcing = True
+            loop.call_later(BURST, self._announce, loop)
+        return written.result
+
+    async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self._in_thread(self._read, lambda tx: script(tx, *args, **kwargs))
+
+    def attend(self, claimer: Claimer | None) -> None:
+        self._claimer = claimer
+
+    async def wait_for_change(self, timeout: float) -> bool:
+        try:
+            if self._listener is None or self._listener.closed:
+                self._listener = await psycopg.AsyncConnection.connect(self._url, autocommit=True)
+                await self._listener.execute(f"LISTEN {CHANNEL}")
+            async for notice in self._listener.notifies(timeout=timeout):
+                if notice.payload != self._name:
+                    return True
+        except psycopg.Error as error:
+            raise unreachable(error) from error
+        return False
+
+    async def put_blob(self, data: bytes) -> str:
+        name = hashlib.sha256(data).hexdigest()
+        await self._in_thread(self._alone, lambda session: session.execute("put_blob", sha256=name, data=data))
+        return name
+
+    async def get_blob(self, sha256: str) -> bytes | None:
+        row = await self._in_thread(self._alone, lambda session: session.one("get_blob", sha256=sha256))
+        return None if row is None else bytes(row["data"])
+
+    async def _in_thread(self, work: Callable[A, T], *args: A.args, **kwargs: A.kwargs) -> T:
+        if self._closed:
+            raise store_closed()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *args, **kwargs))
+
+    # -- in the threads ------------------------------------------------------------------------------------
+
+    def _write(self, script: Callable[[Transaction], R], loop: asyncio.AbstractEventLoop) -> _Written[R]:
+        for attempt in range(ATTEMPTS):
+            try:
+                return self._unbroken(partial(self._attempt, script, loop))
+            except AGAIN as error:
+                if attempt == ATTEMPTS - 1:
+                    raise failure(error) from error
+                time.sleep(random.uniform(0, 0.005 * (attempt + 1)))  # noqa: S311 spreads rivals, keeps no secret
+        raise AssertionError("the last attempt returns or raises")
+
+    def _attempt(
+        self, script: Callable[[Transaction], R], loop: asyncio.AbstractEventLoop, session: PostgresSession
+    ) -> _Written[R]:
+        notices = session.notices
+        notices.clear()
+        session.begin()
+        transaction = SqlTransaction(session)
+        result = run_script(script, transaction)
+        try:
+            claimed = claim_and_commit(self._claimer, notices, transaction.jobs, session.commit)
+        except CommitUnknown as unknown:
+            # From the thread: whoever waits for the script may have been cancelled, and the claim is settled all the same.
+            settled = asyncio.run_coroutine_threadsafe(self._settle(session.mark, unknown.claim), loop)
+            taken = len(unknown.claim.jobs) if unknown.claim else 0
+            return _Written(result, notices.heads > taken, settled)
+        return _Written(result, notices.heads > len(claimed))
+
+    def _read(self, script: Callable[[Transaction], R]) -> R:
+        def attempt(session: PostgresSession) -> R:
+            session.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            return run_script(script, SqlTransaction(session))
+
+        try:
+            return self._unbroken(attempt)
+        except AGAIN as error:
+            raise failure(error) from error
+
+    def _alone(self, work: Callable[[PostgresSession], T]) -> T:
+        """One statement that is its own transaction and may be repeated."""
+        return self._unbroken(work)
+
+    def _unbroken(self, work: Callable[[PostgresSession], T]) -> T:
+        """Do the work on this thread's connection, and again on a new one when that broke: nothing was committed. Raises
+        what a rival caused (`AGAIN`) as it is."""
+        breaks = 0
+        while True:
+            session = self._session()
+            try:
+                return work(session)
+            except AGAIN:
+                raise
+            except psycopg.Error as error:
+                breaks += 1
+                if not session.connection.closed or breaks > BREAKS:
+                    if must_reconnect(error):
+                        session.close()
+                    raise failure(error) from error
+            finally:
+                self._leave(session)
+
+    def _session(self) -> PostgresSession:
+        """This thread's connection, a new one when the last one broke."""
+        session: PostgresSession | None = getattr(self._local, "session", None)
+        if session is None or session.connection.closed:
+            session = self._dial()
+            self._local.session = session
+            self._sessions.append(session)
+        return session
+
+    def _dial(self) -> PostgresSession:
+        if self._undialled is not None and time.monotonic() < self._undialled[0]:
+            raise unreachable(self._undialled[1])
+        try:
+            session = connect(self._url, self._queries, self._new_id, self._session_name)
+        except psycopg.Error as error:
+            self._undialled = time.monotonic() + DIAL_PAUSE, error
+            raise unreachable(error) from error
+        self._undialled = None
+        return session
+
+    def _session_name(self) -> str:
+        return f"{self._name}:{next(self._numbers)}"
+
+    def _leave(self, session: PostgresSession) -> None:
+        """End the transaction; a connection that cannot even roll back is closed."""
+        if not session.leave() and session in self._sessions:
+            self._sessions.remove(session)
+
+    # -- commits whose outcome is unknown --------------------------------------------------------------------
+
+    async def _settle(self, mark: Mark, claim: Claim | None) -> bool:
+        """Ask until the server says whether the commit happened, and settle its claim."""
+        committed = False
+        try:
+            while True:
+                try:
+                    committed = await self._in_thread(self._was_committed, mark)
+                except DatabaseAway:
+                    await asyncio.sleep(ASK_PAUSE)
+                else:
+                    return committed
+        finally:
+            if claim is not None:
+                claim.settle(committed=committed)
+
+    def _was_committed(self, mark: Mark) -> bool:
+        try:
+            return self._unbroken(lambda session: session.was_committed(mark))
+        except AGAIN as error:
+            raise unreachable(error) from error
+
+    # -- notifications -------------------------------------------------------------------------------------
+
+    def _announce(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._announcing = False
+        with contextlib.suppress(RuntimeError):  # the threads are already shut down
+            self._announcement = loop.run_in_executor(self._threads, self._notify)
+
+    def _notify(self) -> None:
+        # A lost notice costs the others five seconds, not a message: they look by themselves.
+        with contextlib.suppress(psycopg.Error, StoreError):
+            session = self._session()
+            session.connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, self._name))

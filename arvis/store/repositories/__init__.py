@@ -1,0 +1,1 @@
+"""Write and read the rows of one aggregate each, inside a transaction."""

@@ -1,0 +1,121 @@
+"""Accounts that were entered in the product, and what is known of all accounts, over SQL."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from arvis.domain.accounts import AccountStatus, StoredAccount, Variable
+from arvis.domain.runs import Rest
+from arvis.store.sql.session import Row, Session, dump
+from arvis.store.sql.unreadable import lenient, texts_of
+
+# Variables over SQL. A secret one is sealed before it comes here, and leaves as it lies.
+
+
+class SqlVariables:
+    """`Variables` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, key: str) -> Variable | None:
+        row = self._session.one("get_variable", key=key)
+        return variable_of(row) if row else None
+
+    def after(self, key: str, limit: int) -> Sequence[Variable]:
+        return [variable_of(row) for row in self._session.rows("variables_after", after=key, limit=limit)]
+
+    def put(self, variable: Variable, now: int) -> None:
+        self._session.execute(
+            "put_variable", key=variable.key, value=variable.value, secret=int(variable.secret), now=now
+        )
+
+    def remove(self, key: str) -> bool:
+        return self._session.execute("remove_variable", key=key) == 1
+
+
+def variable_of(row: Row) -> Variable:
+    return Variable(row["key"], row["value"], bool(row["secret"]), row["updated_at"])
+
+
+class SqlAccounts:
+    """`Accounts` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def all(self) -> list[StoredAccount]:
+        return sorted(map(account_of, self._session.rows("all_accounts")), key=lambda account: account.name)
+
+    def by_name(self, name: str) -> StoredAccount | None:
+        row = self._session.one("account_by_name", name=name)
+        return account_of(row) if row else None
+
+    def add(self, account: StoredAccount, now: int) -> bool:
+        return self._session.execute("add_account", name=account.name, **_columns_of(account), now=now) == 1
+
+    def update(self, account: StoredAccount, now: int) -> None:
+        self._session.execute("update_account", **_columns_of(account), now=now)
+
+    def remove(self, name: str) -> bool:
+        return self._session.execute("remove_account", name=name) == 1
+
+
+class SqlRests:
+    """`Rests` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def all(self) -> list[Rest]:
+        return [rest_of(row) for row in self._session.rows("all_rests")]
+
+    def put(self, rest: Rest) -> None:
+        self._session.execute("put_rest", **dataclasses.asdict(rest))
+
+
+def account_of(row: Row) -> StoredAccount:
+    """An account whose row cannot be read is disabled."""
+    disabled: Callable[[Row], StoredAccount] = lambda row: _account(row, lambda _: (), lambda _: AccountStatus.DISABLED)  # noqa: E731
+    return lenient("accounts", "name", row, sound_account, disabled)
+
+
+def sound_account(row: Row) -> StoredAccount:
+    """Raises what `UNREADABLE` names."""
+    return _account(row, texts_of, AccountStatus)
+
+
+def _account(
+    row: Row, texts: Callable[[str], tuple[str, ...]], status: Callable[[str], AccountStatus]
+) -> StoredAccount:
+    return StoredAccount(
+        id=row["id"],
+        name=row["name"],
+        provider=row["provider"],
+        model=row["model"],
+        models=texts(row["models"]),
+        sealed_key=row["sealed_key"],
+        base_url=row["base_url"],
+        priority=row["priority"],
+        status=status(row["status"]),
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def rest_of(row: Row) -> Rest:
+    return Rest(**{name: row[name] for name in Rest.__slots__})
+
+
+def _columns_of(account: StoredAccount) -> dict[str, object]:
+    return {
+        "id": account.id,
+        "provider": account.provider,
+        "model": account.model,
+        "models": dump(list(account.models)),
+        "sealed_key": account.sealed_key,
+        "base_url": account.base_url,
+        "priority": account.priority,
+        "status": account.status,
+    }

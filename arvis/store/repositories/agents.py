@@ -1,0 +1,179 @@
+"""Agents, their bindings to channels and their versions over SQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from arvis.domain.agents import Agent, AgentStatus, AgentVersion, Binding, Permission
+from arvis.domain.messages import Respond
+from arvis.store.repositories.messages import NOTHING
+from arvis.store.sql.session import Row, Session, dump
+from arvis.store.sql.unreadable import lenient, texts_of
+
+#: No list of people: everybody may ask it.
+EVERYBODY = "null"
+
+
+def agent_of(row: Row) -> Agent:
+    """An agent whose row cannot be read is paused, and has no tools."""
+    return lenient(
+        "agents", "slug", row, sound_agent, lambda row: _agent(row, lambda _: (), lambda _: AgentStatus.PAUSED)
+    )
+
+
+def sound_agent(row: Row) -> Agent:
+    """Raises what `UNREADABLE` names."""
+    return _agent(row, _texts_of, AgentStatus)
+
+
+def _agent(row: Row, texts: Callable[[str], tuple[str, ...]], status: Callable[[str], AgentStatus]) -> Agent:
+    return Agent(
+        id=row["id"],
+        slug=row["slug"],
+        name=row["name"],
+        role=row["role"],
+        description=row["description"],
+        prompt=row["prompt"],
+        model=row["model"],
+        fallbacks=texts(row["fallbacks"]),
+        tools=texts(row["tools"]),
+        graph=row["graph"],
+        completion=row["completion"],
+        context_tokens=row["context_tokens"],
+        timezone=row["timezone"],
+        allow_users=None if row["allow_users"] == EVERYBODY else texts(row["allow_users"]),
+        status=status(row["status"]),
+        on_new_message=row["on_new_message"],
+        plugins=texts(row["plugins"]),
+        helpers=texts(row["helpers"]),
+    )
+
+
+def _texts_of(column: str) -> tuple[str, ...]:
+    """Of a list that is empty more often than not."""
+    return texts_of(column) if column != NOTHING else ()
+
+
+def binding_of(row: Row) -> Binding:
+    return Binding(
+        platform=row["platform"],
+        channel=row["channel"],
+        agent_id=row["agent_id"],
+        permission=Permission(row["permission"]),
+        respond=Respond(row["respond"]) if row["respond"] is not None else None,
+        observe=row["observe"],
+    )
+
+
+def _columns_of(agent: Agent) -> dict[str, object]:
+    return {
+        "id": agent.id,
+        "slug": agent.slug,
+        "name": agent.name,
+        "role": agent.role,
+        "description": agent.description,
+        "prompt": agent.prompt,
+        "model": agent.model,
+        "fallbacks": dump(list(agent.fallbacks)),
+        "tools": dump(list(agent.tools)),
+        "graph": agent.graph,
+        "completion": agent.completion,
+        "context_tokens": agent.context_tokens,
+        "timezone": agent.timezone,
+        "allow_users": EVERYBODY if agent.allow_users is None else dump(list(agent.allow_users)),
+        "status": agent.status,
+        "on_new_message": agent.on_new_message,
+        "plugins": dump(list(agent.plugins)),
+        "helpers": dump(list(agent.helpers)),
+    }
+
+
+def _data_of(version: AgentVersion) -> str:
+    """The id stands in the row."""
+    agent = asdict(version.agent)
+    del agent["id"]
+    places = [
+        [binding.platform, binding.channel, binding.permission, binding.respond, binding.observe]
+        for binding in version.bindings
+    ]
+    return dump({"agent": agent, "bindings": places})
+
+
+def version_of(row: Row) -> AgentVersion:
+    data: dict[str, Any] = json.loads(row["data"])
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in data["agent"].items()
+    }
+    agent = Agent(**{**fields, "id": row["agent_id"], "status": AgentStatus(fields["status"])})
+    bindings = tuple(_kept_binding(agent.id, place) for place in data["bindings"])
+    return AgentVersion(agent.id, row["version"], agent, bindings, by_id=row["by_id"], at=row["at"])
+
+
+def _kept_binding(agent_id: str, place: list[Any]) -> Binding:
+    """Earlier versions kept only the first three."""
+    platform, channel, permission, respond, observe = [*place, None, None][:5]
+    return Binding(platform, channel, agent_id, Permission(permission), Respond(respond) if respond else None, observe)
+
+
+class SqlAgents:
+    """`Agents` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, agent_id: str) -> Agent | None:
+        row = self._session.one("get_agent", id=agent_id)
+        return agent_of(row) if row else None
+
+    def by_slug(self, slug: str) -> Agent | None:
+        row = self._session.one("agent_by_slug", slug=slug)
+        return agent_of(row) if row else None
+
+    def all(self) -> list[Agent]:
+        return [agent_of(row) for row in self._session.rows("all_agents")]
+
+    def add(self, agent: Agent, now: int) -> None:
+        self._session.execute("add_agent", **_columns_of(agent), now=now)
+
+    def update(self, agent: Agent, now: int) -> None:
+        self._session.execute("update_agent", **_columns_of(agent), now=now)
+
+    def binding_at(self, platform: str, channel: str) -> Binding | None:
+        row = self._session.one("binding_at", platform=platform, channel=channel)
+        return binding_of(row) if row else None
+
+    def bindings(self, agent_id: str | None = None) -> list[Binding]:
+        if agent_id is None:
+            return [binding_of(row) for row in self._session.rows("bindings")]
+        return [binding_of(row) for row in self._session.rows("bindings_of_agent", agent_id=agent_id)]
+
+    def bind(self, binding: Binding, now: int) -> None:
+        self._session.execute(
+            "add_binding",
+            platform=binding.platform,
+            channel=binding.channel,
+            agent_id=binding.agent_id,
+            permission=binding.permission,
+            respond=binding.respond,
+            observe=binding.observe,
+            now=now,
+        )
+
+    def unbind(self, platform: str, channel: str) -> bool:
+        return self._session.one("drop_binding", platform=platform, channel=channel) is not None
+
+    def keep_version(self, version: AgentVersion) -> None:
+        self._session.execute(
+            "add_agent_version",
+            agent_id=version.agent_id,
+            version=version.version,
+            data=_data_of(version),
+            by_id=version.by_id,
+            at=version.at,
+        )
+
+    def versions(self, agent_id: str, limit: int) -> list[AgentVersion]:
+        return [version_of(row) for row in self._session.rows("agent_versions", agent_id=agent_id, limit=limit)]

@@ -1,0 +1,70 @@
+"""Requests of `/v1`, over SQL."""
+
+from __future__ import annotations
+
+from arvis.ports.completions import CompletionRequest
+from arvis.store.sql.session import Row, Session
+
+
+class SqlCompletionRequests:
+    """`CompletionRequests` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, request: CompletionRequest) -> bool:
+        added = self._session.execute(
+            "add_completion_request",
+            id=request.id,
+            scope=request.scope,
+            request_hash=request.request,
+            talk_hash=request.talk,
+            system_hash=request.system,
+            request_key=request.key,
+            thread=request.thread,
+            position=request.position,
+            created_at=request.created_at,
+        )
+        return added == 1
+
+    def drop(self, request_id: str) -> None:
+        self._session.execute("drop_completion_request", id=request_id)
+
+    def by_key(self, scope: str, key: str) -> CompletionRequest | None:
+        return _maybe(self._session.one("completion_by_key", scope=scope, request_key=key))
+
+    def by_request(self, scope: str, request: str, since: int) -> CompletionRequest | None:
+        return _maybe(self._session.one("completion_by_request", scope=scope, request_hash=request, since=since))
+
+    def by_talk(self, scope: str, talk: str, answer: str) -> CompletionRequest | None:
+        return _maybe(self._session.one("completion_by_talk", scope=scope, talk_hash=talk, answer_hash=answer))
+
+    def newest(self, scope: str, thread: str) -> CompletionRequest | None:
+        return _maybe(self._session.one("newest_completion", scope=scope, thread=thread))
+
+    def answered(self, request_id: str, answer: str) -> None:
+        self._session.execute("completion_answered", id=request_id, answer_hash=answer)
+
+    def left(self, request_id: str, now: int) -> None:
+        self._session.execute("completion_left", id=request_id, left_at=now)
+
+    def prune(self, before: int, limit: int) -> int:
+        return self._session.execute("prune_completion_requests", before=before, limit=limit)
+
+
+def _maybe(row: Row | None) -> CompletionRequest | None:
+    if row is None:
+        return None
+    return CompletionRequest(
+        id=row["id"],
+        scope=row["scope"],
+        request=row["request_hash"],
+        talk=row["talk_hash"],
+        system=row["system_hash"],
+        thread=row["thread"],
+        position=row["position"],
+        created_at=row["created_at"],
+        key=row["request_key"],
+        answer=row["answer_hash"],
+        left_at=row["left_at"],
+    )

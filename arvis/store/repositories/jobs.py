@@ -1,0 +1,441 @@
+"""The queue's mechanism over SQL (queue.md): lanes, claims, leases, settlements.
+
+Every method is a handful of statements; the policy (when, how many, what next) is `arvis/queue`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from arvis.domain.ids import first_id_at
+from arvis.domain.jobs import (
+    CALLED,
+    LONGEST_LEASE_MS,
+    POISON_CRASHES,
+    SUSPECT_ALONE_MS,
+    SUSPECT_CRASHES,
+    SUSPECT_REST_MS,
+    Done,
+    Failed,
+    HandedBack,
+    Job,
+    JobKind,
+    JobStatus,
+    NewJob,
+    Outcome,
+    Pool,
+    Retry,
+    Snooze,
+    pool_of,
+    rank_of,
+)
+from arvis.domain.messages import Delivery
+from arvis.ports.job_store import AddedJob, Slots
+from arvis.store.repositories.messages import delivery_of
+from arvis.store.sql.session import Row, Session, dump
+
+# Lanes of jobs over SQL: what joins one, what leaves it, and where in it a job stands. Only the head of a lane may
+# run.
+
+
+class Lanes:
+    """In one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def enter(self, lane: str, run_at: int, now: int) -> tuple[int, int]:
+        """Position in the lane and the value of `ready` for a job that joins its tail."""
+        position, live = self._counted(lane)
+        if live > 1:
+            return position, 0
+        self.announce(run_at, now)
+        return position, 1 if run_at <= now else 2
+
+    def make_room(self, lane: str, count: int, now: int) -> tuple[int, bool] | None:
+        """Make room for `count` jobs before all that waits in a lane, which is locked; what was to run next waits behind them.
+        The first position, and whether the job there is the head now; None when nothing waits, so that they join the tail."""
+        head = self._session.one("head_of_lane", lane=lane)
+        waits = head is not None and head["status"] == JobStatus.PENDING and head["claim"] == 0
+        if head is not None and waits:
+            self._session.execute("stand_back", id=head["id"])
+            first: int = head["position"]
+        else:
+            rows = self._session.rows("followers", lane=lane, limit=1)
+            if not rows:
+                return None
+            first = rows[0]["position"]
+        self._session.execute("join_lane", lane=lane, count=count)
+        if waits:
+            self.announce(now, now)
+        return first - count, waits
+
+    def leave(self, lane: str, count: int, now: int, *, promote: bool) -> None:
+        if self._session.execute("leave_lane_empty", lane=lane, count=count):
+            return
+        self._session.execute("leave_lane", lane=lane, count=count)
+        if promote and (promoted := self._session.one("promote_next", lane=lane, now=now)):
+            self.announce(promoted["run_at"], now)
+
+    def announce(self, run_at: int, now: int) -> None:
+        """A head has come to stand: claimable at once, or at `run_at`."""
+        if run_at <= now:
+            self._session.notices.heads += 1
+        else:
+            self._session.notices.due(run_at)
+
+    def _counted(self, lane: str) -> tuple[int, int]:
+        """The lane's numbers with one job more. A server is asked once, whatever it has to do for it."""
+        if not self._session.locks_rows and self._session.execute("open_lane", lane=lane):
+            return 1, 1
+        row = self._session.one("enter_lane", lane=lane)
+        assert row is not None  # noqa: S101 an upsert returns its row
+        return row["tail"], row["live"]
+
+
+#: Enums by their value: a look-up costs a fraction of the enum's call, and every claim makes jobs of rows.
+_KINDS = {kind.value: kind for kind in JobKind}
+_STATUSES = {status.value: status for status in JobStatus}
+_POOLS = {pool.value: pool for pool in Pool}
+
+#: What nearly every job carries.
+NO_PAYLOAD = dump({})
+
+
+def job_of(row: Row, *, followers: int = 0, delivery: Delivery | None = None) -> Job:
+    return Job(
+        id=row["id"],
+        kind=_KINDS[row["kind"]],
+        status=_STATUSES[row["status"]],
+        pool=_POOLS[row["pool"]],
+        priority=row["priority"],
+        rank=row["rank"],
+        lane=row["lane"],
+        position=row["position"],
+        run_at=row["run_at"],
+        attempts=row["attempts"],
+        crashes=row["crashes"],
+        claim=row["claim"],
+        owner=row["owner"],
+        key=row["key"],
+        agent_id=row["agent_id"],
+        principal_id=row["principal_id"],
+        message_id=row["message_id"],
+        execution_id=row["execution_id"],
+        delivery_id=row["delivery_id"],
+        tokens=row["tokens"],
+        payload=json.loads(row["payload"]) if row["payload"] != NO_PAYLOAD else {},
+        error=row["error"],
+        reason=row["reason"],
+        merged_into=row["merged_into"],
+        created_at=row["created_at"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        lease_until=row["lease_until"],
+        followers=followers,
+        delivery=delivery,
+    )
+
+
+class SqlJobs:
+    """`JobStore` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._lanes = Lanes(session)
+
+    def lock(self, lanes: Sequence[str]) -> None:
+        if self._session.locks_rows:
+            for lane in sorted(set(lanes)):
+                self._session.execute("lock_lane", lane=lane)
+
+    def add(self, job: NewJob, now: int) -> AddedJob:
+        if job.key is not None and (known := self._session.one("job_by_key", key=job.key)):
+            return AddedJob(known["id"], known["position"], created=False)
+        job_id = self._session.new_id()
+        lane = job.lane if job.lane is not None else f"job:{job_id}"
+        run_at = now if job.run_at is None else job.run_at
+        position, ready = self._lanes.enter(lane, run_at, now)
+        self._insert(job, job_id, lane, position=position, ready=ready, run_at=run_at, now=now)
+        return AddedJob(job_id, position)
+
+    def add_first(self, jobs: Sequence[NewJob], now: int) -> list[AddedJob]:
+        lane = jobs[0].lane or ""
+        self.lock([lane])
+        room = self._lanes.make_room(lane, len(jobs), now)
+        if room is None:
+            return [self.add(job, now) for job in jobs]
+        first, heads = room
+        added = [AddedJob(self._session.new_id(), first + number) for number in range(len(jobs))]
+        for number, (job, place) in enumerate(zip(jobs, added, strict=True)):
+            ready = int(heads and number == 0)
+            self._insert(job, place.id, lane, position=place.position, ready=ready, run_at=now, now=now)
+        return added
+
+    def _insert(self, job: NewJob, job_id: str, lane: str, *, position: int, ready: int, run_at: int, now: int) -> None:
+        self._session.execute(
+            "add_job",
+            id=job_id,
+            kind=job.kind,
+            pool=pool_of(job.kind, job.priority),
+            priority=int(job.priority),
+            rank=rank_of(job.priority, now),
+            lane=lane,
+            position=position,
+            ready=ready,
+            run_at=run_at,
+            key=job.key,
+            key_live=int(job.key_live),
+            agent_id=job.agent_id,
+            principal_id=job.principal_id,
+            message_id=job.message_id,
+            execution_id=job.execution_id,
+            delivery_id=job.delivery_id,
+            tokens=job.tokens,
+            payload=dump(dict(job.payload)),
+            now=now,
+        )
+
+    def get(self, job_id: str) -> Job | None:
+        row = self._session.one("get_job", id=job_id)
+        return job_of(row) if row else None
+
+    def claim(self, slots: Slots, owner: str, node: str, now: int, lease_until: int) -> list[Job]:
+        rows = self._session.rows(
+            "claim_jobs",
+            work=slots.work,
+            background=slots.background,
+            delivery=slots.delivery,
+            owner=owner,
+            node=node,
+            now=now,
+            lease_until=lease_until,
+        )
+        claimed = [job_of(row, followers=row["followers"], delivery=self._delivery_of(row)) for row in rows]
+        return sorted(claimed, key=lambda job: (job.rank, job.id))
+
+    def extend(self, job_ids: Sequence[str], owner: str, lease_until: int) -> set[str]:
+        return {
+            job_id
+            for job_id in sorted(job_ids)
+            if self._session.execute("extend_lease", id=job_id, owner=owner, lease_until=lease_until)
+        }
+
+    def settle(self, job: Job, outcome: Outcome, now: int) -> bool:
+        self.lock([job.lane])
+        match outcome:
+            case Done():
+                return self._end(job, JobStatus.DONE, None, None, now)
+            case Failed(reason=reason, error=error):
+                return self._end(job, JobStatus.FAILED, reason, error, now)
+            case Retry(run_at=run_at, error=error):
+                return self._postpone(job, run_at, now, attempts=1, error=error, reason="retry")
+            case Snooze(run_at=run_at, reason=reason):
+                return self._postpone(job, run_at, now, attempts=0, error=None, reason=reason)
+            case HandedBack():
+                return self._postpone(job, now, now, attempts=0, error=None, reason="handed_back")
+
+    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True, died: str = "") -> list[Job]:
+        self._session.execute("shorten_leases", longest=now + LONGEST_LEASE_MS)
+        lost = {"node": node, "expired_before": now if judge else 0}
+        self._session.execute(
+            "clear_suspects", **lost, boot=boot, died=died, suspect=SUSPECT_CRASHES, poison=POISON_CRASHES
+        )
+        self._session.execute("forget_dead_processes", **lost)
+        self._session.execute("note_progress", **lost, boot=boot)
+        rows = self._session.rows("rescue_jobs", **lost, boot=boot, now=now)
+        rescued = [job_of(row) for row in rows]
+        for job in rescued:
+            self._lanes.announce(job.run_at, now)
+        return sorted(rescued, key=lambda job: (job.rank, job.id))
+
+    def cancel(self, job_id: str, now: int) -> Job | None:
+        job = self._locked(job_id)
+        if job is None or job.status not in {JobStatus.PENDING, JobStatus.RUNNING}:
+            self._unlock(job)
+            return None
+        head = self._session.one("head_of_lane", lane=job.lane)
+        self._session.execute("cancel_job", id=job_id, now=now)
+        self._session.notices.ended.append(job_id)
+        self._lanes.leave(job.lane, 1, now, promote=head is not None and head["id"] == job_id)
+        return job
+
+    def requeue(self, job_id: str, now: int) -> Job | None:
+        job = self._locked(job_id)
+        if job is None or job.status is not JobStatus.FAILED:
+            self._unlock(job)
+            return None
+        position, ready = self._lanes.enter(job.lane, now, now)
+        self._session.execute(
+            "requeue_job", id=job_id, position=position, ready=ready, rank=rank_of(job.priority, now), now=now
+        )
+        return job
+
+    def take_up(self, execution_id: str, now: int) -> None:
+        self._session.execute("take_up_failed", execution_id=execution_id, now=now)
+
+    def take_over(self, job_id: str, by: str, now: int) -> None:
+        self._session.execute("take_over_job", id=job_id, by=by, now=now)
+
+    def delete(self, job_id: str) -> bool:
+        return self._session.execute("delete_job", id=job_id) > 0
+
+    def fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[Job]:
+        self.lock([head.lane])
+        if head.principal_id is None or not self.held(head):
+            self._unlock(head)
+            return []
+        folded: list[Job] = []
+        for job_id in self._foldable(head, max_jobs, max_tokens, now):
+            self._session.execute("merge_job", id=job_id, head=head.id, now=now)
+            if (job := self.get(job_id)) is not None:
+                folded.append(job)
+        if folded:
+            self._session.execute("leave_lane", lane=head.lane, count=len(folded))
+        return folded
+
+    def would_fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> bool:
+        return head.principal_id is not None and bool(self._foldable(head, max_jobs, max_tokens, now))
+
+    def _foldable(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[str]:
+        tokens = head.tokens
+        found: list[str] = []
+        for row in self._session.rows("followers", lane=head.lane, limit=max_jobs - 1):
+            tokens += row["tokens"]
+            same = row["kind"] == JobKind.MESSAGE and row["principal_id"] == head.principal_id
+            # A turn that has begun (and is retried by hand) has a history of its own: it stays a turn.
+            # So does one that was told to wait: more of its message is on the way. (What is due later than it was
+            # added; a clock that was put back holds nothing up.)
+            waits = row["run_at"] > max(now, row["created_at"])
+            if not same or row["claim"] > 0 or waits or tokens > max_tokens:
+                break
+            found.append(row["id"])
+        return found
+
+    def joined_messages(self, execution_id: str) -> set[str]:
+        rows = self._session.rows("joined_messages", execution_id=execution_id)
+        return {row["message_id"] for row in rows if row["message_id"] is not None}
+
+    def call_back(self, job_id: str, now: int) -> None:
+        if self._session.execute("call_back", id=job_id, reason=CALLED, now=now) > 0:
+            self._lanes.announce(now, now)
+
+    def hasten(self, now: int) -> None:
+        if self._session.execute("hasten_jobs", now=now) > 0:
+            self._lanes.announce(now, now)
+
+    def step_aside(self, job_id: str, now: int) -> None:
+        job = self._locked(job_id)
+        if job is not None and self._session.execute("step_aside", id=job_id, reason=CALLED, now=now) > 0:
+            self._session.notices.ended.append(job_id)
+            self._lanes.leave(job.lane, 1, now, promote=True)
+        else:
+            self._unlock(job)
+
+    def live_of_execution(self, execution_id: str) -> list[Job]:
+        rows = self._session.rows("live_of_execution", execution_id=execution_id)
+        if self._session.locks_rows:
+            # Another process may just have passed over one of them, because it is held here.
+            self._session.notices.heads += sum(row["ready"] == 1 for row in rows)
+        return [job_of(row) for row in rows]
+
+    def running(self, now: int, limit: int) -> list[tuple[Job, str]]:
+        return [(job_of(row), row["node"]) for row in self._session.rows("running_work", now=now, limit=limit)]
+
+    def head_of_lane(self, lane: str) -> Job | None:
+        row = self._session.one("head_of_lane", lane=lane)
+        return job_of(row) if row else None
+
+    def hold_suspects(self, now: int) -> None:
+        self._session.execute(
+            "hold_suspects",
+            now=now,
+            crashes=SUSPECT_CRASHES,
+            alone_since=now - SUSPECT_ALONE_MS,
+            until=now + SUSPECT_REST_MS,
+        )
+
+    def wake(self, now: int) -> int:
+        woken = self._session.execute("wake_jobs", now=now)
+        self._session.notices.heads += woken
+        self._session.notices.look = True
+        return woken
+
+    def held(self, job: Job) -> bool:
+        return self._session.one("hold_job", id=job.id, owner=job.owner, claim=job.claim) is not None
+
+    def defer(self, job_id: str, run_at: int) -> bool:
+        job = self._locked(job_id)
+        if job is None or not self._session.execute("defer_job", id=job_id, run_at=run_at):
+            self._unlock(job)
+            return False
+        self._session.notices.due(run_at)
+        return True
+
+    def next_due(self) -> int | None:
+        row = self._session.one("next_due_job")
+        return row["run_at"] if row else None
+
+    def prune(self, before: int, limit: int) -> int:
+        return self._session.execute("prune_jobs", oldest=first_id_at(before), before=before, limit=limit)
+
+    def _delivery_of(self, row: Row) -> Delivery | None:
+        """What a job of kind `deliver` is to send: read here, it costs no further look at the database."""
+        found = self._session.one("get_delivery", id=row["delivery_id"]) if row["delivery_id"] is not None else None
+        return delivery_of(found) if found else None
+
+    def move_lane(self, old: str, new: str, now: int) -> int:
+        """Let all that waits in a lane join the tail of another one, in order; what runs there stays. How many. Both lanes
+        are locked."""
+        moved = 0
+        while rows := [*self._session.rows("waiting_head", lane=old), *self._session.rows("waiting_behind", lane=old)]:
+            for row in rows:
+                position, ready = self._lanes.enter(new, row["run_at"], now)
+                self._session.execute("change_lane", id=row["id"], lane=new, position=position, ready=ready)
+            moved += len(rows)
+        if moved and not self._session.execute("leave_lane_empty", lane=old, count=moved):
+            self._session.execute("leave_lane", lane=old, count=moved)
+        for lane in (old, new):
+            self._session.execute("drop_lane", lane=lane)
+        return moved
+
+    def _locked(self, job_id: str) -> Job | None:
+        job = self.get(job_id)
+        if job is not None and self._session.locks_rows:
+            self.lock([job.lane])
+            job = self.get(job_id)
+        return job
+
+    def _unlock(self, job: Job | None) -> None:
+        """Take back the row that the lock made for a lane in which nothing lives."""
+        if job is not None and self._session.locks_rows:
+            self._session.execute("drop_lane", lane=job.lane)
+
+    # -- settlements ---------------------------------------------------------------------------------------
+
+    def _end(self, job: Job, status: JobStatus, reason: str | None, error: str | None, now: int) -> bool:
+        if not self._fenced("end_job", job, status=status, reason=reason, error=error, now=now):
+            return False
+        self._lanes.leave(job.lane, 1, now, promote=True)
+        return True
+
+    def _postpone(
+        self, job: Job, run_at: int, now: int, *, attempts: int, error: str | None, reason: str | None
+    ) -> bool:
+        ready = 1 if run_at <= now else 2
+        held = self._fenced(
+            "postpone_job", job, ready=ready, run_at=run_at, attempts=attempts, error=error, reason=reason
+        )
+        if held:
+            self._lanes.announce(run_at, now)
+        return held
+
+    def _fenced(self, query: str, job: Job, **values: Any) -> bool:
+        held = self._session.execute(query, id=job.id, owner=job.owner, claim=job.claim, **values) > 0
+        if held:
+            self._session.notices.ended.append(job.id)
+        else:
+            self._unlock(job)
+        return held

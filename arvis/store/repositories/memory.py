@@ -1,0 +1,247 @@
+"""Facts with the words that find them, and state keys, over SQL."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State
+from arvis.domain.taint import taint_of, taint_text
+from arvis.domain.words import words_of
+from arvis.ports.memory import FactChange
+from arvis.store.sql.session import Row, Session
+
+#: Of a fact that was just told, in thousandths.
+_SURE = 1000
+
+#: Between words that a search may find either of.
+_OR = " OR "
+
+#: A word is stored as the letters of its bytes, which both databases take as one word whatever it is made of.
+_AS_LETTERS = str.maketrans("0123456789", "ghijklmnop")
+
+
+def _threes(scopes: Sequence[str]) -> Iterator[dict[str, str]]:
+    """The scopes, each once, as the parameters of one query after the other."""
+    different = list(dict.fromkeys(scopes))
+    for start in range(0, len(different), 3):
+        three = different[start : start + 3]
+        yield {"first": three[0], "second": three[1 % len(three)], "third": three[-1]}
+
+
+class SqlFacts:
+    """`Facts` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, new: NewFact, now: int) -> Fact:
+        fact = Fact(
+            id=self._session.new_id(),
+            number=self._next("facts"),
+            agent_id=new.agent_id,
+            scope=new.scope,
+            category=new.category,
+            content=new.content,
+            taint=new.taint,
+            author_id=new.author_id,
+            message_id=new.message_id,
+            execution_id=new.execution_id,
+            confidence=_SURE,
+            status=FactStatus.ACTIVE,
+            superseded_by=None,
+            accessed_at=now,
+            access_count=0,
+            expires_at=new.expires_at,
+            created_at=now,
+            updated_at=now,
+        )
+        columns = {name: getattr(fact, name) for name in fact.__slots__}
+        self._session.execute("add_fact", **{**columns, "taint": taint_text(fact.taint)})
+        self._index(fact)
+        return fact
+
+    def get(self, fact_id: str) -> Fact | None:
+        row = self._session.one("get_fact", id=fact_id)
+        return fact_of(row) if row else None
+
+    def by_number(self, number: int) -> Fact | None:
+        row = self._session.one("fact_by_number", number=number)
+        return fact_of(row) if row else None
+
+    def of(self, agent_id: str, scopes: Sequence[str], *, category: Category | None = None, limit: int) -> list[Fact]:
+        found = [
+            fact_of(row)
+            for three in _threes(scopes)
+            for row in self._session.rows("facts_of_scopes", agent_id=agent_id, **three, category=category, limit=limit)
+        ]
+        return sorted(found, key=lambda fact: (-fact.confidence, -fact.accessed_at, fact.number))[:limit]
+
+    def search(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], limit: int) -> list[Fact]:
+        if not words or not scopes:
+            return []
+        places = _OR.join(_place(agent_id, scope) for scope in scopes)
+        rows = self._session.rows("search_facts", places=places, words=either(words), limit=limit)
+        return [fact_of(row) for row in rows]
+
+    def same(self, agent_id: str, scope: str, content: str) -> list[Fact]:
+        rows = self._session.rows("same_facts", agent_id=agent_id, scope=scope, content=content)
+        return [fact_of(row) for row in rows]
+
+    def weakest(self, agent_id: str, scope: str, *, tainted: bool, limit: int) -> list[Fact]:
+        rows = self._session.rows(
+            "weakest_facts", agent_id=agent_id, scope=scope, tainted_only=int(tainted), limit=limit
+        )
+        return [fact_of(row) for row in rows]
+
+    def update(self, fact: Fact, now: int) -> None:
+        before = self.get(fact.id)
+        self._session.execute(
+            "update_fact",
+            id=fact.id,
+            taint=taint_text(fact.taint),
+            confidence=fact.confidence,
+            status=fact.status,
+            superseded_by=fact.superseded_by,
+            accessed_at=fact.accessed_at,
+            access_count=fact.access_count,
+            expires_at=fact.expires_at,
+            vouched_by=fact.vouched_by,
+            now=now,
+        )
+        match before and before.status is FactStatus.ACTIVE, fact.status is FactStatus.ACTIVE:
+            case True, False:
+                self._session.execute("drop_fact_words", number=fact.number)
+            case False, True:
+                self._index(fact)
+
+    def touch(self, fact_ids: Sequence[str], now: int) -> None:
+        # In one order, so that two writers never wait for one another.
+        for fact_id in sorted(set(fact_ids)):
+            self._session.execute("touch_fact", id=fact_id, now=now)
+
+    def idle(self, category: Category, before: int, limit: int) -> list[Fact]:
+        return [fact_of(row) for row in self._session.rows("idle_facts", category=category, before=before, limit=limit)]
+
+    def expired(self, now: int, limit: int) -> list[Fact]:
+        return [fact_of(row) for row in self._session.rows("expired_facts", now=now, limit=limit)]
+
+    def count(self, agent_id: str, scope: str) -> int:
+        row = self._session.one("count_facts", agent_id=agent_id, scope=scope)
+        return row["number"] if row else 0
+
+    def note(
+        self,
+        fact: Fact,
+        change: str,
+        *,
+        by_id: str,
+        now: int,
+        other_id: str | None = None,
+        undoes: str | None = None,
+    ) -> None:
+        self._session.execute(
+            "add_fact_change",
+            id=self._session.new_id(),
+            number=self._next("fact_changes"),
+            fact_id=fact.id,
+            agent_id=fact.agent_id,
+            scope=fact.scope,
+            change=change,
+            other_id=other_id,
+            undoes=undoes,
+            taint=taint_text(fact.taint),
+            by_id=by_id,
+            now=now,
+        )
+
+    def last_change(self, agent_id: str, scopes: Sequence[str]) -> FactChange | None:
+        rows = [self._session.one("last_change_of_scope", agent_id=agent_id, scope=scope) for scope in scopes]
+        return max((change_of(row) for row in rows if row), key=lambda change: change.number, default=None)
+
+    def changes(self, fact_id: str, limit: int) -> list[FactChange]:
+        return [change_of(row) for row in self._session.rows("changes_of_fact", fact_id=fact_id, limit=limit)]
+
+    def erase(self, before: int, limit: int) -> int:
+        self._session.execute("erase_changes", before=before, limit=limit)
+        return self._session.execute("erase_facts", before=before, limit=limit)
+
+    def move(self, old: str, new: str) -> None:
+        """Let everything that is known in one scope be known in another one."""
+        for row in self._session.rows("facts_in_scope", old=old):
+            self._session.execute("move_fact_words", number=row["number"], place=_place(row["agent_id"], new))
+        self._session.execute("move_facts", old=old, new=new)
+        self._session.execute("move_fact_changes", old=old, new=new)
+
+    def _index(self, fact: Fact) -> None:
+        words = " ".join(map(_token, words_of(fact.content)))
+        self._session.execute(
+            "add_fact_words", number=fact.number, place=_place(fact.agent_id, fact.scope), words=words
+        )
+
+    def _next(self, name: str) -> int:
+        row = self._session.one("next_number", name=name)
+        return int(row["value"]) if row else 1
+
+
+class SqlStates:
+    """`States` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, agent_id: str, scope: str, key: str) -> State | None:
+        row = self._session.one("get_state", agent_id=agent_id, scope=scope, key=key)
+        return state_of(row) if row else None
+
+    def of(self, agent_id: str, scopes: Sequence[str], limit: int) -> list[State]:
+        found = [
+            state_of(row)
+            for three in _threes(scopes)
+            for row in self._session.rows("states_of_scopes", agent_id=agent_id, **three, limit=limit)
+        ]
+        return sorted(found, key=lambda state: (state.key, state.scope))[:limit]
+
+    def count(self, agent_id: str, scope: str) -> int:
+        row = self._session.one("count_states", agent_id=agent_id, scope=scope)
+        return row["number"] if row else 0
+
+    def put(self, state: State) -> None:
+        columns = {name: getattr(state, name) for name in state.__slots__}
+        self._session.execute("put_state", **{**columns, "taint": taint_text(state.taint)})
+
+    def remove(self, agent_id: str, scope: str, key: str) -> bool:
+        return self._session.execute("remove_state", agent_id=agent_id, scope=scope, key=key) == 1
+
+
+def fact_of(row: Row) -> Fact:
+    columns: dict[str, Any] = {name: row[name] for name in Fact.__slots__}
+    columns["category"] = Category(row["category"])
+    columns["status"] = FactStatus(row["status"])
+    columns["taint"] = taint_of(row["taint"])
+    return Fact(**columns)
+
+
+def change_of(row: Row) -> FactChange:
+    columns: dict[str, Any] = {name: row[name] for name in FactChange.__slots__}
+    return FactChange(**{**columns, "taint": taint_of(row["taint"])})
+
+
+def state_of(row: Row) -> State:
+    columns: dict[str, Any] = {name: row[name] for name in State.__slots__}
+    return State(**{**columns, "taint": taint_of(row["taint"])})
+
+
+def either(words: Sequence[str]) -> str:
+    """As the queries take words that may be found: nothing in it that either database could read as its own."""
+    return _OR.join(map(_token, words))
+
+
+def _token(word: str) -> str:
+    return word.encode().hex().translate(_AS_LETTERS)
+
+
+def _place(agent_id: str, scope: str) -> str:
+    digest = hashlib.blake2s(f"{agent_id} {scope}".encode(), digest_size=16)
+    return digest.hexdigest().translate(_AS_LETTERS)

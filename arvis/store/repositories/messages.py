@@ -1,0 +1,290 @@
+"""Messages, their timeline notes, deliveries and usage over SQL."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from arvis.domain.messages import (
+    Address,
+    Attachment,
+    Button,
+    ButtonStyle,
+    Delivery,
+    DeliveryState,
+    MessageStatus,
+    OutgoingFile,
+    PastMessage,
+    Role,
+    StoredMessage,
+)
+from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
+from arvis.store.repositories.attachments import attachment_of
+from arvis.store.sql.session import Row, Session, dump
+
+#: An empty list, as most rows have it.
+NOTHING = "[]"
+
+
+def address_of(row: Row) -> Address:
+    return Address(row["platform"], row["connector"], row["channel"], row["thread"])
+
+
+def place(address: Address) -> dict[str, str]:
+    return {
+        "platform": address.platform,
+        "connector": address.connector,
+        "channel": address.channel,
+        "thread": address.thread,
+    }
+
+
+def message_of(row: Row, attachments: Sequence[Attachment] = ()) -> StoredMessage:
+    return StoredMessage(
+        id=row["id"],
+        conversation_id=row["conversation_id"],
+        role=Role(row["role"]),
+        content=row["content"],
+        tokens=row["tokens"],
+        status=MessageStatus(row["status"]),
+        address=address_of(row),
+        principal_id=row["principal_id"],
+        user_name=row["user_name"],
+        agent_id=row["agent_id"],
+        execution_id=row["execution_id"],
+        turn=row["turn"],
+        created_at=row["created_at"],
+        reason=row["reason"],
+        route=row["route"],
+        reply_to=row["reply_to"],
+        position=row["position"],
+        attachments=tuple(attachments),
+        taint=_taint_of(row),
+        platform_ref=row["platform_ref"],
+        source=row["source"],
+        album=row["album"],
+        wait_id=row["wait_id"],
+    )
+
+
+def delivery_of(row: Row) -> Delivery:
+    return Delivery(
+        id=row["id"],
+        message_id=row["message_id"],
+        part=row["part"],
+        address=address_of(row),
+        seq=row["seq"],
+        content=row["content"],
+        reply_to=row["reply_to"],
+        answers=tuple(json.loads(row["answers"])),
+        agent=row["agent"],
+        state=DeliveryState(row["state"]),
+        created_at=row["created_at"],
+        reply_ref=row["reply_ref"],
+        execution_id=row["execution_id"],
+        buttons=buttons_of(row["buttons"]),
+        files=files_of(row["files"]),
+    )
+
+
+def buttons_of(text: str) -> tuple[Button, ...]:
+    if text == NOTHING:
+        return ()
+    return tuple(Button(each["id"], each["label"], ButtonStyle(each["style"])) for each in json.loads(text))
+
+
+def files_of(text: str) -> tuple[OutgoingFile, ...]:
+    return () if text == NOTHING else tuple(OutgoingFile(**each) for each in json.loads(text))
+
+
+def list_of(parts: Sequence[Button | OutgoingFile]) -> str:
+    """As `buttons_of` and `files_of` read it."""
+    return dump([asdict(part) for part in parts]) if parts else NOTHING
+
+
+#: A look-up is much cheaper than the enum's call, and a history is a hundred rows for every turn.
+_ROLES = {role.value: role for role in Role}
+
+
+def _with_names(content: str, files: str) -> str:
+    """What came with a message is named later on, and not read again."""
+    return f"{content}\n[Files: {files}]".strip() if files else content
+
+
+def past_message_of(row: Row) -> PastMessage:
+    return PastMessage(
+        role=_ROLES[row["role"]],
+        content=_with_names(row["content"], row["files"]),
+        tokens=row["tokens"],
+        id=row["id"],
+        turn=row["turn"],
+        position=row["position"],
+        taint=_taint_of(row),
+        principal_id=row["principal_id"],
+        user_name=row["user_name"],
+        created_at=row["created_at"],
+    )
+
+
+def _taint_of(row: Row) -> Taint:
+    return taint_of(row["taint"]) if row["taint"] else CLEAN
+
+
+class SqlMessages:
+    """`Messages` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def by_event(self, address: Address, event_id: str) -> StoredMessage | None:
+        row = self._session.one(
+            "message_by_event",
+            platform=address.platform,
+            connector=address.connector,
+            channel=address.channel,
+            event_id=event_id,
+        )
+        return message_of(row) if row else None
+
+    def get(self, message_id: str) -> StoredMessage | None:
+        row = self._session.one("get_message", id=message_id)
+        return message_of(row) if row else None
+
+    def add(self, message: StoredMessage, *, event_id: str | None = None) -> None:
+        self._session.execute(
+            "add_message",
+            id=message.id,
+            conversation_id=message.conversation_id,
+            role=message.role,
+            content=message.content,
+            tokens=message.tokens,
+            status=message.status,
+            reason=message.reason,
+            route=message.route,
+            **place(message.address),
+            event_id=event_id,
+            principal_id=message.principal_id,
+            user_name=message.user_name,
+            agent_id=message.agent_id,
+            execution_id=message.execution_id,
+            position=message.position,
+            turn=message.turn,
+            reply_to=message.reply_to,
+            created_at=message.created_at,
+            taint=taint_text(message.taint),
+            platform_ref=message.platform_ref,
+            source=message.source,
+            album=message.album,
+            wait_id=message.wait_id,
+        )
+
+    def of_turn(self, execution_id: str) -> list[StoredMessage]:
+        rows = self._session.rows("messages_of_turn", execution_id=execution_id)
+        files: dict[str, list[Attachment]] = defaultdict(list)
+        if any(row["with_files"] for row in rows):
+            for row in self._session.rows("attachments_of_turn", execution_id=execution_id):
+                files[row["message_id"]].append(attachment_of(row))
+        return [message_of(row, files.get(row["id"], ())) for row in rows]
+
+    def join_turn(self, joining: str, execution_id: str, *, behind: int = 0) -> None:
+        self._session.execute("join_turn", joining=joining, execution_id=execution_id, behind=behind)
+
+    def move(self, message_id: str, execution_id: str, position: int) -> None:
+        self._session.execute("move_message", id=message_id, execution_id=execution_id, position=position)
+
+    def settle_turn(
+        self,
+        execution_id: str,
+        status: MessageStatus,
+        *,
+        reason: str | None,
+        turn: int | None,
+        reply_id: str | None,
+        straight: bool = False,
+    ) -> None:
+        self._session.execute(
+            "settle_turn", execution_id=execution_id, status=status, reason=reason, turn=turn, reply_id=reply_id
+        )
+        if not straight:
+            self._session.execute("settle_progress", execution_id=execution_id, turn=turn)
+
+    def progress(self, execution_id: str) -> list[StoredMessage]:
+        return [message_of(row) for row in self._session.rows("progress_of_turn", execution_id=execution_id)]
+
+    def answered_by(self, message_id: str, reply_id: str) -> None:
+        self._session.execute("answered_by", id=message_id, reply_id=reply_id)
+
+    def mark_turn(self, execution_id: str, status: MessageStatus, reason: str | None = None) -> None:
+        self._session.execute("mark_turn", execution_id=execution_id, status=status, reason=reason)
+
+    def reopen_turn(self, execution_id: str) -> None:
+        self._session.execute("supersede_notice", execution_id=execution_id)
+        self._session.execute("reopen_turn", execution_id=execution_id)
+        self._session.execute("reopen_progress", execution_id=execution_id)
+
+    def history(self, conversation_id: str, limit: int) -> list[PastMessage]:
+        rows = self._session.rows("history", conversation_id=conversation_id, limit=limit)
+        return [past_message_of(row) for row in reversed(rows)]
+
+    def recent(self, conversation_id: str, principal_id: str, limit: int) -> list[int]:
+        rows = self._session.rows(
+            "recent_messages", conversation_id=conversation_id, principal_id=principal_id, limit=limit
+        )
+        return [row["created_at"] for row in rows]
+
+    def label(self, message_id: str, taint: Taint) -> None:
+        self._session.execute("label_message", id=message_id, taint=taint_text(taint))
+
+
+class SqlDeliveries:
+    """`Deliveries` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def next_seq(self, address: Address) -> int:
+        row = self._session.one(
+            "next_seq", platform=address.platform, connector=address.connector, channel=address.channel
+        )
+        assert row is not None  # noqa: S101 an upsert returns its row
+        seq: int = row["seq"]
+        return seq
+
+    def add(self, delivery: Delivery) -> None:
+        self._session.execute(
+            "add_delivery",
+            id=delivery.id,
+            message_id=delivery.message_id,
+            part=delivery.part,
+            **place(delivery.address),
+            seq=delivery.seq,
+            content=delivery.content,
+            reply_to=delivery.reply_to,
+            answers=dump(list(delivery.answers)),
+            agent=delivery.agent,
+            state=delivery.state,
+            created_at=delivery.created_at,
+            reply_ref=delivery.reply_ref,
+            execution_id=delivery.execution_id,
+            buttons=list_of(delivery.buttons),
+            files=list_of(delivery.files),
+        )
+
+    def get(self, delivery_id: str) -> Delivery | None:
+        row = self._session.one("get_delivery", id=delivery_id)
+        return delivery_of(row) if row else None
+
+    def set_state(
+        self,
+        delivery_id: str,
+        state: DeliveryState,
+        now: int,
+        *,
+        platform_id: str | None = None,
+        error: str | None = None,
+    ) -> None:
+        self._session.execute(
+            "set_delivery_state", id=delivery_id, state=state, now=now, platform_id=platform_id, error=error
+        )

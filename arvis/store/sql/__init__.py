@@ -1,0 +1,1 @@
+"""What both databases share: sessions, scripts, transactions, migrations."""

@@ -1,0 +1,35 @@
+"""The reading side as reports see it: named queries in one snapshot, and how a list is cut into pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, TypeVar
+
+from arvis.ports.pages import Page
+from arvis.store.sql.session import Row
+
+T = TypeVar("T")
+
+#: After every id, in every collation: where a list begins.
+LAST = "Z" * 27
+
+
+class Snapshot(Protocol):
+    """Named queries in one snapshot of the database."""
+
+    async def rows(self, query: str, **parameters: Any) -> Sequence[Row]: ...
+
+
+class Snapshots(Protocol):
+    """A reading side: SQLite by aiosqlite, PostgreSQL by psycopg."""
+
+    def snapshot(self) -> AbstractAsyncContextManager[Snapshot]: ...
+
+    async def close(self) -> None: ...
+
+
+def page(rows: Sequence[Row], make: Callable[[Row], T], limit: int) -> Page[T]:
+    """One row more than asked for tells that there is a next page."""
+    shown = rows[:limit]
+    return Page([make(row) for row in shown], shown[-1]["id"] if len(rows) > limit else None)

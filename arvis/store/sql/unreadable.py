@@ -1,0 +1,64 @@
+"""Rows that cannot be read: changed by hand, or left by a defect. Such a row is disabled and reported; it never keeps the
+daemon from starting, nor a list from being shown."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from arvis.store.sql.session import Row
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+#: What reading a malformed value raises: no JSON, no such choice, a value of another type.
+UNREADABLE = (ValueError, TypeError, KeyError)
+
+
+def lenient(table: str, key: str, row: Row, read: Callable[[Row], T], disabled: Callable[[Row], T]) -> T:
+    """The row as `read` reads it; one that it cannot read as `disabled` does, and a line in the log. `key` is the column
+    by which people know the row."""
+    try:
+        return read(row)
+    except UNREADABLE as error:
+        _report(table, str(row[key]), f"{type(error).__name__}: {error}")
+        return disabled(row)
+
+
+def complaint(table: str, key: str, row: Row, read: Callable[[Row], object]) -> str | None:
+    """Why a row cannot be read, for `arvis doctor`; None when it can."""
+    try:
+        read(row)
+    except UNREADABLE as error:
+        return f"{table} {row[key]} ({type(error).__name__}: {error})"
+    return None
+
+
+def texts_of(column: str) -> tuple[str, ...]:
+    """A JSON list of texts. Raises `ValueError` for anything else."""
+    found = json.loads(column)
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise ValueError("it is no list of texts")
+    return tuple(found)
+
+
+def object_of(found: Any) -> dict[str, Any]:
+    """A value that is an object. Raises `ValueError` for anything else."""
+    if isinstance(found, dict):
+        return found
+    raise ValueError("it is no object")
+
+
+def complaints(found: Sequence[str | None]) -> list[str]:
+    return [each for each in found if each is not None]
+
+
+@lru_cache(maxsize=256)
+def _report(table: str, name: str, why: str) -> None:
+    """Once for each row: some are read with every message."""
+    fix = "It counts as disabled. Save it again in the dashboard or by the command line, or remove it."
+    log.error("The row %s of the table %s cannot be read (%s). %s", name, table, why, fix)

@@ -1,0 +1,103 @@
+"""What SQLite's error codes mean for us: try again, make room, give up, or end the process."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from arvis.domain.errors import DatabaseAway, DiskFull, StoreError, StoreLost
+
+# Whom the store calls when the disk fails it (reliability.md, H24).
+
+
+@dataclass(frozen=True, slots=True)
+class Emergency:
+    """Both are called on the store's own threads. `make_room` gives up what was kept back for a full disk. `lost`
+    hears that nobody knows any more what the database holds: it should end the process, and until then the store
+    refuses everything."""
+
+    make_room: Callable[[], None]
+    lost: Callable[[StoreLost], None]
+
+
+#: For those who only look, and have no daemon to end.
+ALONE = Emergency(make_room=lambda: None, lost=lambda _: None)
+
+
+#: The upper bytes of a code only say where it happened.
+_FAMILY = 0xFF
+#: There was no room for the index of the log, which SQLite files under I/O errors.
+_NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
+#: After a failed write or sync the kernel may have dropped what it could not store, and a second try would "succeed":
+#: only a new start reads what is really there. Damage is for the next start, too, which can mend it.
+_FATAL = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+#: Damage to an index for searching costs a search.
+_HARMLESS = frozenset({sqlite3.SQLITE_CORRUPT_VTAB})
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Nothing of it was written, and with more room it can be."""
+    return _code(error) in _NO_ROOM
+
+
+def is_locked(error: BaseException | None) -> bool:
+    """Somebody else is writing."""
+    return _code(error) & _FAMILY == sqlite3.SQLITE_BUSY
+
+
+def is_fatal(error: BaseException | None) -> bool:
+    """Nobody knows what the file holds: nothing may be acknowledged any more, and only a new start may go on."""
+    code = _code(error)
+    return code & _FAMILY in _FATAL and code not in _NO_ROOM | _HARMLESS
+
+
+def told(error: BaseException) -> BaseException:
+    """A script's failure as its caller shall see it: what the database said becomes an error of ours."""
+    if not isinstance(error, sqlite3.Error):
+        return error
+    if is_full(error):
+        what, why, fix = "Nothing can be written", "the disk is full", "free some space; Arvis resumes by itself"
+        return DiskFull(what, why=why, fix=fix)
+    if is_locked(error):
+        fix = "end the other program that writes to Arvis's database"
+        return DatabaseAway("The database is locked", why=str(error), fix=fix)
+    if is_fatal(error):
+        return _lost(error)
+    return StoreError("The database refused a statement", why=str(error), fix="run `arvis doctor`")
+
+
+@contextlib.contextmanager
+def telling() -> Iterator[None]:
+    """What the database says inside the block leaves it as an error of ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise told(error) from error
+
+
+def store_lost(error: BaseException) -> StoreLost:
+    """What ended the writer, whatever it was."""
+    return _lost(error) if isinstance(error, sqlite3.Error) and is_fatal(error) else _broken(error)
+
+
+def _lost(error: sqlite3.Error) -> StoreLost:
+    return StoreLost(
+        "The database failed, and nobody knows what of the last commit is on the disk",
+        why=f"{error} ({getattr(error, 'sqlite_errorname', 'unknown')})",
+        fix="look at the disk and at the kernel's log, then start Arvis again: it goes on from what is really stored",
+    )
+
+
+def _broken(error: BaseException) -> StoreLost:
+    return StoreLost(
+        "The writer of the database ended, and without it nothing can be stored",
+        why=f"{type(error).__name__}: {error}",
+        fix="start Arvis again; if it happens again, report it with the log",
+    )
+
+
+def _code(error: BaseException | None) -> int:
+    """SQLite's extended code; 0 for what is no error of SQLite's own."""
+    return int(getattr(error, "sqlite_errorcode", 0) or 0)

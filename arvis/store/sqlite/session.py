@@ -1,0 +1,83 @@
+"""A SQLite connection and the session over it (standard `sqlite3`, WAL, `synchronous=FULL`)."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from arvis.store.sql.session import IdMaker, Notices, Row
+
+
+def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
+    """A connection with the pragmas that the contract rests on; transactions are begun by hand."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA busy_timeout = 5000")
+    connection.execute("PRAGMA foreign_keys = ON")
+    # Inside a writing transaction SQLite makes a file for every temporary table: 100 µs a claim, for some ids.
+    connection.execute("PRAGMA temp_store = MEMORY")
+    if writing:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+        # The writer checkpoints between groups, never inside a commit that somebody waits for.
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+    else:
+        connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def read_only(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
+    """A connection that can change nothing, for a look from outside. `immutable` is for a file that nobody writes: no
+    file beside it is looked at or made."""
+    mode = "mode=ro&immutable=1" if immutable else "mode=ro"
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def close_abandoned(connection: sqlite3.Connection) -> None:
+    with contextlib.suppress(sqlite3.Error):  # it is of no use any more, and cannot always be closed
+        connection.close()
+
+
+#: Columns from which on rows become dictionaries: a `sqlite3.Row` looks through its names for every value that it is
+#: asked for, which costs a wide row more than a dictionary does.
+WIDE = 8
+
+
+class SqliteSession:
+    """The session of one connection; `notices` gathers what the open group did."""
+
+    locks_rows = False
+
+    def __init__(self, *, connection: sqlite3.Connection, queries: Mapping[str, str], new_id: IdMaker) -> None:
+        self._connection = connection
+        self._queries = queries
+        self.new_id = new_id
+        self.notices = Notices()
+        self._columns: dict[str, list[str]] = {}
+
+    def rows(self, query: str, **parameters: Any) -> Sequence[Row]:
+        return self._found(query, parameters)
+
+    def one(self, query: str, **parameters: Any) -> Row | None:
+        rows = self._found(query, parameters)
+        return rows[0] if rows else None
+
+    def execute(self, query: str, **parameters: Any) -> int:
+        return self._connection.execute(self._queries[query], parameters).rowcount
+
+    def _found(self, query: str, parameters: Mapping[str, Any]) -> Sequence[Row]:
+        """Read to the end: a statement that is left open keeps its transaction's snapshot."""
+        cursor = self._connection.execute(self._queries[query], parameters)
+        found = cursor.fetchall()
+        if not found:
+            return ()
+        columns = self._columns.get(query)
+        if columns is None:
+            columns = self._columns[query] = [column[0] for column in cursor.description]
+        return found if len(columns) < WIDE else [dict(zip(columns, row, strict=True)) for row in found]

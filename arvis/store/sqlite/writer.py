@@ -1,0 +1,250 @@
+"""The one writer: a thread that runs transaction scripts in groups and commits each group once.
+
+Group commit gives one fsync for many chats. The writer takes what waits and never lingers for more; when jobs were
+added or settled it claims the next ones in the same commit. It must never run anything but scripts, and never go on
+when nobody knows what a commit left behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import structlog
+
+from arvis.domain.errors import StoreLost
+from arvis.ports.job_store import Claimer
+from arvis.ports.store import Transaction
+from arvis.store.sql.scripts import claim_and_commit, run_script
+from arvis.store.sqlite.checkpoint import Sealing
+from arvis.store.sqlite.errors import Emergency, is_fatal, is_full, is_locked, store_lost, told
+from arvis.store.sqlite.session import SqliteSession, close_abandoned
+from arvis.store.transaction import SqlTransaction
+
+# Scripts on their way to a thread of the store, and their answers on the way back.
+
+
+@dataclass(slots=True, eq=False)
+class Submission:
+    """A script that waits for its commit, and whom to tell."""
+
+    script: Callable[[Transaction], Any] = field(repr=False)
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+    def run(self, transaction: Transaction) -> None:
+        self.result = self.error = None
+        self.result = run_script(self.script, transaction)
+
+    def resolve(self) -> None:
+        """On the event loop. A waiter that was cancelled must not strand the others."""
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+def refuse_all(error: StoreLost, group: list[Submission], waiting: queue.SimpleQueue[Submission | None]) -> None:
+    """Answer these, and everybody who comes until the end, with the error: nobody may wait for a thread that died."""
+    following: Submission | None
+    for submission in group:
+        submission.error = error
+    wake_waiters(group)
+    while (following := waiting.get()) is not None:
+        following.error = error
+        wake_waiters([following])
+
+
+def wake_waiters(group: list[Submission]) -> None:
+    """Wake each event loop once for all of its submissions."""
+    for loop in {submission.loop for submission in group}:
+        mine = [submission for submission in group if submission.loop is loop]
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_resolve_all, mine)
+
+
+def _resolve_all(submissions: list[Submission]) -> None:
+    for submission in submissions:
+        submission.resolve()
+
+
+log = structlog.get_logger(__name__)
+
+GROUP_SIZE = 64
+GROUP_SECONDS = 0.010
+#: Row changes after which the log is folded back into the database: as soon as nobody comes for a moment (seconds), at
+#: the latest under load.
+CHECKPOINT_IDLE = 2_000
+CHECKPOINT_BUSY = 8_000
+MOMENT = 0.02
+#: How long SQLite itself waits for a lock that another program holds, in ms: a stop is noticed between two such waits.
+LOCK_SLICE_MS = 250
+#: After so many seconds of waiting for it the log tells.
+LOCK_PATIENCE = 5.0
+
+
+class _TransactionEnded(Exception):
+    """SQLite itself ended the transaction: nothing of the group was kept."""
+
+
+class Writer(threading.Thread):
+    """Owns the writing connection for its whole life."""
+
+    def __init__(
+        self, *, connection: sqlite3.Connection, session: SqliteSession, sealing: Sealing, emergency: Emergency
+    ) -> None:
+        super().__init__(name="arvis-writer", daemon=True)
+        self._connection = connection
+        self._session = session
+        self._sealing = sealing
+        self._emergency = emergency
+        self._transaction = SqlTransaction(session)
+        self._waiting: queue.SimpleQueue[Submission | None] = queue.SimpleQueue()
+        self._claimer: Claimer | None = None
+        self._changes_at_checkpoint = 0
+        self._stopping = threading.Event()
+
+    def submit(self, submission: Submission) -> None:
+        self._waiting.put(submission)
+
+    def attend(self, claimer: Claimer | None) -> None:
+        self._claimer = claimer
+
+    def stop(self) -> None:
+        """Finish what waits, then end. A lock of another program is waited for no longer."""
+        self._stopping.set()
+        self._waiting.put(None)
+
+    def run(self) -> None:
+        group: list[Submission] = []
+        try:
+            self._connection.execute(f"PRAGMA busy_timeout = {LOCK_SLICE_MS}")
+            while (first := self._next()) is not None:
+                group = [first]
+                self._serve(group)
+                wake_waiters(group)
+                group = []
+                if self._changes() > CHECKPOINT_BUSY:
+                    self._checkpoint()
+            self._sealing.close()
+        except BaseException as error:  # noqa: BLE001 whatever it was: a daemon whose writer is dead must not go on
+            lost = store_lost(error)
+            self._emergency.lost(lost)
+            refuse_all(lost, group, self._waiting)
+            close_abandoned(self._connection)
+
+    def _next(self) -> Submission | None:
+        if self._changes() > CHECKPOINT_IDLE:
+            with contextlib.suppress(queue.Empty):
+                return self._waiting.get(timeout=MOMENT)
+            self._checkpoint()
+        return self._waiting.get()
+
+    # -- one group -----------------------------------------------------------------------------------------
+
+    def _serve(self, group: list[Submission]) -> None:
+        try:
+            self._commit_group(group)
+        except Exception as error:  # noqa: BLE001 locked, full, a bug: whatever it was, nobody was answered yet
+            self._serve_again(group, error.__cause__ if isinstance(error, _TransactionEnded) else error)
+
+    def _serve_again(self, group: list[Submission], error: BaseException | None) -> None:
+        """Nothing of the group is to be kept. What made it fail says what may be tried."""
+        if error is not None and is_fatal(error):
+            raise error
+        self._roll_back()
+        if is_locked(error):  # we are to stop: neither these nor what comes behind them may hold that up
+            self._connection.execute("PRAGMA busy_timeout = 0")
+        if is_full(error):
+            self._emergency.make_room()
+        self._commit_singly(group)
+
+    def _commit_group(self, group: list[Submission]) -> None:
+        """Run the first script and all that wait with it, then commit once."""
+        self._begin()
+        deadline = time.monotonic() + GROUP_SECONDS
+        self._run_in_savepoint(group[0])
+        while len(group) < GROUP_SIZE and time.monotonic() < deadline:
+            try:
+                following = self._waiting.get_nowait()
+            except queue.Empty:
+                break
+            if following is None:
+                self._waiting.put(None)
+                break
+            group.append(following)
+            self._run_in_savepoint(following)
+        self._claim_and_commit()
+
+    def _run_in_savepoint(self, submission: Submission) -> None:
+        mark = self._session.notices.mark()
+        self._connection.execute("SAVEPOINT script")
+        try:
+            submission.run(self._transaction)
+        except BaseException as error:  # whatever a script throws is its caller's: the writer lives on
+            if not self._connection.in_transaction or is_full(error) or is_fatal(error):
+                raise _TransactionEnded from error
+            self._connection.execute("ROLLBACK TO script")
+            self._session.notices.back_to(mark)
+            submission.error = told(error)
+        self._connection.execute("RELEASE script")
+
+    def _commit_singly(self, group: list[Submission]) -> None:
+        """Each script alone, so that the one that cannot be committed takes nobody with it."""
+        for submission in group:
+            try:
+                self._begin()
+                submission.run(self._transaction)
+                self._claim_and_commit()
+            except BaseException as error:  # as above
+                if is_fatal(error):
+                    raise
+                self._roll_back()
+                submission.error = told(error)
+
+    def _begin(self) -> None:
+        """Wait for as long as another program holds the lock: what waits is neither refused nor acknowledged."""
+        self._session.notices.clear()
+        since, said = time.monotonic(), False
+        while not self._has_begun():
+            if not said and time.monotonic() - since >= LOCK_PATIENCE:
+                said = True
+                log.warning("database_locked", why="another program holds its lock", fix="end that program")
+        if said:
+            log.info("database_unlocked", seconds=round(time.monotonic() - since, 1))
+
+    def _has_begun(self) -> bool:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if not is_locked(error) or self._stopping.is_set():
+                raise
+            return False
+        return True
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _claim_and_commit(self) -> None:
+        commit = partial(self._connection.execute, "COMMIT")
+        claim_and_commit(self._claimer, self._session.notices, self._transaction.jobs, commit)
+
+    def _changes(self) -> int:
+        return self._connection.total_changes - self._changes_at_checkpoint
+
+    def _checkpoint(self) -> None:
+        self._sealing.fold()
+        self._changes_at_checkpoint = self._connection.total_changes

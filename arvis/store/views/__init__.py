@@ -1,0 +1,1 @@
+"""Read-only queries, one module for each page of the dashboard."""

@@ -1,0 +1,279 @@
+"""Pages about conversations, their messages and their questions. A base of `SqlInsights`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from arvis.domain.conversations import Compaction
+from arvis.domain.errors import Unprocessable
+from arvis.domain.messages import Attachment, Delivery, MessageStatus, PastMessage, StoredMessage
+from arvis.ports.browsing import (
+    MessageFilter,
+    Person,
+    QuestionState,
+    ShownMessage,
+    ShownQuestion,
+    TalkDetail,
+    TalkFilter,
+    TalkView,
+    WaitView,
+)
+from arvis.ports.pages import Page
+from arvis.store.repositories.attachments import attachment_of
+from arvis.store.repositories.executions import execution_of, wait_of
+from arvis.store.repositories.messages import address_of, delivery_of, message_of, past_message_of
+from arvis.store.repositories.summaries import compaction_of
+from arvis.store.repositories.timeline import current_status
+from arvis.store.sql.session import Row
+from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots, page
+from arvis.store.views.queue import id_of_agent
+
+# Pages about what became of long conversations. A base of `SqlInsights`.
+
+
+#: Messages of one summary that are shown: more than any summary stands for.
+_SHOWN = 1000
+
+
+class SqlCompactionInsights:
+    """`CompactionInsights` on either database."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self._snapshots = snapshots
+
+    async def compaction(self, compaction_id: str) -> Compaction | None:
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows("get_compaction", id=compaction_id)
+        return compaction_of(rows[0]) if rows else None
+
+    async def compactions(self, conversation_id: str, *, limit: int, cursor: str | None) -> Page[Compaction]:
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows(
+                "list_compactions", conversation_id=conversation_id, before=cursor or LAST, limit=limit + 1
+            )
+        return page(rows, compaction_of, limit)
+
+    async def compacted_messages(self, compaction_id: str) -> Sequence[PastMessage]:
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows("compacted_messages", compaction_id=compaction_id, limit=_SHOWN)
+        return [past_message_of(row) for row in rows]
+
+
+_CURSOR = re.compile(r"(\d{1,15})-([0-9A-Za-z]{1,64})", re.ASCII)
+_NEVER = 2**53
+#: Characters of a title and of a preview.
+_LINE = 100
+#: What is read from the jobs instead of the messages.
+_OF_JOBS = {MessageStatus.QUEUED: "pending", MessageStatus.RUNNING: "running"}
+
+
+class SqlTalkInsights:
+    """The rest of `BrowsingInsights` on either database."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self._snapshots = snapshots
+
+    async def talks(self, which: TalkFilter, *, limit: int, cursor: str | None) -> Page[TalkView]:
+        at, before = _read(cursor)
+        async with self._snapshots.snapshot() as snapshot:
+            place = {"platform": which.platform, "channel": which.channel, "thread": which.thread}
+            bounds = {"at": at, "before": before, "limit": limit + 1}
+            common: dict[str, Any] = {**bounds, "agent_id": await id_of_agent(snapshot, which.agent)}
+            if which.own is not None:
+                whose = {"principal_id": which.own.principal_id, "user_id": which.own.user_id}
+                rows = await snapshot.rows("own_talks", **common, **whose, channel=which.channel)
+            elif which.text is not None:
+                rows = await snapshot.rows("search_talks", **common, **place, pattern=pattern_of(which.text))
+            else:
+                rows = await snapshot.rows("list_talks", **common, **place)
+        shown = [_talk_of(row) for row in rows[:limit]]
+        return Page(shown, f"{shown[-1].last_message_at}-{shown[-1].id}" if len(rows) > limit else None)
+
+    async def talk(self, conversation_id: str) -> TalkDetail | None:
+        async with self._snapshots.snapshot() as snapshot:
+            found = await snapshot.rows("one_talk", id=conversation_id)
+            if not found:
+                return None
+            size = (await snapshot.rows("size_of_prompts", conversation_id=conversation_id))[0]
+            number = (await snapshot.rows("count_compactions", conversation_id=conversation_id))[0]["number"]
+            newest = await snapshot.rows("newest_summaries", conversation_id=conversation_id, limit=1)
+        summary = compaction_of(newest[0]) if newest else None
+        return TalkDetail(_talk_of(found[0]), size["messages"], size["tokens"], number, summary)
+
+    async def talk_messages(
+        self, conversation_id: str, *, own: Person | None, limit: int, cursor: str | None
+    ) -> Page[ShownMessage]:
+        bounds = {"conversation_id": conversation_id, "before": cursor or LAST, "limit": limit + 1}
+        async with self._snapshots.snapshot() as snapshot:
+            if own is None:
+                rows = await snapshot.rows("shown_messages", **bounds)
+            else:
+                rows = await snapshot.rows("own_messages", **bounds, principal_id=own.principal_id)
+            more = await _more_of(snapshot, conversation_id, rows[:limit])
+        shown = [replace(_shown_of(row, *more), question=_question_of(row)) for row in rows[:limit]]
+        return Page(shown, shown[-1].message.id if len(rows) > limit else None)
+
+    async def whole_talk(self, conversation_id: str, *, after: str, limit: int) -> Sequence[StoredMessage]:
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows("whole_talk", conversation_id=conversation_id, after=after, limit=limit)
+            files = (await _more_of(snapshot, conversation_id, rows))[0]
+        return [message_of(row, files.get(row["id"], ())) for row in rows]
+
+    async def asked_messages(self, which: MessageFilter, *, limit: int, cursor: str | None) -> Page[ShownMessage]:
+        of_job = _OF_JOBS.get(which.status) if which.status is not None else None
+        async with self._snapshots.snapshot() as snapshot:
+            filters = {
+                "before": cursor or LAST,
+                "limit": limit + 1,
+                "stored": MessageStatus.ACCEPTED if of_job else which.status,
+                "job_status": of_job,
+                "agent_id": await id_of_agent(snapshot, which.agent),
+                "platform": which.platform,
+                "conversation_id": which.conversation_id,
+            }
+            if which.text is None:
+                rows = await snapshot.rows("asked_messages", **filters)
+            else:
+                rows = await snapshot.rows("search_asked", **filters, pattern=pattern_of(which.text))
+        shown = [_shown_of(row, {}, {}, {}) for row in rows[:limit]]
+        return Page(shown, shown[-1].message.id if len(rows) > limit else None)
+
+    async def questions(self, *, open_only: bool, kind: str | None, limit: int, cursor: str | None) -> Page[WaitView]:
+        bounds = {"before": cursor or LAST, "limit": limit + 1}
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows("list_questions", **bounds, open_only=int(open_only), kind=kind)
+            views = [await _question(snapshot, row) for row in rows[:limit]]
+        return Page(views, views[-1].wait.id if len(rows) > limit else None)
+
+    async def question(self, wait_id: str) -> WaitView | None:
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows("get_wait", id=wait_id)
+            return await _question(snapshot, rows[0]) if rows else None
+
+
+def pattern_of(text: str) -> str:
+    """What contains this text, for LIKE with `!`."""
+    escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    return f"%{escaped}%"
+
+
+def _read(cursor: str | None) -> tuple[int, str]:
+    if cursor is None:
+        return _NEVER, LAST
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        raise Unprocessable("`cursor` must be the `nextCursor` of the page before.", fix="Begin without a cursor.")
+    return int(found[1]), found[2]
+
+
+def _talk_of(row: Row) -> TalkView:
+    return TalkView(
+        id=row["id"],
+        agent=row["slug"] or row["agent_id"],
+        address=address_of(row),
+        turns=row["turns"],
+        created_at=row["created_at"],
+        last_message_at=row["last_message_at"],
+        open=row["status"] == "active",
+        title=_line(row["title"]) or row["channel"],
+        preview=_line(row["preview"]),
+        people=row["people"],
+    )
+
+
+def _line(text: str | None) -> str:
+    line = " ".join((text or "").split())
+    return line if len(line) <= _LINE else line[: _LINE - 1] + "…"
+
+
+_More = tuple[Mapping[str, Sequence[Attachment]], Mapping[str, Sequence[Delivery]], Mapping[str, int]]
+
+
+async def _more_of(snapshot: Snapshot, conversation_id: str, rows: Sequence[Row]) -> _More:
+    """Files, deliveries and costs of the messages of a page."""
+    files: dict[str, list[Attachment]] = defaultdict(list)
+    deliveries: dict[str, list[Delivery]] = defaultdict(list)
+    if not rows:
+        return files, deliveries, {}
+    ids = [row["id"] for row in rows]
+    page = {"conversation_id": conversation_id, "first": min(ids), "last": max(ids)}
+    for row in await snapshot.rows("files_of_page", **page):
+        files[row["message_id"]].append(attachment_of(row))
+    for row in await snapshot.rows("deliveries_of_page", **page):
+        deliveries[row["message_id"]].append(delivery_of(row))
+    costs = {row["id"]: int(row["micros"]) for row in await snapshot.rows("costs_of_page", **page)}
+    return files, deliveries, costs
+
+
+def _shown_of(
+    row: Row,
+    files: Mapping[str, Sequence[Attachment]],
+    deliveries: Mapping[str, Sequence[Delivery]],
+    costs: Mapping[str, int],
+) -> ShownMessage:
+    message = message_of(row, files.get(row["id"], ()))
+    return ShownMessage(
+        message=message,
+        status=current_status(message.status, row["job_status"]),
+        agent=row["slug"],
+        cost_micros=costs.get(message.id, 0),
+        deliveries=deliveries.get(message.id, ()),
+        answered_by=row["answered_by"],
+    )
+
+
+def _question_of(row: Row) -> ShownQuestion | None:
+    """Return the question that the message of a row shows."""
+    if row["wait_id"] is None:
+        return None
+    answer = None if row["wait_answer"] is None else json.loads(row["wait_answer"])
+    at = row["wait_answered_at"]
+    if at is None:
+        return ShownQuestion(row["wait_id"], QuestionState.OPEN)
+    if answer is None:
+        return ShownQuestion(row["wait_id"], QuestionState.CLOSED, answered_at=at)
+    if answer["expired"]:
+        return ShownQuestion(row["wait_id"], QuestionState.EXPIRED, answered_at=at)
+    given = answer["value"]
+    decision = given.get("decision") if isinstance(given, dict) else None
+    return ShownQuestion(row["wait_id"], QuestionState.ANSWERED, decision, at)
+
+
+async def _question(snapshot: Snapshot, row: Row) -> WaitView:
+    """With the message that the turn answers for which it is asked: that of the execution at the top."""
+    wait = wait_of(row)
+    execution = execution_of((await snapshot.rows("get_execution", id=wait.execution_id))[0])
+    saved = execution.state.get("from", {})
+    agent_id = saved.get("agent") or execution.state.get("agent") or ""
+    agents = await snapshot.rows("get_agent", id=agent_id)
+    people = await snapshot.rows("get_principal", id=execution.principal_id) if execution.principal_id else []
+    answerers = await snapshot.rows("get_principal", id=wait.answered_by) if wait.answered_by else []
+    return WaitView(
+        wait=wait,
+        execution=execution,
+        message=await _asked_for(snapshot, execution.id, execution.parent_wait, saved.get("message")),
+        person=people[0]["name"] if people else None,
+        agent=agents[0]["slug"] if agents else None,
+        answerer=answerers[0]["name"] if answerers else None,
+    )
+
+
+async def _asked_for(
+    snapshot: Snapshot, execution_id: str, parent_wait: str | None, message_id: str | None
+) -> StoredMessage | None:
+    if message_id is not None:
+        found = await snapshot.rows("get_message", id=message_id)
+        return message_of(found[0]) if found else None
+    for _ in range(10):  # deeper than any delegation goes
+        if parent_wait is None:
+            break
+        wait = (await snapshot.rows("get_wait", id=parent_wait))[0]
+        above = (await snapshot.rows("get_execution", id=wait["execution_id"]))[0]
+        execution_id, parent_wait = above["id"], above["parent_wait"]
+    asked = await snapshot.rows("messages_of_turn", execution_id=execution_id)
+    return message_of(asked[-1]) if asked else None

@@ -1,0 +1,71 @@
+"""Pages of memory: what is kept, where it came from, what became of it. A base of `SqlInsights`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arvis.domain.memory import Category, Fact, FactStatus, State
+from arvis.ports.memory import FactChange
+from arvis.ports.pages import Page
+from arvis.store.repositories.memory import change_of, either, fact_of, state_of
+from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots, page
+
+#: Changes of one fact that are shown.
+_SHOWN = 200
+
+
+class SqlMemoryInsights:
+    """The part of `Insights` that tells of memory."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self._snapshots = snapshots
+
+    async def fact(self, fact_id: str) -> Fact | None:
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows("get_fact", id=fact_id)
+        return fact_of(rows[0]) if rows else None
+
+    async def facts(
+        self,
+        *,
+        agent: str | None,
+        scope: str | None,
+        category: Category | None,
+        status: FactStatus | None,
+        words: Sequence[str],
+        limit: int,
+        cursor: str | None,
+    ) -> Page[Fact]:
+        wanted = {"scope": scope, "category": category, "status": status}
+        async with self._snapshots.snapshot() as snapshot:
+            agent_id = await _agent_id(snapshot, agent)
+            if words:
+                found = await snapshot.rows("find_facts", agent_id=agent_id, words=either(words), limit=limit, **wanted)
+                return Page([fact_of(row) for row in found], None)
+            rows = await snapshot.rows(
+                "list_facts", agent_id=agent_id, before=cursor or LAST, limit=limit + 1, **wanted
+            )
+        return page(rows, fact_of, limit)
+
+    async def fact_changes(self, fact_id: str) -> Sequence[FactChange]:
+        async with self._snapshots.snapshot() as snapshot:
+            return [change_of(row) for row in await snapshot.rows("changes_of_fact", fact_id=fact_id, limit=_SHOWN)]
+
+    async def states(self, *, agent: str | None, scope: str | None, limit: int, cursor: str | None) -> Page[State]:
+        """A cursor is the number of those before."""
+        skipped = int(cursor) if cursor and cursor.isdecimal() and cursor.isascii() else 0
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows(
+                "list_states",
+                agent_id=await _agent_id(snapshot, agent),
+                scope=scope,
+                limit=limit + 1,
+                skipped=min(skipped, 2**53),
+            )
+        return Page([state_of(row) for row in rows[:limit]], str(skipped + limit) if len(rows) > limit else None)
+
+
+async def _agent_id(snapshot: Snapshot, agent: str | None) -> str | None:
+    """The id of an agent that is named by its id or its slug."""
+    agents = await snapshot.rows("agent_by_slug", slug=agent) if agent else []
+    return agents[0]["id"] if agents else agent

@@ -1,0 +1,179 @@
+"""Pages about the queue. A base of `SqlInsights`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from arvis.domain.jobs import JobKind, JobStatus
+from arvis.domain.messages import Address
+from arvis.domain.runs import ModelCall
+from arvis.ports.browsing import JobFilter, JobStory, QueueItem
+from arvis.ports.pages import Page
+from arvis.store.repositories.deliveries import part_of
+from arvis.store.repositories.executions import execution_of, step_of, wait_of
+from arvis.store.repositories.jobs import job_of
+from arvis.store.repositories.messages import address_of, delivery_of
+from arvis.store.sql.session import Row
+from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots
+
+#: Characters of what a job is about.
+_ABOUT = 120
+#: While fewer jobs live, those that live or failed are read by their indexes.
+_FEW = 1000
+_TROUBLED = frozenset({JobStatus.PENDING, JobStatus.RUNNING, JobStatus.FAILED})
+_NAMED_BY = {"schedule": "get_schedule", "webhook": "get_webhook"}
+_WORDS = {JobKind.COMPACT: "older messages become a summary"}
+
+
+class SqlQueueInsights:
+    """The queue's part of `BrowsingInsights` on either database."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self._snapshots = snapshots
+
+    async def queue(self, which: JobFilter, *, limit: int, cursor: str | None) -> Page[QueueItem]:
+        async with self._snapshots.snapshot() as snapshot:
+            filters = {**await _filters(snapshot, which), "before": cursor or LAST, "limit": limit + 1}
+            if which.statuses and _TROUBLED.issuperset(which.statuses) and await _few_live(snapshot):
+                filters.pop("any_status")
+                failed = limit + 1 if JobStatus.FAILED in which.statuses else 0
+                rows = await snapshot.rows("list_troubled", **filters, failed=failed)
+            else:
+                rows = await snapshot.rows("list_queue", **filters)
+            names = _Names(snapshot)
+            items = [await names.item(row) for row in rows[:limit]]
+        return Page(items, items[-1].job.id if len(rows) > limit else None)
+
+    async def queue_item(self, job_id: str) -> QueueItem | None:
+        async with self._snapshots.snapshot() as snapshot:
+            return await _item(snapshot, job_id)
+
+    async def job_story(self, job_id: str) -> JobStory | None:
+        async with self._snapshots.snapshot() as snapshot:
+            item = await _item(snapshot, job_id)
+            if item is None:
+                return None
+            execution_id, delivery_id = item.job.execution_id, item.job.delivery_id
+            executions = await snapshot.rows("get_execution", id=execution_id) if execution_id else []
+            steps = await snapshot.rows("steps_of", execution_id=execution_id) if execution_id else []
+            calls = await snapshot.rows("usage_of_family", execution_id=execution_id) if execution_id else []
+            waits = await snapshot.rows("waits_of", execution_id=execution_id) if execution_id else []
+            found = await snapshot.rows("get_delivery", id=delivery_id) if delivery_id else []
+            parts = await snapshot.rows("parts_of_delivery", delivery_id=delivery_id) if delivery_id else []
+        delivery = delivery_of(found[0]) if found else None
+        return JobStory(
+            item=item,
+            execution=execution_of(executions[0]) if executions else None,
+            steps=[step_of(row) for row in steps],
+            calls=[call_of(row) for row in calls],
+            waits=[wait_of(row) for row in waits],
+            delivery=delivery,
+            parts=[part_of(row, delivery) for row in parts] if delivery is not None else [],
+        )
+
+    async def count_jobs(self, which: JobFilter, *, below: str | None, most: int) -> int:
+        async with self._snapshots.snapshot() as snapshot:
+            filters = await _filters(snapshot, which)
+            rows = await snapshot.rows("jobs_behind", **filters, before=below or LAST, limit=most)
+        return int(rows[0]["number"])
+
+
+def call_of(row: Row) -> ModelCall:
+    return ModelCall(
+        id=row["id"],
+        account=row["account"],
+        provider=row["provider"],
+        model=row["model"],
+        started_at=row["started_at"],
+        duration_ms=row["duration_ms"],
+        input_tokens=row["input_tokens"],
+        output_tokens=row["output_tokens"],
+        cost_micros=row["cost_micros"],
+        cached_tokens=row["cached_tokens"],
+        error=row["error"],
+        detail=row["detail"],
+        written_tokens=row["written_tokens"],
+        priced=bool(row["priced"] or row["cost_micros"]),
+    )
+
+
+async def id_of_agent(snapshot: Snapshot, agent: str | None) -> str | None:
+    """Of a slug or an id; what nobody is called finds nothing."""
+    found = await snapshot.rows("agent_by_slug", slug=agent) if agent else []
+    return found[0]["id"] if found else agent
+
+
+async def _filters(snapshot: Snapshot, which: JobFilter) -> dict[str, Any]:
+    statuses = [str(each) for each in which.statuses]
+    return {
+        "kind": which.kind,
+        "any_status": int(not statuses),
+        **{f"status{number + 1}": status for number, status in enumerate((*statuses, *[""] * 5)[:5])},
+        "agent_id": await id_of_agent(snapshot, which.agent),
+        "lane": which.lane,
+    }
+
+
+async def _few_live(snapshot: Snapshot) -> bool:
+    return int((await snapshot.rows("live_jobs"))[0]["number"]) < _FEW
+
+
+async def _item(snapshot: Snapshot, job_id: str) -> QueueItem | None:
+    rows = await snapshot.rows("queue_item", id=job_id)
+    return await _Names(snapshot).item(rows[0]) if rows else None
+
+
+class _Names:
+    """What jobs are about, each name looked up once for a page."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._known: dict[tuple[str, str], str] = {}
+
+    async def item(self, row: Row) -> QueueItem:
+        job = job_of(row)
+        state: Mapping[str, Any] = json.loads(row["state"]) if row["state"] else {}
+        state = state.get("from", state)
+        return QueueItem(
+            job=job,
+            agent=row["agent_slug"] or await self._slug(job.agent_id or state.get("agent")),
+            about=_cut(row["text"] or row["schedule"] or await self._about(row, state)),
+            address=_address(row, state),
+            person=row["person"] or row["user_name"] or None,
+        )
+
+    async def _about(self, row: Row, state: Mapping[str, Any]) -> str:
+        kind, _, source_id = str(state.get("run", {}).get("source", "")).partition(":")
+        if not source_id:
+            kind, source_id = "schedule", str(json.loads(row["payload"]).get("schedule", ""))
+        name = await self._name(kind, source_id) if source_id else ""
+        return name or _WORDS.get(JobKind(row["kind"]), row["graph"] or "")
+
+    async def _name(self, kind: str, row_id: str) -> str:
+        if (kind, row_id) not in self._known:
+            query = _NAMED_BY.get(kind)
+            rows = await self._snapshot.rows(query, id=row_id) if query else []
+            self._known[kind, row_id] = rows[0]["name"] if rows else ""
+        return self._known[kind, row_id]
+
+    async def _slug(self, agent_id: object) -> str | None:
+        if not isinstance(agent_id, str):
+            return None
+        if ("agent", agent_id) not in self._known:
+            rows = await self._snapshot.rows("get_agent", id=agent_id)
+            self._known["agent", agent_id] = rows[0]["slug"] if rows else agent_id
+        return self._known["agent", agent_id]
+
+
+def _address(row: Row, state: Mapping[str, Any]) -> Address | None:
+    if row["platform"] is not None:
+        return address_of(row)
+    return Address.from_json(state["address"]) if "address" in state else None
+
+
+def _cut(text: str) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= _ABOUT else line[: _ABOUT - 1] + "…"

@@ -1,0 +1,159 @@
+"""A model's final text, read once: what people see, what it asks for, what it says about itself."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from arvis.domain.effects import EffectKind, Proposal
+from arvis.domain.markup import Tag, scan, visible
+from arvis.domain.markup_grammar import DELEGATE, HANDOVER, MEMORY, METADATA, STATE
+from arvis.domain.memory import Category
+from arvis.tags.conductor import CONDUCTOR_TAGS, read_conductor
+from arvis.tags.wrappers import Wrapper, wrapper_of
+
+# `[DELEGATE:slug] task [/DELEGATE]`, with `[DELEGATE:slug report]` for who wants to be told of the answer.
+
+
+# `[HANDOVER:slug] words [/HANDOVER]`: the talk goes on with another agent (behaviour 5.7). It says the same as the
+# attribute `destinationAgent` of a reply; the words are part of what is said.
+
+
+# `[MEMORY:category] fact` and `[STATE:key] value`.
+
+
+# `<response-metadata>` with its `<attributes>` (behaviour 5.2).
+
+
+def read_delegation(tag: Tag, ordinal: int) -> Proposal:
+    slug, _, wish = tag.argument.partition(" ")
+    fields = {"text": tag.body, "report": bool(wish)}
+    problem = tag.problem or (None if tag.body else "no task stands in it")
+    return Proposal(ordinal, EffectKind.DELEGATE, slug.lower(), fields, problem)
+
+
+#: The attribute that names whom the talk goes to.
+DESTINATION = "destinationAgent"
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    to: str
+    text: str
+
+
+def handover_of(tags: Sequence[Tag]) -> Handover | None:
+    """The first one that can be read."""
+    found = next((tag for tag in tags if tag.name == HANDOVER and tag.problem is None), None)
+    return Handover(found.argument.lower(), visible(found.body)) if found is not None else None
+
+
+_NAMED_OTHERWISE = {"preference": Category.USER_PREFERENCE, "fact": Category.LEARNED_PATTERN}
+_KNOWN = {category.value: category for category in Category} | _NAMED_OTHERWISE
+
+_EMPTY = "nothing stands in it"
+
+
+def category_of(word: str) -> Category:
+    """Models use words of their own; a fact without a known category is worth keeping all the same."""
+    return _KNOWN.get(word.lower(), Category.LEARNED_PATTERN)
+
+
+def read_memory(tag: Tag, ordinal: int) -> Proposal:
+    problem = tag.problem or (None if tag.body else _EMPTY)
+    return Proposal(ordinal, EffectKind.REMEMBER, category_of(tag.argument).value, {"text": tag.body}, problem)
+
+
+def read_state(tag: Tag, ordinal: int) -> Proposal:
+    problem = tag.problem or (None if tag.body else _EMPTY)
+    return Proposal(ordinal, EffectKind.STATE, tag.argument, {"text": tag.body}, problem)
+
+
+_ATTRIBUTES = re.compile(r"<attributes>(.*?)</attributes>", re.ASCII | re.IGNORECASE | re.DOTALL)
+_ATTRIBUTE = re.compile(r"\s*<(?P<name>[A-Za-z_][\w.-]{0,63})>(?P<value>[^<]*)</(?P=name)>\s*", re.ASCII)
+_PLAIN_TEXT = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+
+
+def attributes_of(tags: Sequence[Tag]) -> Mapping[str, str]:
+    """Names and trimmed values of the first block; empty ones are absent. None at all when the block is broken."""
+    block = next((tag.body for tag in tags if tag.name == METADATA), "")
+    found = _ATTRIBUTES.search(block)
+    return _read(_PLAIN_TEXT.sub(lambda data: html.escape(data[1]), found[1])) if found else {}
+
+
+def _read(text: str) -> dict[str, str]:
+    """Attributes lie flat, one behind the other."""
+    values: dict[str, str] = {}
+    position = 0
+    while position < len(text):
+        found = _ATTRIBUTE.match(text, position)
+        if found is None:
+            return values if not text[position:].strip() else {}
+        if value := html.unescape(found["value"]).strip():
+            values.setdefault(found["name"], value)
+        position = found.end()
+    return values
+
+
+#: The order in which proposals are carried out (behaviour 1.9), so that a cron may name an agent of the same reply; the
+#: other agents' tags stand behind these two, everything else as in `_LATER`.
+_FIRST = (EffectKind.CREATE_AGENT, EffectKind.UPDATE_AGENT)
+_LATER = ("CLIENT", "CRON", "HEARTBEAT", "DELEGATE", "REMEMBER", "STATE")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """`visible` is for people: the text without tags, or what a wrapper shows instead (behaviour 2.2)."""
+
+    visible: str
+    proposals: tuple[Proposal, ...] = ()
+    wrapper: Wrapper | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+def read(text: str) -> Reply:
+    """Of a whole reply, never of anything else: what tools, people or history say is no command."""
+    scanned = scan(text)
+    attributes, prose = attributes_of(scanned.tags), scanned.visible
+    if (handed := handover_of(scanned.tags)) is not None:
+        attributes = {**attributes, DESTINATION: handed.to}
+        prose = "\n\n".join(filter(None, [prose, handed.text]))
+    wrapper = wrapper_of(scanned.tags, prose)
+    return Reply(
+        visible=wrapper.visible if wrapper else prose,
+        proposals=_proposals(scanned.tags),
+        wrapper=wrapper,
+        attributes=attributes,
+    )
+
+
+def _proposals(tags: Sequence[Tag]) -> tuple[Proposal, ...]:
+    found: list[Proposal] = []
+    for tag in tags:
+        proposal = _proposal(tag, len(found) + 1)
+        if proposal is not None:
+            found.append(proposal)
+    return tuple(sorted(found, key=lambda proposal: _rank(proposal.kind)))
+
+
+def _proposal(tag: Tag, ordinal: int) -> Proposal | None:
+    match tag.name:
+        case name if name == MEMORY:
+            return read_memory(tag, ordinal)
+        case name if name == STATE:
+            return read_state(tag, ordinal)
+        case name if name == DELEGATE:
+            return read_delegation(tag, ordinal)
+        case name if name in CONDUCTOR_TAGS:
+            return read_conductor(tag, ordinal)
+        case _:
+            return None
+
+
+def _rank(kind: EffectKind) -> int:
+    if kind in _FIRST:
+        return _FIRST.index(kind)
+    word = kind.name.rpartition("_")[2].removesuffix("S")
+    return len(_FIRST) + 1 + _LATER.index(word) if word in _LATER else len(_FIRST)

@@ -1,0 +1,211 @@
+"""Runs: work of an agent that no message of a chat stands for. A schedule or a web hook begins one, and what comes of it is
+posted; a graph begins one as its child, and reads what came of it.
+
+A run has no history but what it is given, no user message, and a lane of its own: it holds up nobody who talks with the
+agent. Scripts, and the states that executions of graph `agent` begin with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from arvis.domain.agents import Agent
+from arvis.domain.executions import Execution
+from arvis.domain.jobs import JobKind, NewJob
+from arvis.domain.messages import Address, MessageStatus, PastMessage, Principal, Role, StoredMessage
+from arvis.domain.taint import CLEAN, Taint, taint_in
+from arvis.engine import lifecycle
+from arvis.ports.store import Transaction
+from arvis.tasks.access import Asker, check_use, standing_in
+
+#: The key of the state that makes an execution a run.
+RUN = "run"
+GRAPH = "agent"
+#: In it, the messages that a run was given.
+MESSAGES = "messages"
+#: And with it, of a child: what had that run begin which it works for.
+_UNDER = "under"
+#: As people read it.
+_CALLERS = {"schedule": "a schedule", "webhook": "a web hook"}
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What a run is given. `instructions` join the agent's own; `history` are (role, text) before the prompt, `tools` the
+    only ones it may use of those that its agent has (None: all); `completion` None is the agent's own. `audience` is the
+    message to whose sender its reply is streamed (None: nobody sees it on the way). `taint` is what else than the asker's
+    own words the prompt is made of; `pictures` (`pictures_of`) are shown with it. `messages` (id and text of each) are what the
+    prompt is made of where it is made of messages of people, so that it is known which of them were read. `model` is asked instead of the agent's
+    own; it may use tools for so many `rounds` (None: as everybody); `subagents` (`subagents.Subagent`) are further tools, and
+    `within` says in which run's log their calls stand. `plain`: it works without the powers of a conductor, because nobody chose that one
+    for this work."""
+
+    prompt: str
+    instructions: str = ""
+    completion: str | None = None
+    history: Sequence[tuple[str, str]] = ()
+    tools: Sequence[str] | None = None
+    audience: str | None = None
+    taint: Taint = CLEAN
+    pictures: Sequence[Sequence[str]] = ()
+    model: str | None = None
+    rounds: int | None = None
+    subagents: Sequence[Mapping[str, Any]] = ()
+    within: Mapping[str, Any] | None = None
+    plain: bool = False
+    messages: Sequence[Sequence[str]] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """What few errands have stands in it only where there is some."""
+        more = {
+            "model": self.model,
+            "rounds": self.rounds,
+            "subagents": [dict(each) for each in self.subagents],
+            "within": self.within,
+            "plain": self.plain,
+            MESSAGES: [list(each) for each in self.messages],
+        }
+        return {
+            "prompt": self.prompt,
+            "instructions": self.instructions,
+            "completion": self.completion,
+            "history": [list(each) for each in self.history],
+            "tools": None if self.tools is None else list(self.tools),
+            "audience": self.audience,
+            "pictures": [list(each) for each in self.pictures],
+            **{name: value for name, value in more.items() if value},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run that nobody waits for: `source` (`schedule:ID`, `webhook:ID`) marks what it posts at `address`. `graph` walks
+    it; `more` are further parts of its state."""
+
+    agent: Agent
+    errand: Errand
+    address: Address
+    principal_id: str | None
+    source: str
+    graph: str = GRAPH
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+def begin_run(
+    tx: Transaction, run: NewRun, *, kind: JobKind, lane: str, priority: int, now: int, key: str | None = None
+) -> Execution | None:
+    """Its execution and job; None, and nothing was written, while a job with this `key` waits or runs. Raises `Unprocessable`
+    where one of those who have a say in it may not use its agent."""
+    check_use(tx, run.agent, asker_of_run(tx, run))
+    execution_id = tx.new_id()
+    job = NewJob(
+        kind=kind,
+        priority=priority,
+        lane=lane,
+        key=key,
+        key_live=key is not None,
+        agent_id=run.agent.id,
+        principal_id=run.principal_id,
+        execution_id=execution_id,
+    )
+    if not tx.jobs.add(job, now).created:
+        return None
+    conversation = tx.conversations.open(run.agent.id, run.address, now, direct=False)
+    state = {
+        "agent": run.agent.id,
+        "address": run.address.to_json(),
+        "conversation": conversation.id,
+        "taint": sorted(run.errand.taint),
+        RUN: {**run.errand.to_json(), "source": run.source},
+        **run.more,
+    }
+    return lifecycle.begin(
+        tx, execution_id, run.graph, state, lane=lane, priority=priority, principal_id=run.principal_id, now=now
+    )
+
+
+def asker_of_run(tx: Transaction, run: NewRun) -> Asker:
+    """In whose name it would work."""
+    person = tx.principals.get(run.principal_id) if run.principal_id is not None else None
+    return Asker(person, standing_in(run.more), run.address, run.agent)
+
+
+def child_state(parent: Mapping[str, Any], errand: Errand, *, agent_id: str | None = None) -> dict[str, Any]:
+    """The state of a child of this execution's state, for `Call("agent", …)`: it works in the same place, for the same
+    person, and is tainted by what its parent read."""
+    return {
+        "agent": agent_id or parent["agent"],
+        "address": parent["address"],
+        "conversation": parent["conversation"],
+        "taint": sorted({*parent.get("taint", ()), *errand.taint}),
+        **standing_in(parent),
+        RUN: {**errand.to_json(), "source": "", _UNDER: _begun_by(parent)},
+    }
+
+
+def is_run(execution: Execution) -> bool:
+    return RUN in execution.state
+
+
+def source_of(execution: Execution) -> str:
+    """What had it begin; empty for a child, which posts nothing."""
+    source: str = execution.state.get(RUN, {}).get("source", "")
+    return source
+
+
+def messages_of(execution: Execution, person: Principal | None) -> list[StoredMessage]:
+    """The prompt of a run in the form of messages."""
+    whole = message_of(execution, person)
+    parts = execution.state[RUN].get(MESSAGES, ())
+    return [replace(whole, id=message_id, content=text) for message_id, text in parts] or [whole]
+
+
+def message_of(execution: Execution, person: Principal | None) -> StoredMessage:
+    """The prompt of a run in the form of a message; it is kept nowhere else than in the execution."""
+    return StoredMessage(
+        id=execution.id,
+        conversation_id=execution.state["conversation"],
+        role=Role.USER,
+        content=execution.state[RUN]["prompt"],
+        tokens=0,
+        status=MessageStatus.ACCEPTED,
+        address=Address.from_json(execution.state["address"]),
+        principal_id=execution.principal_id,
+        user_name=_asker(execution, person),
+        agent_id=execution.state["agent"],
+        execution_id=execution.id,
+        turn=None,
+        created_at=execution.created_at,
+    )
+
+
+def _begun_by(state: Mapping[str, Any]) -> str:
+    run = state.get(RUN, {})
+    return str(run.get("source") or run.get(_UNDER) or "")
+
+
+def _asker(execution: Execution, person: Principal | None) -> str:
+    """Who is shown to have asked: where no person did, nobody is to believe it."""
+    caller = _CALLERS.get(_begun_by(execution.state).partition(":")[0], "")
+    name = person.name if person is not None else ""
+    return f"{caller}, for {name}" if caller and name else caller or name
+
+
+def history_of(execution: Execution) -> list[PastMessage]:
+    """What it was given of a talk before."""
+    taint = taint_in(execution.state)
+    return [
+        PastMessage(
+            role=Role(role),
+            content=text,
+            tokens=0,
+            id=f"{execution.id}-{number}",
+            turn=number,
+            taint=taint,
+            principal_id=execution.principal_id if role == Role.USER else None,
+            created_at=execution.created_at,
+        )
+        for number, (role, text) in enumerate(execution.state[RUN]["history"])
+    ]

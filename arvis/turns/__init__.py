@@ -1,0 +1,1 @@
+"""Turns: begin, end, cancel, edit and retry."""

@@ -1,0 +1,175 @@
+"""Turns and runs that end at somebody's word. Scripts, and what is announced after their commit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from arvis.domain.changes import ChangeTopic
+from arvis.domain.conversations import Conversation
+from arvis.domain.errors import Conflict, NotFound
+from arvis.domain.events import Changed, JobSettled, RunAdvanced, StatusChanged
+from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus, WaitKind
+from arvis.domain.messages import Address, MessageStatus, Role, StoredMessage
+from arvis.domain.taint import taint_in
+from arvis.engine import lifecycle
+from arvis.messaging import notices
+from arvis.messaging.notices import with_mark
+from arvis.messaging.streaming import Shown, nothing_shown
+from arvis.ports.bus import Bus
+from arvis.ports.store import Transaction
+from arvis.services.schedule_runs import run_ended
+from arvis.services.workflow_runs import is_workflow
+from arvis.tasks.task import is_run, source_of
+from arvis.turns import workflow_results
+from arvis.turns.turns import Ending, end_turn
+
+# Ending what runs in a place at somebody's word. Scripts; what they return is announced after the commit.
+
+
+# Ending a conversation at the word of somebody who looks after the house, as `/new` does. A script.
+
+
+@dataclass(frozen=True, slots=True)
+class CancelledTurn:
+    """The user messages of a turn that was cancelled, and the jobs whose tasks are to end; `run` is the id of a workflow's run
+    that has ended."""
+
+    asked: Sequence[StoredMessage]
+    jobs: Sequence[str]
+    run: str | None = None
+
+
+def cancel_turn(
+    tx: Transaction, execution_id: str, by: str, now: int, *, shown: Shown = nothing_shown
+) -> CancelledTurn:
+    """End a turn or a run at somebody's word, with all that works for it; its notice says so, its timeline who. What people were
+    `shown` of the answer stays as the answer."""
+    before = tx.executions.get(execution_id)
+    jobs = lifecycle.cancel(tx, execution_id, now)
+    execution = tx.executions.get(execution_id)
+    if execution is None or before is None:
+        return CancelledTurn([], jobs)
+    if before.status in lifecycle.LIVE and execution.status is ExecutionStatus.CANCELLED:
+        workflow_results.ended(tx, execution, now, by=by)
+    run = execution_id if is_workflow(execution) else None
+    if is_run(execution):
+        if execution.status is ExecutionStatus.CANCELLED and source_of(execution):
+            run_ended(tx, execution, "cancelled", f"Stopped by {by}.", now)
+        return CancelledTurn([], jobs, run)
+    asked = end_turn(tx, execution, _ending(tx, execution, shown), now)
+    tx.timeline.note([message.id for message in asked], "stopped", {"by": by}, now)
+    return CancelledTurn(asked, jobs, run)
+
+
+def _ending(tx: Transaction, execution: Execution, shown: Shown) -> Ending:
+    texts = (shown(message.id).rstrip() for message in reversed(tx.messages.of_turn(execution.id)))
+    if (text := next(filter(None, texts), "")) == "":
+        return Ending(MessageStatus.CANCELLED, Role.NOTICE, notices.STOPPED, "stopped")
+    said = with_mark(text, notices.STOPPED_HERE)
+    return Ending(MessageStatus.CANCELLED, Role.ASSISTANT, said, "stopped", taint=taint_in(execution.state))
+
+
+def withdraw_turn(tx: Transaction, execution_id: str, now: int) -> CancelledTurn:
+    """End a turn that has not begun, because its message was taken back: nothing is said."""
+    jobs = lifecycle.cancel(tx, execution_id, now)
+    execution = tx.executions.get(execution_id)
+    if execution is None:
+        return CancelledTurn([], jobs)
+    workflow_results.ended(tx, execution, now, by="its message was taken back")
+    ending = Ending(MessageStatus.CANCELLED, Role.NOTICE, "", "deleted")
+    return CancelledTurn(end_turn(tx, execution, ending, now), jobs)
+
+
+def announce_cancelled(bus: Bus, turn: CancelledTurn) -> None:
+    """After the commit: end the tasks, tell the clients."""
+    for job_id in turn.jobs:
+        bus.publish(JobSettled(job_id, "cancelled"))
+    for message in turn.asked:
+        bus.publish(StatusChanged(message.address, message.id, MessageStatus.CANCELLED, "stopped"))
+    if turn.run is not None:
+        bus.publish(RunAdvanced(turn.run))
+        bus.publish(Changed(ChangeTopic.WORKFLOWS, turn.run))
+
+
+#: So many runs of the house are looked at.
+_MOST_RUNS = 1_000
+#: What a turn may wait for that can be stopped: people, and what it called.
+_STOPPABLE = (*sorted(PERSONAL_WAITS), WaitKind.CHILD, WaitKind.TIMER)
+
+
+def stop_turns(
+    tx: Transaction,
+    address: Address,
+    by: str,
+    now: int,
+    *,
+    asked_by: str | None = None,
+    shown: Shown = nothing_shown,
+) -> list[CancelledTurn]:
+    """Cancel the turn that runs, or is the next to run, and those that wait for people, with each agent of this place;
+    what waits behind stays. `asked_by`: only those that this principal asked for."""
+    talks = tx.conversations.in_place(address)
+    lanes = [conversation.lane for conversation in talks]
+    for execution_id in _stoppable(tx, lanes, asked_by):
+        lifecycle.hold_children(tx, execution_id)
+    tx.jobs.lock([address.lane, *lanes])
+    found = _stoppable(tx, lanes, asked_by)
+    stopped = [cancel_turn(tx, execution_id, by, now, shown=shown) for execution_id in found]
+    return [*stopped, *_stop_runs(tx, {talk.id for talk in talks}, by, now, asked_by)]
+
+
+def stop_waiting(
+    tx: Transaction, conversation: Conversation, by: str, now: int, *, asked_by: str | None = None
+) -> list[CancelledTurn]:
+    """Cancel what waits in a conversation for people, or for what it called; what runs itself goes on. `asked_by` as above."""
+    for execution_id in _waiting(tx, conversation.lane, asked_by):
+        lifecycle.hold_children(tx, execution_id)
+    tx.jobs.lock([conversation.address.lane, conversation.lane])
+    return [cancel_turn(tx, each, by, now) for each in _waiting(tx, conversation.lane, asked_by)]
+
+
+def _stop_runs(
+    tx: Transaction, talks: Collection[str], by: str, now: int, asked_by: str | None
+) -> Iterator[CancelledTurn]:
+    """The runs of workflows that somebody began there: they have lanes of their own."""
+    for execution in tx.workflow_runs.at_work(_MOST_RUNS):
+        here = execution.state.get("conversation") in talks and source_of(execution) == "chat"
+        if here and asked_by in {None, execution.principal_id}:
+            yield cancel_turn(tx, execution.id, by, now)
+
+
+def _waiting(tx: Transaction, lane: str, asked_by: str | None) -> list[str]:
+    found = [wait.execution_id for kind in _STOPPABLE for wait in tx.waits.open_in_lane(lane, kind)]
+    return [each for each in _roots(tx, found) if asked_by is None or _is_of(tx, each, asked_by)]
+
+
+def _stoppable(tx: Transaction, lanes: Sequence[str], asked_by: str | None) -> list[str]:
+    heads = [tx.jobs.head_of_lane(lane) for lane in lanes]
+    found = [head.execution_id for head in heads if head is not None and head.execution_id is not None]
+    found += [wait.execution_id for lane in lanes for kind in _STOPPABLE for wait in tx.waits.open_in_lane(lane, kind)]
+    return [each for each in _roots(tx, found) if asked_by is None or _is_of(tx, each, asked_by)]
+
+
+def _roots(tx: Transaction, found: Sequence[str]) -> Sequence[str]:
+    """What works for something else ends with it."""
+    executions = [execution for each in dict.fromkeys(found) if (execution := tx.executions.get(each)) is not None]
+    return list(dict.fromkeys(lifecycle.root_of(tx, execution).id for execution in executions))
+
+
+def _is_of(tx: Transaction, execution_id: str, principal_id: str) -> bool:
+    execution = tx.executions.get(execution_id)
+    return execution is not None and execution.principal_id == principal_id
+
+
+def close(tx: Transaction, conversation_id: str, by: str, now: int) -> Sequence[CancelledTurn]:
+    """The conversation is kept, and the next message there begins a new one; what waits in it for people is put aside, what
+    is under way still ends there. Raises `NotFound`, and `Conflict` when it is closed."""
+    conversation = tx.conversations.get(conversation_id)
+    if conversation is None:
+        raise NotFound(f"There is no conversation {conversation_id}")
+    if conversation_id not in {each.id for each in tx.conversations.in_place(conversation.address)}:
+        raise Conflict("This conversation is closed already")
+    stopped = stop_waiting(tx, conversation, by, now)
+    tx.conversations.close(conversation_id, now)
+    return stopped

@@ -1,0 +1,207 @@
+"""Human review by a message in the chat (seed 003): a person allows or forbids what an agent wants to do.
+
+An answer is a message that can be nothing else. A reply to the message that shows the question is about that question. Any other
+message answers the newest question of the place only if it consists of a word that means yes or no, of one of the choices, or of
+`edit {…}` with other arguments; and where several people talk, only if the person who asked for the work writes it. Everything else
+is a message like any other, and the question stays open.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from arvis.approvals.answers import Approvers, answer_question, may_answer, question_of
+from arvis.domain.conversations import Conversation
+from arvis.domain.errors import Conflict, Unprocessable
+from arvis.domain.executions import PERSONAL_WAITS, Wait, WaitKind
+from arvis.domain.messages import Address, Principal
+from arvis.ports.operations import WaitAnswer
+from arvis.ports.store import Transaction
+from arvis.tasks.rounds import TOOL_EFFECT
+from arvis.turns.open_questions import open_questions, requester_of
+
+# The words by which a message answers a question: yes and no, other arguments, one of the choices, or feedback.
+
+
+#: Words of several languages for yes and no; compared in lower case without what ends a sentence. The first ones of each name the
+#: decision itself and stay clear when something else was said meanwhile.
+_APPROVE = frozenset({"approve", "approved", "allow"})
+_REJECT = frozenset({"reject", "rejected", "deny"})
+YES = _APPROVE | {"accept", "yes", "ok", "okay", "ja", "oui", "si", "sí", "да", "是", "好"}
+NO = _REJECT | {"no", "nein", "non", "нет", "否", "不"}
+
+_ENDS = ".!…。\uff01 \t\n"
+_EDIT = re.compile(r"edit\s+(?P<arguments>\{.*\})", re.DOTALL | re.IGNORECASE)
+#: A decision with a note behind it, which a mark sets apart: “approve the budget, please” is no answer.
+_NOTED = re.compile(r"\s*(?P<word>approved?|reject(?:ed)?)\s*[,.:;!–-]+\s*(?P<note>.+)", re.DOTALL | re.IGNORECASE)
+
+
+def plain_word(text: str) -> WaitAnswer | None:
+    """Read a message that is nothing but a yes or a no."""
+    word = text.strip(_ENDS).casefold()
+    if word in YES:
+        return WaitAnswer(decision="approve")
+    return WaitAnswer(decision="reject") if word in NO else None
+
+
+def explicit(text: str, *, noted: bool) -> WaitAnswer | None:
+    """Read a message that names its decision: `approve`, `reject`, with a note behind where the question takes one (`noted`), else
+    `edit {…}`."""
+    if text.strip(_ENDS).casefold() in _APPROVE | _REJECT:
+        return plain_word(text)
+    if not noted:
+        found = _EDIT.fullmatch(text.strip())
+        return _edited(found["arguments"]) if found is not None else None
+    if (found := _NOTED.fullmatch(text)) is None:
+        return None
+    decision = "reject" if found["word"].casefold().startswith("reject") else "approve"
+    return WaitAnswer(decision=decision, note=found["note"].strip() or None)
+
+
+def of_choices(text: str, choices: Sequence[str]) -> WaitAnswer | None:
+    """Read a message that is nothing but one of the choices."""
+    word = text.strip(_ENDS).casefold()
+    chosen = next((choice for choice in choices if choice.casefold() == word), None)
+    return WaitAnswer(decision="answer", text=chosen) if chosen is not None else None
+
+
+def feedback(text: str) -> WaitAnswer | None:
+    """Read a reply to a question as words to the agent that asked it."""
+    return WaitAnswer(decision="feedback", text=text) if text.strip() and not text.startswith("/") else None
+
+
+def _edited(text: str) -> WaitAnswer | None:
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return WaitAnswer(decision="edit", arguments=arguments) if isinstance(arguments, dict) else None
+
+
+#: After this time (ms) a plain yes or no may be about something else.
+_STALE = 86_400_000
+#: The difference between clocks of platforms and ours (ms); platforms give whole seconds.
+_CLOCKS_APART = 5_000
+#: A person who answers one question has not read another one that is younger than this (ms).
+_READING = 2_000
+_UNREAD = "Another question has come meanwhile. Read it, and then answer it."
+_ANSWERED = "This question is answered already."
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message that may be an answer: `at` is when it was written (ms, None: just now), `in_reply_to` the id of the message that
+    it directly replies to."""
+
+    text: str
+    place: Address
+    at: int | None = None
+    in_reply_to: str | None = None
+
+
+def replied_question(tx: Transaction, said: Said) -> Wait | None:
+    """Return the question that the message directly replies to."""
+    if said.in_reply_to is None:
+        return None
+    found = tx.waits.shown_as(said.place, said.in_reply_to)
+    wait = tx.waits.get(found) if found is not None else None
+    return wait if wait is not None and wait.kind in PERSONAL_WAITS else None
+
+
+def review_reply(
+    tx: Transaction, said: Said, wait: Wait, *, by: Principal, approvers: Approvers, now: int
+) -> str | None:
+    """Answer the question that a message directly replies to. Return the text for the person, or None when it is no answer."""
+    if not may_answer(tx, wait, by, approvers):
+        return None
+    given = _replied(tx, said.text, wait)
+    if given is None:
+        return None
+    if wait.answered_at is not None:
+        return None if given.decision == "feedback" else _ANSWERED
+    return _answer(tx, wait, given, by=by, approvers=approvers, now=now)
+
+
+def review(
+    tx: Transaction, said: Said, *, talk: Conversation, by: Principal, approvers: Approvers, now: int
+) -> str | None:
+    """Answer the newest question of the place with a plain message. Return the text for the person, or None when the message is
+    no answer. A message that was written before the question was asked is not about it."""
+    heard = now if said.at is None else said.at + _CLOCKS_APART
+    asked = [each for each in open_questions(tx, talk) if each.asked_at <= heard]
+    theirs = [each for each in asked if _is_for(tx, each, talk, by, approvers)]
+    wait = next(iter(theirs), None)
+    if wait is None or (given := _plainly(tx, said.text, wait, talk, by=by, now=now)) is None:
+        return None
+    if _is_unread(tx, wait, theirs, now):
+        return _UNREAD
+    return _answer(tx, wait, given, by=by, approvers=approvers, now=now)
+
+
+def _is_for(tx: Transaction, wait: Wait, talk: Conversation, by: Principal, approvers: Approvers) -> bool:
+    """Return whether a plain message of this person can answer the question. Where several people talk it has to be the person
+    for whom it is asked: all others use its buttons, or reply to it."""
+    if wait.kind is WaitKind.USER or not talk.direct:
+        return requester_of(tx, wait) == by.id and may_answer(tx, wait, by, approvers)
+    return may_answer(tx, wait, by, approvers)
+
+
+def _plainly(
+    tx: Transaction, text: str, wait: Wait, talk: Conversation, *, by: Principal, now: int
+) -> WaitAnswer | None:
+    """Read a message that replies to nothing. A plain yes or no is about what was said last, and not about a question of
+    yesterday, or one with another answer of the agent behind it."""
+    fresh = now - wait.asked_at < _STALE and not tx.waits.is_overtaken(talk, wait.id, by.id)
+    if wait.kind is WaitKind.USER:
+        return _free_text(text) if fresh else None
+    if wait.kind is WaitKind.REVIEW:
+        return of_choices(text, wait.choices)
+    noted = question_of(tx.executions.get(wait.execution_id), wait) is not None
+    return explicit(text, noted=noted) or (plain_word(text) if fresh else None)
+
+
+def _replied(tx: Transaction, text: str, wait: Wait) -> WaitAnswer | None:
+    """Read a message that replies to the question itself."""
+    if wait.kind is WaitKind.USER:
+        return _free_text(text)
+    if wait.kind is WaitKind.REVIEW or (wait.subject or "").startswith(TOOL_EFFECT):
+        return of_choices(text, wait.choices)
+    noted = question_of(tx.executions.get(wait.execution_id), wait) is not None
+    given = explicit(text, noted=noted) or plain_word(text)
+    # Only what an agent asks can be answered with words to it: a node of a workflow stays open, a proposed change has no reader.
+    return given or (feedback(text) if not noted and _is_of_a_tool(tx, wait) else None)
+
+
+def _is_of_a_tool(tx: Transaction, wait: Wait) -> bool:
+    execution = tx.executions.get(wait.execution_id)
+    return execution is not None and execution.state.get("asking") is not None
+
+
+def _free_text(text: str) -> WaitAnswer | None:
+    return WaitAnswer(decision="answer", text=text) if text.strip() and not text.startswith("/") else None
+
+
+def _answer(tx: Transaction, wait: Wait, given: WaitAnswer, *, by: Principal, approvers: Approvers, now: int) -> str:
+    try:
+        answer_question(tx, wait.id, given, by=by, approvers=approvers, now=now)
+    except Conflict:
+        return _ANSWERED
+    except Unprocessable as wrong:
+        return f"{wrong.what} {wrong.fix or ''}".strip()
+    said = {
+        "approve": "Allowed.",
+        "reject": "Not allowed.",
+        "edit": "Allowed with your change.",
+        "answer": "Passed on.",
+    }
+    return said.get(given.decision, "Passed on; nothing was done.")
+
+
+def _is_unread(tx: Transaction, wait: Wait, open_: Sequence[Wait], now: int) -> bool:
+    """Return whether the question came while another one was being answered, so that a word may be meant for that."""
+    others = [each for each in (*open_, *tx.waits.of_execution(wait.execution_id)) if each.id != wait.id]
+    answering = any(now - (each.answered_at or now) < _READING for each in others)
+    return answering and now - wait.asked_at < _READING

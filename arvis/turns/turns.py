@@ -1,0 +1,346 @@
+"""How a turn begins and ends in the store: one user message or several, exactly one reply or notice.
+
+Scripts and parts of scripts. Whatever ends a turn goes through `end_turn`, so that no two ways can answer twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from arvis.conversations import estimate_tokens
+from arvis.domain.agents import Agent
+from arvis.domain.conversations import Conversation, conversation_lane
+from arvis.domain.executions import Answer, Execution, Wait, WaitKind
+from arvis.domain.jobs import NewJob, Priority
+from arvis.domain.messages import (
+    FINAL_STATUSES,
+    Address,
+    Attachment,
+    IncomingMessage,
+    MessageStatus,
+    Principal,
+    PrincipalRole,
+    Role,
+    Sender,
+    StoredMessage,
+)
+from arvis.domain.taint import CLEAN, Label, Taint, taint_in
+from arvis.engine import lifecycle
+from arvis.graphs.agent.graph import new_turn_state
+from arvis.graphs.agent.input import examine
+from arvis.graphs.compaction.scripts import enqueue
+from arvis.graphs.compaction.selection import compaction_due, room_is_short
+from arvis.llm.billing import charge_turn
+from arvis.messaging.messages import deliver, notice
+from arvis.messaging.owner_alerts import note_place
+from arvis.ports.store import Transaction
+from arvis.services import graph_selection
+from arvis.services.graph_selection import Way, own_way, way_for
+from arvis.services.workflow_runs import is_workflow, note_begun
+from arvis.tasks.attachments import files_of
+from arvis.tasks.task import is_run
+from arvis.turns.open_questions import repeat_questions
+from arvis.turns.unread import read_messages
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What a turn ends with: the text to show (empty: nothing is), why if it is not an answer, and what else than the
+    asker's words it was written from."""
+
+    status: MessageStatus
+    role: Role
+    content: str
+    reason: str | None = None
+    taint: Taint = CLEAN
+
+
+def priority_of(agent: Agent, role: PrincipalRole) -> Priority:
+    """Behaviour 1.10: the owner first, then the conductor, then everybody."""
+    if role is PrincipalRole.OWNER:
+        return Priority.OWNER
+    return Priority.CONDUCTOR if agent.is_conductor else Priority.MESSAGE
+
+
+def begin_turn(
+    tx: Transaction,
+    incoming: IncomingMessage,
+    *,
+    agent: Agent,
+    route: str,
+    principal: Principal,
+    attachments: Sequence[Attachment],
+    now: int,
+    run_at: int | None = None,
+) -> StoredMessage:
+    """Conversation, user message, execution and job: a message that is accepted is one that will be answered, from
+    `run_at` on (None: now)."""
+    conversation = tx.conversations.open(agent.id, incoming.address, now, direct=incoming.is_direct)
+    message = _user_message(tx, incoming, conversation, principal, route=route, now=now)
+    asked = _answer_question(tx, conversation, principal, message, now)
+    if asked is not None:
+        message = _as_answer(tx, message, asked)
+    else:
+        state = new_turn_state(agent.id, message.address, conversation.id) | standing_as(incoming.sender)
+        if incoming.wishes:
+            state["wishes"] = dict(incoming.wishes)
+        way = way_for(tx, agent, message.content, message.address, files=bool(attachments))
+        priority = priority_of(agent, principal.role)
+        message = _queue_turn(tx, message, agent, way, state, priority=priority, now=now, run_at=run_at)
+    tx.messages.add(message, event_id=incoming.event_id)
+    tx.files.add(message.id, attachments)
+    note_place(tx, message, principal, direct=incoming.is_direct, now=now)
+    return message
+
+
+def _as_answer(tx: Transaction, message: StoredMessage, asked: Execution) -> StoredMessage:
+    """A part of the turn that goes on with it. A run answers nobody: what it was told is dealt with."""
+    if is_run(asked):
+        return replace(message, status=MessageStatus.ANSWERED)
+    return replace(message, execution_id=asked.id, position=_last_position(tx, asked.id) + 1)
+
+
+def standing_as(sender: Sender) -> dict[str, Any]:
+    """What limits this person besides the role, for what the turn does in their name."""
+    reach = list(sender.agents) if sender.agents is not None else None
+    return {"reach": reach, "paired": sender.paired}
+
+
+def _answer_question(
+    tx: Transaction, conversation: Conversation, principal: Principal, message: StoredMessage, now: int
+) -> Execution | None:
+    """What asked this person here and goes on with the answer: the turn that the message is part of, or a run. None
+    when nobody asked, or somebody was faster: then the message is a turn of its own."""
+    for wait in _questions(tx, tx.waits.open_in_lane(conversation.lane, WaitKind.USER, WaitKind.CHILD)):
+        asking = tx.executions.get(wait.execution_id)
+        given = Answer({"decision": "answer", "text": message.content, "message": message.id}, principal.id)
+        if not asking or is_run(asking):
+            continue
+        if asking.principal_id == principal.id and lifecycle.answer(tx, wait.id, given, now):
+            return lifecycle.root_of(tx, asking)
+    return None
+
+
+def _questions(tx: Transaction, waits: Sequence[Wait]) -> Iterator[Wait]:
+    """Those that a person answers by writing, of what waits there and of what that called."""
+    for wait in waits:
+        if wait.kind is WaitKind.USER and wait.answer is None:
+            yield wait
+        elif wait.kind is WaitKind.CHILD:
+            for child in tx.executions.children_of(wait.execution_id):
+                if child.status in lifecycle.LIVE:
+                    yield from _questions(tx, tx.waits.open_in_lane(child.lane, WaitKind.USER, WaitKind.CHILD))
+
+
+def _last_position(tx: Transaction, execution_id: str) -> int:
+    said = (*tx.messages.of_turn(execution_id), *tx.messages.progress(execution_id))
+    return max((each.position for each in said), default=0)
+
+
+def _queue_turn(
+    tx: Transaction,
+    message: StoredMessage,
+    agent: Agent,
+    way: Way,
+    state: Mapping[str, Any],
+    *,
+    priority: int,
+    now: int,
+    run_at: int | None = None,
+) -> StoredMessage:
+    """Execution and job of a turn."""
+    if way.alone and examine(message.content, times_ms=(), now=now).suspicious:
+        # What a workflow takes comes to no node of an agent that examines it.
+        message = replace(message, taint=message.taint | {Label.FLAGGED})
+        state = {**state, "taint": sorted(taint_in(state) | {Label.FLAGGED})}
+    conversation_id, principal_id = message.conversation_id or "", message.principal_id
+    lane = conversation_lane(conversation_id)
+    execution = lifecycle.begin(
+        tx,
+        tx.new_id(),
+        way.graph,
+        {**state, **graph_selection.marked(tx, way.state, principal_id, taint_in(state))},
+        lane=lane,
+        priority=priority,
+        principal_id=principal_id,
+        now=now,
+        begun_by=state.get("lineage", {}).get("parent"),
+    )
+    if is_workflow(execution):
+        note_begun(tx, execution, "message", now)
+    job = NewJob.answer(
+        lane,
+        priority,
+        agent_id=agent.id,
+        principal_id=None if way.alone else principal_id,
+        message_id=message.id,
+        execution_id=execution.id,
+        tokens=message.tokens,
+        run_at=run_at,
+    )
+    added = tx.jobs.add(job, now)
+    return replace(message, execution_id=execution.id, position=added.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one agent gives another one, or tells it. `lineage` says which turn it comes from (for `state` of the
+    execution), `route` is `delegation` or `report`; `taint` is that of the turn it comes from, and of agents; `direct`
+    says whether only one person talks there."""
+
+    speaker: Agent
+    text: str
+    principal_id: str | None
+    taint: Taint
+    lineage: Mapping[str, Any]
+    route: str
+    direct: bool
+
+
+def begin_agent_turn(
+    tx: Transaction, task: Task, *, agent: Agent, address: Address, priority: int, now: int
+) -> StoredMessage:
+    """A turn of `agent` that another agent asked for: in its own conversation in the same place, in order with the
+    others there."""
+    conversation = tx.conversations.open(agent.id, address, now, direct=task.direct)
+    message = StoredMessage(
+        id=tx.new_id(),
+        conversation_id=conversation.id,
+        role=Role.USER,
+        content=task.text,
+        tokens=estimate_tokens(task.text),
+        status=MessageStatus.ACCEPTED,
+        address=address,
+        principal_id=task.principal_id,
+        user_name=task.speaker.name,
+        agent_id=agent.id,
+        execution_id=None,
+        turn=None,
+        created_at=now,
+        route=task.route,
+        taint=task.taint,
+    )
+    state = new_turn_state(agent.id, address, conversation.id)
+    state |= {"taint": sorted(task.taint), "lineage": dict(task.lineage), "task": task.route}
+    way = replace(own_way(tx, agent, task.text), alone=True)
+    message = _queue_turn(tx, message, agent, way, state, priority=priority, now=now)
+    tx.messages.add(message)
+    return message
+
+
+def _user_message(
+    tx: Transaction,
+    incoming: IncomingMessage,
+    conversation: Conversation,
+    principal: Principal,
+    *,
+    route: str,
+    now: int,
+) -> StoredMessage:
+    return StoredMessage(
+        id=tx.new_id(),
+        conversation_id=conversation.id,
+        role=Role.USER,
+        content=incoming.content,
+        tokens=estimate_tokens(incoming.content),
+        status=MessageStatus.ACCEPTED,
+        address=incoming.address,
+        principal_id=principal.id,
+        user_name=incoming.sender.name,
+        agent_id=conversation.agent_id,
+        execution_id=None,
+        turn=None,
+        created_at=now,
+        route=route,
+        platform_ref=incoming.platform_ref,
+        album=incoming.album,
+        # Who passes words on does not say them: they bind the asker to nothing.
+        taint=incoming.taint | (frozenset({Label.PEOPLE}) if incoming.forwarded else CLEAN),
+    )
+
+
+def end_turn(
+    tx: Transaction, execution: Execution, ending: Ending, now: int, *, asked: Sequence[StoredMessage] | None = None
+) -> Sequence[StoredMessage]:
+    """Store the one reply or notice of a turn, give its messages their end, and queue the delivery. Returns the
+    user messages (`asked`, where this transaction has just read them) that have it; none when the execution is no turn of a
+    chat, or its turn has ended already. Messages that the reply was written without get turns of their own."""
+    if asked is None:
+        asked = tx.messages.of_turn(execution.id)
+    if all(message.status in FINAL_STATUSES for message in asked):
+        return []
+    if ending.status is MessageStatus.ANSWERED:
+        asked = read_messages(tx, execution, asked, now)
+    newest = asked[-1]
+    agent = tx.agents.get(newest.agent_id or "")
+    turn = tx.conversations.next_turn(newest.conversation_id or "", now)
+    straight = _went_straight(execution)
+    reply = replace(
+        newest,
+        id=tx.new_id(),
+        role=ending.role,
+        content=ending.content,
+        tokens=estimate_tokens(ending.content),
+        status=ending.status,
+        reason=ending.reason,
+        principal_id=None,
+        user_name=agent.name if agent else "",
+        turn=turn,
+        created_at=now,
+        reply_to=newest.id,
+        position=1 + (newest.position if straight else _last_position(tx, execution.id)),
+        attachments=(),
+        taint=ending.taint,
+    )
+    tx.messages.add(reply)
+    if ending.status is MessageStatus.ANSWERED:
+        charge_turn(tx, execution, now, message_id=reply.id)
+        if told := execution.state.get("incidents"):
+            tx.incidents.told(reply.conversation_id or "", execution.id, told)
+    tx.messages.settle_turn(
+        execution.id, ending.status, reason=ending.reason, turn=turn, reply_id=reply.id, straight=straight
+    )
+    files = files_of(execution.state) if ending.status is MessageStatus.ANSWERED else ()
+    tx.files.add(reply.id, [Attachment(each.filename, each.content_type, each.size, each.sha256) for each in files])
+    if ending.content or files:
+        answers = [message.id for message in asked]
+        deliver(tx, reply, agent=agent, answers=answers, priority=execution.priority, now=now, files=files)
+    if ending.status is MessageStatus.ANSWERED:
+        repeat_questions(tx, execution, reply, now)
+    _compact_if_due(tx, execution, reply, agent, now)
+    return asked
+
+
+def _went_straight(execution: Execution) -> bool:
+    """Whether nothing can have been said on the way."""
+    return execution.graph == "agent" and "round 1" not in execution.state
+
+
+def _compact_if_due(tx: Transaction, execution: Execution, reply: StoredMessage, agent: Agent | None, now: int) -> None:
+    """Behind the turns that wait: then the next one need not wait for it. `ceiling` is what its last prompt went by."""
+    conversation_id = reply.conversation_id
+    if agent is None or conversation_id is None:
+        return
+    ceiling = execution.state.get("ceiling") or agent.context_tokens
+    if not ceiling:
+        return
+    layers = execution.state.get("prompt", {}).get("tokens", {})
+    due = compaction_due(tx.compactions.size(conversation_id), ceiling) or room_is_short(layers, reply.tokens, ceiling)
+    if due and (conversation := tx.conversations.get(conversation_id)) is not None:
+        enqueue(tx, conversation, agent, now, begun_by=execution.id)
+
+
+def answer_at_once(
+    tx: Transaction, incoming: IncomingMessage, text: str, *, agent: Agent, principal: Principal, route: str, now: int
+) -> StoredMessage:
+    """A message that the daemon itself answers, without a turn: neither of the two is part of the history."""
+    conversation = tx.conversations.open(agent.id, incoming.address, now, direct=incoming.is_direct)
+    asked = replace(
+        _user_message(tx, incoming, conversation, principal, route=route, now=now), status=MessageStatus.ANSWERED
+    )
+    tx.messages.add(asked, event_id=incoming.event_id)
+    said = notice(tx, like=asked, text=text, priority=Priority.OWNER, now=now, answers=[asked.id])
+    tx.messages.answered_by(asked.id, said.id)
+    return asked

@@ -1,0 +1,137 @@
+"""A message is answered only where the prompt of the reply held its words (docs/adr/0034).
+
+What a turn has read is a part of its state: each model call leaves the ids of the messages whose words its request held.
+The transaction that ends a turn settles those; the others get turns of their own, before all that waits there. Scripts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import structlog
+
+from arvis.domain.errors import ExecutionError
+from arvis.domain.executions import Execution
+from arvis.domain.jobs import NewJob
+from arvis.domain.messages import StoredMessage
+from arvis.domain.taint import CLEAN
+from arvis.engine import lifecycle
+from arvis.graphs.agent.steering import HEARING
+from arvis.graphs.context import BY_DAEMON, READ
+from arvis.ports.store import Transaction
+from arvis.services.graph_selection import marked, way_for
+from arvis.services.workflow_runs import is_workflow, note_begun
+from arvis.tasks import rounds
+
+log = structlog.get_logger(__name__)
+
+#: The step in a message's timeline, and the reasons there.
+PUT_BACK = "put_back"
+UNREAD, CRASHED = "unread", "crashed"
+#: Parts of a turn's state that hold for its person, whatever turn answers them.
+_STANDING = ("reach", "paired")
+
+
+def read_messages(
+    tx: Transaction, execution: Execution, asked: Sequence[StoredMessage], now: int
+) -> list[StoredMessage]:
+    """Return those of a turn's messages that its reply answers; the others get turns of their own. Raises `ExecutionError`
+    when the reply was written without any of them: then nothing may be settled."""
+    unread = _unread(tx, execution, asked)
+    if not unread:
+        return list(asked)
+    ids = [message.id for message in unread]
+    if len(unread) == len(asked):
+        raise ExecutionError(
+            f"The reply of the turn {execution.id} was written without its messages",
+            why="the prompt of its last model call held none of their words",
+            fix="retry the job; if it happens again, report it with `arvis explain` of the message",
+        )
+    log.warning("message_unread", execution=execution.id, graph=execution.graph, messages=ids)
+    put_back(tx, execution, unread, now, why=UNREAD)
+    return [message for message in asked if message.id not in ids]
+
+
+def separate(tx: Transaction, execution: Execution, now: int) -> None:
+    """Give messages that joined this turn turns of their own again: one of them may be what kills the process, and the others
+    are to be answered without it."""
+    joined = tx.jobs.joined_messages(execution.id)
+    messages = [message for message in tx.messages.of_turn(execution.id) if message.id in joined]
+    if messages:
+        log.warning("messages_separated", execution=execution.id, messages=[message.id for message in messages])
+        put_back(tx, execution, messages, now, why=CRASHED)
+
+
+def put_back(tx: Transaction, execution: Execution, messages: Sequence[StoredMessage], now: int, *, why: str) -> None:
+    """Let messages of this turn begin turns of their own, in order, before all that waits in their conversation."""
+    jobs = [_begin(tx, execution, message, now) for message in messages]
+    added = tx.jobs.add_first(jobs, now)
+    for message, job, place in zip(messages, jobs, added, strict=True):
+        tx.messages.move(message.id, job.execution_id or "", place.position)
+        tx.timeline.note([message.id], PUT_BACK, {"why": why, "from": execution.id}, now)
+
+
+def _unread(tx: Transaction, execution: Execution, asked: Sequence[StoredMessage]) -> list[StoredMessage]:
+    if execution.state.get(READ) == BY_DAEMON[READ]:
+        return []
+    read = _read(execution, asked)
+    unread = [message for message in asked if message.id not in read]
+    if unread and execution.graph not in HEARING:
+        answers = set(_answers(tx, execution))
+        unread = [message for message in unread if message.id not in answers]
+    return unread
+
+
+def _read(execution: Execution, asked: Sequence[StoredMessage]) -> set[str]:
+    """The input of a workflow is the message that it began with."""
+    if is_workflow(execution):
+        return {asked[0].id}
+    if READ in execution.state:
+        return set(execution.state[READ])
+    # An earlier version of Arvis made the last call: it kept what it was to ask.
+    return {*(execution.state.get("asked") or ()), *rounds.heard_in(execution.state)}
+
+
+def _answers(tx: Transaction, execution: Execution) -> Iterator[str]:
+    """The messages whose words answered a question of this execution or of what it called; who asked went on with them."""
+    for wait in tx.waits.of_execution(execution.id):
+        given = wait.answer.value if wait.answer is not None else None
+        if isinstance(given, dict) and isinstance(given.get("message"), str):
+            yield given["message"]
+    for child in tx.executions.children_of(execution.id):
+        yield from _answers(tx, child)
+
+
+def _begin(tx: Transaction, execution: Execution, message: StoredMessage, now: int) -> NewJob:
+    """Write the execution of a turn of its own; its job is still to be added."""
+    agent = tx.agents.get(message.agent_id or "")
+    if agent is None:
+        raise ExecutionError(f"The message {message.id} has no agent", fix="write a new message to another agent")
+    way = way_for(tx, agent, message.content, message.address, files=bool(message.attachments))
+    state = {
+        "agent": agent.id,
+        "address": message.address.to_json(),
+        "conversation": message.conversation_id,
+        **{name: execution.state[name] for name in _STANDING if name in execution.state},
+    }
+    begun = lifecycle.begin(
+        tx,
+        tx.new_id(),
+        way.graph,
+        state | dict(marked(tx, way.state, message.principal_id, CLEAN)),
+        lane=execution.lane,
+        priority=execution.priority,
+        principal_id=message.principal_id,
+        now=now,
+    )
+    if is_workflow(begun):
+        note_begun(tx, begun, "message", now)
+    return NewJob.answer(
+        begun.lane,
+        begun.priority,
+        agent_id=agent.id,
+        principal_id=None if way.alone else message.principal_id,
+        message_id=message.id,
+        execution_id=begun.id,
+        tokens=message.tokens,
+    )

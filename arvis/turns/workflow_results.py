@@ -1,0 +1,145 @@
+"""What the end of a workflow's run leads to, however it ended: the last line of its log, and the results for the agent that
+started it, as its next turn (behaviour.md 2.7). Scripts' parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from arvis.approvals.questions import visible
+from arvis.domain.agents import Agent
+from arvis.domain.executions import Execution, ExecutionStatus
+from arvis.domain.jobs import Priority
+from arvis.domain.messages import Address
+from arvis.domain.taint import Label, Taint, taint_in
+from arvis.domain.workflows import ENDS, OUTPUT, RESULTS, STATE, SYSTEM, LogType, as_text
+from arvis.graphs.agent.subagents import DELEGATES, close_calls
+from arvis.ports.store import Transaction
+from arvis.services.workflow_runs import is_workflow
+from arvis.turns.turns import Task, begin_agent_turn
+
+#: The part of a run's state that names the agent's turn which started it (`{"execution", "agent", "conversation", "starts",
+#: "standing"}`).
+STARTER = "starter"
+
+#: Of an error, a log keeps so many characters; of what a node gave, the agent is told so many (behaviour.md 2.7), of so many
+#: nodes.
+_LONGEST_ERROR = 4_000
+LONGEST_OUTPUT = 200
+_MOST_NODES = 100
+_LONGEST_NAME = 60
+
+
+def ended(tx: Transaction, execution: Execution, now: int, *, by: str = "") -> None:
+    """A run has ended as it stands there: the last line in its log and in those of the runs that ended with it, each once.
+    `by` is who cancelled it. Nothing happens for what is no run of a workflow."""
+    if not is_workflow(execution):
+        return
+    _last_line(tx, execution, by, now)
+    _end_called(tx, execution, now)
+    _report(tx, execution, now)
+
+
+def outputs_of(state: Mapping[str, Any]) -> Sequence[tuple[str, Mapping[str, Any]]]:
+    """What the nodes of a run gave, by their ids, in the order of their times."""
+    found = [(key.removeprefix(OUTPUT), kept) for key, kept in state.items() if key.startswith(OUTPUT)]
+    return sorted(found, key=lambda each: each[1].get("at") or 0)
+
+
+def taint_of(state: Mapping[str, Any]) -> Taint:
+    """What a run has read: what it began with, and what its nodes kept of theirs."""
+    return taint_in(state, *(kept for _, kept in outputs_of(state)))
+
+
+def _end_called(tx: Transaction, execution: Execution, now: int) -> None:
+    """The last lines of the runs that an execution called, and that were cancelled with it."""
+    for child in tx.executions.children_of(execution.id):
+        if child.status is ExecutionStatus.CANCELLED:
+            if is_workflow(child):
+                _last_line(tx, child, "", now)
+            _end_called(tx, child, now)
+
+
+def _last_line(tx: Transaction, execution: Execution, by: str, now: int) -> None:
+    """Unless the node that ended it has written it. Before it, what becomes of calls of subagents that are still open."""
+    run = tx.workflow_runs.get(execution.id)
+    if run is None:
+        return
+    if execution.state.get(DELEGATES) and close_calls(tx, execution.id, f"The run was {execution.status}.", now):
+        run = tx.workflow_runs.get(execution.id) or run
+    newest = tx.workflow_runs.entries(execution.id, run.entries - 1, 1)
+    if newest and (newest[0].node_id, newest[0].type) == (SYSTEM, LogType.RUN_END):
+        return
+    lines = [(SYSTEM, LogType.RUN_END.value, ENDS[execution.status].value)]
+    if execution.status is ExecutionStatus.FAILED:
+        lines.insert(0, (SYSTEM, LogType.ERROR.value, (execution.error or "It failed.")[:_LONGEST_ERROR]))
+    elif execution.status is ExecutionStatus.CANCELLED and by:
+        lines = [(SYSTEM, LogType.RUN_END.value, f"cancelled: {by}"[:_LONGEST_ERROR])]
+    tx.workflow_runs.log(execution.id, lines, now)
+
+
+# -- the agent that started it -----------------------------------------------------------------------------
+
+
+def _report(tx: Transaction, execution: Execution, now: int) -> None:
+    """Its results as the next turn of the agent that started it, where that still is and its talk goes on."""
+    starter = execution.state.get(STARTER)
+    agent = tx.agents.get(starter["agent"]) if starter is not None else None
+    if starter is None or agent is None or not agent.active:
+        return
+    talk = tx.conversations.get(starter["conversation"])
+    workflow = tx.workflows.get(execution.state[STATE]["id"])
+    name = _plain(workflow.name if workflow is not None else "workflow")
+    task = Task(
+        speaker=replace(agent, name=name),
+        text=_results(execution, name),
+        principal_id=execution.principal_id,
+        taint=taint_of(execution.state) | {Label.AGENTS},
+        lineage={
+            "root": starter["execution"],
+            "parent": starter["execution"],
+            "report": False,
+            "standing": starter["standing"],
+            "starts": starter["starts"],
+        },
+        route=RESULTS,
+        direct=talk is not None and talk.direct,
+    )
+    place = Address.from_json(execution.state["address"])
+    begin_agent_turn(tx, task, agent=agent, address=place, priority=_priority(execution, agent), now=now)
+
+
+def _priority(execution: Execution, agent: Agent) -> int:
+    return min(execution.priority, Priority.CONDUCTOR) if agent.is_conductor else Priority.DELEGATION
+
+
+def _results(execution: Execution, name: str) -> str:
+    """The status, and what each node gave."""
+    said = {ExecutionStatus.DONE: "is done", ExecutionStatus.CANCELLED: "was cancelled"}
+    lines = [f"[The workflow {name} that you started {said.get(execution.status, 'has failed')} (run {execution.id}).]"]
+    if execution.error:
+        lines.append(f"Error: {_short(execution.error)}")
+    given = outputs_of(execution.state)
+    lines += [f"- {_plain(str(kept.get('label') or node))}: {_of(kept)}" for node, kept in given[-_MOST_NODES:]]
+    if not given:
+        lines.append("(No node gave anything.)")
+    return "\n".join(lines)
+
+
+def _of(kept: Mapping[str, Any]) -> str:
+    failed = kept.get("failed")
+    if failed:
+        return f"failed: {_short(failed if isinstance(failed, str) else as_text(kept.get('output')))}"
+    return _short(as_text(kept.get("output"))) or "(nothing)"
+
+
+def _short(text: str) -> str:
+    """On one line, so that nothing in it looks like a line of ours."""
+    whole = " ".join(text.split())
+    return whole if len(whole) <= LONGEST_OUTPUT else f"{whole[: LONGEST_OUTPUT - 1]}…"
+
+
+def _plain(name: str) -> str:
+    return visible(name).replace("[", "(").replace("]", ")")[:_LONGEST_NAME]

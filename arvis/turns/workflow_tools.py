@@ -1,0 +1,130 @@
+"""Workflows that an agent starts and aborts by its tools (behaviour.md 2.7): its turn ends, and what came of the run comes back
+as its next turn in the same talk (`workflow_ends.py`).
+
+Only in a talk, for the person of it; a chain of turns and runs in which nobody else speaks is bounded.
+"""
+
+from __future__ import annotations
+
+from arvis.domain.errors import ToolError, UsageError
+from arvis.domain.executions import Execution
+from arvis.domain.jobs import Priority
+from arvis.domain.markup import escape
+from arvis.domain.messages import Address
+from arvis.domain.workflows import Workflow
+from arvis.engine import lifecycle
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store, Transaction
+from arvis.ports.tool import Caller
+from arvis.services import workflow_families
+from arvis.services.workflow_runs import NewWorkflowRun, agent_for, begin_keyed, find, whole_version
+from arvis.tasks.access import asker_of, standing_of
+from arvis.tasks.task import is_run
+from arvis.turns import cancellation
+from arvis.turns.cancellation import CancelledTurn
+from arvis.turns.workflow_results import STARTER
+
+#: So many runs follow one another without a word of a person.
+MOST_STARTS = 5
+#: So many are told of in the description of the tool, in so many characters each.
+_LISTED, _LONGEST = 30, 120
+
+
+class WorkflowDesk:
+    """`WorkflowStarts`."""
+
+    def __init__(self, *, store: Store, bus: Bus, clock: Clock) -> None:
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+
+    async def listing(self) -> str:
+        return await self._store.read(listed)
+
+    async def start(self, caller: Caller, *, workflow: str, given: str) -> str:
+        return await self._store.write(start, caller, workflow, given, self._clock.now())
+
+    async def abort(self, caller: Caller, run: str) -> str:
+        name, ended = await self._store.write(abort, caller, run, self._clock.now())
+        cancellation.announce_cancelled(self._bus, ended)
+        return f"The workflow {name} is aborted."
+
+
+def listed(tx: Transaction) -> str:
+    """Those that can be started, one a line."""
+    there = [each for each in tx.workflows.all() if _can_start(each)]
+    lines = [
+        f"- {each.slug}: {' '.join((each.description or each.name).split())[:_LONGEST]}" for each in there[:_LISTED]
+    ]
+    if len(there) > _LISTED:
+        lines.append(f"- and {len(there) - _LISTED} more")
+    return "\n".join(lines) or "(There are none.)"
+
+
+def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> str:
+    """Begin it, unless this very call has, and say so."""
+    turn = _turn(tx, caller)
+    starts = int(turn.state.get("lineage", {}).get("starts", 0)) + 1
+    if starts > MOST_STARTS:
+        raise ToolError(f"{MOST_STARTS} workflows followed one another already. Ask the person whether to go on.")
+    try:
+        workflow = find(tx, name)
+        if not _can_start(workflow):
+            raise ToolError(f"The workflow {workflow.slug} is switched off or not whole. Tell the person.")
+        version = whole_version(tx, workflow)
+        agent = agent_for(tx, version, asker_of(tx, turn, caller.agent))
+        workflow_families.check_pace(tx, tx.principals.get(caller.principal_id or ""))
+    except UsageError as refused:
+        raise ToolError(f"{refused.what} There are:\n{listed(tx)}") from None
+    standing = standing_of(turn)
+    starter = {
+        "execution": turn.id,
+        "agent": caller.agent.id,
+        "conversation": caller.conversation_id,
+        "starts": starts,
+        "standing": standing,
+    }
+    wanted = NewWorkflowRun(
+        workflow=workflow,
+        agent=agent,
+        address=Address.from_json(turn.state["address"]),
+        source=f"agent:{turn.id}",
+        input=given or None,
+        trigger=given or workflow.name,
+        principal_id=caller.principal_id,
+        taint=caller.taint,
+        priority=Priority.DELEGATION,
+        more={STARTER: starter, **standing},
+    )
+    begun = begin_keyed(tx, wanted, now, key=f"start:{caller.call_id}", live=False)
+    if begun is not None:
+        workflow_families.join(tx, begun, turn, now)
+    run = f" (run {begun.id})" if begun is not None else ""
+    return f"The workflow {escape(workflow.name)} has begun{run}. I will tell what came of it when it ends."
+
+
+def abort(tx: Transaction, caller: Caller, run: str, now: int) -> tuple[str, CancelledTurn]:
+    """Nobody's but what this agent started in this talk. The workflow's name, and what is to be announced."""
+    execution = tx.executions.get(run.strip())
+    starter = execution.state.get(STARTER, {}) if execution is not None else {}
+    own = (starter.get("agent"), starter.get("conversation")) == (caller.agent.id, caller.conversation_id)
+    if execution is None or not own:
+        raise ToolError(f"You started no run {run.strip()[:40]!r} in this talk.")
+    if execution.status not in lifecycle.LIVE:
+        raise ToolError("This run is over already.")
+    row = tx.workflow_runs.get(execution.id)
+    workflow = tx.workflows.get(row.workflow_id) if row is not None else None
+    name = escape(workflow.name) if workflow is not None else "of this run"
+    return name, cancellation.cancel_turn(tx, execution.id, f"the agent {caller.agent.slug}", now)
+
+
+def _turn(tx: Transaction, caller: Caller) -> Execution:
+    turn = tx.executions.get(caller.execution_id)
+    if turn is None or is_run(turn) or turn.parent_wait is not None:
+        raise ToolError("Nobody talks with you here: a workflow is started in a talk, and its results come back to it.")
+    return turn
+
+
+def _can_start(workflow: Workflow) -> bool:
+    return workflow.enabled and workflow.runnable is not None

@@ -1,0 +1,190 @@
+"""Accounts of models over HTTP: list those of the configuration and of the product, add, change and remove the
+latter. A key comes in here and never goes out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.responses import Response
+
+from arvis.domain.accounts import AccountStatus, StoredAccount
+from arvis.domain.errors import NotFound
+from arvis.domain.runs import Account, Rest
+from arvis.llm.account_service import AccountDesk
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights
+from arvis.web.http.endpoints import Call, Endpoint, answer
+from arvis.web.http.identity import OPERATE, OWN
+from arvis.web.http.requests import Fields, unusable
+from arvis.web.http.schema import BOOLEAN, INTEGER, OK, STRING, TIME, Schema, array, listing, one_of, optional, record
+from arvis.web.http.url_redaction import holds_login, shown
+
+Json = dict[str, Any]
+
+_MAX_MODEL = 200
+
+#: What an account of the product may be called; the configuration may use any letters.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_ANY_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
+NAMES: Mapping[str, Schema] = {"account": {**STRING, "minLength": 1, "maxLength": 100}}
+
+_PRIORITY: Schema = {**INTEGER, "minimum": 0, "maximum": 10_000, "description": "Lower is asked first."}
+_HEALTH = record({"model": STRING, "restingUntil": optional(TIME), "kind": STRING, "refusals": INTEGER})
+ACCOUNT = record(
+    {
+        "id": {**optional(STRING), "description": "null: of the configuration."},
+        "name": STRING,
+        "provider": STRING,
+        "model": STRING,
+        "models": array(STRING),
+        "baseUrl": optional(STRING),
+        "priority": INTEGER,
+        "status": one_of(AccountStatus),
+        "source": one_of(("configuration", "product")),
+        "hasKey": BOOLEAN,
+        "problem": {**optional(STRING), "description": "Why it is left out, and what to do."},
+        "health": {**array(_HEALTH), "description": "Models that it refused lately, and until when it rests."},
+    }
+)
+WRITTEN: dict[str, Schema] = {
+    "provider": STRING,
+    "model": {**STRING, "description": "Default: one of the provider's."},
+    "models": {**array(STRING), "description": "Those it serves; none named: any of its vendor."},
+    "apiKey": {**STRING, "description": "Sealed before it is stored, and never shown."},
+    "baseUrl": STRING,
+    "priority": _PRIORITY,
+    "status": one_of(AccountStatus),
+}
+NEW_ACCOUNT = record(
+    {"name": {**STRING, "pattern": f"^{_NAME.pattern}$"}, **WRITTEN},
+    required=("name", "provider"),
+)
+CHANGED_ACCOUNT = {
+    **record(WRITTEN, required=()),
+    "description": 'What is left out stays; "" takes a text away. A new address needs the key again.',
+}
+
+
+class AccountRoutes:
+    def __init__(self, *, insights: Insights, desk: AccountDesk, clock: Clock) -> None:
+        self._insights = insights
+        self._desk = desk
+        self._clock = clock
+
+    def endpoints(self) -> list[Endpoint]:
+        all_, one = "/api/accounts", "/api/accounts/{account}"
+        return [
+            Endpoint(
+                "GET", all_, "Accounts, those of the configuration first", OPERATE, self._list, {200: listing(ACCOUNT)}
+            ),
+            Endpoint("POST", all_, "Add an account", OWN, self._add, {201: ACCOUNT}, body=NEW_ACCOUNT),
+            Endpoint(
+                "PATCH",
+                one,
+                "Change an account of the product",
+                OWN,
+                self._change,
+                {200: ACCOUNT},
+                body=CHANGED_ACCOUNT,
+                names=NAMES,
+            ),
+            Endpoint("DELETE", one, "Remove an account of the product", OWN, self._remove, {200: OK}, names=NAMES),
+        ]
+
+    async def _list(self, _: Call) -> Response:
+        rows, now = await self._insights.accounts(), self._clock.now()
+        items = [_configured_view(account, rows.rests, now) for account in self._desk.book.configured]
+        items += [self._stored_view(stored, rows.rests, now) for stored in rows.accounts]
+        return answer({"items": items, "nextCursor": None})
+
+    async def _add(self, call: Call) -> Response:
+        fields = await call.fields()
+        name = fields.required_text("name")
+        if not _NAME.fullmatch(name):
+            raise unusable("name", "must be 1 to 64 letters, digits, - and _")
+        if fields.text("provider") is None:
+            raise unusable("provider", "is missing")
+        added = await self._desk.add({"name": name, **written(fields)})
+        return answer(self._stored_view(added, (), self._clock.now()), 201)
+
+    async def _change(self, call: Call) -> Response:
+        changed = await self._desk.change(name_of(call), written(await call.fields()))
+        return answer(self._stored_view(changed, (), self._clock.now()))
+
+    async def _remove(self, call: Call) -> Response:
+        await self._desk.remove(name_of(call))
+        return answer({"ok": True})
+
+    def _stored_view(self, stored: StoredAccount, rests: Sequence[Rest], now: int) -> Json:
+        trouble = self._desk.book.trouble_of(stored)
+        return {
+            "id": stored.id,
+            "name": stored.name,
+            "provider": stored.provider,
+            "model": stored.model,
+            "models": list(stored.models),
+            "baseUrl": shown(stored.base_url),
+            "priority": stored.priority,
+            "status": stored.status,
+            "source": "product",
+            "hasKey": stored.sealed_key is not None,
+            "problem": None if trouble is None else f"{trouble.what}: {trouble.why} {trouble.fix}",
+            "health": _health(stored.name, rests, now),
+        }
+
+
+def _configured_view(account: Account, rests: Sequence[Rest], now: int) -> Json:
+    return {
+        "id": None,
+        "name": account.name,
+        "provider": account.provider,
+        "model": account.model,
+        "models": list(account.models),
+        "baseUrl": shown(account.base_url),
+        "priority": account.priority,
+        "status": AccountStatus.ACTIVE,
+        "source": "configuration",
+        "hasKey": account.api_key is not None,
+        "problem": None,
+        "health": _health(account.name, rests, now),
+    }
+
+
+def _health(name: str, rests: Sequence[Rest], now: int) -> list[Json]:
+    return [
+        {
+            "model": rest.model,
+            "restingUntil": rest.until if rest.until > now else None,
+            "kind": rest.kind,
+            "refusals": rest.refusals,
+        }
+        for rest in rests
+        if rest.account == name and (rest.refusals or rest.until > now)
+    ]
+
+
+def name_of(call: Call) -> str:
+    name = call.named("account", _ANY_NAME)
+    if name is None:
+        raise NotFound("There is no such account.", fix="Look it up in the list of accounts (GET /api/accounts).")
+    return name
+
+
+def written(fields: Fields) -> Json:
+    """The fields that were sent, under the names of the configuration; an empty text is None."""
+    names = {"provider": "provider", "model": "model", "api_key": "apiKey", "base_url": "baseUrl", "status": "status"}
+    texts = {name: fields.text(sent) for name, sent in names.items()}
+    if holds_login(texts["base_url"] or ""):
+        raise unusable("baseUrl", "must not hold a name and a password: a key is sent as `apiKey`")
+    found: Json = {name: text or None for name, text in texts.items() if text is not None}
+    if (models := fields.raw("models")) is not None:
+        if not isinstance(models, list) or not all(
+            isinstance(model, str) and 0 < len(model) <= _MAX_MODEL for model in models
+        ):
+            raise unusable("models", "must be a list of names")
+        found["models"] = models
+    if (priority := fields.whole("priority")) is not None:
+        found["priority"] = priority
+    return found

@@ -1,0 +1,69 @@
+"""Which agents run what just now (behaviour.md 2.9)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store
+from arvis.services.activity import Activity, ActivityKind, ActivityStatus, activities
+from arvis.web.http.endpoints import Call, Endpoint, answer
+from arvis.web.http.identity import OPERATE
+from arvis.web.http.schema import STRING, TIME, array, one_of, optional, record
+
+ACTIVITY = record(
+    {
+        "agentId": STRING,
+        "agent": STRING,
+        "name": STRING,
+        "role": STRING,
+        "description": STRING,
+        "status": one_of(ActivityStatus),
+        "type": optional(one_of(ActivityKind)),
+        "graph": optional(STRING),
+        "executionId": optional(STRING),
+        "platform": optional(STRING),
+        "channelId": optional(STRING),
+        "startedAt": optional(TIME),
+        "lastActiveAt": optional(TIME),
+        "statusNote": {**optional(STRING), "description": "Where it stands, in its own words."},
+        "process": {**optional(STRING), "description": "The node that runs it."},
+    }
+)
+
+
+class ActivityRoutes:
+    def __init__(self, *, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def endpoints(self) -> list[Endpoint]:
+        shape = {200: record({"items": array(ACTIVITY)})}
+        return [Endpoint("GET", "/api/activity", "What runs, then who runs nothing", OPERATE, self._list, shape)]
+
+    async def _list(self, _call: Call) -> Response:
+        found = await self._store.read(activities, self._clock.now(), whole=True)
+        return answer({"items": [_view(each) for each in found]})
+
+
+def _view(each: Activity) -> dict[str, Any]:
+    agent, place = each.agent, each.address
+    return {
+        "agentId": agent.id,
+        "agent": agent.slug,
+        "name": agent.name,
+        "role": agent.role,
+        "description": agent.description,
+        "status": each.status,
+        "type": each.kind,
+        "graph": each.graph,
+        "executionId": each.execution_id,
+        "platform": place.platform if place else None,
+        "channelId": place.channel if place else None,
+        "startedAt": each.started_at,
+        "lastActiveAt": each.last_active_at,
+        "statusNote": each.status_note or None,
+        "process": each.node,
+    }

@@ -1,0 +1,265 @@
+"""Open questions over HTTP: approvals, reviews and questions to people. Credentials that only chat see those of their own
+conversations, where their word counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from starlette.responses import Response
+
+from arvis.approvals.answers import question_of
+from arvis.approvals.questions import beginning
+from arvis.domain.errors import Forbidden, NotFound
+from arvis.domain.executions import PERSONAL_WAITS
+from arvis.domain.messages import Address, Principal
+from arvis.domain.tools import Risk
+from arvis.domain.workflows import PREFIX
+from arvis.ports.browsing import WaitView
+from arvis.ports.insights import Insights
+from arvis.ports.operations import Operations, WaitAnswer, WaitRights
+from arvis.tasks import rounds
+from arvis.web.auth.authorization import Gate, is_own_place
+from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
+from arvis.web.http.identity import ANYONE, READ, SEND
+from arvis.web.http.requests import Fields, unusable
+from arvis.web.http.schema import (
+    BOOLEAN,
+    DECISIONS,
+    LABEL,
+    STRING,
+    WAIT_ANSWER,
+    Schema,
+    array,
+    listing,
+    one_of,
+    optional,
+    record,
+)
+from arvis.web.http.schema import WAIT as OPEN_WAIT
+from arvis.web.http.views import Json, page_view, wait_view
+
+# Questions to people as the page Approvals shows them: who asks, what for, and what exactly a yes would do.
+
+
+_WHOLE = "Open the question to read the whole. An answer counts for all of it."
+_OBJECT: Schema = {"type": "object", "additionalProperties": True}
+
+WAIT: Schema = record(
+    {
+        **OPEN_WAIT["properties"],
+        "answeredByName": optional(STRING),
+        "agent": {**optional(STRING), "description": "The slug of who asks."},
+        "person": {**optional(STRING), "description": "For whom the agent works."},
+        "messageId": optional(STRING),
+        "conversationId": optional(STRING),
+        "workflowId": {
+            **optional(STRING),
+            "description": "The workflow whose run asks; the run has the id of the execution.",
+        },
+        "platform": optional(STRING),
+        "connector": optional(STRING),
+        "channelId": optional(STRING),
+        "askedOf": {**array(STRING), "description": "Whose word counts: people, and roles in the plural."},
+        "mayAnswer": {**BOOLEAN, "description": "Whether the asker's word counts."},
+        "tool": {**optional(STRING), "description": "The tool that would be called, or the kind of change."},
+        "arguments": optional(_OBJECT),
+        "risk": optional(one_of(Risk)),
+        "change": {
+            **optional(record({"text": STRING, "hash": STRING})),
+            "description": "Exactly what would be done; a yes counts for this hash and for nothing else.",
+        },
+    }
+)
+
+
+def listed_view(view: WaitView, rights: WaitRights) -> Json:
+    """Return the question for a list of many: of a long text the beginning, with a mark; `question_view` gives the whole."""
+    shown = question_view(view, rights)
+    change = shown["change"]
+    if change is not None:
+        shown["change"] = {**change, "text": beginning(change["text"], _WHOLE)}
+    return {**shown, "prompt": beginning(shown["prompt"], _WHOLE)}
+
+
+def question_view(view: WaitView, rights: WaitRights) -> Json:
+    state, message = view.execution.state, view.message
+    saved: Mapping[str, Any] = state.get("from", state)
+    address = Address.from_json(saved["address"]) if "address" in saved else None
+    return {
+        **wait_view(view.wait),
+        "answeredByName": view.answerer,
+        "agent": view.agent,
+        "person": view.person,
+        "messageId": message.id if message is not None else None,
+        "conversationId": conversation_of(view),
+        "workflowId": _workflow(view.execution.graph),
+        "platform": address.platform if address else None,
+        "connector": address.connector if address else None,
+        "channelId": address.channel if address else None,
+        "askedOf": list(rights.asked_of),
+        "mayAnswer": rights.may_answer and view.wait.answered_at is None,
+        **_wanted(view),
+    }
+
+
+def conversation_of(view: WaitView) -> str | None:
+    """The one that the asking execution works in: its own, or that of the turn which wants a change."""
+    state = view.execution.state
+    return state.get("from", {}).get("conversation") or state.get("conversation")
+
+
+def _workflow(graph: str) -> str | None:
+    return graph.removeprefix(PREFIX) if graph.startswith(PREFIX) else None
+
+
+def _wanted(view: WaitView) -> Json:
+    state = view.execution.state
+    if "proposal" in state:
+        proposal = state["proposal"]
+        change = {"text": state["question"], "hash": state["digest"]}
+        return {"tool": proposal["kind"], "arguments": proposal["fields"], "risk": None, "change": change}
+    question = question_of(view.execution, view.wait)
+    if question is not None and "hash" in question and view.wait.answered_at is None:
+        change = {"text": view.wait.prompt, "hash": question["hash"]}
+        return {"tool": None, "arguments": None, "risk": None, "change": change}
+    asking = state.get("asking")
+    # The state knows what is asked now; of what was decided before, the prompt tells.
+    if asking is None or view.wait.subject is not None or view.wait.answered_at is not None:
+        return {"tool": None, "arguments": None, "risk": None, "change": None}
+    call = rounds.calls_of(state, rounds.count(state))[asking["call"]]
+    return {
+        "tool": call.name,
+        "arguments": dict(call.arguments or {}),
+        "risk": asking.get("risk"),
+        "change": {"text": view.wait.prompt, "hash": asking["hash"]},
+    }
+
+
+#: So many pages are looked through for what passes a filter that the database does not know.
+_MOST_PAGES = 10
+_LOOK = 200
+
+_View = Callable[[WaitView, WaitRights], Json]
+
+
+class WaitRoutes:
+    def __init__(self, *, insights: Insights, operations: Operations, gate: Gate) -> None:
+        self._insights = insights
+        self._operations = operations
+        self._gate = gate
+
+    def endpoints(self) -> list[Endpoint]:
+        one = "/api/waits/{wait}"
+        only = {**FLAG, "default": True, "description": "Only those without an answer."}
+        return [
+            Endpoint(
+                "GET",
+                "/api/waits",
+                "Questions to people, newest first; with a chat key those that one may answer",
+                ANYONE,
+                self._list,
+                {200: listing(WAIT)},
+                query={**PAGING, "open": only, "kind": one_of(PERSONAL_WAITS), "agent": LABEL},
+            ),
+            Endpoint("GET", one, "One question", ANYONE, self._show, {200: WAIT}),
+            Endpoint(
+                "POST",
+                f"{one}/answer",
+                "Answer a question; the first answer wins",
+                SEND,
+                self._answer,
+                {200: WAIT},
+                body=WAIT_ANSWER,
+            ),
+        ]
+
+    async def _list(self, call: Call) -> Response:
+        """What the database does not filter is filtered here, a bounded number of pages at a time."""
+        by, kind = await self._gate.asker(call.identity), call.query("kind")
+        if kind is not None and kind not in PERSONAL_WAITS:
+            raise unusable("kind", "must be one of " + ", ".join(sorted(PERSONAL_WAITS)))
+        open_only, agent = call.flag("open", True), call.query("agent")
+        narrow = agent is not None or call.identity.role not in READ
+        found: list[Json] = []
+        cursor = call.query("cursor")
+        for _ in range(_MOST_PAGES if narrow else 1):
+            size = min(_LOOK, call.limit - len(found))
+            page = await self._insights.questions(open_only=open_only, kind=kind, limit=size, cursor=cursor)
+            found += await self._shown(call, page.items, by, agent)
+            cursor = page.next_cursor
+            if cursor is None or len(found) >= call.limit:
+                break
+        return answer(page_view(found, cursor))
+
+    async def _shown(self, call: Call, views: Sequence[WaitView], by: Principal, agent: str | None) -> list[Json]:
+        seen = [view for view in views if agent is None or view.agent == agent]
+        seen = [view for view in seen if call.identity.role in READ or _is_theirs(call, view, by)]
+        shown = await self._views(seen, by, listed_view)
+        return [each for each in shown if call.identity.role in READ or each["mayAnswer"]]
+
+    async def _views(self, views: Sequence[WaitView], by: Principal, shown: _View = question_view) -> list[Json]:
+        rights = await self._operations.wait_rights([view.wait for view in views], by) if views else []
+        return [shown(view, right) for view, right in zip(views, rights, strict=True)]
+
+    async def _show(self, call: Call) -> Response:
+        by = await self._gate.asker(call.identity)
+        view = await self._wait(call, by)
+        (shown,) = await self._views([view], by)
+        if call.identity.role not in READ and not shown["mayAnswer"] and view.wait.answered_at is None:
+            raise _not_theirs()
+        return answer(shown)
+
+    async def _answer(self, call: Call) -> Response:
+        given = _wait_answer(await call.fields())
+        by = await self._gate.principal(self._gate.sender(call.identity))
+        await self._wait(call, by)
+        await self._operations.answer_wait(call.id("wait"), given, by)
+        return await self._show(call)
+
+    async def _wait(self, call: Call, by: Principal) -> WaitView:
+        """The question, if the asker may know of it: a chat key knows those of its own conversations."""
+        view = await self._insights.question(call.id("wait"))
+        if view is None or view.wait.kind not in PERSONAL_WAITS:
+            raise _no_wait()
+        if call.identity.role not in READ and not _is_theirs(call, view, by):
+            raise _no_wait()
+        return view
+
+
+def _is_theirs(call: Call, view: WaitView, by: Principal) -> bool:
+    """Asked in a place of their own, in work for them."""
+    state = view.execution.state
+    address = state.get("from", state).get("address")
+    return (
+        address is not None
+        and view.execution.principal_id == by.id
+        and is_own_place(call.identity, Address.from_json(address))
+    )
+
+
+def _no_wait() -> NotFound:
+    return NotFound(
+        "There is no such question.", fix="Look it up in the list of open ones (`arvis waits list`, GET /api/waits)."
+    )
+
+
+def _not_theirs() -> Forbidden:
+    return Forbidden("You may not answer this question.", fix="Ask whoever looks after this Arvis.")
+
+
+def _wait_answer(fields: Fields) -> WaitAnswer:
+    decision = fields.required_text("decision")
+    if decision not in DECISIONS:
+        raise unusable("decision", "must be one of " + ", ".join(DECISIONS))
+    given = WaitAnswer(
+        decision="approve" if decision == "accept" else decision,
+        note=fields.text("note"),
+        arguments=fields.mapping("arguments"),
+        text=fields.text("text"),
+    )
+    if decision == "edit" and given.arguments is None:
+        raise unusable("arguments", "is missing, and `edit` needs it")
+    if decision in {"feedback", "answer"} and not given.text:
+        raise unusable("text", f"is missing, and `{decision}` needs it")
+    return given

@@ -1,0 +1,116 @@
+"""Tries accounts of models and bots, also what was typed into a form and is not kept yet. What is told here goes to its
+vendor or platform, and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+
+from arvis.bots.service import BotDesk
+from arvis.domain.errors import ProviderErrorKind
+from arvis.domain.runs import RunResult
+from arvis.llm.account_service import AccountDesk, Trial
+from arvis.ports.choices import Choices
+from arvis.web.api.accounts import NAMES, WRITTEN, name_of
+from arvis.web.api.accounts import written as account_written
+from arvis.web.api.bots import FINDINGS, NEW_BOT, PLATFORM
+from arvis.web.api.bots import written as bot_written
+from arvis.web.http.endpoints import Call, Endpoint, answer
+from arvis.web.http.identity import OWN
+from arvis.web.http.requests import unusable
+from arvis.web.http.schema import BOOLEAN, INTEGER, NUMBER, STRING, one_of, optional, record
+
+_KINDS = (*ProviderErrorKind, "other")
+_PER = 1_000_000
+_UNNAMED = "main"
+
+NEW_TRIAL = record({"name": STRING, **WRITTEN}, required=("provider",))
+TRIAL = record(
+    {
+        "ok": BOOLEAN,
+        "provider": {**optional(STRING), "description": "null: a kept account that did not answer."},
+        "model": STRING,
+        "durationMs": INTEGER,
+        "error": optional(STRING),
+        "fix": optional(STRING),
+        "kind": {**optional(one_of(_KINDS)), "description": "What kind of failure; null: it answers."},
+        "costUsd": {**optional(NUMBER), "description": "Of this one word; null: no price or no count is known."},
+    }
+)
+BOT_TRIAL = {**record(NEW_BOT["properties"], required=("platform",)), "description": "As for a new bot."}
+
+
+class TrialRoutes:
+    def __init__(self, *, accounts: AccountDesk, bots: BotDesk, choices: Choices) -> None:
+        self._accounts = accounts
+        self._bots = bots
+        self._choices = choices
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                "POST",
+                "/api/accounts/try",
+                "Ask an account that is not kept for one word",
+                OWN,
+                self._account,
+                {200: TRIAL},
+                body=NEW_TRIAL,
+            ),
+            Endpoint(
+                "POST",
+                "/api/accounts/{account}/test",
+                "Ask it for one word; costs next to nothing",
+                OWN,
+                self._kept_account,
+                {200: TRIAL},
+                names=NAMES,
+            ),
+            Endpoint(
+                "POST",
+                "/api/bots/check",
+                "Ask a platform about a bot that is not kept",
+                OWN,
+                self._bot,
+                {200: FINDINGS},
+                body=BOT_TRIAL,
+            ),
+        ]
+
+    async def _account(self, call: Call) -> Response:
+        fields = await call.fields()
+        provider = fields.required_text("provider")
+        trial = await self._accounts.try_new(account_written(fields))
+        return answer(self._view(trial, provider))
+
+    async def _kept_account(self, call: Call) -> Response:
+        trial = await self._accounts.try_out(name_of(call))
+        return answer(self._view(trial, trial.result.provider if trial.result is not None else None))
+
+    async def _bot(self, call: Call) -> Response:
+        fields = await call.fields()
+        platform, name = fields.required_text("platform"), fields.label("name", 64) or _UNNAMED
+        if not PLATFORM.fullmatch(platform):
+            raise unusable("platform", "must be 1 to 32 small letters, digits, - and _")
+        found = await self._bots.check_new(platform, name, bot_written(fields))
+        items = [{"level": one.level, "text": one.text, "fix": one.fix or None} for one in found]
+        return answer({"findings": items})
+
+    def _view(self, trial: Trial, provider: str | None) -> dict[str, Any]:
+        return {
+            "ok": trial.ok,
+            "provider": provider,
+            "model": trial.model,
+            "durationMs": trial.duration_ms,
+            "error": trial.error or None,
+            "fix": trial.fix or None,
+            "kind": trial.kind or None,
+            "costUsd": None if trial.result is None else self._cost(provider or "", trial.result, trial.model),
+        }
+
+    def _cost(self, provider: str, result: RunResult, model: str) -> float | None:
+        price = self._choices.price(provider, model)
+        if price is None or result.input_tokens is None or result.output_tokens is None:
+            return None
+        return (result.input_tokens * price.input + result.output_tokens * price.output) / _PER

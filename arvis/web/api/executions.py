@@ -1,0 +1,186 @@
+"""Passes through graphs over HTTP: turns, runs and what they call; list, show and end them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from starlette.responses import Response
+
+from arvis.domain.errors import NotFound
+from arvis.domain.executions import Execution, ExecutionStatus, Step, Wait
+from arvis.graphs.planning.state import PLAN
+from arvis.ports.insights import ExecutionView, Insights
+from arvis.ports.operations import Operations
+from arvis.web.auth.authorization import Gate
+from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.http.identity import OPERATE, READ
+from arvis.web.http.schema import (
+    INTEGER,
+    LABEL,
+    NUMBER,
+    STEP,
+    STRING,
+    TIME,
+    Schema,
+    array,
+    listing,
+    one_of,
+    optional,
+    record,
+)
+from arvis.web.http.views import Json, call_step, node_steps, page_view
+
+_MICROS = 1_000_000
+#: Characters of what came of an execution.
+_LONGEST_OUTCOME = 2_000
+#: What is shown of a step; its changes are parts of the state.
+_SHOWN = ("at", "step", "who", "node", "decision", "durationMs")
+
+_EXECUTION: dict[str, Schema] = {
+    "id": STRING,
+    "graph": STRING,
+    "status": one_of(ExecutionStatus),
+    "agent": optional(STRING),
+    "source": {**STRING, "description": "What had it begin where nobody asked: schedule:ID or webhook:ID."},
+    "statusNote": {**STRING, "description": "Where it stands, in the agent's own words."},
+    "steps": INTEGER,
+    "error": optional(STRING),
+    "createdAt": TIME,
+    "updatedAt": TIME,
+}
+_STEP = record({"number": INTEGER, "node": STRING, "decision": STRING, "at": TIME, "durationMs": INTEGER})
+_WAIT = record({"id": STRING, "kind": STRING, "prompt": STRING, "askedAt": TIME, "open": {"type": "boolean"}})
+EXECUTION = record(_EXECUTION)
+LISTED_EXECUTION = record({**_EXECUTION, "costUsd": NUMBER})
+EXECUTION_DETAIL = record(
+    {
+        **_EXECUTION,
+        "conversationId": optional(STRING),
+        "outcome": {**STRING, "description": "The beginning of what came of it, once it has ended."},
+        "plan": {**optional(STRING), "description": "Of an agent that plans: its plan as it is now, in Markdown."},
+        "path": array(_STEP),
+        "steps": {**array(STEP), "description": "Its way with its model calls, in the form of every timeline."},
+        "costUsd": NUMBER,
+        "inputTokens": INTEGER,
+        "outputTokens": INTEGER,
+        "waits": array(_WAIT),
+        "children": array(EXECUTION),
+    }
+)
+
+
+class ExecutionRoutes:
+    def __init__(self, *, insights: Insights, operations: Operations, gate: Gate) -> None:
+        self._insights = insights
+        self._operations = operations
+        self._gate = gate
+
+    def endpoints(self) -> list[Endpoint]:
+        one = "/api/executions/{execution}"
+        filters = {"status": one_of(ExecutionStatus), "graph": LABEL}
+        shown = {200: EXECUTION_DETAIL}
+        return [
+            Endpoint(
+                "GET",
+                "/api/executions",
+                "Turns, runs and what they call, newest first",
+                READ,
+                self._list,
+                {200: listing(LISTED_EXECUTION)},
+                query={**PAGING, **filters},
+            ),
+            Endpoint("GET", one, "One of them with its way", READ, self._show, shown),
+            Endpoint("POST", f"{one}/cancel", "End it with all that works for it", OPERATE, self._cancel, shown),
+        ]
+
+    async def _list(self, call: Call) -> Response:
+        graph, status = call.query("graph"), call.choice("status", ExecutionStatus)
+        page = await self._insights.executions(
+            graph=graph, status=status, limit=call.limit, cursor=call.query("cursor")
+        )
+        if not page.items:
+            return answer(page_view([], page.next_cursor))
+        newest, oldest = page.items[0].id, page.items[-1].id
+        costs = await self._insights.execution_costs(graph=graph, status=status, oldest=oldest, newest=newest)
+        agents = await self._agents()
+        items = [{**_view(each, agents), "costUsd": costs.get(each.id, 0) / _MICROS} for each in page.items]
+        return answer(page_view(items, page.next_cursor))
+
+    async def _show(self, call: Call) -> Response:
+        found = await self._insights.execution(call.id("execution"))
+        if found is None:
+            raise NotFound("There is no such execution.", fix="Look it up in the list; old ones are removed in time.")
+        return answer(_detail(found, await self._agents()))
+
+    async def _cancel(self, call: Call) -> Response:
+        by = (await self._gate.asker(call.identity)).name
+        await self._operations.cancel_execution(call.id("execution"), by=by)
+        return await self._show(call)
+
+    async def _agents(self) -> Mapping[str, str]:
+        return {agent.id: agent.slug for agent in await self._insights.agents()}
+
+
+def _view(execution: Execution, agents: Mapping[str, str]) -> Json:
+    state = execution.state
+    agent_id = state.get("agent")
+    return {
+        "id": execution.id,
+        "graph": execution.graph,
+        "status": execution.status,
+        "agent": agents.get(agent_id, agent_id) if isinstance(agent_id, str) else None,
+        "source": state.get("run", {}).get("source", ""),
+        "statusNote": state.get("status_note", ""),
+        "steps": execution.steps,
+        "error": execution.error,
+        "createdAt": execution.created_at,
+        "updatedAt": execution.updated_at,
+    }
+
+
+def _detail(found: ExecutionView, agents: Mapping[str, str]) -> Json:
+    """Not the state itself: it holds prompts and outputs whose secrets are nobody's business here."""
+    execution, calls = found.execution, found.calls
+    path = node_steps(found.steps, began=execution.created_at)
+    steps = [*({name: each[name] for name in _SHOWN} for each in path), *map(call_step, calls)]
+    return {
+        **_view(execution, agents),
+        "conversationId": execution.state.get("conversation"),
+        "outcome": _outcome(execution.result),
+        "plan": execution.state.get(PLAN) or None,
+        "path": [_step(each, step["durationMs"]) for each, step in zip(found.steps, path, strict=True)],
+        "steps": sorted(steps, key=lambda step: step["at"]),
+        "costUsd": sum(call.cost_micros for call in calls) / _MICROS,
+        "inputTokens": sum(call.input_tokens for call in calls),
+        "outputTokens": sum(call.output_tokens for call in calls),
+        "waits": [_wait(each) for each in found.waits],
+        "children": [_view(each, agents) for each in found.children],
+    }
+
+
+def _outcome(result: object) -> str:
+    if result is None:
+        return ""
+    text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_OUTCOME else text[: _LONGEST_OUTCOME - 1] + "…"
+
+
+def _step(step: Step, duration: int) -> Json:
+    return {
+        "number": step.number,
+        "node": step.node,
+        "decision": step.decision,
+        "at": step.at,
+        "durationMs": duration,
+    }
+
+
+def _wait(wait: Wait) -> Json:
+    return {
+        "id": wait.id,
+        "kind": wait.kind,
+        "prompt": wait.prompt,
+        "askedAt": wait.asked_at,
+        "open": wait.answered_at is None,
+    }

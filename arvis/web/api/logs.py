@@ -1,0 +1,349 @@
+"""The daemon's log over HTTP: lines with filters, the newest first, and whole files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from starlette.responses import FileResponse, Response
+
+from arvis.domain.errors import NotFound, Unprocessable
+from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.http.identity import OPERATE
+from arvis.web.http.schema import INTEGER, LABEL, STRING, TIME, Schema, array, one_of, optional, record
+
+# Reads the daemon's log backwards: the newest lines first, from the end of the newest file on, in blocks, and never
+# more at a call than is good for everybody else. What a line holds was redacted when it was written.
+
+
+#: By weight; a line of another level weighs as `info`.
+LEVELS: Mapping[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
+
+_FILE = re.compile(r"arvis-(\d{4}-\d{2}-\d{2})\.log", re.ASCII)
+_CURSOR = re.compile(r"(\d{4}-\d{2}-\d{2})\.(\d{1,15})", re.ASCII)
+_BLOCK = 65_536
+#: Bytes that one call reads at most.
+_MOST_READ = 4_194_304
+#: Bytes of a line that are shown; what is longer was no line of ours, or is a very long one.
+_LONGEST = 65_536
+#: Characters of a single field that are shown.
+_LONGEST_FIELD = 8_000
+_MOST_FIELDS = 50
+_OWN = frozenset({"timestamp", "level", "logger", "event", "exception"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Before this byte of the file of this day (UTC) the next line ends."""
+
+    day: str
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.day}.{self.offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """`level` at least, `logger` begins with this, `text` is anywhere in the line (whatever its case); times in ms."""
+
+    level: str = "debug"
+    logger: str = ""
+    text: str = ""
+    since: int | None = None
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`id` is the place of the line and stays; `at` in ms, None where the line does not say; `fields` is what else it has,
+    as texts and numbers."""
+
+    id: str
+    at: int | None
+    level: str
+    logger: str
+    event: str
+    exception: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The newest first; `cursor` None: there are no older ones."""
+
+    found: Sequence[Line]
+    cursor: str | None
+
+
+def place_of(cursor: str) -> Place | None:
+    """None: this is no cursor."""
+    match = _CURSOR.fullmatch(cursor)
+    return Place(match[1], int(match[2])) if match else None
+
+
+def days_of(folder: Path) -> list[tuple[str, int]]:
+    """Days that have a file and its size in bytes, the newest first."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [
+                (match[1], entry.stat().st_size)
+                for entry in entries
+                if (match := _FILE.fullmatch(entry.name)) and entry.is_file(follow_symlinks=False)
+            ]
+    except OSError:
+        return []
+    return sorted(found, reverse=True)
+
+
+def file_of(folder: Path, day: str) -> Path | None:
+    return next((folder / f"arvis-{name}.log" for name, _ in days_of(folder) if name == day), None)
+
+
+def read_back(folder: Path, wanted: Wanted, start: Place | None, limit: int) -> Lines:
+    """At most `limit` lines, and a cursor to go on when some bytes were read in vain."""
+    found: list[Line] = []
+    left = _MOST_READ
+    for day, size in days_of(folder):
+        if start is not None and day > start.day:
+            continue
+        if wanted.until is not None and _begin_of(day) > wanted.until:
+            continue
+        if wanted.since is not None and _begin_of(day) + 86_400_000 < wanted.since:
+            break
+        offset = min(size, start.offset) if start is not None and day == start.day else size
+        for begin, raw in _backwards(folder / f"arvis-{day}.log", offset):
+            left -= offset - begin
+            offset = begin
+            line = _file_line(f"{day}.{begin}", raw)
+            if line is not None and _fits(line, raw, wanted):
+                found.append(line)
+            if len(found) == limit or left <= 0:
+                return Lines(found, str(Place(day, begin)))
+    return Lines(found, None)
+
+
+def _begin_of(day: str) -> int:
+    try:
+        return int(datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp() * 1000)
+    except ValueError:
+        return 0
+
+
+def _backwards(file: Path, end: int) -> Iterator[tuple[int, bytes]]:
+    """Lines that end at or before `end`, the last first, each with where it begins. Of one that is too long only its end is
+    kept. A file that went away meanwhile has none."""
+    try:
+        with file.open("rb") as stream:
+            yield from _lines_before(stream, end)
+    except OSError:
+        return
+
+
+def _lines_before(stream: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
+    """`held` are the bytes from `position` on, of which those behind `stop` are told already. Of a line that is too long
+    only the beginning is told; an empty one says how far it has been read."""
+    position, held, stop, cut_off = end, b"", 0, False
+    while True:
+        # The last byte is the end of the line that is looked for, unless that end is gone.
+        begin = held.rfind(b"\n", 0, stop if cut_off else max(0, stop - 1)) + 1
+        if begin:
+            yield position + begin, held[begin:stop]
+            stop, cut_off = begin, False
+        elif position == 0:
+            break
+        else:
+            if stop > _LONGEST:
+                held, stop, cut_off = b"", 0, True
+                yield position, b""
+            size = min(_BLOCK, position)
+            position -= size
+            stream.seek(position)
+            held = stream.read(size) + held[:stop]
+            stop += size
+    if stop:
+        yield 0, held[:stop]
+
+
+def _file_line(place: str, raw: bytes) -> Line | None:
+    """None for an empty line. What is no JSON object (a line that a crash cut off) is shown as it is."""
+    text = raw[:_LONGEST].decode("utf-8", "replace").strip()
+    if not text:
+        return None
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict):
+        return Line(place, None, "info", "", _short(text), "", {})
+    level = str(values.get("level", "info")).lower()
+    return Line(
+        id=place,
+        at=_time_of(values.get("timestamp")),
+        level=level if level in LEVELS else "info",
+        logger=_short(values.get("logger", "")),
+        event=_short(values.get("event", "")),
+        exception=_short(values.get("exception", "")),
+        fields={_short(name)[:100]: _field(value) for name, value in _others(values)},
+    )
+
+
+def _others(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [(name, value) for name, value in values.items() if name not in _OWN][:_MOST_FIELDS]
+
+
+def _field(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return _short(value)
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    # Half a character of a pair cannot be sent on.
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return text if len(text) <= _LONGEST_FIELD else f"{text[:_LONGEST_FIELD]}…"
+
+
+def _time_of(value: Any) -> int | None:
+    try:
+        moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)
+
+
+def _fits(line: Line, raw: bytes, wanted: Wanted) -> bool:
+    if LEVELS[line.level] < LEVELS[wanted.level] or not line.logger.startswith(wanted.logger):
+        return False
+    if wanted.since is not None and (line.at is None or line.at < wanted.since):
+        return False
+    if wanted.until is not None and (line.at is None or line.at > wanted.until):
+        return False
+    return not wanted.text or wanted.text.casefold() in raw.decode("utf-8", "replace").casefold()
+
+
+_WHOLE = re.compile(r"\d{1,15}", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DAY_SCHEMA: Schema = {**STRING, "pattern": f"^{_DAY.pattern}$", "description": "Such as 2026-07-01 (UTC)."}
+
+LINE = record(
+    {
+        "id": {**STRING, "description": "Its place; it stays."},
+        "at": optional(TIME),
+        "level": one_of(LEVELS),
+        "logger": STRING,
+        "event": STRING,
+        "exception": {**optional(STRING), "description": "A traceback."},
+        "fields": {"type": "object", "description": "What else the line says: texts, numbers, true, false, null."},
+    }
+)
+LINES = record(
+    {
+        "items": array(LINE),
+        "nextCursor": {**optional(STRING), "description": "There may be more even where `items` is empty."},
+    }
+)
+DAYS = record({"items": array(record({"day": _DAY_SCHEMA, "bytes": INTEGER})), "nextCursor": optional(STRING)})
+
+
+class LogRoutes:
+    """`folder` is that of the daemon's log files."""
+
+    def __init__(self, *, folder: Path) -> None:
+        self._folder = folder
+
+    def endpoints(self) -> list[Endpoint]:
+        path = "/api/logs"
+        filters: dict[str, Schema] = {
+            "level": {**one_of(LEVELS), "description": "This one or a graver one."},
+            "logger": {**LABEL, "description": "Names that begin with this."},
+            "q": {**LABEL, "description": "Anywhere in the line, whatever its case."},
+            "since": TIME,
+            "until": TIME,
+        }
+        day = {"day": _DAY_SCHEMA}
+        return [
+            Endpoint(
+                "GET",
+                path,
+                "Lines of the log, newest first",
+                OPERATE,
+                self._list,
+                {200: LINES},
+                query={**PAGING, **filters},
+            ),
+            Endpoint("GET", f"{path}/days", "Days that have a file", OPERATE, self._days, {200: DAYS}),
+            Endpoint(
+                "GET",
+                f"{path}/download",
+                "The file of a day",
+                OPERATE,
+                self._download,
+                {200: STRING},
+                query=day,
+                media="application/x-ndjson",
+            ),
+        ]
+
+    async def _list(self, call: Call) -> Response:
+        cursor = call.query("cursor")
+        start = place_of(cursor) if cursor is not None else None
+        if cursor is not None and start is None:
+            raise Unprocessable("`cursor` must be `nextCursor` of the page before.", fix="Begin without a cursor.")
+        found = await asyncio.to_thread(read_back, self._folder, _wanted(call), start, call.limit)
+        return answer(_view(found))
+
+    async def _days(self, _: Call) -> Response:
+        days = await asyncio.to_thread(days_of, self._folder)
+        return answer({"items": [{"day": day, "bytes": size} for day, size in days], "nextCursor": None})
+
+    async def _download(self, call: Call) -> Response:
+        day = call.query("day")
+        if day is None or not _DAY.fullmatch(day):
+            raise Unprocessable("`day` must be a day such as 2026-07-01.", fix="GET /api/logs/days lists them.")
+        file = await asyncio.to_thread(file_of, self._folder, day)
+        if file is None:
+            raise NotFound("There is no log of this day.", fix="GET /api/logs/days lists the days.")
+        return FileResponse(file, media_type="application/x-ndjson", filename=file.name)
+
+
+def _wanted(call: Call) -> Wanted:
+    level = call.query("level") or "debug"
+    if level not in LEVELS:
+        raise Unprocessable(f"`level` must be one of {', '.join(LEVELS)}.", fix="Choose one.")
+    return Wanted(level, call.query("logger") or "", call.query("q") or "", _time(call, "since"), _time(call, "until"))
+
+
+def _time(call: Call, name: str) -> int | None:
+    text = call.query(name)
+    if text is None:
+        return None
+    if not _WHOLE.fullmatch(text):
+        raise Unprocessable(f"`{name}` must be milliseconds since 1970.", fix="Send a whole number.")
+    return int(text)
+
+
+def _view(lines: Lines) -> dict[str, Any]:
+    return {"items": [_line(line) for line in lines.found], "nextCursor": lines.cursor}
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {
+        "id": line.id,
+        "at": line.at,
+        "level": line.level,
+        "logger": line.logger,
+        "event": line.event,
+        "exception": line.exception or None,
+        "fields": dict(line.fields),
+    }

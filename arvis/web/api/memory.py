@@ -1,0 +1,357 @@
+"""Memory over HTTP: what agents keep in mind, where it came from, and how people correct it.
+
+A chat key sees, deletes and undoes what is kept about its own person; for it, nothing else exists. Those who look after
+the house may read everything, and owners and operators may change it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from starlette.responses import Response
+
+from arvis.domain.agents import Agent
+from arvis.domain.errors import Conflict, NotFound, Unprocessable
+from arvis.domain.memory import EVERYWHERE, Category, Fact, FactStatus, NewFact, State, principal_scope
+from arvis.domain.words import asked_words
+from arvis.memory import Refused, confirm, forget, remember, undo
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights
+from arvis.ports.memory import FactChange
+from arvis.ports.store import Store, Transaction
+from arvis.web.auth.authorization import Gate
+from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.http.identity import ANYONE, OPERATE, READ, SEND
+from arvis.web.http.requests import Fields, unusable
+from arvis.web.http.schema import (
+    INTEGER,
+    LABEL,
+    NUMBER,
+    OK,
+    STRING,
+    TIME,
+    Schema,
+    array,
+    listing,
+    one_of,
+    optional,
+    record,
+)
+from arvis.web.http.views import Json, page_view
+
+# The shapes of memory at this port: what goes in and out of `arvis.web.api.memory`.
+
+
+_SCOPE = re.compile(r"agent|principal:[A-Za-z0-9_-]{1,64}|room:[^:]{1,50}:[^:]{1,200}:.{1,600}")
+
+AGENT: Schema = {**LABEL, "description": "Its slug or id."}
+SCOPE: Schema = {
+    **STRING,
+    "description": "principal:ID, room:PLATFORM:CONNECTOR:CHANNEL:THREAD, or agent (wherever it talks).",
+}
+TAINT: Schema = {**array(STRING), "description": "Where it came from that nobody vouches for; empty: confirmed."}
+FACT = record(
+    {
+        "id": STRING,
+        "number": INTEGER,
+        "agent": STRING,
+        "scope": SCOPE,
+        "category": one_of(Category),
+        "content": STRING,
+        "taint": TAINT,
+        "authorId": optional(STRING),
+        "messageId": optional(STRING),
+        "executionId": optional(STRING),
+        "confidence": {**NUMBER, "minimum": 0, "maximum": 1},
+        "status": one_of(FactStatus),
+        "supersededBy": optional(STRING),
+        "accessedAt": TIME,
+        "accessCount": INTEGER,
+        "expiresAt": optional(TIME),
+        "createdAt": TIME,
+        "updatedAt": TIME,
+    }
+)
+FACT_CHANGE = record(
+    {
+        "id": STRING,
+        "change": STRING,
+        "otherId": {**optional(STRING), "description": "The fact that took its place."},
+        "undoes": {**optional(STRING), "description": "The change that this one took back."},
+        "byId": STRING,
+        "at": TIME,
+    }
+)
+FACT_DETAIL = record({**FACT["properties"], "changes": array(FACT_CHANGE)})
+NEW_FACT = record(
+    {"agent": AGENT, "content": STRING, "category": one_of(Category), "scope": {**SCOPE, "default": EVERYWHERE}},
+    required=("agent", "content"),
+)
+KEPT = record(
+    {
+        **FACT["properties"],
+        "kept": {
+            **STRING,
+            "description": "added, refreshed (it was known) or superseded (it took an older one's place).",
+        },
+        "oldId": {**optional(STRING), "description": "The older one."},
+    }
+)
+UNDO = record({"agent": AGENT, "scope": {**SCOPE, "default": EVERYWHERE}}, required=("agent",))
+UNDONE = record({"undone": STRING})
+STATE = record(
+    {
+        "agent": STRING,
+        "scope": SCOPE,
+        "key": STRING,
+        "value": STRING,
+        "taint": TAINT,
+        "authorId": optional(STRING),
+        "messageId": optional(STRING),
+        "updatedAt": TIME,
+    }
+)
+FILTERS: Mapping[str, Schema] = {
+    "agent": AGENT,
+    "scope": SCOPE,
+    "category": one_of(Category),
+    "status": {**one_of(FactStatus), "description": "Default: active."},
+    "q": {**STRING, "description": "Words; the best first, on one page."},
+}
+
+
+def fact_view(fact: Fact, agents: Mapping[str, str]) -> Json:
+    """`agents` maps agent ids to slugs; an agent that is gone is shown by its id."""
+    return {
+        "id": fact.id,
+        "number": fact.number,
+        "agent": agents.get(fact.agent_id, fact.agent_id),
+        "scope": fact.scope,
+        "category": fact.category,
+        "content": fact.content,
+        "taint": sorted(fact.taint),
+        "authorId": fact.author_id,
+        "messageId": fact.message_id,
+        "executionId": fact.execution_id,
+        "confidence": fact.confidence / 1000,
+        "status": fact.status,
+        "supersededBy": fact.superseded_by,
+        "accessedAt": fact.accessed_at,
+        "accessCount": fact.access_count,
+        "expiresAt": fact.expires_at,
+        "createdAt": fact.created_at,
+        "updatedAt": fact.updated_at,
+    }
+
+
+def fact_detail_view(fact: Fact, changes: Sequence[FactChange], agents: Mapping[str, str]) -> Json:
+    return {**fact_view(fact, agents), "changes": [_change_view(change) for change in changes]}
+
+
+def state_view(state: State, agents: Mapping[str, str]) -> Json:
+    return {
+        "agent": agents.get(state.agent_id, state.agent_id),
+        "scope": state.scope,
+        "key": state.key,
+        "value": state.value,
+        "taint": sorted(state.taint),
+        "authorId": state.author_id,
+        "messageId": state.message_id,
+        "updatedAt": state.updated_at,
+    }
+
+
+def named_scope(fields: Fields) -> str | None:
+    scope = fields.label("scope", most=1000)
+    if scope is not None and not _SCOPE.fullmatch(scope):
+        raise unusable("scope", "must be agent, principal:ID or room:PLATFORM:CONNECTOR:CHANNEL:THREAD")
+    return scope
+
+
+def named_category(fields: Fields) -> Category:
+    text = fields.text("category") or Category.LEARNED_PATTERN
+    if text not in {str(member) for member in Category}:
+        raise unusable("category", "must be one of " + ", ".join(Category))
+    return Category(text)
+
+
+def _change_view(change: FactChange) -> Json:
+    return {
+        "id": change.id,
+        "change": change.change,
+        "otherId": change.other_id,
+        "undoes": change.undoes,
+        "byId": change.by_id,
+        "at": change.at,
+    }
+
+
+_ALL = "/api/memory"
+_ONE = "/api/memory/{fact}"
+_STATES = "/api/memory/states"
+
+
+class MemoryRoutes:
+    def __init__(self, *, insights: Insights, store: Store, gate: Gate, clock: Clock) -> None:
+        self._insights = insights
+        self._store = store
+        self._gate = gate
+        self._clock = clock
+
+    def endpoints(self) -> list[Endpoint]:
+        found, states = {**PAGING, **FILTERS}, {"agent": AGENT, "scope": SCOPE}
+        added = {200: KEPT, 201: KEPT}
+        return [
+            Endpoint("GET", _ALL, "Facts, newest first", ANYONE, self._list, {200: listing(FACT)}, query=found),
+            Endpoint("POST", _ALL, "Tell an agent a fact", OPERATE, self._add, added, body=NEW_FACT),
+            # Before the facts: what comes first in a path counts.
+            Endpoint(
+                "GET",
+                _STATES,
+                "Values under keys, by agent, scope and key",
+                ANYONE,
+                self._states,
+                {200: listing(STATE)},
+                query={**PAGING, **states},
+            ),
+            Endpoint(
+                "DELETE",
+                _STATES,
+                "Delete a value",
+                SEND,
+                self._remove_state,
+                {200: OK},
+                query={**states, "key": LABEL},
+            ),
+            Endpoint(
+                "POST",
+                f"{_ALL}/undo",
+                "Take back the newest change of a scope",
+                SEND,
+                self._undo,
+                {200: UNDONE},
+                body=UNDO,
+            ),
+            Endpoint("GET", _ONE, "One fact, and what became of it", ANYONE, self._show, {200: FACT_DETAIL}),
+            Endpoint("DELETE", _ONE, "Delete a fact; it can be undone", SEND, self._forget, {200: OK}),
+            Endpoint("POST", f"{_ONE}/confirm", "Vouch for a fact", OPERATE, self._confirm, {200: FACT_DETAIL}),
+        ]
+
+    async def _list(self, call: Call) -> Response:
+        asked, category = call.query("q"), call.choice("category", Category)
+        status, words = call.choice("status", FactStatus), asked_words(asked or "")
+        if asked and not words:
+            return answer(page_view([], None))
+        page = await self._insights.facts(
+            agent=call.query("agent"),
+            scope=await self._scope(call, call.query("scope")),
+            category=Category(category) if category else None,
+            status=FactStatus(status or FactStatus.ACTIVE),
+            words=words,
+            limit=call.limit,
+            cursor=call.query("cursor"),
+        )
+        agents = await self._slugs()
+        return answer(page_view([fact_view(fact, agents) for fact in page.items], page.next_cursor))
+
+    async def _add(self, call: Call) -> Response:
+        fields = await call.fields()
+        agent = await self._agent(fields.label("agent"))
+        by_id = await self._asker(call)
+        new = NewFact(
+            agent_id=agent.id,
+            scope=named_scope(fields) or EVERYWHERE,
+            category=named_category(fields),
+            content=fields.required_text("content"),
+            author_id=by_id,
+        )
+        match await self._store.write(remember, new, by_id=by_id, now=self._clock.now()):
+            case Refused(problem, fix):
+                raise Unprocessable(problem, fix=fix)
+            case kept:
+                told = {"kept": kept.kind, "oldId": kept.old.id if kept.old else None}
+                shown = {**fact_view(kept.fact, {agent.id: agent.slug}), **told}
+                return answer(shown, 200 if kept.old and kept.old.id == kept.fact.id else 201)
+
+    async def _show(self, call: Call) -> Response:
+        return await self._shown(await self._fact(call))
+
+    async def _forget(self, call: Call) -> Response:
+        fact = await self._fact(call)
+        if await self._store.write(forget, fact.id, by_id=await self._asker(call), now=self._clock.now()) is None:
+            raise Conflict("This fact is deleted already.", fix="Undo it, if it is to come back.")
+        return answer({"ok": True})
+
+    async def _confirm(self, call: Call) -> Response:
+        fact = await self._fact(call)
+        confirmed = await self._store.write(confirm, fact.id, by_id=await self._asker(call), now=self._clock.now())
+        if confirmed is None:
+            raise Conflict(f"This fact is {fact.status}.", fix="Only active facts can be confirmed.")
+        return await self._shown(confirmed)
+
+    async def _undo(self, call: Call) -> Response:
+        fields = await call.fields()
+        agent = await self._agent(fields.label("agent"))
+        scope = await self._scope(call, named_scope(fields)) or EVERYWHERE
+        by_id = await self._asker(call)
+        undone = await self._store.write(undo, agent.id, [scope], by_id=by_id, now=self._clock.now())
+        if undone is None:
+            raise Conflict("There is nothing to take back.", fix="Look at the facts: GET /api/memory.")
+        return answer({"undone": undone})
+
+    async def _states(self, call: Call) -> Response:
+        page = await self._insights.states(
+            agent=call.query("agent"),
+            scope=await self._scope(call, call.query("scope")),
+            limit=call.limit,
+            cursor=call.query("cursor"),
+        )
+        agents = await self._slugs()
+        return answer(page_view([state_view(state, agents) for state in page.items], page.next_cursor))
+
+    async def _remove_state(self, call: Call) -> Response:
+        agent, key = await self._agent(call.query("agent")), call.query("key") or ""
+        scope = await self._scope(call, call.query("scope")) or EVERYWHERE
+        if not await self._store.write(_remove_state, agent.id, scope, key):
+            raise NotFound("There is no such key.", fix="Look it up: GET /api/memory/states.")
+        return answer({"ok": True})
+
+    async def _shown(self, fact: Fact) -> Response:
+        changes = await self._insights.fact_changes(fact.id)
+        return answer(fact_detail_view(fact, changes, await self._slugs()))
+
+    async def _fact(self, call: Call) -> Fact:
+        """The fact, if the asker may know of it."""
+        fact = await self._insights.fact(call.id("fact"))
+        if fact is None or await self._scope(call, fact.scope) != fact.scope:
+            raise NotFound("There is no such fact.", fix="Look it up: `arvis memory list`, GET /api/memory.")
+        return fact
+
+    async def _scope(self, call: Call, wanted: str | None) -> str | None:
+        """The scope that is meant; for a chat key always that of its own person."""
+        if call.identity.role in READ:
+            return wanted
+        return principal_scope(await self._asker(call))
+
+    async def _asker(self, call: Call) -> str:
+        return (await self._gate.principal(self._gate.sender(call.identity))).id
+
+    async def _agent(self, named: str | None) -> Agent:
+        if named is None:
+            raise unusable("agent", "is missing")
+        agent = await self._store.read(_find_agent, named)
+        if agent is None:
+            raise NotFound("There is no such agent.", fix="Look it up: GET /api/agents.")
+        return agent
+
+    async def _slugs(self) -> Mapping[str, str]:
+        return {agent.id: agent.slug for agent in await self._insights.agents()}
+
+
+def _find_agent(tx: Transaction, named: str) -> Agent | None:
+    return tx.agents.by_slug(named) or tx.agents.get(named)
+
+
+def _remove_state(tx: Transaction, agent_id: str, scope: str, key: str) -> bool:
+    return tx.states.remove(agent_id, scope, key)

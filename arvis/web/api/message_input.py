@@ -1,0 +1,214 @@
+"""Turns the fields of a message, from the API or the socket, into something the inbox takes, within the limits.
+
+Everything over a limit is refused here, before anything is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from arvis.config.sections import Limits
+from arvis.domain.errors import Forbidden, Invalid, NotFound, TooLarge, Unprocessable
+from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender, Upload
+from arvis.domain.platforms import Click
+from arvis.domain.taint import CLEAN, Taint
+from arvis.messaging.messages import STOP, WAIT
+from arvis.ports.inbox import Inbox
+from arvis.web.http.identity import AGENT_CHANNEL
+from arvis.web.http.requests import SMALL, BodyLimit, Fields, unusable
+
+_MAX_FILES = 10
+_CONTENT_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,100}(;[ \w.=+\"-]{1,100})?", re.ASCII)
+_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f/\\]")
+#: Reasons of the router that speak of the agent that was named.
+_CLOSED = frozenset({"not_allowed", "not_paired", "not_bound"})
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """`event_id` is the client's own id of the message, or a fresh one; `taint` says what else than the sender's own words
+    the content holds, `reply_to` is the id of the message that it replies to, `wishes` how the model
+    is to be asked (`IncomingMessage`). `agent` names who is to answer; without it the channel decides."""
+
+    content: str
+    event_id: str
+    uploads: tuple[Upload, ...] = ()
+    taint: Taint = CLEAN
+    reply_to: str | None = None
+    wishes: Mapping[str, Any] = field(default_factory=dict)
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    message_id: str
+    event_id: str
+
+
+class Intake:
+    """Hands messages to the inbox. `new_token` makes ids for messages that bring none."""
+
+    def __init__(self, *, inbox: Inbox, limits: Limits, new_token: Callable[[], str]) -> None:
+        self._inbox = inbox
+        self._limits = limits
+        self._new_token = new_token
+
+    @property
+    def body_limit(self) -> BodyLimit:
+        """What the largest message can take as JSON: an escaped character is up to six times as long, and base64
+        adds a third; a text may be all commas."""
+        text, files = self._limits.message_bytes, 2 * self._limits.attachment_bytes
+        return BodyLimit(size=6 * text + files + SMALL.size, marks=text + SMALL.marks)
+
+    async def draft(self, fields: Fields) -> Draft:
+        content = fields.text("content") or ""
+        self._check_size(content)
+        uploads = tuple([await self._upload(file) for file in self._files(fields)])
+        if not content.strip() and not uploads:
+            raise Invalid("The message is empty.", fix="Send `content` or `attachments`.", code="empty")
+        reply_to, agent = fields.label("replyTo"), fields.label("agent")
+        return Draft(content, self._event_id(fields), uploads, reply_to=reply_to, agent=agent)
+
+    def answer(self, fields: Fields, address: Address, sender: Sender) -> Click | None:
+        """A pressed button that the house itself has shown; None for any other."""
+        button = fields.label("buttonId") or ""
+        if button.partition(".")[0] not in {WAIT, STOP}:
+            return None
+        return Click(address, _inbox_id(self._event_id(fields), address), sender, button)
+
+    def click(self, fields: Fields) -> Draft:
+        """A pressed button, as the message that stands for it (behaviour.md 1.2)."""
+        button = fields.label("buttonId")
+        if button is None:
+            raise unusable("buttonId", "is missing")
+        content = f"[Button clicked: {button}]"
+        data = fields.raw("data")
+        if data is not None:
+            content = f"{content} {json.dumps(data, ensure_ascii=False)}"
+        self._check_size(content)
+        return Draft(content, self._event_id(fields))
+
+    async def send(self, draft: Draft, address: Address, sender: Sender) -> Sent:
+        """Returns once the message is committed; raises when it was refused (and recorded as dropped)."""
+        _check_channel(draft.agent, address)
+        message = IncomingMessage(
+            address=address,
+            event_id=_inbox_id(draft.event_id, address),
+            sender=sender,
+            content=draft.content,
+            uploads=draft.uploads,
+            is_direct=True,
+            taint=draft.taint,
+            in_reply_to=draft.reply_to,
+            wishes=draft.wishes,
+            assigned_agent=draft.agent,
+        )
+        received = await self._inbox.receive(message)
+        if received.duplicate and received.differs:
+            raise Unprocessable(
+                f"The id of this message was used for another one, {received.message_id}.",
+                fix="Use a fresh id for each message; send the same text and files when you send one again.",
+                code="key_reused",
+            )
+        if received.status is MessageStatus.DROPPED:
+            named = draft.agent is not None or address.channel.startswith(AGENT_CHANNEL)
+            reason = "unknown_agent" if named and _hides(received.reason, sender) else received.reason
+            raise _refusal(reason, received.message_id)
+        return Sent(received.message_id, draft.event_id)
+
+    def _event_id(self, fields: Fields) -> str:
+        return fields.label("id") or self._new_token()
+
+    def _check_size(self, content: str) -> None:
+        most = self._limits.message_bytes
+        if len(content.encode()) > most:
+            raise TooLarge(
+                f"The message is longer than {most} bytes.",
+                fix="Send it in parts, or raise limits.message_bytes.",
+                code="message_too_large",
+            )
+
+    def _files(self, fields: Fields) -> list[Fields]:
+        files = fields.objects("attachments")
+        if len(files) > _MAX_FILES:
+            raise TooLarge(f"More than {_MAX_FILES} attachments.", fix="Send them in several messages.")
+        return files
+
+    async def _upload(self, fields: Fields) -> Upload:
+        name = _NOT_IN_NAMES.sub("_", fields.required_text("filename")).strip(" .")[-200:] or "file"
+        kind = fields.text("contentType") or "application/octet-stream"
+        if not _CONTENT_TYPE.fullmatch(kind):
+            raise unusable("contentType", "must be a media type such as image/png")
+        text = fields.required_text("data")
+        most = self._limits.attachment_bytes
+        if len(text) // 4 * 3 > most + 2:
+            raise _file_too_large(most)
+        data = await asyncio.to_thread(_decoded, text)
+        if len(data) > most:
+            raise _file_too_large(most)
+        return Upload(name, kind, data, voice=_voice(fields))
+
+
+def _voice(fields: Fields) -> bool:
+    voice = fields.raw("voice")
+    if voice is not None and not isinstance(voice, bool):
+        raise unusable("voice", "must be true or false")
+    return bool(voice)
+
+
+def _inbox_id(event_id: str, address: Address) -> str:
+    """The inbox knows messages by channel and id; people who share a channel in threads do not share ids. Behind the last
+    slash stands the id, so nobody can choose one that is another thread's."""
+    own = event_id.replace("%", "%25").replace("/", "%2f")
+    return f"{address.thread}/{own}" if address.thread else own
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise unusable("data", "must be base64") from None
+
+
+def _file_too_large(most: int) -> TooLarge:
+    return TooLarge(
+        f"An attachment is larger than {most} bytes.",
+        fix="Send a smaller file, or raise limits.attachment_bytes.",
+        code="attachment_too_large",
+    )
+
+
+def _check_channel(agent: str | None, address: Address) -> None:
+    """Raise `Unprocessable` when the channel is the own one of another agent than the one that is named."""
+    owner = address.channel.removeprefix(AGENT_CHANNEL)
+    if agent is not None and address.channel.startswith(AGENT_CHANNEL) and owner != agent:
+        raise Unprocessable(
+            f"The channel {address.channel} belongs to the agent {owner}.",
+            fix=f"Leave out the channel, or name another one for {agent}.",
+            code="channel_of_another",
+        )
+
+
+def _hides(reason: str, sender: Sender) -> bool:
+    """Return whether the sender may not learn that the named agent exists: members see no list of all agents, so a closed agent
+    answers them like one that does not exist."""
+    return sender.role is PrincipalRole.MEMBER and reason in _CLOSED
+
+
+def _refusal(reason: str, message_id: str) -> NotFound | Forbidden:
+    if reason == "unknown_agent":
+        return NotFound(
+            "There is no such agent, or none that you may ask.",
+            fix="Choose one of the list of agents (GET /api/agents, or the page).",
+            code=reason,
+        )
+    return Forbidden(
+        f"The message was not accepted ({reason}).", fix=f"`arvis explain {message_id}` shows why.", code=reason
+    )

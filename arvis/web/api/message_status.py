@@ -1,0 +1,111 @@
+"""Lets requests wait for a message to come to rest, woken by the bus.
+
+An event is notice only: whoever wakes up reads the status from the database. It polls nothing by itself. A request waits no
+longer than its credential holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+
+from arvis.domain.errors import ArvisError
+from arvis.domain.events import NoticesMissed, StatusChanged
+from arvis.domain.messages import FINAL_STATUSES, MessageStatus
+from arvis.ports.bus import Bus
+from arvis.web.auth.open_access import OpenAccess, access_ended
+from arvis.web.http.errors import STOPPING, Failure, failure_of
+from arvis.web.http.identity import Identity
+
+#: Where a message rests: it is over, or it needs a person.
+RESTING = FINAL_STATUSES | {MessageStatus.WAITING}
+
+
+class Watch:
+    """One request that waits for one message. Once `closed` it waits no longer; `refused` is set when its asker may hear nothing
+    more."""
+
+    def __init__(self) -> None:
+        self._woken = asyncio.Event()
+        self.closed = False
+        self.refused: ArvisError | None = None
+
+    @property
+    def failure(self) -> Failure:
+        """Why it waits no longer."""
+        return STOPPING if self.refused is None else failure_of(self.refused)
+
+    def raise_if_refused(self) -> None:
+        if self.refused is not None:
+            raise self.refused
+
+    async def changed(self, timeout: float) -> None:
+        """Until the message came to rest or the server stops, at most `timeout` seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self._woken.wait()
+        self._woken.clear()
+
+    def wake(self, *, close: bool = False) -> None:
+        self.closed = self.closed or close
+        self._woken.set()
+
+    def refuse(self) -> None:
+        self.refused = access_ended()
+        self.wake(close=True)
+
+
+class StatusBoard:
+    """All watches of this server, by message."""
+
+    def __init__(self, *, access: OpenAccess) -> None:
+        self._access = access
+        self._watches: dict[str, set[Watch]] = {}
+        self._closed = False
+
+    @contextlib.contextmanager
+    def listening(self, bus: Bus) -> Iterator[None]:
+        """Hear the bus."""
+        self._closed = False
+        subscriptions = [
+            bus.subscribe(StatusChanged, self._status_changed),
+            bus.subscribe(NoticesMissed, lambda _: self._wake_all()),
+        ]
+        try:
+            yield
+        finally:
+            for unsubscribe in subscriptions:
+                unsubscribe()
+
+    def close(self) -> None:
+        """The server stops: nobody waits any longer."""
+        self._closed = True
+        self._wake_all(close=True)
+
+    @contextlib.contextmanager
+    def watch(self, message_id: str, identity: Identity) -> Iterator[Watch]:
+        watch = Watch()
+        watch.closed = self._closed
+        watches = self._watches.setdefault(message_id, set())
+        watches.add(watch)
+        try:
+            with self._access.held(identity, watch.refuse):
+                yield watch
+        finally:
+            watches.discard(watch)
+            if not watches:
+                self._watches.pop(message_id, None)
+
+    def watched(self, message_id: str) -> bool:
+        return message_id in self._watches
+
+    def _wake_all(self, *, close: bool = False) -> None:
+        for watches in self._watches.values():
+            for watch in watches:
+                watch.wake(close=close)
+
+    def _status_changed(self, event: StatusChanged) -> None:
+        if event.status in RESTING:
+            for watch in self._watches.get(event.message_id, ()):
+                watch.wake()

@@ -1,0 +1,246 @@
+"""Messages over HTTP: send one, ask what became of it, wait until it is answered."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from starlette.responses import Response
+
+from arvis.domain.errors import Conflict, NotFound
+from arvis.domain.messages import Attachment, MessageStatus, OutgoingFile
+from arvis.ports.browsing import MessageFilter
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights, MessageTimeline
+from arvis.ports.operations import Operations
+from arvis.ports.store import Store, Transaction
+from arvis.web.api.conversation_models import ASKED_MESSAGE, asked_view
+from arvis.web.api.message_input import Intake
+from arvis.web.api.message_status import RESTING, StatusBoard
+from arvis.web.auth.authorization import Gate
+from arvis.web.http.endpoints import IDEMPOTENCY_KEY, PAGING, Call, Endpoint, answer
+from arvis.web.http.identity import ANYONE, OPERATE, READ, SEND, address_for
+from arvis.web.http.schema import (
+    FILE,
+    INTEGER,
+    LABEL,
+    MESSAGE,
+    MESSAGE_ACCEPTED,
+    NUMBER,
+    TIMELINE,
+    Schema,
+    listing,
+    one_of,
+)
+from arvis.web.http.static_files import file_response
+from arvis.web.http.timeouts import Patience
+from arvis.web.http.views import page_view, timeline_view
+
+# The files of what was said over this port: fetched by those who may read the message that they answer.
+
+
+#: What a browser may be told that a file is. Anything else is bytes: nothing that came from a model is to be run.
+_SHOWN_AS = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_BYTES = "application/octet-stream"
+_NUMBER: Schema = {**INTEGER, "minimum": 0}
+
+
+class DeliveryRoutes:
+    def __init__(self, *, store: Store, gate: Gate) -> None:
+        self._store = store
+        self._gate = gate
+
+    def endpoints(self) -> list[Endpoint]:
+        path, summary = "/api/deliveries/{delivery}/files/{number}", "A file of what was said, counted from 0"
+        names = {"number": _NUMBER}
+        return [Endpoint("GET", path, summary, ANYONE, self._fetch, {200: FILE}, names=names, media="*/*")]
+
+    async def _fetch(self, call: Call) -> Response:
+        number, delivery_id = str(call.request.path_params["number"]), call.id("delivery")
+        found = await self._store.read(_delivery_file_of, delivery_id, number)
+        if found is None or not await self._may_read(call, found[1]):
+            raise NotFound("There is no such file.", fix="Check the address of the file.")
+        file = found[0]
+        data = await self._store.get_blob(file.sha256) if file.sha256 else file.content.encode()
+        if data is None:
+            raise NotFound("This file is not stored any more.", fix="Ask for it again.")
+        return Response(data, media_type=_media_type(file), headers=_headers(file))
+
+    async def _may_read(self, call: Call, principals: tuple[str | None, ...]) -> bool:
+        """A chat key sees what answers its own messages."""
+        if call.identity.role in READ:
+            return True
+        for principal_id in principals:
+            if await self._gate.owns(call.identity, principal_id):
+                return True
+        return False
+
+
+def _delivery_file_of(
+    tx: Transaction, delivery_id: str, number: str
+) -> tuple[OutgoingFile, tuple[str | None, ...]] | None:
+    """The file, and whose messages its delivery answers."""
+    delivery = tx.deliveries.get(delivery_id)
+    if delivery is None or not number.isascii() or not number.isdecimal() or len(number) > len("999"):
+        return None
+    if int(number) >= len(delivery.files):
+        return None
+    answered = [tx.messages.get(message_id) for message_id in delivery.answers]
+    return delivery.files[int(number)], tuple(message.principal_id for message in answered if message is not None)
+
+
+def _media_type(file: OutgoingFile) -> str:
+    return file.content_type if file.content_type in _SHOWN_AS else _BYTES
+
+
+def _headers(file: OutgoingFile) -> dict[str, str]:
+    return {
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(file.filename, safe='')}",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Cache-Control": "private, no-store",
+    }
+
+
+_DEFAULT_WAIT = 30.0
+_LONGEST_WAIT = 120.0
+_FILTERS = {"status": one_of(MessageStatus), "agent": LABEL, "platform": LABEL, "conversation": LABEL, "q": LABEL}
+
+
+class MessageRoutes:
+    def __init__(
+        self,
+        *,
+        intake: Intake,
+        insights: Insights,
+        operations: Operations,
+        store: Store,
+        gate: Gate,
+        board: StatusBoard,
+        clock: Clock,
+        patience: Patience,
+    ) -> None:
+        self._operations = operations
+        self._store = store
+        self._intake = intake
+        self._insights = insights
+        self._gate = gate
+        self._board = board
+        self._clock = clock
+        self._patience = patience
+
+    def endpoints(self) -> list[Endpoint]:
+        one = "/api/messages/{message}"
+        return [
+            Endpoint(
+                "POST",
+                "/api/message",
+                "Send a message; answered once it is committed",
+                SEND,
+                self._send,
+                {202: MESSAGE_ACCEPTED},
+                body=MESSAGE,
+                large=True,
+                keyed=False,
+            ),
+            Endpoint(
+                "GET",
+                "/api/messages",
+                "What people wrote, newest first",
+                READ,
+                self._list,
+                {200: listing(ASKED_MESSAGE)},
+                query={**PAGING, **_FILTERS},
+            ),
+            Endpoint("POST", f"{one}/retry", "Let its agent try again", OPERATE, self._retry, {200: TIMELINE}),
+            Endpoint(
+                "GET",
+                f"{one}/files/{{number}}",
+                "A file that came with it, counted from 0",
+                ANYONE,
+                self._file,
+                {200: FILE},
+                names={"number": {**INTEGER, "minimum": 0}},
+                media="*/*",
+            ),
+            Endpoint("GET", one, "What became of a message, and why", ANYONE, self._show, {200: TIMELINE}),
+            Endpoint(
+                "GET",
+                f"{one}/wait",
+                "The same, as soon as the status is final or `waiting`, or after `timeout` seconds",
+                ANYONE,
+                self._wait,
+                {200: TIMELINE},
+                query={"timeout": {**NUMBER, "minimum": 0, "default": _DEFAULT_WAIT}},
+            ),
+        ]
+
+    async def _send(self, call: Call) -> Response:
+        fields = (await call.fields()).otherwise("id", call.request.headers.get(IDEMPOTENCY_KEY))
+        sender = self._gate.sender(call.identity, fields.label("userId"), fields.display_name("userName"))
+        address = address_for(call.identity, fields.label("channelId") or f"web-{sender.user_id}")
+        sent = await self._intake.send(await self._intake.draft(fields), address, sender)
+        return answer({"ok": True, "messageId": sent.message_id}, 202)
+
+    async def _list(self, call: Call) -> Response:
+        status = call.choice("status", MessageStatus)
+        which = MessageFilter(
+            status=None if status is None else MessageStatus(status),
+            agent=call.query("agent"),
+            platform=call.query("platform"),
+            conversation_id=call.query("conversation"),
+            text=call.query("q"),
+        )
+        page = await self._insights.asked_messages(which, limit=call.limit, cursor=call.query("cursor"))
+        return answer(page_view([asked_view(each) for each in page.items], page.next_cursor))
+
+    async def _retry(self, call: Call) -> Response:
+        job = (await self._timeline(call)).job
+        if job is None:
+            raise Conflict("No work of this message has failed.", fix="Send it again.")
+        await self._operations.retry_job(job.id)
+        return await self._show(call)
+
+    async def _file(self, call: Call) -> Response:
+        """Of one's own messages, or of any for those who read everything."""
+        await self._timeline(call)
+        file = await self._store.read(_file_of, call.id("message"), str(call.request.path_params["number"]))
+        data = await self._store.get_blob(file.sha256) if file is not None and file.sha256 else None
+        if file is None or data is None:
+            raise NotFound("There is no such file.", fix="Check the address; old files are removed in time.")
+        return file_response(data, file.filename)
+
+    async def _show(self, call: Call) -> Response:
+        return answer(timeline_view(await self._timeline(call)))
+
+    async def _wait(self, call: Call) -> Response:
+        """Watches first and reads then, so that no change falls between the two."""
+        end = self._clock.monotonic() + call.seconds("timeout", _DEFAULT_WAIT, _LONGEST_WAIT)
+        with self._board.watch(call.id("message"), call.identity) as watch:
+            timeline = await self._timeline(call)
+            status = timeline.status
+            while status not in RESTING and not watch.closed and not await call.request.is_disconnected():
+                remaining = end - self._clock.monotonic()
+                if remaining <= 0:
+                    break
+                await watch.changed(min(remaining, self._patience.look))
+                found = await self._insights.status(timeline.message.id)
+                status = timeline.status if found is None else found[0]
+            watch.raise_if_refused()
+            if status is not timeline.status:
+                timeline = await self._timeline(call)
+        return answer(timeline_view(timeline))
+
+    async def _timeline(self, call: Call) -> MessageTimeline:
+        """The timeline, if the asker may see it: a chat key sees its own messages, and nothing of others exists."""
+        timeline = await self._insights.message(call.id("message"))
+        if timeline is None or not (
+            call.identity.role in READ or await self._gate.owns(call.identity, timeline.message.principal_id)
+        ):
+            raise NotFound("There is no such message.", fix="Check the messageId.")
+        return timeline
+
+
+def _file_of(tx: Transaction, message_id: str, number: str) -> Attachment | None:
+    files = tx.files.of_message(message_id)
+    if not number.isascii() or not number.isdecimal() or len(number) > len("999") or int(number) >= len(files):
+        return None
+    return files[int(number)]

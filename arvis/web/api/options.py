@@ -1,0 +1,228 @@
+"""Lists that forms choose from: tools, models, providers, plugins, graphs, platforms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.responses import Response
+
+from arvis.config.accounts import DEFAULT_MODELS
+from arvis.domain.agent_rules import GRAPHS
+from arvis.domain.tools import Permit, Risk
+from arvis.ports.choices import BotField, Choices, ModelPrice, OfferedModel, OfferedPlatform, Origin
+from arvis.ports.tool import Tool
+from arvis.web.http.endpoints import Call, Endpoint, answer
+from arvis.web.http.identity import READ
+from arvis.web.http.schema import ANYTHING, BOOLEAN, INTEGER, NUMBER, STRING, array, listing, one_of, optional, record
+
+TOOL = record(
+    {
+        "name": STRING,
+        "description": STRING,
+        "risk": one_of(Risk),
+        "permit": {**one_of(Permit), "description": "What the policy says: `ask` a person first."},
+        "repeatable": {**BOOLEAN, "description": "It may be called again after a crash."},
+        "sensitive": {**BOOLEAN, "description": "What it gives is sealed."},
+        "origin": one_of(Origin),
+        "from": {**optional(STRING), "description": "The package or MCP server."},
+    }
+)
+MODEL = record(
+    {
+        "name": {**STRING, "description": "provider/model."},
+        "provider": STRING,
+        "model": STRING,
+        "inputUsd": {**optional(NUMBER), "description": "US dollars per million tokens; null: no price is known."},
+        "outputUsd": optional(NUMBER),
+        "cachedUsd": optional(NUMBER),
+        "window": {**INTEGER, "description": "Tokens, prompt and reply together."},
+        "sees": {**BOOLEAN, "description": "It sees pictures."},
+        "accounts": {**array(STRING), "description": "Those that would answer; none: an account is missing."},
+    }
+)
+_NEED = ("required", "optional", "none")
+PROVIDER = record(
+    {
+        "name": STRING,
+        "title": STRING,
+        "description": STRING,
+        "key": {**one_of(_NEED), "description": "Whether it takes a key."},
+        "keyFrom": {**optional(STRING), "description": "Where one gets a key, in words."},
+        "baseUrl": one_of(_NEED),
+        "defaultModel": optional(STRING),
+    }
+)
+PLUGIN = record({"name": STRING, "description": STRING, "builtIn": BOOLEAN})
+GRAPH = record({"name": one_of(GRAPHS), "description": STRING})
+FIELD = record(
+    {
+        "name": STRING,
+        "label": STRING,
+        "help": STRING,
+        "kind": one_of(("boolean", "integer", "text", "choice", "duration", "list")),
+        "secret": {**BOOLEAN, "description": "Sent in `secrets`, else in `settings`."},
+        "required": BOOLEAN,
+        "default": ANYTHING,
+        "choices": array(STRING),
+    }
+)
+PLATFORM = record(
+    {
+        "name": STRING,
+        "title": STRING,
+        "description": STRING,
+        "steps": {**array(STRING), "description": "How a bot is made there, in order."},
+        "needs": {**array(record({"name": STRING, "why": STRING})), "description": "What it must be allowed."},
+        "fields": {**array(FIELD), "description": "None: the connector brings no guide."},
+        "manifest": {**optional(STRING), "description": "A text to paste there."},
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Vendor:
+    title: str
+    words: str
+    key: str = "required"
+    key_from: str | None = None
+    url: str = "optional"
+
+
+_VENDORS: Mapping[str, _Vendor] = {
+    "demo": _Vendor("Demo", "Built in, costs nothing, and is no model: good for a first look.", "none", None, "none"),
+    "anthropic": _Vendor("Anthropic", "The Claude models.", key_from="In the Anthropic console, under API keys."),
+    "openai": _Vendor("OpenAI", "The GPT models.", key_from="On the OpenAI platform, under API keys."),
+    "google": _Vendor("Google", "The Gemini models.", key_from="In Google AI Studio, under Get API key."),
+    "openrouter": _Vendor("OpenRouter", "Models of many vendors with one key.", key_from="At OpenRouter, under Keys."),
+    "ollama": _Vendor("Ollama", "Models on a machine of your own; no key, no cost.", "none"),
+    "custom": _Vendor("Your own server", "Any server that speaks the OpenAI protocol.", "optional", None, "required"),
+    "claude_cli": _Vendor(
+        "Claude Code", "The program claude on this machine, with its own login.", "none", None, "none"
+    ),
+}
+_UNKNOWN = _Vendor("", "Comes from another package.", "optional")
+
+_GRAPHS: Mapping[str, str] = {
+    "agent": "Answers, uses tools as often as it needs, and answers again. The usual choice.",
+    "planning": "First makes a plan, then works through its steps. For tasks with several parts.",
+    "code": "Writes Python that runs in a sandbox, with the agent's tools as functions. For data and calculations.",
+    "converse": "Leads a talk and hands it over to other agents of its list. For a front desk.",
+}
+
+
+class ChoiceRoutes:
+    def __init__(self, *, choices: Choices) -> None:
+        self._choices = choices
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint("GET", "/api/tools", "Tools that agents may be given", READ, self._tools, {200: listing(TOOL)}),
+            Endpoint("GET", "/api/models", "Models that are known", READ, self._models, {200: listing(MODEL)}),
+            Endpoint("GET", "/api/providers", "Vendors of models", READ, self._providers, {200: listing(PROVIDER)}),
+            Endpoint("GET", "/api/plugins", "Plugins of agents", READ, self._plugins, {200: listing(PLUGIN)}),
+            Endpoint("GET", "/api/graphs", "Ways in which agents work", READ, self._graphs, {200: listing(GRAPH)}),
+            Endpoint("GET", "/api/platforms", "Where bots can be", READ, self._platforms, {200: listing(PLATFORM)}),
+        ]
+
+    async def _tools(self, _: Call) -> Response:
+        found = sorted(await self._choices.tools(), key=lambda tool: tool.spec.name)
+        return _page([self._tool(tool) for tool in found])
+
+    async def _models(self, _: Call) -> Response:
+        return _page([_model(model) for model in await self._choices.models()])
+
+    async def _providers(self, _: Call) -> Response:
+        return _page([_provider(name) for name in sorted(self._choices.providers(), key=_rank)])
+
+    async def _plugins(self, _: Call) -> Response:
+        found = await self._choices.plugins()
+        return _page(
+            [{"name": one.name, "description": one.words, "builtIn": one.origin is Origin.BUILT_IN} for one in found]
+        )
+
+    async def _graphs(self, _: Call) -> Response:
+        return _page([{"name": name, "description": words} for name, words in _GRAPHS.items()])
+
+    async def _platforms(self, _: Call) -> Response:
+        return _page([_platform(one) for one in await self._choices.platforms()])
+
+    def _tool(self, tool: Tool) -> dict[str, Any]:
+        origin, of = self._choices.origin_of(tool)
+        return {
+            "name": tool.spec.name,
+            "description": tool.spec.description,
+            "risk": tool.risk,
+            "permit": self._choices.asks(tool),
+            "repeatable": tool.repeatable,
+            "sensitive": tool.sensitive,
+            "origin": origin,
+            "from": of or None,
+        }
+
+
+def _page(items: list[dict[str, Any]]) -> Response:
+    return answer({"items": items, "nextCursor": None})
+
+
+def _model(model: OfferedModel) -> dict[str, Any]:
+    return {
+        "name": f"{model.provider}/{model.model}",
+        "provider": model.provider,
+        "model": model.model,
+        **_price(model.price),
+        "window": model.window,
+        "sees": model.sees,
+        "accounts": list(model.accounts),
+    }
+
+
+def _price(price: ModelPrice | None) -> dict[str, float | None]:
+    if price is None:
+        return {"inputUsd": None, "outputUsd": None, "cachedUsd": None}
+    return {"inputUsd": price.input, "outputUsd": price.output, "cachedUsd": price.cached}
+
+
+def _rank(name: str) -> tuple[int, str]:
+    """Those that most people use come first, those of other packages last."""
+    known = list(_VENDORS)
+    return (known.index(name) if name in _VENDORS else len(known), name)
+
+
+def _provider(name: str) -> dict[str, Any]:
+    vendor = _VENDORS.get(name, _UNKNOWN)
+    return {
+        "name": name,
+        "title": vendor.title or name,
+        "description": vendor.words,
+        "key": vendor.key,
+        "keyFrom": vendor.key_from,
+        "baseUrl": vendor.url,
+        "defaultModel": DEFAULT_MODELS.get(name),
+    }
+
+
+def _platform(platform: OfferedPlatform) -> dict[str, Any]:
+    return {
+        "name": platform.name,
+        "title": platform.title,
+        "description": platform.words,
+        "steps": list(platform.steps),
+        "needs": [{"name": name, "why": why} for name, why in platform.needs.items()],
+        "fields": [_field(one) for one in platform.fields],
+        "manifest": platform.manifest or None,
+    }
+
+
+def _field(one: BotField) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "label": one.label,
+        "help": one.help,
+        "kind": one.kind,
+        "secret": one.secret,
+        "required": one.required,
+        "default": one.default,
+        "choices": list(one.choices),
+    }

@@ -1,0 +1,290 @@
+"""The top bar and the page Now over HTTP: how things are, in one answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+
+from starlette.responses import Response
+
+from arvis.bots.registry import BotSpec
+from arvis.bots.service import BotDesk
+from arvis.domain.accounts import AccountStatus
+from arvis.domain.jobs import JobKind
+from arvis.domain.money import MICROS, SpendingLimits, day_of
+from arvis.domain.platforms import BotState, BotStatus
+from arvis.domain.runs import Rest
+from arvis.llm.account_service import AccountDesk
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights
+from arvis.ports.overview import Headline, RunningWork
+from arvis.web.http.endpoints import Call, Endpoint, answer
+from arvis.web.http.identity import READ
+from arvis.web.http.schema import BOOLEAN, INTEGER, JOB, NUMBER, STRING, TIME, WAIT, array, one_of, optional, record
+from arvis.web.http.views import Json, job_view, wait_view
+from arvis.web.latency import PaceOfAnswers, Point, Span
+
+# The shape of the page Now, and its parts as JSON.
+
+
+_TOOL = re.compile(r"tool \d+: (.+)", re.DOTALL)
+_LONGEST_ACTIVITY = 200
+
+
+class AccountState(StrEnum):
+    """`resting`: it refused, and is not asked for a while; `problem`: it cannot be asked at all; `off`: nobody wants it
+    asked."""
+
+    OK = "ok"
+    RESTING = "resting"
+    PROBLEM = "problem"
+    OFF = "off"
+
+
+COUNTS = record(
+    {
+        "running": INTEGER,
+        "pending": INTEGER,
+        "undelivered": {**INTEGER, "description": "Deliveries that have not left."},
+        "failed": {**INTEGER, "description": "Dead letters."},
+        "waiting": {**INTEGER, "description": "Questions to people without an answer."},
+        "oldestReadyMs": {**INTEGER, "description": "How long the oldest job stands in line that could run."},
+    }
+)
+PLACE = record({"platform": STRING, "connector": STRING, "channelId": STRING, "thread": STRING})
+RUNNING = record(
+    {
+        "jobId": STRING,
+        "kind": one_of(JobKind),
+        "since": TIME,
+        "agent": optional(STRING),
+        "agentName": optional(STRING),
+        "graph": optional(STRING),
+        "messageId": optional(STRING),
+        "executionId": optional(STRING),
+        "conversationId": optional(STRING),
+        "place": optional(PLACE),
+        "activity": {**STRING, "description": "What it does now, in words."},
+        "tool": optional(STRING),
+    }
+)
+ACCOUNT_HEALTH = record(
+    {
+        "name": STRING,
+        "provider": STRING,
+        "model": STRING,
+        "state": one_of(AccountState),
+        "restingUntil": optional(TIME),
+        "error": {**optional(STRING), "description": "What it refused last, or why it cannot be asked."},
+    }
+)
+BOT_HEALTH = record(
+    {
+        "platform": STRING,
+        "name": STRING,
+        "enabled": BOOLEAN,
+        "state": one_of(BotState),
+        "error": optional(STRING),
+        "since": optional(TIME),
+    }
+)
+POINT = record(
+    {
+        "at": TIME,
+        "answered": INTEGER,
+        "failed": INTEGER,
+        "p50Ms": {**optional(INTEGER), "description": "From acceptance to answer; null: none was answered."},
+        "p95Ms": optional(INTEGER),
+        "depth": {**optional(INTEGER), "description": "The deepest sample of the queue; null: there is none."},
+    }
+)
+OVERVIEW = record(
+    {
+        "at": TIME,
+        "day": {**STRING, "description": "Today, in the zone of the configuration."},
+        "costTodayUsd": NUMBER,
+        "budgetTodayUsd": {**optional(NUMBER), "description": "null: no limit."},
+        "counts": COUNTS,
+        "running": {**array(RUNNING), "description": "The longest running first, at most 50."},
+        "waits": {**array(WAIT), "description": "The newest that are open, at most 10."},
+        "failures": {**array(JOB), "description": "The newest, at most 10."},
+        "accounts": array(ACCOUNT_HEALTH),
+        "bots": array(BOT_HEALTH),
+        "series": record({"span": one_of(Span), "bucketMs": INTEGER, "points": array(POINT)}),
+    }
+)
+
+
+def counts_view(now: Headline, oldest_ready_ms: int) -> Json:
+    return {
+        "running": now.running,
+        "pending": now.pending,
+        "undelivered": now.undelivered,
+        "failed": now.failed,
+        "waiting": now.waiting,
+        "oldestReadyMs": oldest_ready_ms,
+    }
+
+
+def running_view(work: RunningWork) -> Json:
+    tool = _TOOL.fullmatch(work.tool or "")
+    place = work.place
+    return {
+        "jobId": work.job_id,
+        "kind": work.kind,
+        "since": work.since,
+        "agent": work.agent,
+        "agentName": work.agent_name,
+        "graph": work.graph,
+        "messageId": work.message_id,
+        "executionId": work.execution_id,
+        "conversationId": work.conversation_id,
+        "place": None
+        if place is None
+        else {
+            "platform": place.platform,
+            "connector": place.connector,
+            "channelId": place.channel,
+            "thread": place.thread,
+        },
+        "activity": (f"using {tool[1]}" if tool else work.note or "thinking")[:_LONGEST_ACTIVITY],
+        "tool": tool[1] if tool else None,
+    }
+
+
+def account_view(
+    name: str,
+    provider: str,
+    model: str,
+    *,
+    rests: Sequence[Rest],
+    now: int,
+    status: AccountStatus = AccountStatus.ACTIVE,
+    problem: str | None = None,
+) -> Json:
+    own = [rest for rest in rests if rest.account == name and rest.until > now]
+    longest = max(own, key=lambda rest: rest.until, default=None)
+    state = AccountState.OK if longest is None else AccountState.RESTING
+    if problem is not None:
+        state = AccountState.PROBLEM
+    elif status is not AccountStatus.ACTIVE:
+        state = AccountState.OFF
+    return {
+        "name": name,
+        "provider": provider,
+        "model": model,
+        "state": state,
+        "restingUntil": longest.until if longest is not None else None,
+        "error": problem or (longest.kind if longest is not None else None),
+    }
+
+
+def bot_view(spec: BotSpec, status: BotStatus | None) -> Json:
+    return {
+        "platform": spec.platform,
+        "name": spec.name,
+        "enabled": spec.enabled,
+        "state": BotState.STOPPED if status is None else status.state,
+        "error": spec.trouble or (status.error if status is not None else "") or None,
+        "since": None if status is None else status.since,
+    }
+
+
+def point_view(point: Point) -> Json:
+    return {
+        "at": point.at,
+        "answered": point.answered,
+        "failed": point.failed,
+        "p50Ms": point.p50,
+        "p95Ms": point.p95,
+        "depth": point.depth,
+    }
+
+
+class OverviewRoutes:
+    """`limits` are those of this moment; days are those of `zone`."""
+
+    def __init__(
+        self,
+        *,
+        insights: Insights,
+        accounts: AccountDesk,
+        bots: BotDesk,
+        pace: PaceOfAnswers,
+        clock: Clock,
+        zone: str,
+        limits: Callable[[], SpendingLimits],
+    ) -> None:
+        self._insights = insights
+        self._accounts = accounts
+        self._bots = bots
+        self._pace = pace
+        self._clock = clock
+        self._zone = zone
+        self._limits = limits
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                "GET",
+                "/api/overview",
+                "What runs, waits and failed just now, and how fast messages were answered",
+                READ,
+                self._show,
+                {200: OVERVIEW},
+                query={"span": {**one_of(Span), "default": Span.HOUR.value}},
+            )
+        ]
+
+    async def _show(self, call: Call) -> Response:
+        span = Span(call.choice("span", Span) or Span.HOUR)
+        now = self._clock.now()
+        day, budget = day_of(now, self._zone), self._limits().daily
+        found = await self._insights.overview(now, day)
+        self._pace.sample(found.headline.pending)
+        return answer(
+            {
+                "at": now,
+                "day": day,
+                "costTodayUsd": found.headline.cost_micros / MICROS,
+                "budgetTodayUsd": None if budget is None else budget / MICROS,
+                "counts": counts_view(found.headline, found.oldest_ready_ms),
+                "running": [running_view(work) for work in found.running],
+                "waits": [wait_view(wait) for wait in found.waits],
+                "failures": [job_view(job, found.agents) for job in found.failures],
+                "accounts": await self._account_health(now),
+                "bots": await self._bot_health(),
+                "series": await self._series(span),
+            }
+        )
+
+    async def _account_health(self, now: int) -> list[Json]:
+        """Those of the configuration first."""
+        rows, book = await self._insights.accounts(), self._accounts.book
+        shown = [
+            account_view(each.name, each.provider, each.model, rests=rows.rests, now=now) for each in book.configured
+        ]
+        for stored in rows.accounts:
+            trouble = book.trouble_of(stored)
+            shown.append(
+                account_view(
+                    stored.name,
+                    stored.provider,
+                    stored.model,
+                    rests=rows.rests,
+                    now=now,
+                    status=stored.status,
+                    problem=None if trouble is None else trouble.what,
+                )
+            )
+        return shown
+
+    async def _bot_health(self) -> list[Json]:
+        statuses = await self._bots.statuses()
+        return [bot_view(spec, statuses.get(spec.key)) for spec in self._bots.book.specs]
+
+    async def _series(self, span: Span) -> Json:
+        points = await self._pace.points(span)
+        _, minutes = span.buckets
+        return {"span": span, "bucketMs": minutes * 60_000, "points": [point_view(point) for point in points]}

@@ -1,0 +1,269 @@
+"""People over HTTP: who has written, what they may do, and strangers who ask to be let in.
+
+Viewers may look, operators let people in and turn them away, only owners change what somebody may do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.responses import Response
+
+from arvis.domain.errors import NotFound, TooMany, Unprocessable
+from arvis.domain.messages import Principal, PrincipalRole
+from arvis.domain.platforms import Pairing, PairingStatus
+from arvis.domain.users import UserRole
+from arvis.domain.versions import Version
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights
+from arvis.ports.people import Person
+from arvis.ports.store import Store, Transaction
+from arvis.services import pairing, people
+from arvis.services.pairing import Paired, TooManyTries, TurnedAway, WrongCode
+from arvis.services.people import GIVEN_ROLES, Owners
+from arvis.web.auth.authorization import Gate
+from arvis.web.auth.sessions import Sessions
+from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
+from arvis.web.http.identity import OPERATE, OWN, PLATFORM, READ
+from arvis.web.http.requests import unusable
+from arvis.web.http.schema import BOOLEAN, LABEL, STRING, TIME, array, listing, one_of, optional, record
+from arvis.web.http.views import page_view
+
+Json = dict[str, Any]
+
+_MOST_CHANGES = 50
+_LONGEST_CODE = 40
+#: More than anybody has.
+_MOST_USERS = 10_000
+
+PERSON = record(
+    {
+        "id": STRING,
+        "platform": STRING,
+        "userId": STRING,
+        "name": STRING,
+        "role": one_of(PrincipalRole),
+        "paired": BOOLEAN,
+        "pairedAt": optional(TIME),
+        "createdAt": TIME,
+        "updatedAt": TIME,
+    }
+)
+CHANGE = record({"role": one_of(PrincipalRole), "paired": BOOLEAN, "by": optional(STRING), "at": TIME})
+PERSON_DETAIL = record({**PERSON["properties"], "changes": array(CHANGE)})
+CHANGED_PERSON = record({"role": one_of(GIVEN_ROLES), "paired": BOOLEAN}, required=())
+PAIRING = record(
+    {
+        "id": STRING,
+        "platform": STRING,
+        "connector": STRING,
+        "channelId": STRING,
+        "userId": STRING,
+        "userName": STRING,
+        "status": one_of(PairingStatus),
+        "createdAt": TIME,
+        "expiresAt": TIME,
+    }
+)
+CODE = {"type": "string", "minLength": 1, "maxLength": _LONGEST_CODE}
+ONE_CODE = record({"code": CODE})
+CODE_OR_ID = record({"code": CODE, "id": STRING}, required=())
+
+
+class PeopleRoutes:
+    """`owners` are those of the configuration and the first user; to them come the users of the dashboard who are owners."""
+
+    def __init__(
+        self, *, insights: Insights, store: Store, gate: Gate, clock: Clock, sessions: Sessions, owners: Owners
+    ) -> None:
+        self._insights = insights
+        self._store = store
+        self._gate = gate
+        self._clock = clock
+        self._sessions = sessions
+        self._owners = owners
+
+    def endpoints(self) -> list[Endpoint]:
+        one, shown = "/api/people/{person}", {200: PERSON_DETAIL}
+        filters = {"platform": LABEL, "role": one_of(PrincipalRole), "paired": FLAG, "q": LABEL}
+        asked = {**PAGING, "pending": {**FLAG, "default": True}}
+        return [
+            Endpoint(
+                "GET",
+                "/api/people",
+                "People who have written, newest first",
+                READ,
+                self._list,
+                {200: listing(PERSON)},
+                query={**PAGING, **filters},
+            ),
+            Endpoint("GET", one, "One person, and what was changed", READ, self._show, shown),
+            Endpoint("PATCH", one, "Give a role, vouch for somebody", OWN, self._change, shown, body=CHANGED_PERSON),
+            Endpoint(
+                "GET",
+                "/api/pairings",
+                "Strangers who asked to be let in, newest first",
+                READ,
+                self._pairings,
+                {200: listing(PAIRING)},
+                query=asked,
+            ),
+            Endpoint(
+                "POST", "/api/pairings/approve", "Let a stranger in", OPERATE, self._approve, {200: PERSON}, ONE_CODE
+            ),
+            Endpoint(
+                "POST", "/api/pairings/reject", "Turn one away", OPERATE, self._reject, {200: PAIRING}, CODE_OR_ID
+            ),
+        ]
+
+    async def _list(self, call: Call) -> Response:
+        role = _role(call.choice("role", PrincipalRole))
+        page = await self._insights.people(
+            platform=call.query("platform"),
+            role=role,
+            paired=None if call.query("paired") is None else call.flag("paired", default=False),
+            text=call.query("q"),
+            limit=call.limit,
+            cursor=call.query("cursor"),
+        )
+        owners = await self._all_owners()
+        shown = [_person_view(person, owners) for person in page.items]
+        return answer(page_view([each for each in shown if role in {None, each["role"]}], page.next_cursor))
+
+    async def _show(self, call: Call) -> Response:
+        return await self._shown(call.id("person"))
+
+    async def _change(self, call: Call) -> Response:
+        fields = await call.fields()
+        role, paired = _role(fields.label("role")), fields.raw("paired")
+        if paired is not None and not isinstance(paired, bool):
+            raise unusable("paired", "must be true or false")
+        ended = await self._store.write(
+            _change,
+            call.id("person"),
+            role=role,
+            paired=paired,
+            owners=await self._all_owners(),
+            by=await self._by(call),
+            now=self._clock.now(),
+        )
+        self._sessions.tell_of_end(ended)
+        return await self._shown(call.id("person"))
+
+    async def _pairings(self, call: Call) -> Response:
+        page = await self._insights.pairings(
+            pending_at=self._clock.now() if call.flag("pending", default=True) else None,
+            limit=call.limit,
+            cursor=call.query("cursor"),
+        )
+        return answer(page_view([pairing_view(each) for each in page.items], page.next_cursor))
+
+    async def _approve(self, call: Call) -> Response:
+        code = (await call.fields()).label("code", _LONGEST_CODE)
+        if code is None:
+            raise unusable("code", "is missing")
+        found = await self._store.write(pairing.approve, code, await self._by(call), self._clock.now())
+        if not isinstance(found, Paired):
+            raise self._refusal(found)
+        return answer(_person_view(await self._person(found.principal.id), await self._all_owners()))
+
+    async def _reject(self, call: Call) -> Response:
+        fields = await call.fields()
+        code, pairing_id = fields.label("code", _LONGEST_CODE), fields.label("id")
+        by, now = await self._by(call), self._clock.now()
+        if (code is None) == (pairing_id is None):
+            raise Unprocessable("Either `code` or `id` must be given.", fix="GET /api/pairings lists who asked.")
+        if pairing_id is not None:
+            turned_away = await self._store.write(pairing.reject_by_id, pairing_id, by, now)
+            if turned_away is None:
+                raise NotFound("Nobody waits under this id.", fix="GET /api/pairings lists who asked.")
+            return answer(pairing_view(turned_away.pairing))
+        found = await self._store.write(pairing.reject, code or "", by, now)
+        if not isinstance(found, TurnedAway):
+            raise self._refusal(found)
+        return answer(pairing_view(found.pairing))
+
+    def _refusal(self, found: WrongCode | TooManyTries) -> NotFound | TooMany:
+        match found:
+            case WrongCode(left=left):
+                tries = (
+                    f"{left} more wrong ones are let through." if left else "That was the last wrong one for a while."
+                )
+                return NotFound(
+                    f"This code is wrong, used or too old. {tries}",
+                    fix="Let the person write to the bot again: they get a new code.",
+                    code="wrong_code",
+                )
+            case TooManyTries(until=until):
+                minutes = max(1, round((until - self._clock.now()) / pairing.MINUTE_MS))
+                return TooMany("There were too many wrong codes.", fix=f"Try again in {minutes} minutes.")
+
+    async def _by(self, call: Call) -> str:
+        return (await self._gate.principal(self._gate.sender(call.identity))).id
+
+    async def _person(self, person_id: str) -> Person:
+        person = await self._insights.person(person_id)
+        if person is None:
+            raise NotFound("There is no such person.", fix="GET /api/people lists those who have written.")
+        return person
+
+    async def _shown(self, person_id: str) -> Response:
+        person = await self._person(person_id)
+        changes = await self._store.read(people.changes, person_id, _MOST_CHANGES)
+        owners = await self._all_owners()
+        return answer({**_person_view(person, owners), "changes": [_change_view(each) for each in changes]})
+
+    async def _all_owners(self) -> Owners:
+        users = await self._store.read(_owners_here)
+        return {**self._owners, PLATFORM: [*self._owners.get(PLATFORM, ()), *users]}
+
+
+def _change(tx: Transaction, person_id: str, /, **how: Any) -> Sequence[str]:
+    """The logins that ended: who is blocked has none."""
+    changed = people.change(tx, person_id, **how)
+    return tx.logins.close_sessions_of(changed.id) if changed.role is PrincipalRole.BLOCKED else ()
+
+
+def _owners_here(tx: Transaction) -> list[str]:
+    return [user.id for user in tx.users.after("", _MOST_USERS) if user.role is UserRole.OWNER]
+
+
+def _person_view(person: Person, owners: Owners) -> Json:
+    known: Principal = person.principal
+    return {
+        "id": known.id,
+        "platform": known.platform,
+        "userId": known.user_id,
+        "name": known.name,
+        "role": people.role_of(known, owners),
+        "paired": known.paired,
+        "pairedAt": person.paired_at,
+        "createdAt": person.created_at,
+        "updatedAt": person.updated_at,
+    }
+
+
+def pairing_view(asked: Pairing) -> Json:
+    return {
+        "id": asked.id,
+        "platform": asked.address.platform,
+        "connector": asked.address.connector,
+        "channelId": asked.address.channel,
+        "userId": asked.user_id,
+        "userName": asked.user_name,
+        "status": asked.status,
+        "createdAt": asked.created_at,
+        "expiresAt": asked.expires_at,
+    }
+
+
+def _change_view(version: Version) -> Json:
+    data = version.data or {}
+    return {"role": data.get("role"), "paired": data.get("paired"), "by": version.by_id, "at": version.at}
+
+
+def _role(value: str | None) -> PrincipalRole | None:
+    if value is not None and value not in set(PrincipalRole):
+        raise unusable("role", f"must be one of {', '.join(PrincipalRole)}")
+    return None if value is None else PrincipalRole(value)

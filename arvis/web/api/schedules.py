@@ -1,0 +1,319 @@
+"""Crons and heartbeats over HTTP (interfaces.md §4): rows, which the scheduler runs, and what came of their times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from starlette.responses import Response
+
+from arvis.domain.agents import Agent
+from arvis.domain.events import SchedulesChanged
+from arvis.domain.schedules import Cause, MadeBy, Missed, Occurrence, OccurrenceStatus, Schedule, ScheduleKind
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights
+from arvis.ports.store import Store, Transaction
+from arvis.scheduler.due import run_now
+from arvis.services import schedules
+from arvis.services.schedules import Rules
+from arvis.web.auth.authorization import Gate
+from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
+from arvis.web.http.identity import OPERATE
+from arvis.web.http.requests import Fields, unusable
+from arvis.web.http.schema import (
+    BOOLEAN,
+    INTEGER,
+    LABEL,
+    OK,
+    STRING,
+    TIME,
+    Schema,
+    array,
+    listing,
+    one_of,
+    optional,
+    record,
+)
+from arvis.web.http.views import page_view
+
+# Crons, heartbeats and their times as requests and answers have them.
+
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+_SCRIPT: Schema = {"type": "object", "description": "Of heartbeats: fetch a number and say it, without a model."}
+_GRAPH: Schema = {
+    **STRING,
+    "description": "What runs it: agent, heartbeat, planning, code or converse (general and overlord are other names of the "
+    "first two), or `workflow:SLUG`. Null: `agent` runs crons, `heartbeat` heartbeats.",
+}
+_GRACE: Schema = {
+    **INTEGER,
+    "minimum": 0,
+    "description": "Older missed times (ms) are not made up for. Null: however old.",
+}
+_WRITABLE: dict[str, Schema] = {
+    "name": LABEL,
+    "schedule": {**STRING, "description": "`every 5 m`, a cron line, `@daily`, `at 2027-01-15 08:00`."},
+    "timezone": {**STRING, "description": "Left out or null: the agent's, else the daemon's."},
+    "prompt": STRING,
+    "platform": LABEL,
+    "connector": {**STRING, "description": "The name of the bot; left out where there is only one."},
+    "channelId": LABEL,
+    "thread": {**STRING, "description": "Within the channel; empty: the channel itself."},
+    "missed": {**one_of(Missed), "description": "Times that passed meanwhile; default `once`."},
+    "grace": _GRACE,
+    "graph": _GRAPH,
+    "maxCycles": {**INTEGER, "minimum": 1, "maximum": 10, "description": "How often a heartbeat goes on by itself."},
+    "script": _SCRIPT,
+    "enabled": BOOLEAN,
+}
+SCHEDULE = record(
+    {
+        "id": STRING,
+        "kind": one_of(ScheduleKind),
+        "agent": STRING,
+        **_WRITABLE,
+        "timezone": optional(STRING),
+        "grace": optional(_GRACE),
+        "graph": optional(STRING),
+        "script": optional({"type": "object"}),
+        "madeBy": one_of(MadeBy),
+        "failures": {**INTEGER, "description": "In a row."},
+        "restsUntil": optional(TIME),
+        "lastRun": optional(TIME),
+        "nextRun": optional(TIME),
+        "createdAt": TIME,
+        "updatedAt": TIME,
+    }
+)
+SCHEDULE_DETAIL = record({**SCHEDULE["properties"], "nextRuns": array({**INTEGER, "description": "Five, in ms."})})
+NEW_SCHEDULE = record(
+    {"kind": one_of(ScheduleKind), "agent": LABEL, **_WRITABLE},
+    required=("kind", "agent", "schedule", "platform", "channelId"),
+)
+_TAKEN_AWAY = {
+    name: {**optional(_WRITABLE[name]), "description": "Left out: it stays. Null takes it away."}
+    for name in ("timezone", "grace", "graph", "script")
+}
+CHANGED_SCHEDULE = record({**_WRITABLE, **_TAKEN_AWAY}, required=())
+UNDONE = record({"schedule": {**optional(SCHEDULE_DETAIL), "description": "Null: it had just been made, and is gone."}})
+OCCURRENCE = record(
+    {
+        "id": STRING,
+        "due": TIME,
+        "cause": one_of(Cause),
+        "status": one_of(OccurrenceStatus),
+        "report": STRING,
+        "executionId": optional(STRING),
+        "createdAt": TIME,
+        "endedAt": optional(TIME),
+    }
+)
+
+#: Fields of a body by those of a `Schedule`.
+_TEXTS = {"name": "name", "schedule": "schedule", "prompt": "prompt", "platform": "platform", "channelId": "channel"}
+#: What `null` makes empty.
+_EMPTIED = ("connector", "thread")
+
+
+def changes_of(fields: Fields) -> dict[str, Any]:
+    """What the body names, by the fields of a `Schedule`; `null` takes away what may be absent."""
+    changes: dict[str, Any] = {}
+    for name, field in _TEXTS.items():
+        if (text := fields.text(name)) is not None:
+            changes[field] = text
+    changes |= {name: fields.text(name) or "" for name in _EMPTIED if fields.has(name)}
+    absent: dict[str, Callable[[str], Any]] = {
+        "timezone": fields.label,
+        "script": fields.mapping,
+        "graph": fields.label,
+        "grace": fields.whole,
+    }
+    changes |= {name: read(name) for name, read in absent.items() if fields.has(name)}
+    if (cycles := fields.whole("maxCycles")) is not None:
+        changes["max_cycles"] = cycles
+    if (missed := choice_of(fields, "missed", Missed)) is not None:
+        changes["missed"] = missed
+    if (enabled := fields.raw("enabled")) is not None:
+        if not isinstance(enabled, bool):
+            raise unusable("enabled", "must be true or false")
+        changes["enabled"] = enabled
+    return changes
+
+
+def choice_of(fields: Fields, name: str, kind: type[_Choice]) -> _Choice | None:
+    text = fields.text(name)
+    if text is not None and text not in set(kind):
+        raise unusable(name, f"must be one of {', '.join(kind)}")
+    return None if text is None else kind(text)
+
+
+def schedule_view(schedule: Schedule, agents: Mapping[str, str]) -> dict[str, Any]:
+    """An agent that is gone is shown by its id."""
+    return {
+        "id": schedule.id,
+        "kind": schedule.kind,
+        "agent": agents.get(schedule.agent_id, schedule.agent_id),
+        "name": schedule.name,
+        "schedule": schedule.schedule,
+        "timezone": schedule.timezone,
+        "prompt": schedule.prompt,
+        "platform": schedule.platform,
+        "connector": schedule.connector,
+        "channelId": schedule.channel,
+        "thread": schedule.thread,
+        "missed": schedule.missed,
+        "grace": schedule.grace,
+        "graph": schedule.graph,
+        "maxCycles": schedule.max_cycles,
+        "script": schedule.script,
+        "enabled": schedule.enabled,
+        "madeBy": schedule.made_by,
+        "failures": schedule.failures,
+        "restsUntil": schedule.rests_until,
+        "lastRun": schedule.last_run,
+        "nextRun": schedule.next_run,
+        "createdAt": schedule.created_at,
+        "updatedAt": schedule.updated_at,
+    }
+
+
+def occurrence_view(occurrence: Occurrence) -> dict[str, Any]:
+    return {
+        "id": occurrence.id,
+        "due": occurrence.due,
+        "cause": occurrence.cause,
+        "status": occurrence.status,
+        "report": occurrence.report,
+        "executionId": occurrence.execution_id,
+        "createdAt": occurrence.created_at,
+        "endedAt": occurrence.ended_at,
+    }
+
+
+_FILTERS = {"kind": one_of(ScheduleKind), "agent": LABEL, "madeBy": one_of(MadeBy), "enabled": FLAG}
+
+
+class ScheduleRoutes:
+    """`rules` are those of the configuration."""
+
+    def __init__(self, *, insights: Insights, store: Store, gate: Gate, bus: Bus, clock: Clock, rules: Rules) -> None:
+        self._insights = insights
+        self._store = store
+        self._gate = gate
+        self._bus = bus
+        self._clock = clock
+        self._rules = rules
+
+    def endpoints(self) -> list[Endpoint]:
+        all_, one = "/api/schedules", "/api/schedules/{schedule}"
+        listed, shown, made = {200: listing(SCHEDULE)}, {200: SCHEDULE_DETAIL}, {201: SCHEDULE_DETAIL}
+        query, ran, begun = {**PAGING, **_FILTERS}, {200: listing(OCCURRENCE)}, {201: OCCURRENCE}
+        return [
+            Endpoint("GET", all_, "Crons and heartbeats, newest first", OPERATE, self._list, listed, query=query),
+            Endpoint("POST", all_, "Make a cron or heartbeat", OPERATE, self._add, made, body=NEW_SCHEDULE),
+            Endpoint("GET", one, "One with the next five times", OPERATE, self._show, shown),
+            Endpoint("PATCH", one, "Change what the body names", OPERATE, self._change, shown, body=CHANGED_SCHEDULE),
+            Endpoint("DELETE", one, "Remove one; undo brings it back", OPERATE, self._remove, {200: OK}),
+            Endpoint("POST", f"{one}/undo", "Back to the version before", OPERATE, self._undo, {200: UNDONE}),
+            Endpoint(
+                "GET", f"{one}/runs", "What came of its times, newest first", OPERATE, self._runs, ran, query=PAGING
+            ),
+            Endpoint("POST", f"{one}/run", "Run it now; its own times stay", OPERATE, self._run, begun),
+        ]
+
+    async def _list(self, call: Call) -> Response:
+        kind, made_by = call.choice("kind", ScheduleKind), call.choice("madeBy", MadeBy)
+        page = await self._insights.schedules(
+            kind=ScheduleKind(kind) if kind else None,
+            agent=call.query("agent"),
+            made_by=MadeBy(made_by) if made_by else None,
+            enabled=None if call.query("enabled") is None else call.flag("enabled", default=True),
+            limit=call.limit,
+            cursor=call.query("cursor"),
+        )
+        agents = await self._store.read(_slugs)
+        return answer(page_view([schedule_view(schedule, agents) for schedule in page.items], page.next_cursor))
+
+    async def _add(self, call: Call) -> Response:
+        fields, by = await call.fields(), await self._person(call)
+        kind = choice_of(fields, "kind", ScheduleKind)
+        if kind is None:
+            raise unusable("kind", "is missing")
+        for name in ("agent", "schedule", "platform", "channelId"):
+            fields.required_text(name)
+        blank = Schedule(
+            id="", kind=kind, agent_id=fields.required_text("agent"), name="", schedule="", timezone=None, prompt="",
+            platform="", connector="", channel="", script=None, missed=Missed.ONCE, enabled=True, principal_id=by,
+            last_run=None, next_run=None, created_at=0, updated_at=0,
+        )  # fmt: skip
+        wanted = schedules.with_changes(blank, changes_of(fields))
+        made = await self._store.write(schedules.add_schedule, wanted, self._rules, self._clock.now())
+        self._bus.publish(SchedulesChanged())
+        return await self._shown(made.id, status=201)
+
+    async def _show(self, call: Call) -> Response:
+        return await self._shown(call.id("schedule"))
+
+    async def _change(self, call: Call) -> Response:
+        fields, by = await call.fields(), await self._person(call)
+        changed = await self._store.write(
+            schedules.change_schedule,
+            call.id("schedule"),
+            changes_of(fields),
+            self._rules,
+            self._clock.now(),
+            by=by,
+        )
+        self._bus.publish(SchedulesChanged())
+        return await self._shown(changed.id)
+
+    async def _remove(self, call: Call) -> Response:
+        by = await self._person(call)
+        await self._store.write(schedules.remove_schedule, call.id("schedule"), self._clock.now(), by=by)
+        return answer({"ok": True})
+
+    async def _undo(self, call: Call) -> Response:
+        by = await self._person(call)
+        back = await self._store.write(
+            schedules.undo_schedule, call.id("schedule"), self._rules, self._clock.now(), by=by
+        )
+        self._bus.publish(SchedulesChanged())
+        return answer({"schedule": None if back is None else await self._detail(back.id)})
+
+    async def _runs(self, call: Call) -> Response:
+        """Also of one that is gone: what it did is kept for a while."""
+        page = await self._insights.occurrences(call.id("schedule"), limit=call.limit, cursor=call.query("cursor"))
+        if not page.items and call.query("cursor") is None:
+            await self._store.read(schedules.find_schedule, call.id("schedule"))
+        return answer(page_view([occurrence_view(occurrence) for occurrence in page.items], page.next_cursor))
+
+    async def _run(self, call: Call) -> Response:
+        by = await self._person(call)
+        begun = await self._store.write(run_now, call.id("schedule"), self._clock.now(), by=by)
+        return answer(occurrence_view(begun), 201)
+
+    async def _shown(self, schedule_id: str, *, status: int = 200) -> Response:
+        return answer(await self._detail(schedule_id), status)
+
+    async def _detail(self, schedule_id: str) -> dict[str, Any]:
+        schedule, agent, times = await self._store.read(_look, schedule_id, self._rules, self._clock.now())
+        agents = {agent.id: agent.slug} if agent is not None else {}
+        return {**schedule_view(schedule, agents), "nextRuns": times}
+
+    async def _person(self, call: Call) -> str:
+        """Whom it acts for."""
+        principal = await self._gate.principal(self._gate.sender(call.identity))
+        return principal.id
+
+
+def _look(tx: Transaction, schedule_id: str, rules: Rules, now: int) -> tuple[Schedule, Agent | None, list[int]]:
+    schedule = schedules.find_schedule(tx, schedule_id)
+    return schedule, tx.agents.get(schedule.agent_id), schedules.coming(tx, schedule, rules, now)
+
+
+def _slugs(tx: Transaction) -> Mapping[str, str]:
+    return {agent.id: agent.slug for agent in tx.agents.all()}

@@ -1,0 +1,294 @@
+"""Logging in and out over HTTP: a one-time code or a password becomes a cookie, a cookie ends with all its sockets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from arvis.domain.errors import Forbidden, NotFound, TooMany, Unauthorised, Unprocessable
+from arvis.domain.users import FIRST_USER, LONGEST_PASSWORD, SHORTEST_PASSWORD
+from arvis.ports.clock import Clock
+from arvis.ports.logins import LoginSession
+from arvis.ports.store import Store, Transaction
+from arvis.web.auth.authorization import Gate
+from arvis.web.auth.failed_logins import Failures, address_of
+from arvis.web.auth.passwords import PasswordDesk
+from arvis.web.auth.sessions import CODE_LIFE_MS, Life, Login, Sessions, device_of
+from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.http.identity import ANYONE, OWN, PLATFORM, PUBLIC, Identity, Role
+from arvis.web.http.rate_limits import LoginLimiter
+from arvis.web.http.schema import BOOLEAN, LABEL, OK, STRING, TIME, listing, one_of, record
+from arvis.web.http.views import page_view
+
+# The logins of a user over HTTP: where one is logged in, and ending one of them, which closes its sockets.
+
+
+#: Digits of a login's hash that name it.
+_SHOWN = 16
+_ID = re.compile(rf"[0-9a-f]{{{_SHOWN}}}", re.ASCII)
+_CURSOR = re.compile(r"(\d{1,15})-([0-9a-f]{64})", re.ASCII)
+#: Behind every time and every hash.
+_FIRST = (10**15, "g")
+
+SESSION = record(
+    {
+        "id": STRING,
+        "userId": STRING,
+        "device": {**STRING, "description": "What the browser said of itself, such as `Firefox on Windows`."},
+        "createdAt": TIME,
+        "seenAt": {**TIME, "description": "The last use, exact to the minute."},
+        "current": {**BOOLEAN, "description": "Whether it is the one that asks."},
+    }
+)
+
+
+class SessionRoutes:
+    """Everybody sees and ends their own; owners those of all."""
+
+    def __init__(self, *, store: Store, sessions: Sessions, clock: Clock) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._clock = clock
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                "GET",
+                "/api/auth/sessions",
+                "One's own logins, newest first; an owner may name another user",
+                ANYONE,
+                self._list,
+                {200: listing(SESSION)},
+                query={**PAGING, "user": LABEL},
+            ),
+            Endpoint("DELETE", "/api/auth/sessions/{session}", "End a login", ANYONE, self._end, {200: OK}),
+        ]
+
+    async def _list(self, call: Call) -> Response:
+        user = call.query("user") or call.identity.user_id
+        if user != call.identity.user_id and call.identity.role not in OWN:
+            raise Forbidden("Only owners see the logins of others.", fix="Leave `user` out for your own.", code="role")
+        found = await self._store.read(
+            _sessions_of,
+            user,
+            life=self._sessions.life,
+            now=self._clock.now(),
+            before=_before(call.query("cursor")),
+            limit=call.limit + 1,
+        )
+        shown = found[: call.limit]
+        last = shown[-1] if len(found) > call.limit else None
+        cursor = None if last is None else f"{last.created_at}-{last.token_hash}"
+        return answer(page_view([_view(each, call.identity.session) for each in shown], cursor))
+
+    async def _end(self, call: Call) -> Response:
+        shown = call.named("session", _ID)
+        found = None if shown is None else await self._store.read(_like, shown)
+        own = found is not None and found.principal.user_id == call.identity.user_id
+        if found is None or not (own or call.identity.role in OWN):
+            raise NotFound("There is no such login.", fix="GET /api/auth/sessions lists yours.")
+        await self._sessions.end(found.token_hash)
+        return answer({"ok": True})
+
+
+def _before(cursor: str | None) -> tuple[int, str]:
+    if cursor is None:
+        return _FIRST
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        raise Unprocessable("`cursor` is none of ours.", fix="Send the `nextCursor` of the page before.")
+    return int(found[1]), found[2]
+
+
+def _view(session: LoginSession, current: str | None) -> dict[str, object]:
+    return {
+        "id": session.token_hash[:_SHOWN],
+        "userId": session.principal.user_id,
+        "device": session.device,
+        "createdAt": session.created_at,
+        "seenAt": session.seen_at,
+        "current": session.token_hash == current,
+    }
+
+
+def _sessions_of(
+    tx: Transaction, user_id: str, *, life: Life, now: int, before: tuple[int, str], limit: int
+) -> Sequence[LoginSession]:
+    principal = tx.principals.find(PLATFORM, user_id)
+    if principal is None:
+        return ()
+    return tx.logins.sessions_of(
+        principal.id, seen_from=now - life.idle, created_from=now - life.whole, before=before, limit=limit
+    )
+
+
+def _like(tx: Transaction, shown: str) -> LoginSession | None:
+    return tx.logins.session_like(shown)
+
+
+_LONGEST_NAME = 200
+
+ME = record(
+    {
+        "userId": STRING,
+        "name": STRING,
+        "role": one_of(set(Role) - {Role.NOBODY}),
+        "channelId": STRING,
+        "hasPassword": BOOLEAN,
+    }
+)
+LOGIN = record(
+    {
+        "code": {**LABEL, "description": "Of a login link. Either this, or `password`."},
+        "user": {**LABEL, "default": FIRST_USER},
+        "password": {"type": "string", "minLength": 1},
+    },
+    required=(),
+)
+CODE = record({"code": STRING, "url": STRING, "expiresAt": TIME})
+STATE = record({"passwordLogin": BOOLEAN})
+PASSWORD = {"type": "string", "minLength": SHORTEST_PASSWORD, "maxLength": LONGEST_PASSWORD}
+NEW_PASSWORD = record(
+    {"password": PASSWORD, "current": {**STRING, "description": "Needed when a password is set."}},
+    required=("password",),
+)
+
+
+class LoginRoutes:
+    """`login_link` makes the address that carries a code in its fragment; `secure` marks the cookie for HTTPS only."""
+
+    def __init__(
+        self,
+        *,
+        sessions: Sessions,
+        limiter: LoginLimiter,
+        desk: PasswordDesk,
+        gate: Gate,
+        clock: Clock,
+        login_link: Callable[[str], str],
+        secure: bool,
+        failures: Failures,
+    ) -> None:
+        self._sessions = sessions
+        self._limiter = limiter
+        self._desk = desk
+        self._gate = gate
+        self._clock = clock
+        self._login_link = login_link
+        self._secure = secure
+        self._failures = failures
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                "POST",
+                "/api/auth/login",
+                "Log in with a one-time code, or with a password",
+                PUBLIC,
+                self._log_in,
+                {200: ME},
+                body=LOGIN,
+            ),
+            Endpoint(
+                "GET", "/api/auth/state", "Whether anybody can log in by a password", PUBLIC, self._state, {200: STATE}
+            ),
+            Endpoint("POST", "/api/auth/logout", "End this login", ANYONE, self._log_out, {200: OK}),
+            Endpoint("POST", "/api/auth/codes", "Make a one-time login code", OWN, self._new_code, {201: CODE}),
+            Endpoint("GET", "/api/auth/me", "Who is logged in here", ANYONE, self._me, {200: ME}),
+            Endpoint(
+                "PUT",
+                "/api/auth/password",
+                "Set one's own password; one's other logins end",
+                ANYONE,
+                self._set_password,
+                {200: OK},
+                body=NEW_PASSWORD,
+            ),
+        ]
+
+    async def code_for(self, user_id: str) -> dict[str, Any]:
+        """A fresh link for this user, as JSON."""
+        expires_at = self._clock.now() + CODE_LIFE_MS
+        code = await self._sessions.new_code(user_id)
+        return {"code": code, "url": self._login_link(code), "expiresAt": expires_at}
+
+    async def _log_in(self, call: Call) -> Response:
+        fields = await call.fields()
+        user, password = fields.label("user", _LONGEST_NAME) or FIRST_USER, fields.text("password")
+        if password is None:
+            login = await self._by_code(call.request, fields.required_text("code"))
+        else:
+            login = await self._by_password(call.request, user, password)
+        response = answer(await self._me_view(login.identity))
+        self._set_cookie(response, login.token, self._sessions.life.whole // 1000)
+        return response
+
+    async def _by_code(self, request: Request, code: str) -> Login:
+        address = address_of(request)
+        self._limiter.count_link(address)
+        try:
+            login = await self._sessions.log_in(code, self._gate.token(request), _device(request))
+        except Unauthorised:
+            await self._failures.note(address, "login_failed", "link")
+            raise
+        self._limiter.forgive_link(address)
+        return login
+
+    async def _by_password(self, request: Request, user: str, password: str) -> Login:
+        address = address_of(request)
+        try:
+            known = await self._desk.check(address, user, password)
+        except (Unauthorised, TooMany):
+            await self._failures.note(address, "login_failed", "password", user)
+            raise
+        return await self._sessions.begin(known, self._gate.token(request), _device(request))
+
+    async def _state(self, _: Call) -> Response:
+        return answer({"passwordLogin": await self._desk.anybody_has()})
+
+    async def _log_out(self, call: Call) -> Response:
+        response = answer({"ok": True})
+        if call.identity.session is not None:
+            await self._sessions.end(call.identity.session)
+            self._set_cookie(response, "", 0)
+        return response
+
+    async def _new_code(self, call: Call) -> Response:
+        return answer(await self.code_for(call.identity.user_id), 201)
+
+    async def _me(self, call: Call) -> Response:
+        return answer(await self._me_view(call.identity))
+
+    async def _set_password(self, call: Call) -> Response:
+        fields = await call.fields()
+        password, current = fields.required_text("password"), fields.text("current")
+        await self._desk.change(address_of(call.request), call.identity, password, current)
+        return answer({"ok": True})
+
+    async def _me_view(self, identity: Identity) -> dict[str, Any]:
+        return {
+            "userId": identity.user_id,
+            "name": identity.name,
+            "role": identity.role,
+            "channelId": f"web-{identity.user_id}",
+            "hasPassword": await self._desk.has_password(identity.user_id),
+        }
+
+    def _set_cookie(self, response: Response, value: str, max_age: int) -> None:
+        response.set_cookie(
+            self._gate.cookie,
+            value,
+            max_age=max_age,
+            path="/",
+            secure=self._secure,
+            httponly=True,
+            samesite="strict",
+        )
+
+
+def _device(request: Request) -> str:
+    return device_of(request.headers.get("user-agent", ""))

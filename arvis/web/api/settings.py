@@ -1,0 +1,188 @@
+"""The configuration over HTTP: what is in effect, where it comes from, and what of it can be changed here.
+
+A secret never goes out: it is told only whether one is set. What is changed is kept in the database, over the file and below
+the environment, and can be undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.responses import Response
+
+from arvis.config.catalog import Kind
+from arvis.config.loading import OriginKind
+from arvis.domain.agents import Agent
+from arvis.ports.insights import Insights
+from arvis.settings import Overview, SettingsDesk, Shown
+from arvis.web.auth.authorization import Gate
+from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.http.identity import OPERATE, OWN
+from arvis.web.http.requests import unusable
+from arvis.web.http.schema import (
+    ANYTHING,
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    STRING,
+    TIME,
+    Schema,
+    array,
+    listing,
+    one_of,
+    optional,
+    record,
+)
+from arvis.web.http.url_redaction import shown as without_login
+
+_MOST_CHANGES = 100
+_MOST_VERSIONS = 50
+
+_VALUE: Schema = {
+    **ANYTHING,
+    "description": "As it is written in the file; of a secret `set` or `not set`. A list may also be one of `choices`.",
+}
+SETTING = record(
+    {
+        "key": {**STRING, "description": "Such as `budgets.daily_usd`."},
+        "section": STRING,
+        "kind": one_of(Kind),
+        "choices": array(STRING),
+        "minimum": optional(NUMBER),
+        "maximum": optional(NUMBER),
+        "nullable": {**BOOLEAN, "description": "It may be null: send the text `null`."},
+        "value": {**_VALUE, "description": f"In effect. {_VALUE['description']}"},
+        "default": _VALUE,
+        "description": STRING,
+        "source": {**one_of(OriginKind), "description": "Where `next` comes from."},
+        "place": {**optional(STRING), "description": "The file and line, or the name of the environment variable."},
+        "changeable": BOOLEAN,
+        "reason": {**optional(STRING), "description": "Why it cannot be changed here."},
+        "atOnce": {**BOOLEAN, "description": "Whether a change acts at once, or at the next start."},
+        "pending": {**BOOLEAN, "description": "The next start makes `next` of it."},
+        "next": _VALUE,
+        "problem": {**optional(STRING), "description": "Why the value that was set here is passed over."},
+    }
+)
+_CONDUCTOR = record({"id": STRING, "slug": STRING, "name": STRING})
+SETTINGS = record(
+    {
+        "items": {**array(SETTING), "description": "In the order of config.yaml."},
+        "nextCursor": optional(STRING),
+        "needsRestart": {**array(STRING), "description": "Keys that the next start changes."},
+        "file": {**optional(STRING), "description": "The path of config.yaml; null: there is none."},
+        "problem": {**optional(STRING), "description": "Why the file as it is now could not be used at a start."},
+        "conductor": optional(_CONDUCTOR),
+    }
+)
+CHANGES = record(
+    {
+        "changes": {
+            "type": "object",
+            "description": "Values by key. null: back to file or default; the text `null`: no value, no limit.",
+        }
+    }
+)
+VERSION = record(
+    {
+        "version": INTEGER,
+        "at": TIME,
+        "by": optional(STRING),
+        "values": {"type": "object", "description": "All values that were set here, by key."},
+    }
+)
+
+
+class SettingRoutes:
+    def __init__(self, *, desk: SettingsDesk, insights: Insights, gate: Gate) -> None:
+        self._desk = desk
+        self._insights = insights
+        self._gate = gate
+
+    def endpoints(self) -> list[Endpoint]:
+        path, shown = "/api/settings", {200: SETTINGS}
+        return [
+            Endpoint("GET", path, "The configuration in effect, and where it comes from", OPERATE, self._list, shown),
+            Endpoint("PATCH", path, "Change settings", OWN, self._change, shown, body=CHANGES),
+            Endpoint("POST", f"{path}/undo", "Take the last change back", OWN, self._undo, shown),
+            Endpoint(
+                "GET",
+                f"{path}/versions",
+                "What was set here, the newest first",
+                OPERATE,
+                self._versions,
+                {200: listing(VERSION)},
+                query={"limit": {**PAGING["limit"], "description": f"{_MOST_VERSIONS} at most."}},
+            ),
+        ]
+
+    async def _list(self, _: Call) -> Response:
+        return await self._shown()
+
+    async def _change(self, call: Call) -> Response:
+        changes = (await call.fields()).mapping("changes")
+        if changes is None:
+            raise unusable("changes", "is missing")
+        if len(changes) > _MOST_CHANGES:
+            raise unusable("changes", f"may hold {_MOST_CHANGES} keys")
+        await self._desk.change(changes, by=await self._by(call))
+        return await self._shown()
+
+    async def _undo(self, call: Call) -> Response:
+        await self._desk.undo(by=await self._by(call))
+        return await self._shown()
+
+    async def _versions(self, call: Call) -> Response:
+        versions = await self._desk.versions(min(call.limit, _MOST_VERSIONS))
+        items = [
+            {"version": one.version, "at": one.at, "by": one.by_id, "values": dict(one.data or {})} for one in versions
+        ]
+        return answer({"items": items, "nextCursor": None})
+
+    async def _by(self, call: Call) -> str:
+        return (await self._gate.principal(self._gate.sender(call.identity))).id
+
+    async def _shown(self) -> Response:
+        overview, agents = await self._desk.overview(), await self._insights.agents()
+        return answer(_view(overview, self._desk.file, agents))
+
+
+def _view(overview: Overview, file: str | None, agents: Sequence[Agent]) -> dict[str, Any]:
+    conductor = next((agent for agent in agents if agent.is_conductor and agent.active), None)
+    return {
+        "items": [_setting_view(shown) for shown in overview.shown],
+        "nextCursor": None,
+        "needsRestart": [shown.setting.key for shown in overview.shown if shown.pending],
+        "file": file,
+        "problem": overview.problem or None,
+        "conductor": None
+        if conductor is None
+        else {"id": conductor.id, "slug": conductor.slug, "name": conductor.name},
+    }
+
+
+def _setting_view(shown: Shown) -> dict[str, Any]:
+    setting = shown.setting
+    by_environment = shown.origin.kind is OriginKind.ENVIRONMENT
+    fixed = f"The environment variable {shown.origin.place} fixes it." if by_environment else setting.fixed
+    return {
+        "key": setting.key,
+        "section": setting.path[0],
+        "kind": setting.kind,
+        "choices": list(setting.choices),
+        "minimum": setting.minimum,
+        "maximum": setting.maximum,
+        "nullable": setting.nullable,
+        "value": without_login(shown.value),
+        "default": setting.default,
+        "description": setting.words,
+        "source": shown.origin.kind,
+        "place": shown.origin.place or None,
+        "changeable": not fixed,
+        "reason": fixed or None,
+        "atOnce": setting.at_once,
+        "pending": shown.pending,
+        "next": without_login(shown.next_value),
+        "problem": shown.problem or None,
+    }

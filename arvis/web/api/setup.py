@@ -1,0 +1,99 @@
+"""How far the first run has come, told from what is there: nothing of it is remembered but that somebody put it away."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from arvis.bots.service import BotDesk
+from arvis.domain.messages import Role
+from arvis.llm.account_service import AccountDesk
+from arvis.ports.browsing import TalkFilter
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights
+from arvis.ports.store import Store, Transaction
+from arvis.web.http.endpoints import Call, Endpoint, answer
+from arvis.web.http.identity import OWN, PLATFORM
+from arvis.web.http.schema import BOOLEAN, OK, record
+
+_DISMISSED = "setup.dismissed"
+_DEMO = "demo"
+#: What is there from the first start on.
+_GIVEN_AGENTS = frozenset({"helper", "conductor"})
+#: The conversations of this port that were used last are looked at, and their newest messages.
+_LOOK = 20
+
+SETUP = record(
+    {
+        "hasPassword": BOOLEAN,
+        "hasAccount": {**BOOLEAN, "description": "One that is not the demo."},
+        "hasOwnAgent": {**BOOLEAN, "description": "Beside `helper` and the conductor, or one of these was changed."},
+        "hasBot": BOOLEAN,
+        "saidHello": {**BOOLEAN, "description": "Somebody was answered over this port."},
+        "dismissed": BOOLEAN,
+        "done": {**BOOLEAN, "description": "Nothing is left to do, or it was put away."},
+    }
+)
+
+
+class SetupRoutes:
+    """`password` says whether the configuration has one."""
+
+    def __init__(
+        self,
+        *,
+        insights: Insights,
+        store: Store,
+        accounts: AccountDesk,
+        bots: BotDesk,
+        clock: Clock,
+        password: bool,
+    ) -> None:
+        self._insights = insights
+        self._store = store
+        self._accounts = accounts
+        self._bots = bots
+        self._clock = clock
+        self._password = password
+
+    def endpoints(self) -> list[Endpoint]:
+        path = "/api/setup"
+        return [
+            Endpoint("GET", path, "How far the first run has come", OWN, self._show, {200: SETUP}),
+            Endpoint("POST", f"{path}/dismiss", "Put the first run away", OWN, self._dismiss, {200: OK}),
+        ]
+
+    async def _show(self, _: Call) -> Response:
+        has_password, dismissed, own_agent = await self._store.read(_looked)
+        book = self._accounts.book
+        usable = (*book.configured, *book.usable)
+        found = {
+            "hasPassword": self._password or has_password,
+            "hasAccount": any(account.provider != _DEMO for account in usable),
+            "hasOwnAgent": own_agent,
+            "hasBot": any(spec.platform != "console" for spec in self._bots.book.specs),
+            "saidHello": await self._said_hello(),
+        }
+        return answer({**found, "dismissed": dismissed, "done": dismissed or all(found.values())})
+
+    async def _dismiss(self, _: Call) -> Response:
+        await self._store.write(_put_away, self._clock.now())
+        return answer({"ok": True})
+
+    async def _said_hello(self) -> bool:
+        page = await self._insights.talks(TalkFilter(platform=PLATFORM), limit=_LOOK, cursor=None)
+        for conversation in page.items:
+            messages = await self._insights.conversation_messages(conversation.id, limit=_LOOK, cursor=None)
+            if any(message.role is Role.ASSISTANT for message in messages.items):
+                return True
+        return False
+
+
+def _looked(tx: Transaction) -> tuple[bool, bool, bool]:
+    agents = tx.agents.all()
+    own = any(agent.slug not in _GIVEN_AGENTS and not agent.is_conductor for agent in agents)
+    changed = any(len(tx.agents.versions(agent.id, 2)) > 1 for agent in agents)
+    return tx.users.any_password(), tx.settings.get(_DISMISSED) is not None, own or changed
+
+
+def _put_away(tx: Transaction, now: int) -> None:
+    tx.settings.put(_DISMISSED, str(now), now)

@@ -1,0 +1,194 @@
+"""Skills over HTTP: what agents are told when a message calls for it (behaviour.md 1.8).
+
+They stand in the prompts of all agents, so only owners bring some in and take them out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+
+from arvis.domain.errors import Unprocessable
+from arvis.skills.importing import Importer, no_skill
+from arvis.skills.skill import SLUG, Skill, Source
+from arvis.web.auth.authorization import Gate
+from arvis.web.http.endpoints import Call, Endpoint, answer
+from arvis.web.http.identity import OWN, READ
+from arvis.web.http.requests import Fields, unusable
+from arvis.web.http.schema import BOOLEAN, OK, STRING, array, one_of, optional, record
+
+SKILL = record(
+    {
+        "slug": STRING,
+        "name": STRING,
+        "description": STRING,
+        "category": STRING,
+        "author": STRING,
+        "version": STRING,
+        "requiredTools": array(STRING),
+        "source": one_of(Source),
+        "warnings": array(STRING),
+        "enabled": {**BOOLEAN, "description": "Agents are told of it."},
+        "hash": {**STRING, "description": "Another one is another text."},
+    }
+)
+SKILLS = record(
+    {
+        "items": array(SKILL),
+        "nextCursor": optional(STRING),
+        "problems": {**array(STRING), "description": "What was passed over, and why."},
+    }
+)
+SKILL_DETAIL = record(
+    {**SKILL["properties"], "keywords": array(STRING), "patterns": array(STRING), "body": STRING, "text": STRING}
+)
+CHANGED_SKILL = record(
+    {
+        "enabled": BOOLEAN,
+        "text": {**STRING, "description": "The whole file. In the place of one of the house or the folder."},
+    },
+    required=(),
+)
+UNDONE = record({"skill": {**optional(SKILL_DETAIL), "description": "null: there was none before."}})
+NEW_SKILL = record(
+    {
+        "text": {**STRING, "description": "A Markdown file with front matter; or `url`."},
+        "url": {**STRING, "description": "A public address where one lies."},
+        "replace": {**BOOLEAN, "description": "Also in the place of one of the house or the folder."},
+        "seen": {**STRING, "description": "The hash of what was read at `url`; 409 if it has changed since."},
+    },
+    required=(),
+)
+TRIED_SKILL = record({"text": NEW_SKILL["properties"]["text"], "url": NEW_SKILL["properties"]["url"]}, required=())
+TRIED = record(
+    {
+        "skill": SKILL_DETAIL,
+        "replaces": {**optional(one_of(Source)), "description": "Of its slug there is one already, from here."},
+    }
+)
+
+_LONGEST_ADDRESS = 2_000
+
+
+class SkillRoutes:
+    def __init__(self, *, importer: Importer, gate: Gate) -> None:
+        self._importer = importer
+        self._gate = gate
+
+    def endpoints(self) -> list[Endpoint]:
+        all_, one = "/api/skills", "/api/skills/{slug}"
+        shown, made = {200: SKILL_DETAIL}, {201: SKILL_DETAIL}
+        return [
+            Endpoint("GET", all_, "Skills by slug", READ, self._list, {200: SKILLS}),
+            Endpoint(
+                "POST",
+                f"{all_}/try",
+                "Read one without keeping it",
+                OWN,
+                self._try,
+                {200: TRIED},
+                TRIED_SKILL,
+                large=True,
+            ),
+            Endpoint("GET", one, "One skill with its text", READ, self._show, shown),
+            Endpoint("POST", all_, "Bring a skill in", OWN, self._add, made, body=NEW_SKILL, large=True),
+            Endpoint(
+                "PATCH", one, "Change it, or let it rest", OWN, self._change, shown, body=CHANGED_SKILL, large=True
+            ),
+            Endpoint("POST", f"{one}/undo", "Back to the text before", OWN, self._undo, {200: UNDONE}),
+            Endpoint("DELETE", one, "Take out one that was brought in", OWN, self._remove, {200: OK}),
+        ]
+
+    async def _list(self, _: Call) -> Response:
+        shelved = await self._importer.shelf.current()
+        items = [_view(skill, shelved.off) for skill in shelved.skills.values()]
+        return answer({"items": items, "nextCursor": None, "problems": list(shelved.problems)})
+
+    async def _show(self, call: Call) -> Response:
+        return await self._shown(_slug(call))
+
+    async def _change(self, call: Call) -> Response:
+        slug, fields = _slug(call), await call.fields()
+        text, enabled = fields.text("text"), fields.raw("enabled")
+        if enabled is not None and not isinstance(enabled, bool):
+            raise unusable("enabled", "must be true or false")
+        if text is not None:
+            await self._importer.edit(slug, text, by=await self._by(call))
+        if enabled is not None:
+            await self._importer.switch(slug, enabled=enabled)
+        return await self._shown(slug)
+
+    async def _undo(self, call: Call) -> Response:
+        skill = await self._importer.undo(_slug(call), by=await self._by(call))
+        shelved = await self._importer.shelf.current()
+        return answer({"skill": None if skill is None else _detail(skill, shelved.off)})
+
+    async def _shown(self, slug: str, status: int = 200) -> Response:
+        shelved = await self._importer.shelf.current()
+        skill = shelved.skills.get(slug)
+        if skill is None:
+            raise no_skill()
+        return answer(_detail(skill, shelved.off), status)
+
+    async def _by(self, call: Call) -> str:
+        return (await self._gate.principal(self._gate.sender(call.identity))).id
+
+    async def _add(self, call: Call) -> Response:
+        fields = await call.fields()
+        replace, seen = fields.raw("replace") or False, fields.label("seen")
+        if not isinstance(replace, bool):
+            raise unusable("replace", "must be true or false")
+        by = await self._by(call)
+        text, url = _given(fields)
+        if text is not None:
+            skill = await self._importer.from_text(text, by=by, replace=replace)
+        else:
+            skill = await self._importer.from_address(url or "", by=by, replace=replace, seen=seen)
+        return await self._shown(skill.slug, 201)
+
+    async def _try(self, call: Call) -> Response:
+        text, url = _given(await call.fields())
+        skill, there = await self._importer.preview(text=text, url=url)
+        return answer({"skill": _detail(skill, frozenset()), "replaces": None if there is None else there.source})
+
+    async def _remove(self, call: Call) -> Response:
+        await self._importer.remove(_slug(call), by=await self._by(call))
+        return answer({"ok": True})
+
+
+def _given(fields: Fields) -> tuple[str | None, str | None]:
+    """The text and the address, of which exactly one must be there."""
+    text, url = fields.text("text"), fields.label("url", _LONGEST_ADDRESS)
+    if (text is None) == (url is None):
+        raise Unprocessable("Either `text` or `url` must be given.", fix="Give one of them.")
+    return text, url
+
+
+def _slug(call: Call) -> str:
+    slug = call.named("slug", SLUG)
+    if slug is None:
+        raise no_skill()
+    return slug
+
+
+def _view(skill: Skill, off: frozenset[str]) -> dict[str, Any]:
+    return {
+        "slug": skill.slug,
+        "name": skill.name,
+        "description": skill.description,
+        "category": skill.category,
+        "author": skill.author,
+        "version": skill.version,
+        "requiredTools": list(skill.required_tools),
+        "source": skill.source,
+        "warnings": list(skill.warnings),
+        "enabled": skill.slug not in off,
+        "hash": skill.hash,
+    }
+
+
+def _detail(skill: Skill, off: frozenset[str]) -> dict[str, Any]:
+    patterns = [pattern.text for pattern in skill.patterns]
+    more = {"keywords": list(skill.keywords), "patterns": patterns, "body": skill.body, "text": skill.text}
+    return {**_view(skill, off), **more}

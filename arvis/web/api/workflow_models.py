@@ -1,0 +1,265 @@
+"""Workflows, their versions and what is wrong with them, as requests and answers have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from arvis.domain.workflows import RunStatus, WorkflowVersion
+from arvis.ports.workflows import VersionRow, WorkflowRow
+from arvis.web.http.schema import BOOLEAN, INTEGER, LABEL, STRING, TIME, Schema, array, one_of, optional, record
+from arvis.workflows.document import kinds
+from arvis.workflows.validation.check import Known
+from arvis.workflows.validation.rules import Problem, Severity
+
+Json = dict[str, Any]
+
+#: Of what is wrong with a document, so much is told.
+_MOST_PROBLEMS = 1_000
+
+_DOCUMENT: Schema = {
+    "type": "object",
+    "additionalProperties": True,
+    "description": "As GET /api/workflows/schema describes it; 1 MB at most.",
+}
+_SAVED: dict[str, Schema] = {
+    "slug": {**LABEL, "description": "Left out: made of the name."},
+    "description": STRING,
+    "document": {**_DOCUMENT, "description": "Left out: a start and nothing else."},
+    "draft": {**BOOLEAN, "description": "Keep it also with errors; what runs stays the version before."},
+    "note": {**STRING, "description": "What led to this version."},
+    "enabled": {**BOOLEAN, "description": "Whether its triggers begin it; default true."},
+}
+PROBLEM = record(
+    {
+        "node": {**optional(STRING), "description": "The id of the node that it is about."},
+        "connection": {**optional(STRING), "description": "The id of the connection that it is about."},
+        "field": {**optional(STRING), "description": "The field of the node, such as `routes.0.label`."},
+        "rule": STRING,
+        "severity": one_of(("error", "warning")),
+        "message": STRING,
+        "fix": STRING,
+    }
+)
+LAST_RUN = record({"id": STRING, "status": one_of(RunStatus), "at": TIME})
+WORKFLOW = record(
+    {
+        "id": STRING,
+        "slug": STRING,
+        "name": STRING,
+        "description": STRING,
+        "enabled": BOOLEAN,
+        "version": {**INTEGER, "description": "The newest."},
+        "runnable": {**optional(INTEGER), "description": "The version that runs; null: none could."},
+        "problemCount": {**INTEGER, "description": "Errors in the newest version."},
+        "triggers": {**array(STRING), "description": "The kinds of those that begin it now."},
+        "lastRun": optional(LAST_RUN),
+        "liveRuns": {**INTEGER, "description": "How many are not over; 100 stands for more."},
+        "createdAt": TIME,
+        "updatedAt": TIME,
+    }
+)
+WORKFLOW_DETAIL = record(
+    {
+        **WORKFLOW["properties"],
+        "document": {**_DOCUMENT, "description": "Of the newest version."},
+        "note": STRING,
+        "problems": array(PROBLEM),
+    }
+)
+NEW_WORKFLOW = record({"name": LABEL, **_SAVED}, required=("name",))
+CHANGED_WORKFLOW = record(
+    {
+        "name": LABEL,
+        **_SAVED,
+        "slug": LABEL,
+        "document": {**_DOCUMENT, "description": "A changed one becomes a new version."},
+        "version": {**INTEGER, "description": "The one that was edited: refused (409) where there is a newer one."},
+    },
+    required=(),
+)
+IMPORTED_WORKFLOW = record(
+    {
+        "text": {**STRING, "description": "A document, or one of the forms that docs/29-workflows.md names."},
+        "form": {**one_of(("json", "yaml", "auto")), "description": "Default: auto."},
+        "name": {**LABEL, "description": "Left out: that of the document."},
+        **{name: _SAVED[name] for name in ("slug", "description", "draft", "note", "enabled")},
+    },
+    required=("text",),
+)
+VERSION = record(
+    {
+        "version": INTEGER,
+        "problemCount": INTEGER,
+        "note": STRING,
+        "by": {**optional(STRING), "description": "The name of who saved it."},
+        "at": TIME,
+    }
+)
+VERSION_DETAIL = record({**VERSION["properties"], "document": _DOCUMENT, "problems": array(PROBLEM)})
+TO_CHECK = record({"document": {"type": "object", "additionalProperties": True}})
+CHECKED = record({"document": _DOCUMENT, "problems": array(PROBLEM), "runnable": BOOLEAN})
+SCHEMA: Schema = {"type": "object", "additionalProperties": True, "description": "A JSON schema (draft 2020-12)."}
+EXAMPLE = record({"slug": STRING, "name": STRING, "description": STRING, "document": _DOCUMENT})
+
+NAMES = record(
+    {
+        "agents": array(STRING),
+        "searching": {**array(STRING), "description": "The agents that can search the web."},
+        "tools": array(STRING),
+        "servers": {**array(STRING), "description": "Servers whose tools are known once they are connected."},
+        "models": {
+            **optional(array(STRING)),
+            "description": "`provider/model`, names without a provider, and `provider/*` for all of a provider; null: every name.",
+        },
+        "workflows": array(STRING),
+        "begun": {
+            **array(STRING),
+            "description": "The kinds of triggers that a schedule, heartbeat or web hook begins it by.",
+        },
+    }
+)
+
+_FIELD = record(
+    {
+        "name": STRING,
+        "form": one_of(("line", "text", "number", "switch", "choice", "rows", "switches", "object", "list")),
+        "label": STRING,
+        "help": STRING,
+        "required": BOOLEAN,
+        "default": {"description": "What counts where nothing is written."},
+        "least": optional(INTEGER),
+        "most": optional(INTEGER),
+        "choices": array(STRING),
+        "unoffered": {
+            **array(STRING),
+            "description": "Choices that nothing serves; documents of others may hold them.",
+        },
+        "fields": {**array({"type": "object", "additionalProperties": True}), "description": "In the same form."},
+        "offers": {**STRING, "description": "agents, tools, workflows, models, platforms or people."},
+    }
+)
+_KIND = record(
+    {
+        "name": STRING,
+        "label": STRING,
+        "category": STRING,
+        "help": STRING,
+        "fields": array(_FIELD),
+        "outs": {**array(STRING), "description": "Source handles; the empty one is the plain way out."},
+        "rowHandles": optional(record({"field": STRING, "prefix": STRING})),
+        "ins": array(STRING),
+        "chooses": BOOLEAN,
+        "begins": BOOLEAN,
+    }
+)
+KINDS = record(
+    {
+        "kinds": array(_KIND),
+        "settings": {**array(_FIELD), "description": "Of a whole document."},
+        "joins": {**array(_FIELD), "description": "Of every node that something leads to."},
+        "mostNodes": INTEGER,
+        "mostConnections": INTEGER,
+        "mostBytes": INTEGER,
+    }
+)
+
+
+def workflow_view(row: WorkflowRow) -> Json:
+    workflow, last = row.workflow, row.last_run
+    shown = None if last is None else {"id": last.id, "status": last.status, "at": last.at}
+    return {
+        "id": workflow.id,
+        "slug": workflow.slug,
+        "name": workflow.name,
+        "description": workflow.description,
+        "enabled": workflow.enabled,
+        "version": workflow.version,
+        "runnable": workflow.runnable,
+        "problemCount": row.problems,
+        "triggers": list(row.triggers),
+        "lastRun": shown,
+        "liveRuns": row.live,
+        "createdAt": workflow.created_at,
+        "updatedAt": workflow.updated_at,
+    }
+
+
+def detail_view(row: WorkflowRow, newest: WorkflowVersion, problems: Sequence[Problem]) -> Json:
+    found = problems_view(problems)
+    return {**workflow_view(row), "document": newest.document, "note": newest.note, "problems": found}
+
+
+def version_view(row: VersionRow) -> Json:
+    return {"version": row.version, "problemCount": row.problems, "note": row.note, "by": row.by, "at": row.at}
+
+
+def problems_view(problems: Sequence[Problem]) -> list[Json]:
+    """Of thousands the first, errors before warnings: a document may break a rule in every letter."""
+    if len(problems) <= _MOST_PROBLEMS:
+        return [problem_view(each) for each in problems]
+    worst = sorted(problems, key=lambda each: each.severity is not Severity.ERROR)
+    return [problem_view(each) for each in worst[:_MOST_PROBLEMS]]
+
+
+def problem_view(problem: Problem) -> Json:
+    """What it is not about is null."""
+    return {
+        "node": problem.node or None,
+        "connection": problem.connection or None,
+        "field": problem.field or None,
+        "rule": problem.rule,
+        "severity": problem.severity,
+        "message": problem.message,
+        "fix": problem.fix,
+    }
+
+
+def names_view(known: Known) -> Json:
+    """Return the names in their order; None stays None."""
+    named = {name: getattr(known, name) for name in NAMES["properties"]}
+    return {name: None if each is None else sorted(each) for name, each in named.items()}
+
+
+def kinds_view() -> Json:
+    return {
+        "kinds": [_kind_view(kind) for kind in kinds.KINDS.values()],
+        "settings": [_field_view(field) for field in kinds.SETTINGS],
+        "joins": [_field_view(field) for field in (kinds.JOIN, kinds.JOIN_COUNT)],
+        "mostNodes": kinds.MOST_NODES,
+        "mostConnections": kinds.MOST_CONNECTIONS,
+        "mostBytes": kinds.MOST_BYTES,
+    }
+
+
+def _kind_view(kind: kinds.Kind) -> Json:
+    rows = None if kind.row_handles is None else {"field": kind.row_handles[0], "prefix": kind.row_handles[1]}
+    return {
+        "name": kind.name,
+        "label": kind.label,
+        "category": kind.category,
+        "help": kind.help,
+        "fields": [_field_view(field) for field in kind.fields],
+        "outs": list(kind.outs),
+        "rowHandles": rows,
+        "ins": list(kind.ins),
+        "chooses": kind.chooses,
+        "begins": kind.begins,
+    }
+
+
+def _field_view(field: kinds.Field) -> Json:
+    return {
+        "name": field.name,
+        "form": field.form,
+        "label": field.label,
+        "help": field.help,
+        "required": field.required,
+        "default": field.default,
+        "least": field.least,
+        "most": field.most,
+        "choices": list(field.choices),
+        "unoffered": list(field.unoffered),
+        "fields": [_field_view(each) for each in field.fields],
+        "offers": field.offers,
+    }

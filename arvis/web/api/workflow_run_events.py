@@ -1,0 +1,134 @@
+"""A run as server-sent events: its log as it is written, each line once and in order, and where it stands.
+
+The stream reads rows and is only woken by the bus, so it tells the same whichever process walks the run. Who has heard some of it
+says so (`Last-Event-ID`, or `after`) and is told the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
+
+from arvis.domain.changes import ChangeTopic
+from arvis.domain.errors import NotFound
+from arvis.domain.events import Changed, RunAdvanced
+from arvis.domain.workflows import LogEntry, RunStatus
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights
+from arvis.ports.workflows import RunRow
+from arvis.web.api.message_status import Watch
+from arvis.web.api.workflow_run_models import is_over, run_view, shortened
+from arvis.web.http.errors import Failure, attempt
+from arvis.web.http.timeouts import Patience
+from arvis.web.openai.streaming import KEEP_ALIVE
+
+Json = dict[str, Any]
+
+#: So many lines are read at once.
+_LINES = 200
+
+
+class RunStream:
+    def __init__(self, *, insights: Insights, clock: Clock, patience: Patience) -> None:
+        self._insights = insights
+        self._clock = clock
+        self._patience = patience
+
+    async def events(self, run_id: str, after: int, watch: Watch) -> AsyncIterator[str]:
+        """From behind line `after` to the end of the run; what goes wrong is the last event."""
+        told: Json | None = None
+        while True:
+            # The state is read before the lines: when it is over, all its lines are there.
+            row = await attempt(self._row(run_id))
+            if isinstance(row, Failure):
+                yield event("error", row.to_json())
+                return
+            if told is None:
+                yield event("start", run_view(row))
+            async for entry in self._lines(run_id, after):
+                after = entry.number
+                yield event("log", line_view(entry), number=after)
+            now = standing(row)
+            if now != told:
+                told = now
+                yield event("state", now)
+            if is_over(row):
+                yield await self._end(row)
+                return
+            if watch.closed:
+                yield event("error", watch.failure.to_json())
+                return
+            before = self._clock.monotonic()
+            await watch.changed(self._patience.keepalive)
+            if self._clock.monotonic() - before >= self._patience.keepalive:
+                yield KEEP_ALIVE
+
+    async def _row(self, run_id: str) -> RunRow:
+        row = await self._insights.run_head(run_id)
+        if row is None:
+            raise NotFound("The run is gone.", fix="Old ones are removed in time.")
+        return row
+
+    async def _lines(self, run_id: str, after: int) -> AsyncIterator[LogEntry]:
+        while entries := await self._insights.run_log(run_id, after=after, limit=_LINES):
+            for entry in entries:
+                after = entry.number
+                yield entry
+            if len(entries) < _LINES:
+                return
+
+    async def _end(self, row: RunRow) -> str:
+        view = await attempt(self._insights.run(row.run.execution_id))
+        result = None if view is None or isinstance(view, Failure) else result_view(view.execution.result)
+        kind = "error" if row.status is RunStatus.FAILED else "done"
+        return event(kind, {**run_view(row), "result": result})
+
+
+@contextlib.contextmanager
+def heard(bus: Bus, run_id: str, watch: Watch) -> Iterator[None]:
+    """News of this run wake the watch."""
+
+    def advanced(news: RunAdvanced) -> None:
+        if news.run_id == run_id:
+            watch.wake()
+
+    def changed(news: Changed) -> None:
+        if news.topic == ChangeTopic.WORKFLOWS and news.id in {None, run_id}:
+            watch.wake()
+
+    endings = [bus.subscribe(RunAdvanced, advanced), bus.subscribe(Changed, changed)]
+    try:
+        yield
+    finally:
+        for end in endings:
+            end()
+
+
+def line_view(entry: LogEntry) -> Json:
+    return {
+        "number": entry.number,
+        "timestamp": entry.at,
+        "nodeId": entry.node_id,
+        "type": entry.type,
+        "content": entry.content,
+    }
+
+
+def standing(row: RunRow) -> Json:
+    shown = run_view(row)
+    return {name: shown[name] for name in ("status", "waitingForInput", "currentNodeId")}
+
+
+def result_view(result: Any) -> Any:
+    """What came of it: its last output, where its end is that of a workflow."""
+    output = result.get("output", result) if isinstance(result, Mapping) else result
+    return shortened(output)
+
+
+def event(kind: str, data: Mapping[str, Any], *, number: int | None = None) -> str:
+    """JSON has no line breaks, so each is one line of data."""
+    named = "" if number is None else f"id: {number}\n"
+    return f"{named}event: {kind}\ndata: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n"

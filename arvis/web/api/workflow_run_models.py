@@ -1,0 +1,248 @@
+"""Runs of workflows, what they tell and what begins one, as requests and answers have them (seed 002's words)."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from arvis.domain.executions import CUT_OFF, ExecutionStatus, WaitKind
+from arvis.domain.workflows import ENDS, OUTPUT, LogType, RunStatus
+from arvis.ports.workflows import Place, RunChild, RunRetry, RunRow, RunView
+from arvis.web.api.approvals import WAIT
+from arvis.web.http.schema import (
+    ANYTHING,
+    BOOLEAN,
+    INTEGER,
+    LABEL,
+    NUMBER,
+    STRING,
+    TIME,
+    Schema,
+    array,
+    one_of,
+    optional,
+    record,
+)
+from arvis.workflows.runtime.parts import drawn_id, name_of
+from arvis.workflows.runtime.regions import gate_of
+
+# Where a run stands, node by node, from its rows: what was given there, who is there now, and what was never come to.
+
+
+Json = dict[str, Any]
+
+_Somewhere = TypeVar("_Somewhere", Place, RunChild)
+
+#: Of an output so many characters are shown; its run keeps more.
+LONGEST_OUTPUT = 4_000
+_MICROS = 1_000_000
+
+
+def is_over(row: RunRow) -> bool:
+    return row.status in ENDS.values()
+
+
+def run_view(row: RunRow) -> Json:
+    run = row.run
+    return {
+        "id": run.execution_id,
+        "workflow": {"id": run.workflow_id, "slug": row.slug, "name": row.name},
+        "version": run.version,
+        "status": row.status,
+        "waitingForInput": bool(row.asked),
+        "currentNodeId": _asking_node(row),
+        "source": run.source,
+        "entry": run.entry,
+        "againOf": run.again_of,
+        "error": row.error,
+        "startedAt": run.created_at,
+        "endedAt": row.ended_at,
+        "costUsd": row.cost_micros / _MICROS,
+    }
+
+
+def nodes_view(view: RunView, document: Mapping[str, Any]) -> Json:
+    """By the ids of the nodes of its version. While it goes on, those that nothing came to are left out."""
+    asking = {drawn_id(each.node) for each in view.row.asked if each.node is not None}
+    places, retried = _by_node(view.places), _by_node([each for each in view.children if each.retry is not None])
+    found: Json = {}
+    for node_id in _ids(document):
+        here = [*places.get(name_of(node_id), ()), *places.get(gate_of(node_id), ())]
+        retries = [each.retry for each in retried.get(name_of(node_id), ()) if each.retry is not None]
+        shown = _node(view, node_id, here, retries, asks=node_id in asking)
+        if shown is not None:
+            found[node_id] = shown
+    return found
+
+
+def outputs_view(view: RunView) -> Json:
+    state = view.execution.state
+    kept = {key.removeprefix(OUTPUT): each for key, each in state.items() if key.startswith(OUTPUT)}
+    return {node_id: shortened(each.get("output")) for node_id, each in kept.items() if isinstance(each, Mapping)}
+
+
+def shortened(output: Any) -> Any:
+    """An output as it is, or the beginning of its text."""
+    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    return output if len(text) <= LONGEST_OUTPUT else f"{text[:LONGEST_OUTPUT]}…"
+
+
+def _asking_node(row: RunRow) -> str | None:
+    """The one whose question was asked first."""
+    place = row.asked[0].node if row.asked else None
+    return None if place is None else drawn_id(place)
+
+
+def _ids(document: Mapping[str, Any]) -> list[str]:
+    nodes = document.get("nodes")
+    return [str(node["id"]) for node in nodes if "id" in node] if isinstance(nodes, list) else []
+
+
+def _by_node(each_somewhere: Sequence[_Somewhere]) -> dict[str | None, list[_Somewhere]]:
+    """Looked through once: a run may be at hundreds of nodes."""
+    found = defaultdict[str | None, list[_Somewhere]](list)
+    for each in each_somewhere:
+        found[each.node].append(each)
+    return found
+
+
+def _node(view: RunView, node_id: str, here: list[Place], retries: Sequence[RunRetry], *, asks: bool) -> Json | None:
+    kept = view.execution.state.get(OUTPUT + node_id)
+    given: Mapping[str, Any] = kept if isinstance(kept, Mapping) else {}
+    state = _state(view, name_of(node_id), given, here, asks=asks)
+    if state is None:
+        return None
+    busy = sum(place.node == name_of(node_id) for place in here) if not is_over(view.row) else 0
+    shown: Json = {"state": state, "visits": view.visits.get(name_of(node_id), 0) + busy}
+    if retries and not is_over(view.row):
+        last = max(retries, key=lambda each: each.next_at)
+        shown["retry"] = {"attempts": last.attempts, "nextAt": last.next_at, "reason": last.reason}
+    if given:
+        error = {} if given.get("failed") is None else {"error": str(given["failed"])}
+        shown |= {"output": shortened(given.get("output")), "at": given.get("at"), **error}
+        shown["tainted"] = bool(given.get("tainted"))
+        shown |= {"warnings": list(given["warnings"])} if given.get("warnings") else {}
+    elif state == "failed":
+        shown["error"] = view.row.error
+    return shown
+
+
+def _state(view: RunView, name: str, given: Mapping[str, Any], here: list[Place], *, asks: bool) -> str | None:
+    over = is_over(view.row)
+    if given.get("failed") is not None and (over or not here):
+        return "failed"
+    if over and here and view.row.status is RunStatus.FAILED and not _told_failures(view):
+        return "failed"
+    if here and not over:
+        return "waiting" if asks or all(_waits(view, place) for place in here) else "running"
+    if given:
+        return "done"
+    if over and name in view.execution.state.get(CUT_OFF, ()):
+        return "cancelled"
+    return "skipped" if over else None
+
+
+def _told_failures(view: RunView) -> bool:
+    """Whether a node has said itself that it failed; where none has, it was the one at which the run broke off."""
+    kept = [each for key, each in view.execution.state.items() if key.startswith(OUTPUT)]
+    return any(isinstance(each, Mapping) and each.get("failed") is not None for each in kept)
+
+
+def _waits(view: RunView, place: Place) -> bool:
+    """Who waits for what it called is at work; who stands before a gate, or behind a question of others, is not."""
+    if place.waits_for is not None:
+        return place.waits_for is not WaitKind.CHILD
+    return drawn_id(place.node) is None or view.execution.status is ExecutionStatus.PAUSED
+
+
+NODE_STATES = ("running", "waiting", "done", "failed", "skipped", "cancelled")
+NEW_RUN = record(
+    {
+        "input": {"description": "What it begins with: a text or any other JSON; left out: what its start says."},
+        "version": {**INTEGER, "minimum": 1, "description": "Left out: the one that runs."},
+        "entry": {**LABEL, "description": "The start or trigger to begin at; left out: its start."},
+    },
+    required=(),
+)
+AGAIN = record(
+    {
+        "node": {**LABEL, "description": "The node to begin at; left out: where that run began."},
+        "version": {**one_of(("same", "newest")), "description": "Default: same."},
+    },
+    required=(),
+)
+RESUMED = record(
+    {
+        "decision": {**one_of(("approve", "reject")), "description": "What a person decides."},
+        "note": STRING,
+    },
+    required=("decision",),
+)
+RUN = record(
+    {
+        "id": STRING,
+        "workflow": record({"id": STRING, "slug": STRING, "name": STRING}),
+        "version": INTEGER,
+        "status": one_of(RunStatus),
+        "waitingForInput": BOOLEAN,
+        "currentNodeId": {**optional(STRING), "description": "The node that asks a person now."},
+        "source": {**STRING, "description": "What began it: api, chat, message, schedule:ID, webhook:ID …"},
+        "entry": {**STRING, "description": "The node at which it began."},
+        "againOf": {**optional(STRING), "description": "The run that it repeats."},
+        "error": optional(STRING),
+        "startedAt": TIME,
+        "endedAt": optional(TIME),
+        "costUsd": {**NUMBER, "description": "With all that works for it."},
+    }
+)
+NODE: Schema = record(
+    {
+        "state": one_of(NODE_STATES),
+        "visits": INTEGER,
+        "output": {"description": "Its newest; texts are cut."},
+        "at": {**optional(TIME), "description": "When it came there."},
+        "tainted": {**BOOLEAN, "description": "It was made of what others wrote."},
+        "error": optional(STRING),
+        "retry": {
+            **record({"attempts": INTEGER, "nextAt": TIME, "reason": STRING}),
+            "description": "While what it called waits for its next try: how many failed, and why the last.",
+        },
+        "warnings": {
+            **array(STRING),
+            "description": "What it went on in spite of, such as an answer that named no route.",
+        },
+    },
+    required=("state", "visits"),
+)
+CHILD = record({"id": STRING, "graph": STRING, "status": one_of(ExecutionStatus), "createdAt": TIME})
+LOG_LINE = record({"number": INTEGER, "timestamp": TIME, "nodeId": STRING, "type": one_of(LogType), "content": STRING})
+RUN_DETAIL = record(
+    {
+        **RUN["properties"],
+        "waits": {**array(WAIT), "description": "The open questions, the oldest first."},
+        "nodes": {
+            "type": "object",
+            "additionalProperties": NODE,
+            "description": "By the ids of nodes; those that nothing came to are left out while it runs.",
+        },
+        "state": {
+            "type": "object",
+            "additionalProperties": True,
+            "description": "By the ids of nodes, what they gave; seed 002's.",
+        },
+        "result": {**ANYTHING, "description": "What came of it, once it is over."},
+        "input": ANYTHING,
+        "messageId": {**optional(STRING), "description": "The message that it answers."},
+        "children": array(CHILD),
+        "logs": {**array(LOG_LINE), "description": "The newest hundred lines; GET /api/runs/{run}/log has all."},
+        "logsTotal": INTEGER,
+    }
+)
+LOG = record(
+    {"items": array(LOG_LINE), "last": {**INTEGER, "description": "The number to ask after."}, "more": BOOLEAN}
+)
+RUN_DOCUMENT = record(
+    {"workflowId": STRING, "version": INTEGER, "document": {"type": "object", "additionalProperties": True}}
+)

@@ -1,0 +1,307 @@
+"""Workflows over HTTP: drawn, checked, saved in versions, imported and exported. Their runs are in `workflow_runs.py`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from starlette.responses import Response
+
+from arvis.domain.errors import NotFound, Unprocessable
+from arvis.domain.workflows import Workflow, WorkflowVersion
+from arvis.ports.choices import Choices
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights
+from arvis.ports.store import Store, Transaction
+from arvis.services.workflow_runs import find
+from arvis.web.api.workflow_models import (
+    CHANGED_WORKFLOW,
+    CHECKED,
+    EXAMPLE,
+    IMPORTED_WORKFLOW,
+    KINDS,
+    NAMES,
+    NEW_WORKFLOW,
+    SCHEMA,
+    TO_CHECK,
+    VERSION,
+    VERSION_DETAIL,
+    WORKFLOW,
+    WORKFLOW_DETAIL,
+    detail_view,
+    kinds_view,
+    names_view,
+    problems_view,
+    version_view,
+    workflow_view,
+)
+from arvis.web.auth.authorization import Gate
+from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
+from arvis.web.http.errors import failure_of
+from arvis.web.http.identity import OPERATE, READ
+from arvis.web.http.requests import BodyLimit, Fields, read_json, unusable
+from arvis.web.http.schema import FILE, INTEGER, LABEL, OK, listing, one_of
+from arvis.web.http.views import Json, page_view
+from arvis.workflows import service
+from arvis.workflows.document import model
+from arvis.workflows.document.model import MOST_MARKS, write
+from arvis.workflows.document.schema import schema
+from arvis.workflows.examples import examples
+from arvis.workflows.service import Examined, There, Wanted
+from arvis.workflows.validation.check import Known
+
+ALL, ONE = "/api/workflows", "/api/workflows/{workflow}"
+#: A document, and the little that stands around it.
+LIMIT = BodyLimit(size=1_048_576, marks=MOST_MARKS)
+_NUMBER = {"version": {**INTEGER, "minimum": 1}}
+_REFUSED = 422
+_MEDIA = {"json": "application/octet-stream", "yaml": "application/yaml"}
+
+
+class WorkflowRoutes:
+    def __init__(self, *, insights: Insights, store: Store, gate: Gate, clock: Clock, choices: Choices) -> None:
+        self._insights = insights
+        self._store = store
+        self._gate = gate
+        self._clock = clock
+        self._choices = choices
+
+    def endpoints(self) -> list[Endpoint]:
+        shown, made = {200: WORKFLOW_DETAIL}, {201: WORKFLOW_DETAIL}
+        filters = {**PAGING, "q": LABEL, "enabled": FLAG}
+        listed = {200: listing(WORKFLOW)}
+        return [
+            *self._of_documents(),
+            Endpoint("GET", ALL, "Workflows, the newest first", READ, self._list, listed, query=filters),
+            Endpoint("POST", ALL, "Keep a new one", OPERATE, self._create, made, NEW_WORKFLOW, large=True),
+            Endpoint("GET", ONE, "One with its newest document, by id or slug", READ, self._show, shown),
+            Endpoint(
+                "PATCH", ONE, "Change what the body names", OPERATE, self._update, shown, CHANGED_WORKFLOW, large=True
+            ),
+            Endpoint("DELETE", ONE, "Remove it; runs that go on end by themselves", OPERATE, self._remove, {200: OK}),
+            *self._of_versions(),
+        ]
+
+    def _of_documents(self) -> list[Endpoint]:
+        made, examples = {201: WORKFLOW_DETAIL}, {200: listing(EXAMPLE)}
+        return [
+            Endpoint(
+                "POST", f"{ALL}/check", "What is wrong with a document", READ, self._check, {200: CHECKED}, TO_CHECK,
+                large=True, keyed=False,
+            ),
+            Endpoint(
+                "GET", "/api/names", "What documents of workflows may name", READ, self._names, {200: NAMES},
+                query={"workflow": {**LABEL, "description": "The saved one whose document it is."}},
+            ),
+            Endpoint("GET", f"{ALL}/kinds", "The kinds of nodes and their fields", READ, self._kinds, {200: KINDS}),
+            Endpoint("GET", f"{ALL}/schema", "The JSON schema of documents", READ, self._schema, {200: SCHEMA}),
+            Endpoint("GET", f"{ALL}/examples", "Workflows to begin with", READ, self._examples, examples),
+            Endpoint(
+                "POST", f"{ALL}/import", "Keep a new one of a text", OPERATE, self._import, made, IMPORTED_WORKFLOW,
+                large=True,
+            ),
+            Endpoint(
+                "GET", f"{ONE}/export", "A document as a file", READ, self._export, {200: FILE},
+                query={"form": one_of(("json", "yaml")), **_NUMBER}, media="application/octet-stream, application/yaml",
+            ),
+        ]  # fmt: skip
+
+    def _of_versions(self) -> list[Endpoint]:
+        all_, one = f"{ONE}/versions", f"{ONE}/versions/{{version}}"
+        listed, shown, saved = {200: listing(VERSION)}, {200: VERSION_DETAIL}, {200: WORKFLOW_DETAIL}
+        return [
+            Endpoint("GET", all_, "Its versions, the newest first", READ, self._versions, listed, query=PAGING),
+            Endpoint("GET", one, "One version with its document", READ, self._version, shown, names=_NUMBER),
+            Endpoint(
+                "POST", f"{one}/restore", "A new version with the document of this one", OPERATE, self._restore,
+                saved, names=_NUMBER,
+            ),
+        ]  # fmt: skip
+
+    # -- workflows -------------------------------------------------------------------------------------------
+
+    async def _list(self, call: Call) -> Response:
+        page = await self._insights.workflows(
+            text=call.query("q"),
+            enabled=None if call.query("enabled") is None else call.flag("enabled", default=True),
+            limit=call.limit,
+            cursor=call.query("cursor"),
+        )
+        return answer(page_view([workflow_view(row) for row in page.items], page.next_cursor))
+
+    async def _create(self, call: Call) -> Response:
+        fields = await _fields(call, NEW_WORKFLOW)
+        raw = fields.mapping("document")
+        return await self._made(call, fields, raw, name=fields.required_text("name"), draft=raw is None)
+
+    async def _show(self, call: Call) -> Response:
+        return await self._shown(call.id("workflow"))
+
+    async def _update(self, call: Call) -> Response:
+        fields = await _fields(call, CHANGED_WORKFLOW)
+        raw, draft = fields.mapping("document"), _switch(fields, "draft")
+        examined = None if raw is None else await self._examined(raw, call.id("workflow"))
+        if examined is not None and examined.errors and not draft:
+            return _refused(examined)
+        wanted = replace(_wanted(fields, examined), name=fields.text("name"), expected=fields.whole("version"))
+        known = await self._store.write(
+            service.update, call.id("workflow"), wanted, self._clock.now(), by=await self._by(call)
+        )
+        return await self._shown(known.id)
+
+    async def _remove(self, call: Call) -> Response:
+        await self._store.write(service.remove, call.id("workflow"), self._clock.now(), by=await self._by(call))
+        return answer({"ok": True})
+
+    async def _made(
+        self, call: Call, fields: Fields, raw: Mapping[str, Any] | None, *, name: str, draft: bool = False
+    ) -> Response:
+        draft = bool(_switch(fields, "draft")) or draft
+        examined = await self._examined(raw if raw is not None else model.BLANK)
+        if examined.errors and not draft:
+            return _refused(examined)
+        wanted = replace(_wanted(fields, examined), name=name)
+        made = await self._store.write(service.create, wanted, self._clock.now(), by=await self._by(call))
+        return await self._shown(made.id, 201)
+
+    # -- documents -------------------------------------------------------------------------------------------
+
+    async def _check(self, call: Call) -> Response:
+        fields = await _fields(call, TO_CHECK)
+        raw = fields.mapping("document")
+        if raw is None:
+            raise unusable("document", "is missing")
+        examined = await self._examined(raw)
+        found = problems_view(examined.problems)
+        return answer({"document": examined.document, "problems": found, "runnable": not examined.errors})
+
+    async def _kinds(self, _call: Call) -> Response:
+        return answer(kinds_view())
+
+    async def _schema(self, _call: Call) -> Response:
+        return answer(schema())
+
+    async def _examples(self, _call: Call) -> Response:
+        found = await asyncio.to_thread(examples)
+        return answer(page_view([each.to_json() for each in found], None))
+
+    async def _import(self, call: Call) -> Response:
+        fields = await _fields(call, IMPORTED_WORKFLOW)
+        raw = await asyncio.to_thread(model.imported, fields.required_text("text"), fields.text("form") or "auto")
+        said = {name: text for name in ("name", "description") if isinstance(text := raw.get(name), str) and text}
+        name = fields.text("name") or said.get("name") or "Imported workflow"
+        if "description" in said:
+            fields = fields.otherwise("description", said["description"])
+        return await self._made(call, fields, raw, name=name)
+
+    async def _export(self, call: Call) -> Response:
+        form, version = call.query("form") or "json", call.query("version")
+        if form not in _MEDIA:
+            raise unusable("form", "must be json or yaml")
+        number = None if version is None else _number(version)
+        workflow, kept = await self._store.read(_look, call.id("workflow"), number)
+        text = await asyncio.to_thread(write, kept.document, "yaml" if form == "yaml" else "json")
+        name = f"{workflow.slug}-{kept.version}.{form}"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "private, no-store"}
+        return Response(text, media_type=_MEDIA[form], headers=headers)
+
+    # -- versions --------------------------------------------------------------------------------------------
+
+    async def _versions(self, call: Call) -> Response:
+        workflow = await self._store.read(find, call.id("workflow"))
+        page = await self._insights.workflow_versions(workflow.id, limit=call.limit, cursor=call.query("cursor"))
+        return answer(page_view([version_view(row) for row in page.items], page.next_cursor))
+
+    async def _version(self, call: Call) -> Response:
+        number = _number(str(call.request.path_params["version"]))
+        workflow, kept = await self._store.read(_look, call.id("workflow"), number)
+        page = await self._insights.workflow_versions(workflow.id, limit=1, cursor=str(number + 1))
+        problems = (await self._examined(kept.document, workflow.id)).problems
+        found = problems_view(problems)
+        return answer({**version_view(page.items[0]), "document": kept.document, "problems": found})
+
+    async def _restore(self, call: Call) -> Response:
+        number = _number(str(call.request.path_params["version"]))
+        known = await self._known(call.id("workflow"))
+        saved = await self._store.write(
+            service.restore, call.id("workflow"), number, known, self._clock.now(), by=await self._by(call)
+        )
+        return await self._shown(saved.id)
+
+    # -- shared ----------------------------------------------------------------------------------------------
+
+    async def _shown(self, name: str, status: int = 200) -> Response:
+        workflow, newest = await self._store.read(_look, name, None)
+        row = await self._insights.workflow(workflow.id)
+        if row is None:
+            raise NotFound("There is no such workflow.", fix="Look it up in the list (GET /api/workflows).")
+        examined = await self._examined(newest.document, None if workflow.removed_at else workflow.id)
+        return answer(detail_view(replace(row, workflow=workflow), newest, examined.problems), status)
+
+    async def _examined(self, raw: Mapping[str, Any], workflow: str | None = None) -> Examined:
+        """Examine the document in a thread, because a large one would hold up everybody. `workflow`: the saved one that it is of."""
+        return await asyncio.to_thread(service.examine, raw, await self._known(workflow))
+
+    async def _known(self, workflow: str | None) -> Known:
+        return await names_in(self._store, self._choices, workflow)
+
+    async def _names(self, call: Call) -> Response:
+        return answer(names_view(await self._known(call.query("workflow"))))
+
+    async def _by(self, call: Call) -> str:
+        return (await self._gate.principal(self._gate.sender(call.identity))).id
+
+
+async def names_in(store: Store, choices: Choices, workflow: str | None) -> Known:
+    """Return what the document of this workflow may name; None: of one that is not saved."""
+    tools = {tool.spec.name for tool in await choices.tools()}
+    there = There(tools=tools, servers=set(choices.servers()), models=choices.served())
+    return await store.read(service.known_in, there, workflow)
+
+
+async def _fields(call: Call, shape: Mapping[str, Any]) -> Fields:
+    fields = await read_json(call.request, LIMIT)
+    fields.refuse_others(dict(shape))
+    return fields
+
+
+def _wanted(fields: Fields, examined: Examined | None) -> Wanted:
+    return Wanted(
+        slug=fields.text("slug"),
+        description=fields.text("description"),
+        enabled=_switch(fields, "enabled"),
+        examined=examined,
+        note=fields.text("note") or "",
+    )
+
+
+def _switch(fields: Fields, name: str) -> bool | None:
+    value = fields.raw(name)
+    if value is not None and not isinstance(value, bool):
+        raise unusable(name, "must be true or false")
+    return value
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 0 < len(text) < 10 and int(text)):  # noqa: PLR2004
+        raise NotFound("There is no such version.", fix="Its versions are numbered from 1 on.")
+    return int(text)
+
+
+def _refused(examined: Examined) -> Response:
+    """The error in its usual form, and all that is wrong."""
+    count = examined.errors
+    error = Unprocessable(
+        f"The document has {count} {'error' if count == 1 else 'errors'}.",
+        fix="Mend what `problems` names, or send `draft: true` to keep it as it is.",
+        code="problems",
+    )
+    found: list[Json] = problems_view(examined.problems)
+    return answer({**failure_of(error).to_json(), "problems": found}, _REFUSED)
+
+
+def _look(tx: Transaction, name: str, version: int | None) -> tuple[Workflow, WorkflowVersion]:
+    workflow = find(tx, name)
+    return workflow, service.version_of(tx, workflow, workflow.version if version is None else version)

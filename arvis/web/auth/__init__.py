@@ -1,0 +1,1 @@
+"""Who calls: identities, sessions, API keys, passwords, and what each may do."""

@@ -1,0 +1,117 @@
+"""The keys of the API: those of the configuration, those made in the product, and the daemon's own in the data folder.
+
+Keys are compared as hashes and never kept or shown in clear; those of the configuration in constant time, those of the
+product by looking their hash up, of which nobody can choose a part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+
+from arvis.config.sections import ApiKey
+from arvis.config.strength import is_weak_key
+from arvis.domain.messages import PrincipalRole
+from arvis.domain.users import StoredKey
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store, Transaction
+from arvis.web.http.identity import OWNER_ID, PRINCIPAL_ROLES, Identity, Role
+
+#: How keys of the product begin, so that people and programs that look for leaked keys know them.
+PREFIX = "arvis_"
+
+#: How often it is written down that a key was used (ms).
+_TOUCH_MS = 3_600_000
+
+
+class KeyRing:
+    """Knows which key opens what. `daemon_key` is the content of `DATA/api-key`, an owner key."""
+
+    def __init__(self, *, daemon_key: str, keys: Sequence[ApiKey], store: Store, clock: Clock) -> None:
+        given = [(key.key.get_secret_value(), key) for key in keys]
+        entries = [(_digest(text.encode()), is_weak_key(text), key) for text, key in given]
+        self._holders = [(digest, weak, _holder(digest, key)) for digest, weak, key in entries]
+        self._holders.append((_digest(daemon_key.encode()), False, _opens(Role.OWNER, OWNER_ID, "", ())))
+        self._store = store
+        self._clock = clock
+
+    async def holder(self, key: bytes, *, guessable: bool = True) -> Identity | None:
+        """Whose key this is. Without `guessable`, keys of the configuration that can be guessed do not count."""
+        offered = _digest(key)
+        return self._configured(offered, guessable=guessable) or await self._made(key, offered)
+
+    async def renew(self, key_id: str) -> Identity | None:
+        """Who holds this key of the product now; None when it was revoked."""
+        found = await self._store.read(_get, key_id)
+        return None if found is None else _identity(found)
+
+    def _configured(self, offered: bytes, *, guessable: bool) -> Identity | None:
+        """Looks at every entry whatever matches, so that time tells nothing."""
+        found = None
+        for digest, weak, identity in self._holders:
+            if hmac.compare_digest(digest, offered) and (guessable or not weak):
+                found = identity
+        return found
+
+    async def _made(self, key: bytes, offered: bytes) -> Identity | None:
+        if not key.startswith(PREFIX.encode()):
+            return None
+        found, now = await self._store.read(_by_hash, offered.hex()), self._clock.now()
+        if found is None:
+            return None
+        if found.used_at is None or now - found.used_at >= _TOUCH_MS:
+            await self._store.write(_used, found.id, now)
+        return _identity(found)
+
+
+def roles_of(keys: Sequence[ApiKey]) -> dict[str, PrincipalRole]:
+    """What the keys of the configuration give to their users, by their ids."""
+    holders = (_holder(_digest(key.key.get_secret_value().encode()), key) for key in keys)
+    return {holder.user_id: PRINCIPAL_ROLES[holder.role] for holder in holders}
+
+
+def key_hash(key: str) -> str:
+    """What is stored of a key."""
+    return _digest(key.encode()).hex()
+
+
+def user_of_key(key_id: str) -> str:
+    """The user id of a key of the product that is no owner's."""
+    return f"key-{key_id}"
+
+
+def _digest(key: bytes) -> bytes:
+    return hashlib.sha256(key).digest()
+
+
+def _holder(digest: bytes, key: ApiKey) -> Identity:
+    return _opens(Role(key.role), f"key-{digest.hex()[:16]}", "API key", key.agents)
+
+
+def _identity(key: StoredKey) -> Identity:
+    return _opens(Role(key.role), user_of_key(key.id), key.name, key.agents, key.id)
+
+
+def _opens(role: Role, user_id: str, name: str, agents: tuple[str, ...], key: str | None = None) -> Identity:
+    """A key that is no owner's is a user of its own. A chat key with named agents counts as paired with them;
+    without, it reaches what has no risky tools."""
+    match role:
+        case Role.OWNER:
+            return Identity(Role.OWNER, OWNER_ID, "Owner", paired=True, may_name=True, key=key)
+        case Role.CHAT:
+            return Identity(Role.CHAT, user_id, name, paired=bool(agents), agents=agents or None, key=key)
+        case _:
+            return Identity(role, user_id, name, paired=role is Role.OPERATOR, key=key)
+
+
+def _by_hash(tx: Transaction, hashed: str) -> StoredKey | None:
+    return tx.api_keys.by_hash(hashed)
+
+
+def _get(tx: Transaction, key_id: str) -> StoredKey | None:
+    return tx.api_keys.get(key_id)
+
+
+def _used(tx: Transaction, key_id: str, now: int) -> None:
+    tx.api_keys.used(key_id, now)

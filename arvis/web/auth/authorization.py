@@ -1,0 +1,196 @@
+"""Recognises the credential of a request and decides whether it may pass. Used by every route and every socket."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from starlette.requests import HTTPConnection
+
+from arvis.domain.errors import Forbidden, NotFound, Unauthorised
+from arvis.domain.messages import Address, Principal, PrincipalRole, Sender
+from arvis.ports.browsing import Person, TalkDetail
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights
+from arvis.ports.store import Store, Transaction
+from arvis.web.auth.api_keys import KeyRing
+from arvis.web.auth.failed_logins import Failures, address_of
+from arvis.web.auth.sessions import Sessions
+from arvis.web.http.identity import NOBODY, PLATFORM, READ, Access, Identity, Role, address_for, sender_for
+from arvis.web.http.rate_limits import KeyGuesses
+
+# What belongs to a credential that sees nothing else: its conversations, its messages, its questions.
+
+
+_BEARER = b"bearer "
+
+
+class Gate:
+    """`cookie` is the name of the session's cookie; `owners` the configuration's `owners.web`."""
+
+    def __init__(
+        self,
+        *,
+        keys: KeyRing,
+        sessions: Sessions,
+        store: Store,
+        clock: Clock,
+        cookie: str,
+        owners: frozenset[str],
+        failures: Failures,
+    ) -> None:
+        self._keys = keys
+        self._sessions = sessions
+        self._store = store
+        self._clock = clock
+        self._owners = owners
+        self.cookie = cookie
+        self._failures = failures
+        self._guesses = KeyGuesses(clock=clock)
+
+    async def identify(self, connection: HTTPConnection) -> Identity:
+        """Who asks: `NOBODY` without a credential; `Unauthorised` when one is offered that does not hold. A key
+        that is offered decides alone: a cookie beside it is not looked at."""
+        for name, value in connection.headers.raw:
+            if name == b"authorization":
+                return await self._unblocked(await self._bearer(value, address_of(connection)))
+        token = self.token(connection)
+        if token is None:
+            return NOBODY
+        identity = await self._sessions.identify(token)
+        if identity is None:
+            raise Unauthorised("You are logged out.", fix="Log in again.", code="session_ended")
+        return identity
+
+    def token(self, connection: HTTPConnection) -> str | None:
+        """The login's cookie as it was sent. The library's reader undoes quotes, which ours never has and which takes
+        it seconds for a hostile header; where the name comes twice, the last one counts, as with it."""
+        found = None
+        for pair in connection.headers.get("cookie", "").split(";"):
+            name, _, value = pair.partition("=")
+            if name.strip() == self.cookie:
+                found = value.strip()
+        return found
+
+    async def by_key(self, key: str, address: str) -> Identity:
+        return await self._unblocked(await self._holder(key.encode(), address))
+
+    async def renew(self, identity: Identity) -> Identity | None:
+        """Who was recognised some time ago, if they would be so now with the same rights. Counts as use of a login."""
+        if identity.session is not None:
+            found = await self._sessions.renew(identity.session)
+        elif identity.key is not None:
+            found = await self._keys.renew(identity.key)
+        else:
+            found = identity
+        if found is None or (found.role, found.agents) != (identity.role, identity.agents):
+            return None
+        return None if await self._is_blocked(found) else found
+
+    def admit(self, identity: Identity, access: Access) -> None:
+        if identity.role in access:
+            return
+        if identity.role is Role.NOBODY:
+            raise Unauthorised(
+                "Nobody is logged in here.", fix="Log in, or send `Authorization: Bearer KEY`.", code="no_credential"
+            )
+        raise Forbidden(f"The role {identity.role} may not do this.", fix="Ask an owner of this Arvis.", code="role")
+
+    def sender(self, identity: Identity, user_id: str | None = None, user_name: str | None = None) -> Sender:
+        return sender_for(identity, user_id, user_name, self._owners)
+
+    async def principal(self, sender: Sender) -> Principal:
+        """The stored person behind a sender, made when seen for the first time."""
+        return await self._store.write(_seen, sender, self._clock.now())
+
+    async def known(self, identity: Identity) -> Principal | None:
+        """The stored person behind a credential; None while nobody has seen them do anything."""
+        return await self._store.read(_find, identity.user_id)
+
+    async def asker(self, identity: Identity) -> Principal:
+        """Whose word is asked about, with the role of the credential; nothing is written for a look."""
+        sender, known = self.sender(identity), await self.known(identity)
+        if known is None:
+            return Principal("", PLATFORM, sender.user_id, sender.name, sender.role or PrincipalRole.MEMBER)
+        blocked = known.role is PrincipalRole.BLOCKED
+        return known if blocked or sender.role is None else replace(known, role=sender.role)
+
+    async def owns(self, identity: Identity, principal_id: str | None) -> bool:
+        """Whether what belongs to this principal is the asker's own."""
+        principal = await self._store.read(_find, identity.user_id)
+        return principal is not None and principal.id == principal_id
+
+    async def _unblocked(self, identity: Identity) -> Identity:
+        if await self._is_blocked(identity):
+            raise Forbidden(
+                "Whoever holds this key is blocked here.", fix="Ask an owner of this Arvis.", code="blocked"
+            )
+        return identity
+
+    async def _is_blocked(self, identity: Identity) -> bool:
+        """Owners cannot be: whoever holds the data folder is never shut out."""
+        if identity.role in {Role.OWNER, Role.NOBODY}:
+            return False
+        person = await self._store.read(_find, identity.user_id)
+        return person is not None and person.role is PrincipalRole.BLOCKED
+
+    async def _bearer(self, header: bytes, address: str) -> Identity:
+        if header[: len(_BEARER)].lower() != _BEARER:
+            raise Unauthorised("This kind of authorization is not known.", fix="Send `Authorization: Bearer KEY`.")
+        return await self._holder(header[len(_BEARER) :].strip(), address)
+
+    async def _holder(self, key: bytes, address: str) -> Identity:
+        """Guesses are limited by address. Behind one that has guessed too often only keys that nobody can guess still open."""
+        exhausted = self._guesses.exhausted(address)
+        identity = await self._keys.holder(key, guessable=exhausted is None)
+        if identity is None:
+            await self._failures.note(address, "wrong_key", "key")
+            self._guesses.count(address)
+            raise Unauthorised(
+                "This key is not known.",
+                fix="Use a key of the dashboard, of web.api_keys or of the data folder.",
+                code="wrong_key",
+            )
+        return identity
+
+
+def _seen(tx: Transaction, sender: Sender, now: int) -> Principal:
+    return tx.principals.seen(PLATFORM, sender.user_id, sender.name, sender.role, now)
+
+
+def _find(tx: Transaction, user_id: str) -> Principal | None:
+    return tx.principals.find(PLATFORM, user_id)
+
+
+async def person_of(gate: Gate, identity: Identity) -> Person | None:
+    """Whose things are shown; None for those who may read everything."""
+    if identity.role in READ:
+        return None
+    principal = await gate.known(identity)
+    return Person(principal.id if principal is not None else "", identity.user_id)
+
+
+def is_own_place(identity: Identity, address: Address) -> bool:
+    """Whether this credential may write there, and nobody else who is not more than it."""
+    if address.platform != PLATFORM or address.connector != PLATFORM:
+        return False
+    try:
+        return address_for(identity, address.channel) == address
+    except Forbidden:
+        return False
+
+
+async def visible_talk(insights: Insights, gate: Gate, identity: Identity, conversation_id: str) -> TalkDetail:
+    """The conversation, if the asker may see it; for others there is none."""
+    found = await insights.talk(conversation_id)
+    person = await person_of(gate, identity)
+    if found is None or (person is not None and not await _is_own(insights, identity, person, found)):
+        raise NotFound("There is no such conversation.", fix="Look it up in the list (GET /api/conversations).")
+    return found
+
+
+async def _is_own(insights: Insights, identity: Identity, person: Person, found: TalkDetail) -> bool:
+    """In a place of their own, and with something in it that they said."""
+    if not is_own_place(identity, found.talk.address):
+        return False
+    said = await insights.talk_messages(found.talk.id, own=person, limit=1, cursor=None)
+    return bool(said.items)

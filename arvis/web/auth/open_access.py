@@ -1,0 +1,121 @@
+"""What goes on under a credential: sockets, streams and requests that wait. All of it ends at once when the credential ends.
+
+A request is checked when it comes (`Gate.identify`). What stays open longer is held here, and checked again whenever the
+rights of people may have changed: a person was blocked or removed, a role, a login or a key was taken away, in this process or in
+another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator
+
+from arvis.domain.changes import ChangeTopic
+from arvis.domain.errors import Unauthorised
+from arvis.domain.events import Changed, NoticesMissed, SessionEnded
+from arvis.ports.bus import Bus
+from arvis.web.http.errors import Failure, attempt
+from arvis.web.http.identity import Identity
+
+#: What changes the rights of people.
+_OF_RIGHTS = frozenset({ChangeTopic.USERS, ChangeTopic.KEYS, ChangeTopic.PEOPLE})
+
+Renew = Callable[[Identity], Awaitable[Identity | None]]
+
+
+class _Held:
+    """One thing that is open, and how to end it."""
+
+    __slots__ = ("end", "identity")
+
+    def __init__(self, identity: Identity, end: Callable[[], None]) -> None:
+        self.identity = identity
+        self.end = end
+
+
+class OpenAccess:
+    """`renew` says who holds a credential now: None when it does not hold any more, or with other rights."""
+
+    def __init__(self, *, renew: Renew) -> None:
+        self._renew = renew
+        self._held: set[_Held] = set()
+        self._fresh: set[_Held] = set()
+        self._all_doubted = False
+        self._changed = False
+        self._checking: asyncio.Task[None] | None = None
+
+    @contextlib.contextmanager
+    def listening(self, bus: Bus) -> Iterator[None]:
+        endings = [
+            bus.subscribe(Changed, self._on_change),
+            bus.subscribe(SessionEnded, self._session_ended),
+            bus.subscribe(NoticesMissed, lambda _: self._doubt_all()),
+        ]
+        try:
+            yield
+        finally:
+            for end in endings:
+                end()
+            if self._checking is not None:
+                self._checking.cancel()
+
+    @contextlib.contextmanager
+    def held(self, identity: Identity, end: Callable[[], None]) -> Iterator[None]:
+        """While this is open, `end` is called as soon as the credential does not hold any more. It is looked at once now: it may
+        have ended since the request was let in."""
+        each = _Held(identity, end)
+        self._held.add(each)
+        if self._changed:
+            self._fresh.add(each)
+            self._check_soon()
+        try:
+            yield
+        finally:
+            self._held.discard(each)
+            self._fresh.discard(each)
+
+    def _on_change(self, event: Changed) -> None:
+        if event.topic in _OF_RIGHTS:
+            self._doubt_all()
+
+    def _session_ended(self, event: SessionEnded) -> None:
+        """A login or key that ended by itself needs no look."""
+        self._changed = True
+        self._end(each for each in set(self._held) if event.session in {each.identity.session, each.identity.key})
+
+    def _doubt_all(self) -> None:
+        self._changed = True
+        self._all_doubted = True
+        self._check_soon()
+
+    def _check_soon(self) -> None:
+        if self._checking is None and self._held:
+            self._checking = asyncio.create_task(self._check())
+
+    async def _check(self) -> None:
+        """One look for each credential. What changes in the middle of it is looked at again."""
+        try:
+            while self._all_doubted or self._fresh:
+                doubted = set(self._held) if self._all_doubted else set(self._fresh)
+                self._all_doubted = False
+                self._fresh -= doubted
+                for identity in {each.identity for each in doubted}:
+                    found = await attempt(self._renew(identity))
+                    if found is None or (isinstance(found, Failure) and found.status in {401, 403}):
+                        self._end(each for each in doubted & self._held if each.identity == identity)
+        finally:
+            self._checking = None
+
+    def _end(self, ended: Iterator[_Held]) -> None:
+        for each in list(ended):
+            self._held.discard(each)
+            each.end()
+
+
+def access_ended() -> Unauthorised:
+    return Unauthorised(
+        "Your access has ended: this login or key was taken back, or its rights were changed.",
+        fix="Log in again, or ask an owner of this Arvis.",
+        code="access_ended",
+    )

@@ -1,0 +1,105 @@
+"""Logging in by name and password, and setting one. What is wrong is not told: user and password are one answer, in one
+time.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+
+from arvis.domain.errors import Forbidden, Unauthorised, Unprocessable
+from arvis.domain.users import FIRST_USER, LONGEST_PASSWORD, User
+from arvis.ports.clock import Clock
+from arvis.ports.passwords import Passwords
+from arvis.ports.store import Store, Transaction
+from arvis.web.auth import users
+from arvis.web.auth.sessions import Sessions
+from arvis.web.http.identity import Identity
+from arvis.web.http.rate_limits import LoginLimiter
+
+
+class PasswordDesk:
+    """`configured` is `web.password`: the first user's, as long as none was set in the product."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        passwords: Passwords,
+        limiter: LoginLimiter,
+        sessions: Sessions,
+        configured: str | None,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._passwords = passwords
+        self._limiter = limiter
+        self._sessions = sessions
+        self._configured = configured
+
+    async def check(self, address: str, user_id: str, password: str) -> User:
+        """Who this is. Raises `Unauthorised`, or `TooMany` before anything is looked at."""
+        self._limiter.count(address)
+        user = await self._store.read(users.find, user_id)
+        self._limiter.count_account(user_id, known=user is not None)
+        if not await self._fits(user, password) or user is None:
+            raise Unauthorised(
+                "User and password do not fit.",
+                fix="Try again. A lost password is set anew with `arvis password` on the machine of the daemon.",
+                code="wrong_password",
+            )
+        self._limiter.forgive(address, user_id)
+        return user
+
+    async def has_password(self, user_id: str) -> bool:
+        user = await self._store.read(users.find, user_id)
+        return user is not None and self._secured(user)
+
+    async def anybody_has(self) -> bool:
+        return self._configured is not None or await self._store.read(_any_password)
+
+    async def change(self, address: str, identity: Identity, password: str, current: str | None) -> None:
+        """The own password of who is logged in. All other logins of this user end."""
+        if identity.session is None:
+            raise Forbidden(
+                "A key has no password.",
+                fix="Log in on the page; with an owner's key use PUT /api/users/{user}/password.",
+                code="login_needed",
+            )
+        users.check_password(password)
+        user = await self._store.read(users.find, identity.user_id)
+        if user is not None and self._secured(user):
+            if current is None:
+                raise Unprocessable("`current` is missing.", fix="Send the password that is set now as `current`.")
+            user = await self.check(address, identity.user_id, current)
+        kept = await self._passwords.hashed(password)
+        now, session = self._clock.now(), identity.session
+        self._sessions.tell_of_end(await self._store.write(users.change_password, user, kept, now, session))
+
+    async def reset(self, user_id: str, password: str) -> None:
+        """A new password for somebody, all of whose logins end."""
+        users.check_password(password)
+        kept = await self._passwords.hashed(password)
+        ended: Sequence[str] = await self._store.write(users.set_password, user_id, kept, self._clock.now())
+        self._sessions.tell_of_end(ended)
+
+    async def _fits(self, user: User | None, password: str) -> bool:
+        """Takes as long for nobody, and for the password of the configuration, as for any other."""
+        kept = None if user is None else user.password_hash
+        fits = await self._passwords.matches(_bounded(password), kept)
+        if user is not None and kept is None and user.id == FIRST_USER and self._configured is not None:
+            return hmac.compare_digest(password.encode(), self._configured.encode())
+        return fits
+
+    def _secured(self, user: User) -> bool:
+        return user.password_hash is not None or (user.id == FIRST_USER and self._configured is not None)
+
+
+def _bounded(password: str) -> str:
+    """No password is longer, and nobody shall make us compute more."""
+    return password[: LONGEST_PASSWORD + 1]
+
+
+def _any_password(tx: Transaction) -> bool:
+    return tx.users.any_password()

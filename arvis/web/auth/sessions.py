@@ -1,0 +1,219 @@
+"""Logins of the dashboard: one-time codes and cookie sessions. The database holds hashes only.
+
+A session ends some time after its last use (an open socket counts as use), some time after its begin, at logout, and
+when somebody ends it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from arvis.domain.errors import Unauthorised
+from arvis.domain.events import SessionEnded
+from arvis.domain.messages import PrincipalRole
+from arvis.domain.users import FIRST_USER, User
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.logins import LoginSession
+from arvis.ports.store import Store, Transaction
+from arvis.web.auth import users
+from arvis.web.http.identity import Identity, Role
+
+# What a browser says of itself, in a few words: enough to know one's own logins again, and no more.
+
+
+_LONGEST_HEADER = 1000
+_LONGEST = 60
+
+#: What a header holds -> the word for it; the first that fits counts, since most of them name several.
+_BROWSERS = (
+    ("edg", "Edge"),
+    ("opr/", "Opera"),
+    ("samsungbrowser/", "Samsung Internet"),
+    ("firefox/", "Firefox"),
+    ("fxios/", "Firefox"),
+    ("crios/", "Chrome"),
+    ("chromium/", "Chromium"),
+    ("chrome/", "Chrome"),
+    ("safari/", "Safari"),
+)
+_SYSTEMS = (
+    ("iphone", "iPhone"),
+    ("ipad", "iPad"),
+    ("android", "Android"),
+    ("windows", "Windows"),
+    ("cros", "ChromeOS"),
+    ("mac os x", "macOS"),
+    ("linux", "Linux"),
+)
+
+
+def device_of(user_agent: str) -> str:
+    """Such as `Chrome on Linux`; of an unknown program its first word, and "" of one that says nothing."""
+    text = user_agent[:_LONGEST_HEADER].lower()
+    browser = next((word for sign, word in _BROWSERS if sign in text), "")
+    system = next((word for sign, word in _SYSTEMS if sign in text), "")
+    if browser:
+        return f"{browser} on {system}" if system else browser
+    first = user_agent[:_LONGEST_HEADER].partition("/")[0].partition(" ")[0]
+    return "".join(letter for letter in first if letter.isascii() and letter.isprintable())[:_LONGEST]
+
+
+CODE_LIFE_MS = 10 * 60_000
+TOUCH_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """How long a login lasts without use, and how long in all (ms)."""
+
+    idle: int
+    whole: int
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A session that has just begun; `token` goes into the cookie and nowhere else."""
+
+    token: str
+    identity: Identity
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """What is known of a session before it is known whose it will be."""
+
+    token_hash: str
+    device: str
+    life: Life
+    now: int
+
+
+class Sessions:
+    """`new_token` makes URL-safe texts of at least 128 random bits."""
+
+    def __init__(self, *, store: Store, clock: Clock, bus: Bus, new_token: Callable[[], str], life: Life) -> None:
+        self._store = store
+        self._clock = clock
+        self._bus = bus
+        self._new_token = new_token
+        self.life = life
+
+    async def new_code(self, user_id: str = FIRST_USER) -> str:
+        """A login code of this user: good once, for ten minutes."""
+        code, now = self._new_token(), self._clock.now()
+        await self._store.write(_add_code, hashed(code), user_id, now + CODE_LIFE_MS, now)
+        return code
+
+    async def log_in(self, code: str, old_token: str | None, device: str) -> Login:
+        """Spend a code for a new session; the one that came with the request ends."""
+        token = self._new_token()
+        user = await self._store.write(_spend, hashed(code), self._opening(token, device))
+        return await self._begun(token, user, old_token, "bad_code")
+
+    async def begin(self, user: User, old_token: str | None, device: str) -> Login:
+        """A new session of somebody who has shown a password that was `user`'s; the one that came with the request
+        ends."""
+        token = self._new_token()
+        known = await self._store.write(_open_for, user, self._opening(token, device))
+        return await self._begun(token, known, old_token, "wrong_password")
+
+    async def identify(self, token: str) -> Identity | None:
+        """Who holds this cookie; None when the session has ended."""
+        return await self.renew(hashed(token))
+
+    async def renew(self, session: str) -> Identity | None:
+        """Count a use of a session (by its hash), written at most once a minute; None when it has ended."""
+        found, now = await self._store.read(_session, session), self._clock.now()
+        if found is None:
+            return None
+        if now - found.seen_at >= self.life.idle or now - found.created_at >= self.life.whole:
+            await self.end(session)
+            return None
+        if now - found.seen_at >= TOUCH_MS:
+            await self._store.write(_touch, session, now)
+        return _identity(found)
+
+    async def end(self, session: str) -> bool:
+        """End a session and its sockets; False when it has ended already."""
+        ended = await self._store.write(_end, session)
+        self.tell_of_end([session])
+        return ended
+
+    def tell_of_end(self, sessions: Sequence[str]) -> None:
+        """These have ended: their sockets close."""
+        for session in sessions:
+            self._bus.publish(SessionEnded(session))
+
+    def _opening(self, token: str, device: str) -> _Opening:
+        return _Opening(hashed(token), device, self.life, self._clock.now())
+
+    async def _begun(self, token: str, user: User | None, old_token: str | None, code: str) -> Login:
+        identity = None if user is None else await self.identify(token)
+        if identity is None:
+            raise Unauthorised(
+                "This login link is not valid." if code == "bad_code" else "This user cannot log in.",
+                why="It was used before, or is older than ten minutes." if code == "bad_code" else "",
+                fix="Run `arvis login` for a new one.",
+                code=code,
+            )
+        if old_token is not None:
+            await self.end(hashed(old_token))
+        return Login(token, identity)
+
+
+def hashed(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _identity(found: LoginSession) -> Identity | None:
+    """Who a session belongs to; None when they are blocked or no user any more."""
+    user = found.user or users.implied(found.principal.user_id, found.created_at)
+    if user is None or found.principal.role is PrincipalRole.BLOCKED:
+        return None
+    return Identity(Role(user.role), user.id, user.name, paired=True, session=found.token_hash)
+
+
+def _add_code(tx: Transaction, code_hash: str, user_id: str, expires_at: int, now: int) -> None:
+    tx.logins.add_code(code_hash, user_id, expires_at, now)
+
+
+def _spend(tx: Transaction, code_hash: str, opening: _Opening) -> User | None:
+    user_id = tx.logins.use_code(code_hash, opening.now)
+    if user_id == FIRST_USER:
+        users.first_user(tx, opening.now)
+    user = None if user_id is None else tx.users.get(user_id)
+    return None if user is None else _open(tx, user, opening)
+
+
+def _open_for(tx: Transaction, shown: User, opening: _Opening) -> User | None:
+    """The password may have been changed since it was looked at."""
+    if shown.id == FIRST_USER:
+        users.first_user(tx, opening.now)
+    user = tx.users.get(shown.id)
+    if user is None or user.password_hash != shown.password_hash:
+        return None
+    return _open(tx, user, opening)
+
+
+def _open(tx: Transaction, user: User, opening: _Opening) -> User:
+    """Logins that are over are forgotten when another one begins."""
+    life, now = opening.life, opening.now
+    tx.logins.drop_over(seen_before=now - life.idle, created_before=now - life.whole)
+    principal = users.principal_of(tx, user, now)
+    tx.logins.open_session(opening.token_hash, principal.id, opening.device, now)
+    return user
+
+
+def _session(tx: Transaction, session: str) -> LoginSession | None:
+    return tx.logins.session(session)
+
+
+def _touch(tx: Transaction, session: str, now: int) -> None:
+    tx.logins.touch(session, now)
+
+
+def _end(tx: Transaction, session: str) -> bool:
+    return tx.logins.close_session(session)

@@ -1,0 +1,140 @@
+"""What is done to the users of the dashboard, as scripts. Whoever loses rights loses their logins in the same commit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from arvis.domain.errors import Conflict, NotFound, Unauthorised, Unprocessable
+from arvis.domain.messages import Principal, PrincipalRole
+from arvis.domain.users import FIRST_USER, LONGEST_PASSWORD, SHORTEST_PASSWORD, User, UserRole
+from arvis.ports.store import Transaction
+from arvis.web.http.identity import PLATFORM, PRINCIPAL_ROLES, Role
+
+#: No hyphen: `web-ann-notes` is a channel of `ann`, and may be nobody else's first one.
+USER_ID = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
+
+#: Ids whose channels are those of others: the users of keys are named `key-…`.
+_TAKEN = {"key"}
+
+
+def implied(user_id: str, created_at: int) -> User | None:
+    """The first user as long as nobody has written it down."""
+    if user_id != FIRST_USER:
+        return None
+    return User(FIRST_USER, "Owner", UserRole.OWNER, None, created_at, created_at)
+
+
+def first_user(tx: Transaction, now: int) -> User:
+    """The first user, made when it is not there."""
+    return tx.users.get(FIRST_USER) or _made(tx, User(FIRST_USER, "Owner", UserRole.OWNER, None, now, now))
+
+
+def principal_of(tx: Transaction, user: User, now: int) -> Principal:
+    """The person of platform `web` behind a user, with the rights that go with the role."""
+    return tx.principals.seen(PLATFORM, user.id, user.name, PRINCIPAL_ROLES[Role(user.role)], now)
+
+
+def find(tx: Transaction, user_id: str) -> User | None:
+    """A user as they are; the first one is there in any case."""
+    return tx.users.get(user_id) or implied(user_id, 0)
+
+
+def known(tx: Transaction, user_id: str, now: int) -> User:
+    """Raises `NotFound`."""
+    user = first_user(tx, now) if user_id == FIRST_USER else tx.users.get(user_id)
+    if user is None:
+        raise NotFound("There is no such user.", fix="GET /api/users lists them.")
+    return user
+
+
+def add(tx: Transaction, user_id: str, name: str, role: UserRole, now: int) -> User:
+    first_user(tx, now)
+    if not USER_ID.fullmatch(user_id) or user_id in _TAKEN:
+        raise Unprocessable(
+            "`id` cannot be used.",
+            why="It is a small letter, then small letters, digits and _, at most 40, and not `key`.",
+            fix="Choose another one, such as ann.",
+        )
+    user = User(user_id, name, role, None, now, now)
+    if not tx.users.add(user):
+        raise Conflict("There is a user of this id.", fix="Choose another `id`.", code="user_exists")
+    principal_of(tx, user, now)
+    return user
+
+
+def change(
+    tx: Transaction, user_id: str, name: str | None, role: UserRole | None, now: int
+) -> tuple[User, Sequence[str]]:
+    """Give a new name or role; the user, and the logins that ended because the role is another one."""
+    user = known(tx, user_id, now)
+    changed = replace(user, name=name or user.name, role=role or user.role, updated_at=now)
+    if changed.role is not user.role:
+        _check_stays(user)
+    tx.users.update(changed)
+    principal = principal_of(tx, changed, now)
+    ended = tx.logins.close_sessions_of(principal.id) if changed.role is not user.role else ()
+    return changed, ended
+
+
+def remove(tx: Transaction, user_id: str, now: int) -> Sequence[str]:
+    """The logins that ended with the user."""
+    user = known(tx, user_id, now)
+    _check_stays(user)
+    tx.users.remove(user.id)
+    tx.logins.drop_codes(user.id)
+    principal = tx.principals.find(PLATFORM, user.id)
+    if principal is None:
+        return ()
+    if principal.role is not PrincipalRole.BLOCKED:
+        tx.principals.set_role(principal.id, PrincipalRole.MEMBER, now)
+    return tx.logins.close_sessions_of(principal.id)
+
+
+def set_password(tx: Transaction, user_id: str, kept: str, now: int, but: str | None = None) -> Sequence[str]:
+    """Keep the hash of a new password; the logins that ended, which are all but one. Unused links end as well."""
+    user = replace(known(tx, user_id, now), password_hash=kept, updated_at=now)
+    tx.users.update(user)
+    tx.logins.drop_codes(user.id)
+    return tx.logins.close_sessions_of(principal_of(tx, user, now).id, but)
+
+
+def change_password(tx: Transaction, shown: User | None, kept: str, now: int, session: str) -> Sequence[str]:
+    """The same for who is logged in, with the password that was `shown` to be theirs: meanwhile another one may have been
+    set, or this login may have been ended by somebody who is rid of its holder now."""
+    holder, user = tx.logins.session(session), None if shown is None else find(tx, shown.id)
+    if holder is None or user is None or shown is None or user.password_hash != shown.password_hash:
+        raise Unauthorised(
+            "The password was changed meanwhile.", fix="Log in again with the new one.", code="session_ended"
+        )
+    return set_password(tx, user.id, kept, now, session)
+
+
+def check_password(password: str) -> None:
+    """Raises `Unprocessable` when this cannot be a password."""
+    if len(password) < SHORTEST_PASSWORD:
+        raise Unprocessable(
+            f"The password has fewer than {SHORTEST_PASSWORD} characters.",
+            fix="Take a longer one: three or four words that belong together only for you.",
+            code="short_password",
+        )
+    if len(password) > LONGEST_PASSWORD:
+        raise Unprocessable(
+            f"The password has more than {LONGEST_PASSWORD} characters.", fix="Shorten it.", code="long_password"
+        )
+
+
+def _made(tx: Transaction, user: User) -> User:
+    tx.users.add(user)
+    return user
+
+
+def _check_stays(user: User) -> None:
+    if user.id == FIRST_USER:
+        raise Conflict(
+            "The first user stays an owner.",
+            why="It stands for whoever holds the data folder and its key, so that there is always one.",
+            fix="Make another user for the person who is to have fewer rights.",
+            code="last_owner",
+        )

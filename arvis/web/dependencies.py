@@ -1,0 +1,97 @@
+"""What the web floor is handed by the composition root."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from arvis.bots.service import BotDesk
+from arvis.config.sections import Limits, Web
+from arvis.domain.money import SpendingLimits
+from arvis.llm.account_service import AccountDesk
+from arvis.ports.backups import Backups
+from arvis.ports.bus import Bus
+from arvis.ports.choices import Choices
+from arvis.ports.clock import Clock
+from arvis.ports.connector import Connector
+from arvis.ports.inbox import Inbox
+from arvis.ports.insights import Insights
+from arvis.ports.operations import Operations
+from arvis.ports.passwords import Passwords
+from arvis.ports.secrets import SecretBox
+from arvis.ports.store import Store
+from arvis.process.stalls import Stalls
+from arvis.settings import SettingsDesk
+from arvis.skills.importing import Importer
+from arvis.speech import Rules, Thoughts, known_thoughts
+from arvis.web.api.doctor import Examine
+from arvis.web.http.timeouts import Patience
+from arvis.web.realtime.connector import WebConnector
+
+# What this floor is handed for settings, logs, the examination and the lists that forms choose from.
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """`logs` is the folder of the daemon's log files, `examine` runs `arvis doctor --json`."""
+
+    settings: SettingsDesk
+    logs: Path
+    examine: Examine
+    choices: Choices
+
+
+#: What the build hook makes of `ui/`.
+PAGE_FOLDER = Path(__file__).parent / "static"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What this floor is handed. `daemon_key` is the content of `DATA/api-key`; `owners` the configuration's
+    `owners.web`; `new_token` makes URL-safe texts of at least 128 random bits; `roles` says of each configured role
+    whether it is up, `bot_health` of each bot that runs here or would; `bot_connector` gives the connector of a bot that
+    is on, by platform and name; `room` whether the disk has some for new work; `stalls` says how often the event loop was blocked; `skills` brings skills in; days and months of
+    reports are those of `zone`; `spending` gives the limits of this moment; `all_owners` is the whole of the configuration's `owners`; `speech` and `thoughts` are for what people say while they
+    speak."""
+
+    config: Web
+    limits: Limits
+    owners: tuple[str, ...]
+    daemon_key: str
+    inbox: Inbox
+    insights: Insights
+    operations: Operations
+    backups: Backups
+    accounts: AccountDesk
+    bots: BotDesk
+    bot_connector: Callable[[str, str], Connector | None]
+    secrets: SecretBox
+    passwords: Passwords
+    store: Store
+    connector: WebConnector
+    bus: Bus
+    clock: Clock
+    new_token: Callable[[], str]
+    roles: Callable[[], Mapping[str, bool]]
+    bot_health: Callable[[], Mapping[str, bool]]
+    room: Callable[[], bool]
+    skills: Importer
+    house: House
+    stalls: Callable[[], Stalls] = Stalls
+    page_folder: Path = PAGE_FOLDER
+    patience: Patience = field(default_factory=Patience)
+    zone: str = "UTC"
+    spending: Callable[[], SpendingLimits] = SpendingLimits
+    all_owners: Mapping[str, Collection[str]] = field(default_factory=dict)
+    speech: Rules = field(default_factory=Rules)
+    thoughts: Thoughts = field(default_factory=known_thoughts)
+
+    @property
+    def over_tls(self) -> bool:
+        """Whether browsers reach the page through TLS, which a proxy in front of us ends."""
+        return (self.config.public_url or "").lower().startswith("https://")
+
+    @property
+    def cookie(self) -> str:
+        return "__Host-arvis_session" if self.over_tls else "arvis_session"

@@ -1,0 +1,1 @@
+"""HTTP basics: endpoints, requests, errors, rate limits, OpenAPI."""

@@ -1,0 +1,195 @@
+"""One table of routes: method, path, who may call it, what goes in and out. Routing, access and the OpenAPI document
+are all made from it, so that no route can exist without its rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from arvis.domain.changes import ChangeTopic
+from arvis.domain.errors import NotFound, Unprocessable
+from arvis.domain.events import Changed
+from arvis.domain.text import storable
+from arvis.web.http.errors import Failure
+from arvis.web.http.identity import Access, Identity
+from arvis.web.http.requests import BodyLimit, Fields, read_json
+from arvis.web.http.schema import BOOLEAN, INTEGER, STRING, Schema
+
+# Which topic a route of the API writes to, so that one place can tell of every change that was made through it.
+
+
+_API = "/api/"
+_LONGEST_ID = 200
+
+#: First part of a path below /api -> what is changed there, where they are not called the same.
+_OTHERS: Mapping[str, ChangeTopic] = {
+    "api_keys": ChangeTopic.KEYS,
+    "attachments": ChangeTopic.MESSAGES,
+    "auth": ChangeTopic.USERS,
+    "budgets": ChangeTopic.SETTINGS,
+    "connectors": ChangeTopic.BOTS,
+    "hooks": ChangeTopic.WEBHOOKS,
+    "message": ChangeTopic.MESSAGES,
+    "pairings": ChangeTopic.PEOPLE,
+    "principals": ChangeTopic.PEOPLE,
+    "queue": ChangeTopic.JOBS,
+    "runs": ChangeTopic.WORKFLOWS,
+    "sessions": ChangeTopic.USERS,
+    "speech": ChangeTopic.MESSAGES,
+}
+#: What is sent there is looked at and not kept.
+_ASKING = frozenset({"/api/workflows/check"})
+_KNOWN: Mapping[str, ChangeTopic] = {**{topic.value: topic for topic in ChangeTopic}, **_OTHERS}
+
+
+def topic_of(path: str) -> ChangeTopic | None:
+    """Of the path of a route; None where it is none of the product's own. What has no topic yet counts as a setting, so that
+    no change stays untold."""
+    if not path.startswith(_API):
+        return None
+    return _KNOWN.get(path.removeprefix(_API).partition("/")[0], ChangeTopic.SETTINGS)
+
+
+def change_by(method: str, path: str, parameters: Mapping[str, object]) -> Changed | None:
+    """What a request that went well has changed; None when it only asked. `path` is the route's, `parameters` are the values
+    of its braces in their order: the first names the thing, with a platform the first two."""
+    topic = topic_of(path)
+    if method in {"GET", "HEAD"} or topic is None or path in _ASKING:
+        return None
+    values = [str(value) for value in parameters.values()]
+    id_ = "/".join(values[: 2 if "{platform}" in path else 1])[:_LONGEST_ID]
+    return Changed(topic, id_ or None)
+
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_MAX_QUERY = 200
+_MAX_PAGE = 200
+
+#: Query parameters of every paged list.
+PAGING: Mapping[str, Schema] = {
+    "limit": {**INTEGER, "minimum": 1, "maximum": _MAX_PAGE, "default": 50},
+    "cursor": {**STRING, "description": "`nextCursor` of the page before.", "minLength": 1, "maxLength": _MAX_QUERY},
+}
+FLAG: Schema = BOOLEAN
+
+#: Methods that change something, and the header that makes one of them safe to send again.
+WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request that may pass."""
+
+    request: Request
+    identity: Identity
+    body_limit: BodyLimit
+    shape: Schema | None = None
+
+    async def fields(self) -> Fields:
+        """What the body says; a field that its shape does not describe is `Unprocessable`."""
+        fields = await read_json(self.request, self.body_limit)
+        if self.shape is not None:
+            fields.refuse_others(self.shape)
+        return fields
+
+    def id(self, name: str) -> str:
+        """An id of the path; what cannot be one names nothing."""
+        value = str(self.request.path_params[name])
+        if not _ID.fullmatch(value):
+            raise NotFound("There is nothing by this id.", fix="Check the id.")
+        return value
+
+    def named(self, name: str, pattern: re.Pattern[str]) -> str | None:
+        """A name of the path that is no id; None when it cannot be one."""
+        value = str(self.request.path_params[name])
+        return value if pattern.fullmatch(value) else None
+
+    def query(self, name: str) -> str | None:
+        value = self.request.query_params.get(name)
+        if value is not None and not (
+            0 < len(value) <= _MAX_QUERY and value.isprintable() and storable(value) == value
+        ):
+            raise _wrong_query(name, f"1 to {_MAX_QUERY} printable characters")
+        return value
+
+    def choice(self, name: str, *kinds: type[StrEnum]) -> str | None:
+        value = self.query(name)
+        members = [str(member) for kind in kinds for member in kind]
+        if value is not None and value not in members:
+            raise _wrong_query(name, "one of " + ", ".join(members))
+        return value
+
+    def flag(self, name: str, default: bool) -> bool:
+        match self.query(name):
+            case None:
+                return default
+            case "true" | "false" as value:
+                return value == "true"
+            case _:
+                raise _wrong_query(name, "true or false")
+
+    def seconds(self, name: str, default: float, most: float) -> float:
+        """A duration; more than `most` counts as `most`."""
+        text = self.query(name)
+        if text is None:
+            return default
+        if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII):
+            raise _wrong_query(name, "a number of seconds from 0 on")
+        return min(float(text), most)
+
+    @property
+    def limit(self) -> int:
+        text = self.query("limit") or "50"
+        if not re.fullmatch(r"\d{1,4}", text, re.ASCII) or not 1 <= int(text) <= _MAX_PAGE:
+            raise _wrong_query("limit", f"a whole number from 1 to {_MAX_PAGE}")
+        return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorForm:
+    """How the errors of a route look that speaks somebody else's protocol."""
+
+    schema: Schema
+    response: Callable[[Failure], Response]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A route. `answers` maps the statuses of success to their shapes; `large` bodies may carry attachments; `names` are
+    the shapes of those parts of the path that are no ids; the last part of a `deep` path may hold slashes; a write that
+    is not `keyed` has a way of its own against being done twice, one that is `repeatable` finds by the key what it has done; `media` are the types of its answers, with ", " between;
+    `errors` is set where they have not the form of the house; `refusals` are statuses that only this route refuses
+    with."""
+
+    method: str
+    path: str
+    summary: str
+    access: Access
+    handler: Callable[[Call], Awaitable[Response]]
+    answers: Mapping[int, Schema]
+    body: Schema | None = None
+    query: Mapping[str, Schema] = field(default_factory=dict)
+    large: bool = False
+    names: Mapping[str, Schema] = field(default_factory=dict)
+    deep: bool = False
+    keyed: bool = True
+    repeatable: bool = False
+    media: str = "application/json"
+    errors: ErrorForm | None = None
+    refusals: tuple[int, ...] = ()
+
+
+def answer(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return JSONResponse(data, status, headers=headers)
+
+
+def _wrong_query(name: str, expected: str) -> Unprocessable:
+    return Unprocessable(f"`{name}` must be {expected}.", fix="GET /openapi.json describes every parameter.")

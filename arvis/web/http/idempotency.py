@@ -1,0 +1,187 @@
+"""Writes that may be sent again: `Idempotency-Key` names one, and the second request with it gets the answer of the first.
+
+A key belongs to who asks. What is kept of a request and its answer is sealed, for both may hold secrets: so a new API key,
+too, can be asked for again by whoever lost the answer on the way, and nobody who reads the database learns it.
+
+A request that a crash cut short has an unknown outcome. PUT and DELETE come to the same however often they are done and
+are done again, as is what finds its own work by the key (`Endpoint.repeatable`, `request_of`); for all others a person has to look.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message
+
+from arvis.domain.errors import Conflict, SecretLost, Unprocessable
+from arvis.ports.clock import Clock
+from arvis.ports.idempotency import KEPT_MS, KeyedRequest
+from arvis.ports.secrets import SecretBox
+from arvis.ports.store import Store, Transaction
+from arvis.web.http.endpoints import IDEMPOTENCY_KEY, WRITES, Call, Endpoint
+from arvis.web.http.errors import Failure, attempt
+from arvis.web.http.identity import PUBLIC
+from arvis.web.http.requests import read_body
+
+REPLAYED = "Idempotency-Replayed"
+
+_KEY = re.compile(r"[\x21-\x7e]{1,200}", re.ASCII)
+_REPEATABLE = frozenset({"PUT", "DELETE"})
+#: Headers that belong to an answer itself.
+_KEPT_HEADERS = ("content-type", "etag", "location")
+#: Another process may still be at it for so long (in ms).
+_PATIENCE_MS = 120_000
+_SERVER_ERROR = 500
+#: Says "later", not "no": the next try has to be a real one.
+_TOO_MANY = 429
+
+Handler = Callable[[Call], Awaitable[Response]]
+#: Whose key it is, and the key.
+Mark = tuple[str, str]
+
+
+class Idempotency:
+    """Does each keyed write once. A request without the header costs nothing."""
+
+    def __init__(self, *, store: Store, secrets: SecretBox, clock: Clock) -> None:
+        self._store = store
+        self._box = secrets.unheard()
+        self._clock = clock
+        self._running: set[Mark] = set()
+
+    async def serve(self, endpoint: Endpoint, call: Call) -> Response:
+        """What the handler answers, or what it has answered to the same request before."""
+        key = call.request.headers.get(IDEMPOTENCY_KEY)
+        if key is None or not takes_key(endpoint):
+            return await endpoint.handler(call)
+        if not _KEY.fullmatch(key):
+            raise Unprocessable(
+                f"`{IDEMPOTENCY_KEY}` must be 1 to 200 visible ASCII characters.",
+                fix="Use a fresh UUID for each write.",
+            )
+        call, fingerprint = await _fingerprint(call)
+        mark = (call.identity.user_id, key)
+        if mark in self._running:
+            raise _still_running()
+        self._running.add(mark)
+        try:
+            return await self._once(endpoint, call, mark, fingerprint)
+        finally:
+            self._running.discard(mark)
+
+    async def _once(self, endpoint: Endpoint, call: Call, mark: Mark, fingerprint: str) -> Response:
+        now = self._clock.now()
+        known = await self._store.write(_reserve, mark, self._box.seal(fingerprint), now)
+        if known is None:
+            return await self._do(endpoint.handler, call, mark)
+        if self._opened(known.request) != fingerprint:
+            raise Unprocessable(
+                f"This `{IDEMPOTENCY_KEY}` was used for another request.",
+                fix="Use a fresh key for each write; send the same body when you send a write again.",
+                code="key_reused",
+            )
+        if known.status is not None:
+            return self._replay(known, known.status)
+        if self._store.shared and now - known.created_at < _PATIENCE_MS:
+            raise _still_running()
+        if endpoint.method not in _REPEATABLE and not endpoint.repeatable:
+            raise _outcome_unknown()
+        if not await self._store.write(_take_over, mark, known.created_at, now):
+            raise _still_running()
+        return await self._do(endpoint.handler, call, mark)
+
+    async def _do(self, handler: Handler, call: Call, mark: Mark) -> Response:
+        """The answer, kept before it leaves. If it cannot be kept it leaves all the same: the next try is told to look."""
+        found = await attempt(handler(call))
+        response = found.to_response() if isinstance(found, Failure) else found
+        body = getattr(response, "body", None)  # a stream has none
+        final = response.status_code < _SERVER_ERROR and response.status_code != _TOO_MANY
+        if not final or not isinstance(body, bytes) or response.headers.get("content-type") != "application/json":
+            await attempt(self._store.write(_release, mark))
+            return response
+        headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
+        content = self._box.seal(json.dumps({"headers": headers, "body": body.decode()}))
+        await attempt(self._store.write(_finish, mark, response.status_code, content))
+        return response
+
+    def _replay(self, known: KeyedRequest, status: int) -> Response:
+        kept = json.loads(self._opened(known.content or ""))
+        return Response(kept["body"], status, headers={**kept["headers"], REPLAYED: "true"})
+
+    def _opened(self, sealed: str) -> str:
+        try:
+            return self._box.open(sealed)
+        except SecretLost:
+            raise _outcome_unknown() from None
+
+
+def request_of(call: Call) -> str | None:
+    """What tells this keyed write from all others, for rows that remember what began them; None without a key."""
+    key = call.request.headers.get(IDEMPOTENCY_KEY)
+    return None if key is None else hashlib.sha256(f"{call.identity.user_id}\n{key}".encode()).hexdigest()
+
+
+def takes_key(endpoint: Endpoint) -> bool:
+    """Whether `Idempotency-Key` counts there: at writes of people who are known."""
+    return endpoint.method in WRITES and endpoint.access != PUBLIC and endpoint.keyed
+
+
+async def _fingerprint(call: Call) -> tuple[Call, str]:
+    """The call with its body in memory, and what tells one request from another."""
+    body = await read_body(call.request, call.body_limit.size)
+    url = call.request.url
+    parts = (call.request.method.encode(), f"{url.path}?{url.query}".encode(), body)
+    told = hashlib.sha256()
+    for part in parts:
+        told.update(hashlib.sha256(part).digest())
+    return replace(call, request=_with_body(call.request, body)), told.hexdigest()
+
+
+def _with_body(request: Request, body: bytes) -> Request:
+    """The same request with its body still to be read."""
+    parts = [body]
+
+    async def receive() -> Message:
+        if parts:
+            return {"type": "http.request", "body": parts.pop(), "more_body": False}
+        return await request.receive()
+
+    return Request(request.scope, receive)
+
+
+def _still_running() -> Conflict:
+    return Conflict(
+        "The first request with this key is still being done.",
+        fix="Send it again in a few seconds.",
+        code="in_progress",
+    )
+
+
+def _outcome_unknown() -> Conflict:
+    return Conflict(
+        "The first request with this key was cut short, and nobody knows whether it was done.",
+        fix="Look whether it was done. If not, send it with a fresh key.",
+        code="outcome_unknown",
+    )
+
+
+def _reserve(tx: Transaction, mark: Mark, request: str, now: int) -> KeyedRequest | None:
+    return tx.idempotency.reserve(*mark, request, before=now - KEPT_MS, now=now)
+
+
+def _take_over(tx: Transaction, mark: Mark, begun_at: int, now: int) -> bool:
+    return tx.idempotency.take_over(*mark, begun_at, now)
+
+
+def _release(tx: Transaction, mark: Mark) -> None:
+    tx.idempotency.release(*mark)
+
+
+def _finish(tx: Transaction, mark: Mark, status: int, content: str) -> None:
+    tx.idempotency.finish(*mark, status, content)

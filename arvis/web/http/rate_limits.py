@@ -1,0 +1,176 @@
+"""How often something may come: a bucket of tokens for each name, which fills again with time.
+
+They live in memory on purpose: a restart fills them all.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from arvis.domain.errors import TooMany
+from arvis.ports.clock import Clock
+
+# How often may be tried to log in (reliability.md §5 rule 5): 5 times a minute and 20 times an hour from one address,
+# and as often for one account. The counts live in memory on purpose: a restart forgets tries, and codes die after
+# minutes in any case.
+
+
+# How many requests that take long may go on at once, in all and of one asker.
+
+
+#: (tries, seconds)
+_WINDOWS = ((5, 60.0), (20, 3600.0))
+_KEY_WINDOWS = ((30, 60.0), (300, 3600.0))
+_MOST_NAMES = 10_000
+
+
+class LoginLimiter:
+    """A try counts before its outcome is known, so that many at once do not slip through; success gives it back."""
+
+    def __init__(self, *, clock: Clock) -> None:
+        self._addresses = _Tries(clock)
+        self._links = _Tries(clock)
+        self._accounts = _Tries(clock)
+        self._strange_accounts = _Tries(clock)
+
+    def count(self, address: str) -> None:
+        """Count a try from an address, or raise `TooMany`."""
+        self._addresses.count(_network(address))
+
+    def count_link(self, address: str) -> None:
+        """The same of login links, counted apart: wrong passwords from an address close no link there."""
+        self._links.count(_network(address))
+
+    def forgive_link(self, address: str) -> None:
+        self._links.forgive(_network(address))
+
+    def count_account(self, account: str, *, known: bool) -> None:
+        """Count a try for an account, or raise `TooMany`. Names of nobody are counted apart, so that any number of them
+        makes us forget no tries for somebody's."""
+        (self._accounts if known else self._strange_accounts).count(account)
+
+    def forgive(self, address: str, account: str | None = None) -> None:
+        """The last try of this address, and for this account, succeeded."""
+        self._addresses.forgive(_network(address))
+        if account is not None:
+            self._accounts.forgive(account)
+
+
+class KeyGuesses:
+    """Wrong keys of each address. Keys that nobody can guess are looked at whatever was counted, so who holds one is never shut
+    out by others behind the same address."""
+
+    def __init__(self, *, clock: Clock) -> None:
+        self._tries = _Tries(clock, windows=_KEY_WINDOWS, what="Too many wrong keys came from this address.")
+
+    def exhausted(self, address: str) -> TooMany | None:
+        return self._tries.refusal(_network(address))
+
+    def count(self, address: str) -> None:
+        """Raises `TooMany` for one too many."""
+        self._tries.count(_network(address))
+
+
+class _Tries:
+    """The tries of each name; of too many names the one that was silent for longest is forgotten."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        windows: Sequence[tuple[int, float]] = _WINDOWS,
+        what: str = "Too many wrong tries to log in.",
+    ) -> None:
+        self._clock = clock
+        self._windows = windows
+        self._what = what
+        self._tries: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._tries)
+
+    def count(self, name: str) -> None:
+        if (refused := self.refusal(name)) is not None:
+            raise refused
+        self._tries.setdefault(name, deque(maxlen=self._windows[-1][0])).append(self._clock.monotonic())
+        self._tries.move_to_end(name)
+        if len(self._tries) > _MOST_NAMES:
+            self._tries.popitem(last=False)
+
+    def refusal(self, name: str) -> TooMany | None:
+        """Why this name may try nothing now."""
+        now, tries = self._clock.monotonic(), self._tries.get(name, ())
+        for most, seconds in self._windows:
+            counted = [at for at in tries if now - at < seconds]
+            if len(counted) >= most:
+                wait = math.ceil(counted[-most] + seconds - now)
+                return TooMany(self._what, fix=f"Wait {wait} seconds.", seconds=wait)
+        return None
+
+    def forgive(self, name: str) -> None:
+        if tries := self._tries.get(name):
+            tries.pop()
+
+
+def _network(address: str) -> str:
+    """One household has one IPv4 address or one IPv6 /64."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return str(ipaddress.ip_network((parsed, 64), strict=False))
+    return address
+
+
+class Seats:
+    """There are `most` seats, of which one asker may hold `most_of_one`, so that nobody takes those of all others."""
+
+    def __init__(self, *, most: int, most_of_one: int) -> None:
+        self._most = most
+        self._most_of_one = most_of_one
+        self._held: Counter[str] = Counter()
+
+    @contextmanager
+    def taken(self, user_id: str) -> Iterator[None]:
+        """Holds a seat. Raises `TooMany`."""
+        if self._held.total() >= self._most or self._held[user_id] >= self._most_of_one:
+            raise TooMany("Too many requests of this kind go on.", fix="Wait until one of them is answered.")
+        self._held[user_id] += 1
+        try:
+            yield
+        finally:
+            self._held[user_id] -= 1
+            if not self._held[user_id]:
+                del self._held[user_id]
+
+
+_MOST_BUCKETS = 1_000
+
+
+class Buckets:
+    """Each holds `burst` tokens and gets `per_second` back."""
+
+    def __init__(self, *, clock: Clock, burst: int, per_second: float) -> None:
+        self._clock = clock
+        self._burst = burst
+        self._per_second = per_second
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, name: str) -> int:
+        """Take a token: 0, or how many whole seconds it is until there is one."""
+        now = self._clock.monotonic()
+        tokens, then = self._buckets.get(name, (float(self._burst), now))
+        tokens = min(self._burst, tokens + (now - then) * self._per_second)
+        wait = 0 if tokens >= 1 else max(1, math.ceil((1 - tokens) / self._per_second))
+        self._buckets[name] = (tokens if wait else tokens - 1, now)
+        self._buckets.move_to_end(name)
+        if len(self._buckets) > _MOST_BUCKETS:
+            self._buckets.popitem(last=False)
+        return wait

@@ -1,0 +1,202 @@
+"""Reads what clients send: bodies within their limits, JSON without surprises, fields with their types.
+
+This is the border: NUL characters and lone surrogates never pass it (they would be refused by databases and
+encoders far inside), and nothing is read beyond its limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+
+from arvis.domain.errors import Invalid, TooLarge, Unprocessable
+from arvis.domain.text import storable_json, strict_json
+from arvis.web.http.schema import Schema
+
+#: Above this many bytes JSON is read in a thread, so that a large attachment does not hold the event loop.
+_THREAD_BYTES = 262_144
+_READ_SECONDS = 60
+_MAX_WHOLE = 2**53 - 1
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class BodyLimit:
+    """How much JSON is read: `size` in bytes (characters of a frame), `marks` in brackets and commas. The second one
+    bounds the memory, for `[{},{},…]` takes 24 times its own size."""
+
+    size: int
+    marks: int
+
+    def holds(self, text: str) -> bool:
+        return len(text) <= self.size and sum(text.count(mark) for mark in "[{,") <= self.marks
+
+
+#: For a request or frame without attachments.
+SMALL = BodyLimit(size=65_536, marks=65_536)
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The body, at most `limit` bytes; stops reading at the limit whatever the headers promise."""
+    declared = request.headers.get("content-length", "0")
+    if not declared.isdecimal() or int(declared) > limit:
+        raise _too_large(limit)
+    parts = bytearray()
+    try:
+        async with asyncio.timeout(_READ_SECONDS):
+            async for part in request.stream():
+                parts += part
+                if len(parts) > limit:
+                    raise _too_large(limit)
+    except TimeoutError:
+        raise Invalid("The body did not arrive within a minute.", fix="Send it again.") from None
+    except ClientDisconnect:
+        raise Invalid("The client left before the body was complete.", fix="Send it again.") from None
+    return bytes(parts)
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(
+        f"The request is larger than {limit} bytes.", fix="Send less, or raise the `limits` of config.yaml."
+    )
+
+
+async def read_json(request: Request, limit: BodyLimit) -> Fields:
+    """The fields of a JSON body. Only this content type is read, which a form of another site cannot send."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Invalid("The body is not JSON.", fix="Send it with `Content-Type: application/json`.")
+    return await parse_fields(await read_body(request, limit.size), limit)
+
+
+async def parse_fields(text: str | bytes, limit: BodyLimit) -> Fields:
+    value = _parse(text, limit) if len(text) <= _THREAD_BYTES else await asyncio.to_thread(_parse, text, limit)
+    if not isinstance(value, dict):
+        raise Invalid("A JSON object is expected.", fix="GET /openapi.json shows its fields.")
+    return Fields(value)
+
+
+def _parse(data: str | bytes, limit: BodyLimit) -> Any:
+    try:
+        # Bytes are UTF-8: `loads` by itself would guess at other encodings.
+        text = data if isinstance(data, str) else data.decode("utf-8-sig")
+        if not limit.holds(text):
+            raise TooLarge("The JSON holds too much.", fix="Send less at once, or raise the `limits` of config.yaml.")
+        return storable_json(strict_json(text))
+    except (ValueError, RecursionError):
+        raise Invalid("This is not valid JSON.", fix="Check quotes, commas and nesting.") from None
+
+
+class Fields:
+    """The fields of a JSON object, taken by type. `null` counts as absent. A wrong type is `Unprocessable` and
+    the sentence names the field."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def text(self, name: str) -> str | None:
+        value = self._values.get(name)
+        if value is not None and not isinstance(value, str):
+            raise unusable(name, "must be a text")
+        return value
+
+    def required_text(self, name: str) -> str:
+        value = self.text(name)
+        if value is None:
+            raise unusable(name, "is missing")
+        return value
+
+    def label(self, name: str, most: int = 200) -> str | None:
+        """A name or id: 1 to `most` printable characters."""
+        value = self.text(name)
+        if value is not None and not (0 < len(value) <= most and value.isprintable()):
+            raise unusable(name, f"must be 1 to {most} printable characters")
+        return value
+
+    def display_name(self, name: str, most: int = 200) -> str | None:
+        """A name for people: control characters are dropped, what is too long is cut."""
+        value = "".join(letter for letter in self.text(name) or "" if letter >= " " and letter != "\x7f")
+        return value[:most].strip() or None
+
+    def whole(self, name: str) -> int | None:
+        """A whole number from 0 on."""
+        value = self._values.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_WHOLE:
+            raise unusable(name, "must be a whole number from 0 on")
+        return value
+
+    def mapping(self, name: str) -> Mapping[str, Any] | None:
+        value = self._values.get(name)
+        if value is not None and not isinstance(value, dict):
+            raise unusable(name, "must be an object")
+        return value
+
+    def texts(self, name: str) -> list[str] | None:
+        value = self._values.get(name)
+        if value is not None and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+            raise unusable(name, "must be a list of texts")
+        return value
+
+    def objects(self, name: str) -> list[Fields]:
+        """A list of objects; absent: none."""
+        value = self._values.get(name)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+            raise unusable(name, "must be a list of objects")
+        return [Fields(item) for item in value]
+
+    def otherwise(self, name: str, value: Any) -> Fields:
+        """The same, with this value where the field is absent."""
+        return self if self._values.get(name) is not None else Fields({**self._values, name: value})
+
+    def refuse_others(self, shape: Schema) -> None:
+        """`Unprocessable` for the first field that the shape does not describe: most often a slip of the pen."""
+        _refuse_others(self._values, shape, "")
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._values)
+
+    def has(self, name: str) -> bool:
+        """Whether it is there, were it as `null`."""
+        return name in self._values
+
+    def raw(self, name: str) -> Any:
+        return self._values.get(name)
+
+
+def unusable(name: str, problem: str) -> Unprocessable:
+    return Unprocessable(f"`{name}` {problem}.", fix="GET /openapi.json describes every field.")
+
+
+def _refuse_others(value: Any, schema: Schema, where: str) -> None:
+    if isinstance(value, list):
+        for item in value:
+            _refuse_others(item, schema.get("items", {}), where)
+        return
+    if not isinstance(value, dict):
+        return
+    for kind in schema.get("anyOf", ()):
+        if kind.get("type") == "object":
+            _refuse_others(value, kind, where)
+            return
+    known = schema.get("properties")
+    if known is None or schema.get("additionalProperties", False) is not False:
+        return
+    for name, part in value.items():
+        if name not in known:
+            raise _unknown(f"{where}{name}"[:_LONGEST_NAME], sorted(known))
+        _refuse_others(part, known[name], f"{where}{name}.")
+
+
+def _unknown(name: str, known: list[str]) -> Unprocessable:
+    return Unprocessable(
+        f"There is no field `{name}` here.", fix=f"Known are: {', '.join(known)}.", code="unknown_field"
+    )

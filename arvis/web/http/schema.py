@@ -1,0 +1,276 @@
+"""The shapes of requests and answers as JSON Schema, for the OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from arvis.domain.agents import AgentStatus
+from arvis.domain.executions import PERSONAL_WAITS
+from arvis.domain.jobs import JobKind, JobStatus
+from arvis.domain.messages import MessageStatus
+
+# Shapes as the OpenAPI document shows them: shared ones under their name, bodies as strictly as they are read.
+
+
+Schema = dict[str, Any]
+
+STRING: Schema = {"type": "string"}
+INTEGER: Schema = {"type": "integer"}
+NUMBER: Schema = {"type": "number"}
+BOOLEAN: Schema = {"type": "boolean"}
+ANYTHING: Schema = {}
+#: Bytes, whatever they are.
+FILE: Schema = {"type": "string", "contentMediaType": "application/octet-stream"}
+TIME: Schema = {"type": "integer", "description": "Milliseconds since the epoch (UTC)."}
+LABEL: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
+
+
+def optional(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def one_of(values: Any) -> Schema:
+    return {"type": "string", "enum": sorted(str(value) for value in values)}
+
+
+def array(schema: Schema) -> Schema:
+    return {"type": "array", "items": schema}
+
+
+def record(schema: dict[str, Schema], *, required: tuple[str, ...] | None = None) -> Schema:
+    """An object; without `required` every field is always there."""
+    return {"type": "object", "properties": schema, "required": list(schema if required is None else required)}
+
+
+def listing(schema: Schema) -> Schema:
+    return record({"items": array(schema), "nextCursor": optional(STRING)})
+
+
+ERROR = record({"error": record({"code": STRING, "message": STRING, "fix": STRING})})
+OK = record({"ok": BOOLEAN})
+
+JOB = record(
+    {
+        "id": STRING,
+        "kind": one_of(JobKind),
+        "status": one_of(JobStatus),
+        "lane": STRING,
+        "position": INTEGER,
+        "priority": INTEGER,
+        "attempts": INTEGER,
+        "crashes": INTEGER,
+        "runAt": TIME,
+        "error": optional(STRING),
+        "reason": optional(STRING),
+        "agent": optional(STRING),
+        "messageId": optional(STRING),
+        "executionId": optional(STRING),
+        "deliveryId": optional(STRING),
+        "mergedInto": optional(STRING),
+        "createdAt": TIME,
+        "startedAt": optional(TIME),
+        "finishedAt": optional(TIME),
+    }
+)
+WAIT = record(
+    {
+        "id": STRING,
+        "executionId": STRING,
+        "kind": one_of(PERSONAL_WAITS),
+        "prompt": STRING,
+        "choices": array(STRING),
+        "askedAt": TIME,
+        "expiresAt": optional(TIME),
+        "answer": ANYTHING,
+        "answeredBy": optional(STRING),
+        "answeredAt": optional(TIME),
+    }
+)
+DECISIONS = ("approve", "accept", "reject", "edit", "feedback", "answer")
+WAIT_ANSWER = record(
+    {
+        "decision": one_of(DECISIONS),
+        "note": STRING,
+        "arguments": {"type": "object", "description": "Needed by `edit`."},
+        "text": {"type": "string", "description": "Needed by `feedback` and `answer`."},
+    },
+    required=("decision",),
+)
+
+ATTACHMENT = record(
+    {
+        "filename": {**STRING, "description": "What is too long for a name is cut."},
+        "contentType": STRING,
+        "data": {"type": "string", "contentEncoding": "base64"},
+        "voice": {**BOOLEAN, "description": "It is what the sender says: what is heard in it becomes their words."},
+    },
+    required=("filename", "data"),
+)
+MESSAGE = record(
+    {
+        "content": STRING,
+        "userId": {**LABEL, "description": "Counts with an owner key only."},
+        "userName": STRING,
+        "channelId": {**LABEL, "description": "Default: `web-USERID`."},
+        "agent": {
+            **LABEL,
+            "description": "The slug or id of the agent that is to answer; without it the channel decides.",
+        },
+        "id": {**LABEL, "description": "The same id on the same channel again creates nothing."},
+        "replyTo": {
+            **LABEL,
+            "description": "The id of the message that this one replies to: of a question, to answer it.",
+        },
+        "attachments": array(ATTACHMENT),
+    },
+    required=(),
+)
+MESSAGE_ACCEPTED = record({"ok": BOOLEAN, "messageId": STRING})
+STEP: Schema = {
+    "type": "object",
+    "properties": {
+        "at": TIME,
+        "step": STRING,
+        "who": {**optional(STRING), "description": "A person, model, tool or node."},
+        "durationMs": optional(INTEGER),
+        "costUsd": NUMBER,
+        "input": {"description": "What went in, where that is known."},
+        "output": {"description": "What came out."},
+    },
+    "required": ["at", "step"],
+    "description": "One thing that happened; further fields depend on `step`.",
+    "additionalProperties": True,
+}
+TIMELINE = record(
+    {
+        "messageId": STRING,
+        "status": one_of(MessageStatus),
+        "explanation": {**STRING, "description": "Why it was answered, or why it was not, in a sentence."},
+        "reason": optional(STRING),
+        "channelId": STRING,
+        "content": STRING,
+        "createdAt": TIME,
+        "reply": optional(STRING),
+        "replyId": optional(STRING),
+        "answers": array(STRING),
+        "steps": array(STEP),
+        "job": optional(JOB),
+        "agent": optional(STRING),
+        "run": {**optional(STRING), "description": "The workflow's run that answered, if one did."},
+        "costUsd": NUMBER,
+        "inputTokens": INTEGER,
+        "outputTokens": INTEGER,
+    }
+)
+
+AGENT = record(
+    {
+        "id": STRING,
+        "slug": STRING,
+        "name": STRING,
+        "role": STRING,
+        "description": STRING,
+        "model": optional(STRING),
+        "graph": STRING,
+        "status": one_of(AgentStatus),
+    }
+)
+BACKUP = record(
+    {
+        "name": STRING,
+        "path": STRING,
+        "bytes": INTEGER,
+        "createdAt": TIME,
+        "before": {**optional(STRING), "description": "The migration that it was made before, if any."},
+        "messages": {**optional(INTEGER), "description": "How many it holds; null when it cannot be read."},
+        "missing": {**INTEGER, "description": "Attachments whose bytes were lost before it was made."},
+    }
+)
+
+HEALTH = record({"status": STRING, "version": STRING, "eventLoop": record({"blocked": INTEGER, "longestMs": INTEGER})})
+READY = record(
+    {
+        "ready": BOOLEAN,
+        "roles": {"type": "object", "additionalProperties": BOOLEAN},
+        "bots": {"type": "object", "additionalProperties": BOOLEAN},
+        "database": BOOLEAN,
+        "disk": BOOLEAN,
+        "eventLoop": BOOLEAN,
+    }
+)
+
+
+#: Keywords whose value is a shape, or a list of shapes.
+_DEEPER = frozenset({"items", "anyOf", "oneOf", "allOf", "additionalProperties"})
+
+
+class Components:
+    """`named` shapes, and those that have a title, stand once, under their name, wherever they are used."""
+
+    def __init__(self, named: Mapping[str, Schema]) -> None:
+        self._named = named
+        self.schemas: dict[str, Schema] = {}
+
+    def share(self, schema: Any) -> Any:
+        """The shape with references to the shared ones in it."""
+        if isinstance(schema, list):
+            return [self.share(part) for part in schema]
+        if not isinstance(schema, dict):
+            return schema
+        name = self._name_of(schema)
+        if name is None:
+            return self._parts(schema)
+        if name not in self.schemas:
+            self.schemas[name] = self._parts(schema)
+        return {"$ref": f"#/components/schemas/{name}"}
+
+    def _name_of(self, schema: Schema) -> str | None:
+        """None, too, for a title that another shape has."""
+        for name, shape in self._named.items():
+            if shape == schema:
+                return name
+        title = schema.get("title")
+        if not isinstance(title, str) or title in self._named:
+            return None
+        parts = self._parts(schema)
+        return title if self.schemas.get(title, parts) == parts else None
+
+    def _parts(self, schema: Schema) -> Schema:
+        """Fields are named by the shape: one of them may be called like a keyword."""
+        found = {name: self.share(part) if name in _DEEPER else part for name, part in schema.items()}
+        if "properties" in schema:
+            found["properties"] = {name: self.share(shape) for name, shape in schema["properties"].items()}
+        return found
+
+
+def for_bodies(schema: Any) -> Any:
+    """A shape as bodies are read by it: nothing else is taken, and `null` is the same as absent."""
+    if isinstance(schema, list):
+        return [for_bodies(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {name: for_bodies(part) if name in _DEEPER else part for name, part in schema.items()}
+    if "properties" in schema:
+        required = schema.get("required", ())
+        parts["properties"] = {
+            name: for_bodies(part) if name in required else _or_null(for_bodies(part))
+            for name, part in schema["properties"].items()
+        }
+        parts.setdefault("additionalProperties", False)
+    return parts
+
+
+def _or_null(schema: Schema) -> Schema:
+    kinds = schema.get("anyOf", [schema])
+    if not schema or {"type": "null"} in kinds:
+        return schema
+    about = {"description": schema["description"]} if "description" in schema and "anyOf" not in schema else {}
+    return (
+        {**schema, "anyOf": [*kinds, {"type": "null"}]}
+        if "anyOf" in schema
+        else {
+            **about,
+            "anyOf": [{name: part for name, part in schema.items() if name != "description"}, {"type": "null"}],
+        }
+    )

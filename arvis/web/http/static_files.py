@@ -1,0 +1,161 @@
+"""The page and its parts. Which files there are is found out once at the start, so no path leads anywhere else; their bytes are
+read when they are asked for, because few are and the daemon stays small.
+
+The page is one document for all its addresses: what a browser opens by name and is no file, nor of the API, is the page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+# Stored bytes as browsers may have them: to keep, never to run.
+
+
+#: Beginnings of files that a page may show or play by themselves, and what they are. What the sender called a file does not
+#: count: nothing that came from outside is to be run.
+_BEGINNINGS: Mapping[bytes, str] = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+    b"OggS": "audio/ogg",
+    b"ID3": "audio/mpeg",
+    b"fLaC": "audio/flac",
+    b"\x1aE\xdf\xa3": "audio/webm",
+}
+#: Of what begins with RIFF, by its word at 8.
+_RIFF: Mapping[bytes, str] = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+_BYTES = "application/octet-stream"
+
+
+def sniffed(data: bytes) -> str:
+    """The type by the first bytes; what is no raster picture and no sound is bytes."""
+    if data[:4] == b"RIFF":
+        return _RIFF.get(data[8:12], _BYTES)
+    if data[4:8] == b"ftyp" and data[8:11] == b"M4A":
+        return "audio/mp4"
+    return next((kind for beginning, kind in _BEGINNINGS.items() if data.startswith(beginning)), _BYTES)
+
+
+def file_response(data: bytes, filename: str) -> Response:
+    """What can be shown safely is shown in its place; everything else is kept."""
+    kind = sniffed(data)
+    way = "attachment" if kind == _BYTES else "inline"
+    headers = {
+        "Content-Disposition": f"{way}; filename*=UTF-8''{quote(filename, safe='')}",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "private, no-store",
+    }
+    return Response(data, media_type=kind, headers=headers)
+
+
+_TYPES: Mapping[str, str] = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".ico": "image/x-icon",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
+    ".woff2": "font/woff2",
+}
+_MISSING = """This installation of Arvis has no dashboard: it was installed with ARVIS_SKIP_UI=1, or is not complete.
+Build it in a checkout with `make run` (which needs Node.js 20.19 or newer), or install a wheel. The API and the command
+line work without it.
+"""
+_INDEX = "/index.html"
+
+#: The name of these files holds a hash of their content, so they never change.
+_LASTING = "/assets/"
+_FOREVER = "public, max-age=31536000, immutable"
+
+#: First parts of the page's own addresses. Each is served the page, whatever follows.
+ADDRESSES = frozenset(
+    {
+        "chat",
+        "now",
+        "queue",
+        "schedules",
+        "approvals",
+        "agents",
+        "memory",
+        "skills",
+        "projects",
+        "conversations",
+        "runs",
+    }
+    | {"usage", "settings", "messages", "welcome", "workflows"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    file: Path
+    packed: Path | None
+    media_type: str
+
+
+class Page:
+    """The files of `folder` whose type is known; a `.gz` beside one is sent to whoever takes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._assets = {
+            f"/{path.relative_to(folder).as_posix()}": _asset(path)
+            for path in sorted(folder.rglob("*.*"))
+            if path.is_file() and path.suffix in _TYPES and not _is_hidden(path.relative_to(folder))
+        }
+
+    def opens(self, path: str) -> bool:
+        """Whether a link on any site may lead here."""
+        before, _, rest = path.partition("/")
+        return path == "/" or path in self._assets or (not before and rest.partition("/")[0] in ADDRESSES)
+
+    def routes(self) -> list[Route]:
+        pages = [f"/{first}{rest}" for first in sorted(ADDRESSES) for rest in ("", "/{rest:path}")]
+        return [Route(path, self._serve, methods=["GET"]) for path in ("/", *pages, *sorted(self._assets))]
+
+    async def missing(self, request: Request) -> Response:
+        """Answer a browser at an address that leads nowhere: the page says so."""
+        response = await self._serve(request)
+        if response.status_code == HTTPStatus.OK:
+            response.status_code = HTTPStatus.NOT_FOUND
+        return response
+
+    async def _serve(self, request: Request) -> Response:
+        path = request.url.path if request.url.path in self._assets else _INDEX
+        asset = self._assets.get(path)
+        if asset is None:
+            return PlainTextResponse(_MISSING, 404)
+        packed = asset.packed is not None and "gzip" in request.headers.get("accept-encoding", "")
+        content = (asset.packed if packed and asset.packed else asset.file).read_bytes()
+        headers = {
+            "cache-control": _FOREVER if path.startswith(_LASTING) else "no-cache",
+            "etag": f'"{hashlib.sha256(content).hexdigest()[:32]}"',
+            "vary": "accept-encoding",
+        }
+        if request.headers.get("if-none-match") == headers["etag"]:
+            return Response(status_code=304, headers=headers)
+        if packed:
+            headers["content-encoding"] = "gzip"
+        return Response(content, headers=headers, media_type=asset.media_type)
+
+
+def _asset(path: Path) -> Asset:
+    packed = path.with_name(f"{path.name}.gz")
+    return Asset(path, packed if packed.is_file() else None, _TYPES[path.suffix])
+
+
+def _is_hidden(path: Path) -> bool:
+    """The build's own notes are nobody's business."""
+    return any(part.startswith(".") for part in path.parts)

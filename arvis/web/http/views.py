@@ -1,0 +1,255 @@
+"""Domain objects as this port shows them: camelCase JSON, times in milliseconds since the epoch.
+
+The shapes are documented in `schemas`; a view adds nothing that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from arvis.domain.agents import Agent
+from arvis.domain.executions import Step, Wait
+from arvis.domain.explanation import explanation
+from arvis.domain.jobs import Job
+from arvis.domain.messages import Delivery, OutgoingFile
+from arvis.domain.platforms import Part
+from arvis.domain.runs import ModelCall
+from arvis.ports.backups import BackupFile
+from arvis.ports.browsing import JobStory
+from arvis.ports.insights import MessageTimeline, TimelineStep
+
+# The steps of timelines in one form, whatever they tell of: a message, a job or a pass through a graph.
+
+
+Json = dict[str, Any]
+
+_MICROS = 1_000_000
+
+
+def step_view(step: TimelineStep) -> Json:
+    """What the row says, with `costUsd`, `who`, `input` and `output` where they are known."""
+    shown = {_camel(name): value for name, value in step.data.items()}
+    return {**_common(step.step, shown), **shown, "at": step.at, "step": step.step}
+
+
+def story_steps(story: JobStory) -> list[Json]:
+    """Of a job that answers no message, in order of time."""
+    job = story.item.job
+    found = [_step(job.created_at, "queued", job=job.id, kind=job.kind, priority=job.priority)]
+    if job.started_at is not None:
+        found.append(_step(job.started_at, "started", job=job.id, claim=job.claim))
+    found += node_steps(story.steps, began=story.execution.created_at if story.execution else job.created_at)
+    found += [call_step(call) for call in story.calls]
+    found += [each for wait in story.waits for each in _questions(wait)]
+    if story.delivery is not None:
+        found += _sent(story.delivery, story.parts, job.finished_at or job.started_at or job.created_at)
+    if job.finished_at is not None:
+        found.append(_step(job.finished_at, str(job.status), reason=job.reason, error=job.error))
+    return sorted(found, key=lambda step: step["at"])
+
+
+def node_steps(steps: Sequence[Step], *, began: int) -> list[Json]:
+    """Each took from the end of the one before to its own."""
+    ends = [began, *(step.at for step in steps)]
+    durations = [max(0, after - before) for before, after in pairwise(ends)]
+    return [
+        _step(step.at, "node", **{**step.changes, "node": step.node, "decision": step.decision, "durationMs": duration})
+        for step, duration in zip(steps, durations, strict=True)
+    ]
+
+
+def call_step(call: ModelCall) -> Json:
+    return _step(
+        call.started_at,
+        "model_call",
+        account=call.account,
+        provider=call.provider,
+        model=call.model,
+        inputTokens=call.input_tokens,
+        outputTokens=call.output_tokens,
+        cachedTokens=call.cached_tokens,
+        costMicros=call.cost_micros,
+        priced=call.priced,
+        durationMs=call.duration_ms,
+        error=call.error,
+        detail=call.detail,
+    )
+
+
+def _questions(wait: Wait) -> list[Json]:
+    asked = _step(wait.asked_at, "asked", wait=wait.id, kind=wait.kind, input=wait.prompt)
+    if wait.answered_at is None:
+        return [asked]
+    value = None if wait.answer is None else wait.answer.value
+    decision = value.get("decision") if isinstance(value, Mapping) else None
+    return [asked, _step(wait.answered_at, "decided", wait=wait.id, decision=decision, by=wait.answered_by)]
+
+
+def _sent(delivery: Delivery, parts: Sequence[Part], at: int) -> list[Json]:
+    """The parts as far as they were tried; before they are planned the delivery as it stands."""
+    tried = [each for each in parts if each.tried_at is not None]
+    if not tried:
+        return [_step(at, "delivery", part=delivery.part, state=delivery.state, seq=delivery.seq)]
+    return [
+        _step(
+            each.tried_at or at,
+            "delivery",
+            part=each.number,
+            state=each.state,
+            seq=delivery.seq,
+            platformId=each.platform_id,
+            output=each.piece.content,
+        )
+        for each in tried
+    ]
+
+
+def _step(at: int, step: str, **data: Any) -> Json:
+    return {**_common(step, data), **data, "at": at, "step": step}
+
+
+def _common(step: str, data: Mapping[str, Any]) -> Json:
+    match step:
+        case "model_call":
+            cost = data.get("costMicros", 0) / _MICROS
+            return {"who": f"{data.get('provider', '')}/{data.get('model', '')}", "costUsd": cost}
+        case "tool":
+            return {"who": data.get("tool"), "input": data.get("arguments")}
+        case "node":
+            return {"who": data.get("node")}
+        case "received":
+            return {"who": data.get("user")}
+        case "edited":
+            return {"who": data.get("by"), "input": data.get("before")}
+        case "stopped" | "decided":
+            return {"who": data.get("by")}
+        case _:
+            return {}
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def job_view(job: Job, agents: Mapping[str, str]) -> Json:
+    """`agents` maps agent ids to slugs; an agent that is gone is shown by its id."""
+    return {
+        "id": job.id,
+        "kind": job.kind,
+        "status": job.status,
+        "lane": job.lane,
+        "position": job.position,
+        "priority": job.priority,
+        "attempts": job.attempts,
+        "crashes": job.crashes,
+        "runAt": job.run_at,
+        "error": job.error,
+        "reason": job.reason,
+        "agent": None if job.agent_id is None else agents.get(job.agent_id, job.agent_id),
+        "messageId": job.message_id,
+        "executionId": job.execution_id,
+        "deliveryId": job.delivery_id,
+        "mergedInto": job.merged_into,
+        "createdAt": job.created_at,
+        "startedAt": job.started_at,
+        "finishedAt": job.finished_at,
+    }
+
+
+def wait_view(wait: Wait) -> Json:
+    return {
+        "id": wait.id,
+        "executionId": wait.execution_id,
+        "kind": wait.kind,
+        "prompt": wait.prompt,
+        "choices": list(wait.choices),
+        "askedAt": wait.asked_at,
+        "expiresAt": wait.expires_at,
+        "answer": None if wait.answer is None else wait.answer.value,
+        "answeredBy": wait.answered_by,
+        "answeredAt": wait.answered_at,
+    }
+
+
+def timeline_view(timeline: MessageTimeline) -> Json:
+    message, job = timeline.message, timeline.job
+    agents = {} if job is None or job.agent_id is None or timeline.agent is None else {job.agent_id: timeline.agent}
+    shown = {
+        "messageId": message.id,
+        "status": timeline.status,
+        "reason": timeline.reason,
+        "channelId": message.address.channel,
+        "content": message.content,
+        "createdAt": message.created_at,
+        "reply": timeline.reply,
+        "replyId": timeline.reply_id,
+        "answers": list(timeline.answers),
+        "steps": [step_view(step) for step in timeline.steps],
+        "job": None if job is None else job_view(job, agents),
+        "agent": timeline.agent,
+        "run": timeline.run,
+        "costUsd": timeline.cost_micros / 1_000_000,
+        "inputTokens": timeline.input_tokens,
+        "outputTokens": timeline.output_tokens,
+    }
+    return {**shown, "explanation": explanation(shown)}
+
+
+def agent_view(agent: Agent) -> Json:
+    return {
+        "id": agent.id,
+        "slug": agent.slug,
+        "name": agent.name,
+        "role": agent.role,
+        "description": agent.description,
+        "model": agent.model,
+        "graph": agent.graph,
+        "status": agent.status,
+    }
+
+
+def delivery_frame(delivery: Delivery) -> Json:
+    """A delivery as the socket pushes it."""
+    return {
+        "type": "message",
+        "channelId": delivery.address.channel,
+        "content": delivery.content,
+        "messageId": delivery.message_id,
+        "replyTo": delivery.reply_to,
+        "answers": list(delivery.answers),
+        "part": delivery.part,
+        "seq": delivery.seq,
+        "buttons": [{"id": each.id, "label": each.label, "style": each.style} for each in delivery.buttons],
+        "files": [file_view(delivery, number, file) for number, file in enumerate(delivery.files)],
+        "agent": delivery.agent,
+        "timestamp": delivery.created_at,
+    }
+
+
+def file_view(delivery: Delivery, number: int, file: OutgoingFile) -> Json:
+    """The bytes are fetched: a frame that holds them would be sent again to every socket that comes back."""
+    return {
+        "name": file.filename,
+        "contentType": file.content_type,
+        "size": file.size,
+        "url": f"/api/deliveries/{delivery.id}/files/{number}",
+    }
+
+
+def backup_view(backup: BackupFile) -> Json:
+    return {
+        "name": backup.path.name,
+        "path": str(backup.path),
+        "bytes": backup.bytes,
+        "createdAt": backup.created_at,
+        "before": backup.before,
+        "messages": backup.messages,
+        "missing": backup.missing,
+    }
+
+
+def page_view(items: Sequence[Json], next_cursor: str | None) -> Json:
+    return {"items": list(items), "nextCursor": next_cursor}

@@ -1,0 +1,1 @@
+"""Calls from other systems."""

@@ -1,0 +1,196 @@
+"""The door for those who bring their events themselves: `POST /hooks/PLATFORM/NAME` for chat platforms, `POST /hooks/PATH`
+for the web hooks of the product.
+
+Anybody can knock; who it is, a signature tells. What is not a bot that takes hooks and is on, and no web hook that is on, is
+not there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+from starlette.responses import Response
+
+from arvis.domain.errors import DiskLow, SecretLost, TooMany, Unauthorised, Unavailable
+from arvis.domain.templates import fill
+from arvis.domain.text import storable, storable_json
+from arvis.domain.webhooks import Webhook
+from arvis.ports.clock import Clock
+from arvis.ports.connector import Connector, TakesWebhooks, WebhookAnswer
+from arvis.ports.inbox import Inbox
+from arvis.ports.secrets import SecretBox
+from arvis.ports.store import Store
+from arvis.services import webhooks
+from arvis.services.webhooks import HookCall, nothing_there
+from arvis.web.api.bots import ANY_NAME, PATH_NAMES, PLATFORM
+from arvis.web.http.endpoints import Call, Endpoint, answer
+from arvis.web.http.errors import failure_of
+from arvis.web.http.identity import PUBLIC
+from arvis.web.http.rate_limits import Buckets
+from arvis.web.http.requests import BodyLimit, read_body
+from arvis.web.http.schema import BOOLEAN, STRING, record
+from arvis.web.incoming_webhooks.signatures import Genuine, Headers, examine, headers_of, may_be_shown
+
+# Calls of stored web hooks: `POST /hooks/PATH` (behaviour.md 1.18). What comes is looked at in this order: is there
+# such a hook, is it small enough, who signed it, is it too often. Only then is it read, and it is committed before
+# the caller is told.
+
+
+#: Bytes of one call, seconds for it to come, and how many are looked at at once.
+MOST_BYTES = 1_048_576
+_PATIENCE = 10.0
+_AT_ONCE = 32
+#: Calls of one hook: so many at once, and a minute.
+_A_MINUTE = 60
+#: JSON with more brackets and commas is read as a text.
+_MOST_MARKS = 262_144
+_THREAD_BYTES = 65_536
+
+TAKEN = record({"ok": BOOLEAN, "id": {**STRING, "description": "The execution that works on it."}})
+
+
+class HookCalls:
+    """`room` says whether the disk has some for new work."""
+
+    def __init__(self, *, store: Store, secrets: SecretBox, clock: Clock, room: Callable[[], bool]) -> None:
+        self._store = store
+        self._secrets = secrets
+        self._clock = clock
+        self._room = room
+        self._buckets = Buckets(clock=clock, burst=_A_MINUTE, per_second=_A_MINUTE / 60)
+        self._places = asyncio.Semaphore(_AT_ONCE)
+
+    async def take(self, path: str, call: Call) -> Response:
+        """202 with the execution that works on the call, the same one when the call was taken before."""
+        hook = await self._store.read(webhooks.open_at, path)
+        if hook is None:
+            raise nothing_there()
+        if self._places.locked():
+            raise Unavailable("Too many calls come at once.", fix="Bring it again in a moment.")
+        async with self._places:
+            body = await _body(call)
+            headers = headers_of(call.request.headers.items())
+            genuine = await self._genuine(hook, headers, body)
+            if seconds := self._buckets.take(hook.id):
+                return _too_many(seconds)
+            self._admit()
+            prompt = await _prompt(hook.template, headers, body)
+        taken = await self._store.write(webhooks.take_call, HookCall(hook, genuine.id, prompt), self._clock.now())
+        return answer({"ok": True, "id": taken.execution_id}, 202)
+
+    async def _genuine(self, hook: Webhook, headers: Headers, body: bytes) -> Genuine:
+        secret = await asyncio.to_thread(self._opened, hook.secret)
+        found = examine(hook.preset, secret, headers, body, self._clock.now())
+        if found is None:
+            raise Unauthorised(
+                "The signature of this call is missing or wrong.",
+                fix="Sign the bytes of the body with the secret of the web hook (docs/21-webhooks.md).",
+                code="wrong_signature",
+            )
+        return found
+
+    def _opened(self, sealed: str) -> str:
+        """Empty, with which nothing is right, where there is none. `arvis doctor` tells the owner what became of the key."""
+        try:
+            return self._secrets.open(sealed) if sealed else ""
+        except SecretLost:
+            raise Unavailable("The secret of this web hook cannot be opened.", fix="Give it another secret.") from None
+
+    def _admit(self) -> None:
+        if not self._room():
+            raise DiskLow(
+                "There is little room left on Arvis's disk, so nothing new is accepted.",
+                fix="Free some space on the disk of the data folder. Then bring it again.",
+            )
+
+
+async def _body(call: Call) -> bytes:
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            return await read_body(call.request, MOST_BYTES)
+    except TimeoutError:
+        raise Unavailable("This took too long.", fix="Bring it again in a moment.") from None
+
+
+def _too_many(seconds: int) -> Response:
+    """With the time that it is until the next one may come."""
+    error = TooMany("This web hook is called too often.", fix=f"Bring it again in {seconds} seconds.")
+    response = failure_of(error).to_response()
+    response.headers["Retry-After"] = str(seconds)
+    return response
+
+
+async def _prompt(template: str, headers: Headers, body: bytes) -> str:
+    if len(body) <= _THREAD_BYTES:
+        return _filled(template, headers, body)
+    return await asyncio.to_thread(_filled, template, headers, body)
+
+
+def _filled(template: str, headers: Headers, body: bytes) -> str:
+    shown = {name: storable(", ".join(values)) for name, values in headers.items() if may_be_shown(name)}
+    return fill(template, {"payload": payload_of(body), "headers": shown})
+
+
+def payload_of(body: bytes) -> Any:
+    """JSON if it parses, else a text."""
+    text = storable(body.decode("utf-8-sig", errors="replace"))
+    try:
+        if not BodyLimit(MOST_BYTES, _MOST_MARKS).holds(text):
+            return text
+        return storable_json(json.loads(text))
+    except (ValueError, RecursionError):
+        return text
+
+
+#: Seconds for one event of a platform to come and be kept, and how many are looked at at once.
+
+_PATH = {"path": {**STRING, "minLength": 1, "maxLength": 200, "description": "It may hold slashes."}}
+
+
+class HookRoutes:
+    """`connector_of(platform, name)` gives the connector of a bot that is on. `inbox` needs no fence: an event comes to
+    whichever process the platform reached, and is kept once. `calls` takes what is for the product's own hooks."""
+
+    def __init__(self, *, connector_of: Callable[[str, str], Connector | None], inbox: Inbox, calls: HookCalls) -> None:
+        self._connector_of = connector_of
+        self._inbox = inbox
+        self._calls = calls
+        self._room = asyncio.Semaphore(_AT_ONCE)
+
+    def endpoints(self) -> list[Endpoint]:
+        bot, any_ = "/hooks/{platform}/{name}", "/hooks/{path}"
+        told = "An event of a chat platform, signed by it; else a call of a web hook"
+        taken = {202: TAKEN}
+        return [
+            Endpoint("POST", bot, told, PUBLIC, self._take_event, {200: {}, **taken}, names=PATH_NAMES),
+            Endpoint("POST", any_, "A call of a web hook", PUBLIC, self._take_call, taken, names=_PATH, deep=True),
+        ]
+
+    async def _take_event(self, call: Call) -> Response:
+        connector = self._connector(call)
+        if not isinstance(connector, TakesWebhooks):
+            return await self._calls.take("/{platform}/{name}".format(**call.request.path_params), call)
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                found = await self._taken(connector, call)
+        except TimeoutError:
+            raise Unavailable("This took too long.", fix="Bring it again in a moment.") from None
+        return Response(found.body, found.status, media_type=found.content_type)
+
+    async def _take_call(self, call: Call) -> Response:
+        return await self._calls.take(f"/{call.request.path_params['path']}", call)
+
+    def _connector(self, call: Call) -> Connector | None:
+        platform, name = call.named("platform", PLATFORM), call.named("name", ANY_NAME)
+        return None if platform is None or name is None else self._connector_of(platform, name)
+
+    async def _taken(self, connector: TakesWebhooks, call: Call) -> WebhookAnswer:
+        body = await read_body(call.request, MOST_BYTES)
+        if self._room.locked():
+            raise Unavailable("Too many events come at once.", fix="Bring it again in a moment.")
+        headers = {name.lower(): value for name, value in call.request.headers.items()}
+        async with self._room:
+            return await connector.webhook(headers, body, self._inbox)

@@ -1,0 +1,188 @@
+"""How many messages were answered in the last hour or day and how long that took, and how deep the queue was.
+
+What the finished minutes held is read once and kept in memory; the depth of the queue is known from samples, one a minute
+and one whenever somebody looks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from arvis.domain.money import day_of
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights
+from arvis.ports.overview import Answers
+from arvis.ports.store import Store
+from arvis.web.http.errors import Failure, attempt
+from arvis.web.queue_depths import QueueDepths
+
+_MINUTE_MS = 60_000
+_DAY = 1440
+#: Minutes of a bucket of the day.
+_TEN = 10
+#: An answer is seen at its commit, a little after the time that its id begins with.
+_SETTLED_MS = 10_000
+_SAMPLE_SECONDS = 60.0
+
+
+class Span(StrEnum):
+    HOUR = "hour"
+    DAY = "day"
+
+    @property
+    def buckets(self) -> tuple[int, int]:
+        """How many, and how many minutes each is long."""
+        return (60, 1) if self is Span.HOUR else (_DAY // _TEN, _TEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A bucket that begins `at` (ms). Latencies in ms and the depth of the queue are None where nothing is known."""
+
+    at: int
+    answered: int
+    failed: int
+    p50: int | None
+    p95: int | None
+    depth: int | None
+
+
+@dataclass(slots=True)
+class _Minute:
+    """`latencies` counts the answered messages by how long they took (ms)."""
+
+    failed: int = 0
+    latencies: Counter[int] = field(default_factory=Counter)
+
+
+class PaceOfAnswers:
+    """`zone` is the one whose day the ledger is asked for, as the counters come with it."""
+
+    def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str) -> None:
+        self._insights = insights
+        self._clock = clock
+        self._zone = zone
+        self._minutes: dict[int, _Minute] = {}
+        self._known = range(0)
+        self._finished: dict[Span, dict[int, Point]] = {}
+        self._depths = QueueDepths(store=store, clock=clock)
+        self._reading = asyncio.Lock()
+        self._listens = False
+        self._warming: asyncio.Task[object] | None = None
+
+    @contextlib.contextmanager
+    def listening(self, _: Bus) -> Iterator[None]:
+        """Take samples of the queue for the length of the block."""
+        sampling = asyncio.create_task(self._keep_sampling())
+        self._listens = True
+        try:
+            yield
+        finally:
+            self._listens = False
+            sampling.cancel()
+            if self._warming is not None:
+                self._warming.cancel()
+
+    def sample(self, depth: int) -> None:
+        """The queue is so deep now."""
+        self._depths.sample(depth)
+
+    async def points(self, span: Span) -> Sequence[Point]:
+        """In the order of time; the last bucket is the one that runs."""
+        count, length = span.buckets
+        last = self._clock.now() // _MINUTE_MS // length
+        first = last - count + 1
+        async with self._reading:
+            minutes = await self._read(first * length)
+        if span is Span.HOUR and self._listens and self._warming is None:
+            # Whoever looks at the hour may look at the day next: it is read meanwhile, once.
+            self._warming = asyncio.create_task(attempt(self.points(Span.DAY)))
+        known = self._finished.get(span, {})
+        points = {
+            number: known.get(number) or self._point(minutes, number * length, length)
+            for number in range(first, last + 1)
+        }
+        settled = self._known.stop // length
+        self._finished[span] = {number: point for number, point in points.items() if number < settled}
+        return list(points.values())
+
+    async def _read(self, first: int) -> dict[int, _Minute]:
+        """From this minute on; only what is not known is read."""
+        now = self._clock.now()
+        newest, settled = now // _MINUTE_MS, (now - _SETTLED_MS) // _MINUTE_MS
+        known = self._known
+        if not known or not first <= known.stop <= newest + 1:
+            known, self._minutes = range(first, first), {}
+        if first < known.start:
+            self._minutes |= await self._minutes_of(first, known.start)
+        fresh = await self._minutes_of(known.stop, newest + 1)
+        self._minutes |= {minute: found for minute, found in fresh.items() if minute < settled}
+        oldest = max(min(first, known.start), newest - _DAY)
+        self._known = range(oldest, max(settled, known.stop))
+        for minute in [each for each in self._minutes if each < oldest]:
+            del self._minutes[minute]
+        return self._minutes | fresh
+
+    async def _minutes_of(self, first: int, end: int) -> dict[int, _Minute]:
+        """What nobody will ask for by the minute any more is read ten minutes at a time, under the first one's number."""
+        newest = self._clock.now() // _MINUTE_MS
+        old = range(-(-first // _TEN) * _TEN, (newest - Span.HOUR.buckets[0]) // _TEN * _TEN)
+        if not old or old.stop > end:
+            return await self._found(first, end, 1)
+        begin, middle = await self._found(first, old.start, 1), await self._found(old.start, old.stop, _TEN)
+        return begin | middle | await self._found(old.stop, end, 1)
+
+    async def _found(self, first: int, end: int, minutes: int) -> dict[int, _Minute]:
+        if first >= end:
+            return {}
+        found = await self._insights.answers(first * _MINUTE_MS, end * _MINUTE_MS, minutes=minutes)
+        return _by_minute([each for each in found if first <= each.minute < end])
+
+    def _point(self, minutes: dict[int, _Minute], first: int, length: int) -> Point:
+        within = [minutes[each] for each in range(first, first + length) if each in minutes]
+        latencies = Counter[int]()
+        for each in within:
+            latencies.update(each.latencies)
+        return Point(
+            at=first * _MINUTE_MS,
+            answered=latencies.total(),
+            failed=sum(each.failed for each in within),
+            p50=percentile(latencies, 0.5),
+            p95=percentile(latencies, 0.95),
+            depth=self._depths.deepest(first, length),
+        )
+
+    async def _keep_sampling(self) -> None:
+        while True:
+            found = await attempt(self._insights.headline(day_of(self._clock.now(), self._zone)))
+            if not isinstance(found, Failure):
+                self.sample(found.pending)
+            await attempt(self._depths.keep())
+            await asyncio.sleep(_SAMPLE_SECONDS)
+
+
+def percentile(counted: Counter[int], share: float) -> int | None:
+    """The smallest value that this share of all is not above; None of nothing."""
+    wanted, seen = counted.total() * share, 0
+    for value, number in sorted(counted.items()):
+        seen += number
+        if seen >= wanted:
+            return value
+    return None
+
+
+def _by_minute(found: Sequence[Answers]) -> dict[int, _Minute]:
+    minutes: dict[int, _Minute] = {}
+    for each in found:
+        minute = minutes.setdefault(each.minute, _Minute())
+        if each.failed:
+            minute.failed += each.number
+        else:
+            minute.latencies[each.latency_ms] += each.number
+    return minutes

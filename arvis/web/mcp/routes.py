@@ -1,0 +1,158 @@
+"""`POST /mcp`: Arvis as a server of the Model Context Protocol, behind the same keys and guards as the API.
+
+Each request stands alone: there are no sessions to keep, and no stream that stays open. The protocol's package is
+loaded by the first request, because that takes seconds and it may be missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from starlette.responses import JSONResponse, Response
+from starlette.types import Message, Scope
+
+from arvis.web.http.endpoints import Call, Endpoint
+from arvis.web.http.errors import Failure
+from arvis.web.http.identity import ANYONE, Identity
+from arvis.web.http.rate_limits import Seats
+from arvis.web.http.requests import SMALL, BodyLimit, Fields, read_json
+from arvis.web.http.schema import Schema
+from arvis.web.mcp.tools import HouseTools
+
+#: Where a request carries its recognised credential to the tools.
+IDENTITY = "arvis.identity"
+
+#: Requests that may be answered at once, of all and of one key; each may wait for minutes.
+_MOST = 32
+_MOST_OF_ONE = 8
+#: The parts of a message of the protocol that are handed on.
+_PARTS = ("jsonrpc", "id", "method", "params")
+
+_MISSING = Failure(
+    501,
+    "not_installed",
+    "The package for the Model Context Protocol is missing.",
+    "Install it with `pip install 'arvis[mcp]'`, then start Arvis again.",
+)
+_NO_MESSAGE = Failure(
+    400,
+    "invalid",
+    "This is no message of the Model Context Protocol that can be answered here.",
+    "Send one JSON-RPC request with an `id`, as docs/05-mcp.md says.",
+)
+_FIRST_REFUSAL = 400
+#: Methods that need an answer in many pieces, which this way has none of.
+_NOT_OFFERED = frozenset({"subscriptions/listen"})
+_METHOD_NOT_FOUND = -32601
+_MESSAGE: Schema = {"type": "object", "description": "One JSON-RPC message of the Model Context Protocol."}
+
+
+class McpServing(Protocol):
+    """The running server of the package."""
+
+    async def answer(self, scope: Scope, body: bytes) -> Response: ...
+
+    async def close(self) -> None: ...
+
+
+class McpRoutes:
+    """`message_bytes` is the longest message that may be sent."""
+
+    def __init__(self, *, tools: HouseTools, message_bytes: int) -> None:
+        self._tools = tools
+        self._limit = BodyLimit(size=6 * message_bytes + SMALL.size, marks=message_bytes + SMALL.marks)
+        self._serving: McpServing | None = None
+        self._loading = asyncio.Lock()
+        self._seats = Seats(most=_MOST, most_of_one=_MOST_OF_ONE)
+
+    def endpoints(self) -> list[Endpoint]:
+        summary = "The Model Context Protocol (streamable HTTP, without sessions)"
+        answers: dict[int, Schema] = {200: _MESSAGE, 202: {}}
+        return [
+            Endpoint("POST", "/mcp", summary, ANYONE, self._post, answers, body=_MESSAGE, keyed=False, refusals=(501,))
+        ]
+
+    async def close(self) -> None:
+        """The server stops; the next request would start it again."""
+        async with self._loading:
+            if self._serving is not None:
+                await self._serving.close()
+            self._serving = None
+
+    async def _post(self, call: Call) -> Response:
+        fields = await read_json(call.request, self._limit)
+        body = _handed_on(fields)
+        if fields.raw("method") in _NOT_OFFERED and isinstance(fields.raw("id"), str | int):
+            return _not_offered(fields)
+        serving = await self._opened()
+        if serving is None:
+            return _MISSING.to_response()
+        with self._seats.taken(call.identity.user_id):
+            answer = await serving.answer(_scope(call.request.scope, call.identity, len(body)), body)
+        if answer.status_code >= _FIRST_REFUSAL and (fields.raw("id") is None or not answer.body):
+            # No message that could be answered, so the refusal has the form of this port and not of the protocol.
+            return _NO_MESSAGE.to_response()
+        return answer
+
+    async def _opened(self) -> McpServing | None:
+        async with self._loading:
+            if self._serving is None:
+                try:
+                    package: Any = await asyncio.to_thread(importlib.import_module, "arvis.web.mcp.server")
+                except ImportError:
+                    return None
+                self._serving = await package.serve(self._tools)
+            return self._serving
+
+
+def _not_offered(fields: Fields) -> Response:
+    """Refuse in the form of the protocol, as it says for methods that a server does not have."""
+    why = "Nothing changes here that could be subscribed to: ask for the list of tools again."
+    error = {"code": _METHOD_NOT_FOUND, "message": why}
+    return JSONResponse({"jsonrpc": "2.0", "id": fields.raw("id"), "error": error})
+
+
+def _handed_on(fields: Fields) -> bytes:
+    given = {name: fields.raw(name) for name in _PARTS}
+    return json.dumps({name: value for name, value in given.items() if value is not None}).encode()
+
+
+def _scope(scope: Scope, identity: Identity, length: int) -> Scope:
+    """The request as the package sees it: recognised, and content with an answer of one piece."""
+    replaced = {b"content-length": str(length).encode(), b"accept": b"application/json"}
+    hidden = {*replaced, b"authorization", b"cookie", b"transfer-encoding"}
+    headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
+    kept = [(name, value) for name, value in headers if name not in hidden]
+    return {**scope, "headers": [*kept, *replaced.items()], IDENTITY: identity}
+
+
+class Collected:
+    """Receives and sends for an application that is called from here: `body` in, one answer out."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body: bytes | None = body
+        self._never = asyncio.Event()
+        self.status = 500
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.content = bytearray()
+
+    async def receive(self) -> Message:
+        if self._body is None:
+            await self._never.wait()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = list(message["headers"])
+        else:
+            self.content += message.get("body", b"")
+
+    def response(self) -> Response:
+        kind = next((value.decode("latin-1") for name, value in self.headers if name == b"content-type"), None)
+        return Response(bytes(self.content), self.status, media_type=kind)

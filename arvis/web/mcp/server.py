@@ -1,0 +1,127 @@
+"""The protocol's package as a server: what it asks for is answered by `HouseTools`.
+
+Imported by the first request only (`mcp`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+from mcp import MCPError
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Scope
+
+from arvis import __version__
+from arvis.web.http.errors import Failure, attempt
+from arvis.web.http.identity import Identity
+from arvis.web.mcp.routes import IDENTITY, Collected
+from arvis.web.mcp.tools import Described, HouseTools
+
+_ABOUT = "Arvis runs AI agents. Send one a message and read its answer; search what was said before."
+
+Context = ServerRequestContext[Any, Any]
+
+
+async def serve(tools: HouseTools) -> Serving:
+    serving = Serving(tools)
+    await serving.begin()
+    return serving
+
+
+class Serving:
+    """The package's manager of requests, which must be opened and closed by one task."""
+
+    def __init__(self, tools: HouseTools) -> None:
+        server: Server[Any] = Server(
+            "arvis",
+            version=__version__,
+            instructions=_ABOUT,
+            on_list_tools=_Lister(tools).list,
+            on_call_tool=_Caller(tools).call,
+        )
+        self._manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
+        self._closing = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        # It logs every request, and whole messages of clients.
+        logging.getLogger("mcp").setLevel(logging.CRITICAL)
+        up = asyncio.Event()
+        self._task = asyncio.create_task(self._run(up), name="mcp")
+        await up.wait()
+
+    async def _run(self, up: asyncio.Event) -> None:
+        async with self._manager.run():
+            up.set()
+            await self._closing.wait()
+
+    async def answer(self, scope: Scope, body: bytes) -> Response:
+        collected = Collected(body)
+        await self._manager.handle_request(scope, collected.receive, collected.send)
+        return collected.response()
+
+    async def close(self) -> None:
+        self._closing.set()
+        if self._task is not None:
+            await self._task
+
+
+class _Lister:
+    def __init__(self, tools: HouseTools) -> None:
+        self._tools = tools
+
+    async def list(self, context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=[_tool(each) for each in self._tools.offered(_identity(context))])
+
+
+class _Caller:
+    def __init__(self, tools: HouseTools) -> None:
+        self._tools = tools
+
+    async def call(self, context: Context, asked: CallToolRequestParams) -> CallToolResult:
+        identity = _identity(context)
+        if asked.name not in {each.name for each in self._tools.offered(identity)}:
+            raise MCPError(INVALID_PARAMS, f"There is no tool {asked.name[:100]} for this key.")
+        found = await attempt(self._tools.call(identity, asked.name, asked.arguments or {}))
+        if isinstance(found, Failure):
+            return _result(f"{found.message} {found.fix}".strip(), failed=True)
+        text = found.text or json.dumps(found.data, ensure_ascii=False)
+        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=dict(found.data))
+
+
+def _result(text: str, *, failed: bool) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=failed)
+
+
+def _tool(each: Described) -> Tool:
+    return Tool(
+        name=each.name,
+        description=each.description,
+        input_schema=dict(each.parameters),
+        annotations=ToolAnnotations(read_only_hint=each.reads, open_world_hint=not each.reads),
+    )
+
+
+def _identity(context: Context) -> Identity:
+    request = context.request
+    if not isinstance(request, Request):
+        raise TypeError("a request without its credential")
+    identity: Identity = request.scope[IDENTITY]
+    return identity

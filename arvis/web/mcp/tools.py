@@ -1,0 +1,266 @@
+"""What other programs may do here by the Model Context Protocol: the same as over the API, by the same rules.
+
+Viewers list and search, others may send, and a chat key sees no more than what it said and was told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arvis.domain.agents import Agent
+from arvis.domain.errors import NotFound
+from arvis.domain.messages import MessageStatus, StoredMessage
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights, MessageTimeline
+from arvis.routing import reaches
+from arvis.web.api.message_input import Intake
+from arvis.web.api.message_status import RESTING, StatusBoard
+from arvis.web.auth.authorization import Gate
+from arvis.web.http.identity import AGENT_CHANNEL, ANYONE, SEND, Access, Identity, Role, address_for
+from arvis.web.http.requests import Fields, unusable
+from arvis.web.http.schema import INTEGER, LABEL, NUMBER, STRING, Schema
+from arvis.web.http.timeouts import Patience
+
+_DEFAULT_WAIT = 60
+_LONGEST_WAIT = 120
+_DEFAULT_HITS, _MOST_HITS = 20, 50
+_DEFAULT_MESSAGES, _MOST_MESSAGES = 50, 200
+#: Characters of a message in a list, and of a whole list.
+_EXCERPT = 300
+_MESSAGE = 8_000
+_CONVERSATION = 200_000
+
+_SEND_ABOUT = """Sends a message to an agent and waits for its answer. Without `agent` and `channel` the message goes to
+the agent that answers by default. If the answer takes longer than `wait_seconds`, the status comes back: call again with
+the same `id` to wait on, which sends nothing twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A tool as it is offered. `reads`: it changes nothing."""
+
+    name: str
+    description: str
+    parameters: Schema
+    access: Access
+    reads: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A result: `data` for programs and, where that is better to read, `text`."""
+
+    data: Mapping[str, Any]
+    text: str = ""
+
+
+def _parameters(properties: Mapping[str, Schema], *required: str) -> Schema:
+    return {"type": "object", "properties": dict(properties), "required": list(required), "additionalProperties": False}
+
+
+def _whole(default: int, most: int) -> Schema:
+    return {**INTEGER, "minimum": 1, "maximum": most, "default": default}
+
+
+_SEND = Described(
+    "send_message",
+    _SEND_ABOUT.replace("\n", " "),
+    _parameters(
+        {
+            "text": STRING,
+            "agent": {**LABEL, "description": "The slug of an agent (list_agents)."},
+            "channel": {**LABEL, "description": "A channel of this key, instead of an agent."},
+            "wait_seconds": {**NUMBER, "minimum": 0, "maximum": _LONGEST_WAIT, "default": _DEFAULT_WAIT},
+            "id": {**LABEL, "description": "Your own id of the message: the same id is the same message."},
+        },
+        "text",
+    ),
+    SEND,
+    reads=False,
+)
+_AGENTS = Described("list_agents", "The agents that can be written to.", _parameters({}), ANYONE, reads=True)
+_SEARCH = Described(
+    "search_conversations",
+    "Finds messages that contain a text, newest first, with the id of their conversation.",
+    _parameters({"query": LABEL, "limit": _whole(_DEFAULT_HITS, _MOST_HITS)}, "query"),
+    ANYONE,
+    reads=True,
+)
+_READ = Described(
+    "read_conversation",
+    "The newest messages of a conversation, in order.",
+    _parameters({"id": LABEL, "limit": _whole(_DEFAULT_MESSAGES, _MOST_MESSAGES)}, "id"),
+    ANYONE,
+    reads=True,
+)
+_OFFERED = (_SEND, _AGENTS, _SEARCH, _READ)
+
+
+class HouseTools:
+    def __init__(
+        self, *, intake: Intake, insights: Insights, gate: Gate, board: StatusBoard, clock: Clock, patience: Patience
+    ) -> None:
+        self._intake = intake
+        self._insights = insights
+        self._gate = gate
+        self._board = board
+        self._clock = clock
+        self._patience = patience
+        self._works: Mapping[str, Callable[[Identity, Fields], Awaitable[Given]]] = {
+            _SEND.name: self._send,
+            _AGENTS.name: self._agents,
+            _SEARCH.name: self._search,
+            _READ.name: self._read,
+        }
+
+    def offered(self, identity: Identity) -> Sequence[Described]:
+        """The tools that this credential may use."""
+        return [each for each in _OFFERED if identity.role in each.access]
+
+    async def call(self, identity: Identity, name: str, arguments: Mapping[str, Any]) -> Given:
+        """Raises `ArvisError` with what is wrong; a name that is not offered is not asked for here."""
+        described = next(each for each in _OFFERED if each.name == name)
+        self._gate.admit(identity, described.access)
+        for strange in arguments.keys() - described.parameters["properties"].keys():
+            raise unusable(strange[:100], "is not a parameter of this tool")
+        return await self._works[name](identity, Fields(arguments))
+
+    async def _send(self, identity: Identity, fields: Fields) -> Given:
+        agent, channel = fields.label("agent"), fields.label("channel")
+        if agent is not None and channel is not None:
+            raise unusable("channel", "cannot be named together with `agent`")
+        patience = _seconds(fields, "wait_seconds")
+        draft = await self._intake.draft(Fields({"content": fields.required_text("text"), "id": fields.label("id")}))
+        place = channel or (f"{AGENT_CHANNEL}{agent}" if agent is not None else f"web-{identity.user_id}-mcp")
+        sent = await self._intake.send(draft, address_for(identity, place), self._gate.sender(identity))
+        timeline = await self._rested(sent.message_id, patience, identity)
+        return _outcome(timeline, sent.event_id)
+
+    async def _rested(self, message_id: str, seconds: float, identity: Identity) -> MessageTimeline:
+        """Watches first and reads then, so that no change falls between the two."""
+        end = self._clock.monotonic() + seconds
+        with self._board.watch(message_id, identity) as watch:
+            while True:
+                found = await self._insights.status(message_id)
+                remaining = end - self._clock.monotonic()
+                if found is None or found[0] in RESTING or watch.closed or remaining <= 0:
+                    break
+                await watch.changed(min(remaining, self._patience.look))
+            watch.raise_if_refused()
+        timeline = await self._insights.message(message_id)
+        if timeline is None:
+            raise NotFound("The message is gone.", fix="Send it again.")
+        return timeline
+
+    async def _agents(self, identity: Identity, _: Fields) -> Given:
+        known = await self._insights.agents()
+        if identity.role is Role.CHAT:
+            sender = self._gate.sender(identity)
+            known = [agent for agent in known if reaches(sender, agent)]
+        return Given({"agents": [_agent_view(agent) for agent in known]})
+
+    async def _search(self, identity: Identity, fields: Fields) -> Given:
+        query = fields.label("query")
+        if query is None:
+            raise unusable("query", "is missing")
+        limit = _number(fields, "limit", _DEFAULT_HITS, _MOST_HITS)
+        principal = await self._only(identity)
+        found = await self._insights.search_messages(query, principal_id=principal, limit=limit)
+        return Given({"messages": [_message_view(message, _around(message.content, query)) for message in found]})
+
+    async def _read(self, identity: Identity, fields: Fields) -> Given:
+        conversation = fields.label("id")
+        if conversation is None:
+            raise unusable("id", "is missing")
+        limit = _number(fields, "limit", _DEFAULT_MESSAGES, _MOST_MESSAGES)
+        page = await self._insights.conversation_messages(conversation, limit=limit, cursor=None)
+        principal = await self._only(identity)
+        shown = list(page.items) if principal is None else _of(principal, page.items)
+        if not shown:
+            raise NotFound("There is no such conversation.", fix="Take an id of search_conversations.")
+        return Given({"id": conversation, "messages": _within(shown)})
+
+    async def _only(self, identity: Identity) -> str | None:
+        """The person whose messages alone may be seen; None: all may be."""
+        if identity.role is not Role.CHAT:
+            return None
+        return (await self._gate.principal(self._gate.sender(identity))).id
+
+
+def _outcome(timeline: MessageTimeline, event_id: str) -> Given:
+    data = {
+        "messageId": timeline.message.id,
+        "id": event_id,
+        "status": timeline.status,
+        "reason": timeline.reason,
+        "reply": timeline.reply,
+        "agent": timeline.agent,
+        "conversationId": timeline.message.conversation_id,
+    }
+    if timeline.status is MessageStatus.ANSWERED and timeline.reply:
+        return Given(data, timeline.reply)
+    because = f" ({timeline.reason})" if timeline.reason else ""
+    text = f"There is no answer: message {timeline.message.id} is {timeline.status}{because}."
+    return Given(data, text if timeline.status in RESTING else f"{text} Call again with the id {event_id} to wait on.")
+
+
+def _agent_view(agent: Agent) -> Mapping[str, Any]:
+    return {"slug": agent.slug, "name": agent.name, "description": agent.description, "status": agent.status}
+
+
+def _message_view(message: StoredMessage, content: str) -> dict[str, Any]:
+    return {
+        "conversationId": message.conversation_id,
+        "messageId": message.id,
+        "role": message.role,
+        "from": message.user_name,
+        "at": message.created_at,
+        "content": content,
+    }
+
+
+def _of(principal: str, messages: Sequence[StoredMessage]) -> list[StoredMessage]:
+    """What this person said and was answered."""
+    own = {message.id for message in messages if message.principal_id == principal}
+    return [message for message in messages if message.id in own or message.reply_to in own]
+
+
+def _within(newest_first: Sequence[StoredMessage]) -> list[dict[str, Any]]:
+    """In order of time, as many of the newest as there is room for."""
+    left = _CONVERSATION
+    shown: list[dict[str, Any]] = []
+    for message in newest_first:
+        content = _cut(message.content, _MESSAGE)
+        left -= len(content)
+        if left < 0:
+            break
+        shown.append(_message_view(message, content))
+    return shown[::-1]
+
+
+def _around(content: str, query: str) -> str:
+    """The place where it was found."""
+    start = max(0, content.lower().find(query.lower()) - _EXCERPT // 3)
+    return ("…" if start else "") + _cut(content[start:], _EXCERPT)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def _number(fields: Fields, name: str, default: int, most: int) -> int:
+    value = fields.whole(name)
+    if value is not None and not 1 <= value <= most:
+        raise unusable(name, f"must be from 1 to {most}")
+    return default if value is None else value
+
+
+def _seconds(fields: Fields, name: str) -> float:
+    value = fields.raw(name)
+    if value is None:
+        return _DEFAULT_WAIT
+    if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
+        raise unusable(name, "must be a number of seconds from 0 on")
+    return min(float(value), _LONGEST_WAIT)

@@ -1,0 +1,185 @@
+"""What every request passes before anything else looks at it: the Host it asks for, the site it comes from, and the
+headers its answer carries (reliability.md §5 rule 5). Sockets pass it before the upgrade.
+
+Only hosts that we know are answered, so that a name an attacker points at this machine (DNS rebinding) reaches
+nothing. Forwarded headers are not believed.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from email.utils import formatdate
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from arvis.config.sections import Web
+from arvis.ports.clock import Clock
+from arvis.web.completions_front import CompletionsFront, admitted_origin, refusal_at
+from arvis.web.http.errors import Failure
+
+# What lies around the application, made of the configuration: the outermost comes first.
+
+
+_HOST = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(:\d{1,5})?", re.ASCII)
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - compared with, never bound
+_SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+_FOREIGN_SITES = {"cross-site", "same-site"}
+
+#: A page of another site cannot set this header, so it stands in for `Origin` where a program uses a cookie.
+REQUEST_HEADER = "x-arvis-request"
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
+    "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+_HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(self), payment=(), usb=()",
+}
+
+_WRONG_HOST = Failure(
+    403, "wrong_host", "This address is not one of ours.", "Add the host name to web.allowed_hosts in config.yaml."
+)
+_WRONG_ORIGIN = Failure(
+    403,
+    "wrong_origin",
+    "Another site may not do this.",
+    "Open the page of Arvis itself; behind a proxy set web.public_url.",
+)
+_NO_ORIGIN = Failure(
+    403,
+    "no_origin",
+    "A request with a cookie must say where it comes from.",
+    f"Send `Origin`, or `{REQUEST_HEADER}: 1`.",
+)
+
+
+def known_hosts(host: str, allowed: Sequence[str], public_url: str | None) -> frozenset[str]:
+    """Host names that are answered, without ports: a forwarded port is no attack, a strange name is."""
+    names = [*_LOOPBACK, *(_name_of(entry) for entry in allowed)]
+    if host not in _EVERYWHERE:
+        names.append(f"[{host.lower()}]" if ":" in host else host.lower())
+    if public_url is not None:
+        names.append(_name_of(urlsplit(public_url).netloc))
+    return frozenset(names)
+
+
+def origin_of(url: str) -> str:
+    """The origin as a browser writes it: without the scheme's own port."""
+    parts = urlsplit(url.lower())
+    own_port = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
+    return f"{parts.scheme}://{parts.netloc.removesuffix(own_port)}"
+
+
+def _name_of(entry: str) -> str:
+    match = _HOST.fullmatch(entry.strip().lower())
+    return entry.lower() if match is None else match["name"]
+
+
+class Guard:
+    """Refuses requests for strange hosts and from strange sites. `cookie` is the session's cookie; `public_origin`
+    is the origin of `web.public_url`; what `opens` says yes to may be opened by a link on any site; pages of the
+    `origins` may call `/v1` with a key."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        hosts: frozenset[str],
+        public_origin: str | None,
+        cookie: str,
+        opens: Callable[[str], bool],
+        origins: frozenset[str] = frozenset(),
+    ) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._public_origin = public_origin
+        parts = urlsplit(public_origin or "")
+        self._name_over_tls = _name_of(parts.netloc) if parts.scheme == "https" else None
+        self._cookie = cookie
+        self._opens = opens
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        failure = self._refusal(scope)
+        if failure is None:
+            await self._app(scope, receive, send)
+        else:
+            await refusal_at(scope["path"], failure)(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Failure | None:
+        headers = Headers(scope=scope)
+        host = _HOST.fullmatch(headers.get("host", "").lower())
+        if host is None or len(headers.getlist("host")) > 1 or host["name"] not in self._hosts:
+            return _WRONG_HOST
+        method = "CONNECT" if scope["type"] == "websocket" else scope["method"]
+        if method in _SAFE_METHODS and self._opens(scope["path"]):
+            return None
+        if scope["type"] == "http" and admitted_origin(scope, self._origins) is not None:
+            return None
+        if headers.get("sec-fetch-site", "").lower() in _FOREIGN_SITES:
+            return _WRONG_ORIGIN
+        return None if method in _SAFE_METHODS else self._origin_refusal(headers)
+
+    def _origin_refusal(self, headers: Headers) -> Failure | None:
+        origins = headers.getlist("origin")
+        if origins:
+            own = len(origins) == 1 and self._is_own(origins[0], headers["host"].lower())
+            return None if own else _WRONG_ORIGIN
+        with_cookie = self._cookie in headers.get("cookie", "") and "authorization" not in headers
+        return _NO_ORIGIN if with_cookie and REQUEST_HEADER not in headers else None
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Where the public address is one of TLS, a page without it under the same name may be anybody's on the network."""
+        if origin == self._public_origin:
+            return True
+        return origin == f"http://{host}" and _name_of(host) != self._name_over_tls
+
+
+class AnswerHeaders:
+    """Puts the security headers and the date on every answer; what a handler has set itself stays."""
+
+    def __init__(self, app: ASGIApp, *, clock: Clock) -> None:
+        self._app = app
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"].endswith("http.response.start"):
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("cache-control", "no-store")
+                headers.setdefault("date", formatdate(self._clock.now() / 1000, usegmt=True))
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+def guards_of(
+    config: Web, *, cookie: str, opens: Callable[[str], bool], clock: Clock, new_token: Callable[[], str]
+) -> Sequence[Callable[[ASGIApp], ASGIApp]]:
+    origins = frozenset(origin_of(each) for each in config.allowed_origins)
+    return [
+        functools.partial(AnswerHeaders, clock=clock),
+        functools.partial(CompletionsFront, origins=origins, new_token=new_token),
+        functools.partial(
+            Guard,
+            hosts=known_hosts(config.host, config.allowed_hosts, config.public_url),
+            public_origin=None if config.public_url is None else origin_of(config.public_url),
+            cookie=cookie,
+            opens=opens,
+            origins=origins,
+        ),
+    ]

@@ -1,0 +1,158 @@
+"""What tells machines how the daemon does: health, readiness, metrics, and the description of the API."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from arvis import __version__
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store, Transaction
+from arvis.web.http.endpoints import Call, Endpoint, answer
+from arvis.web.http.identity import PUBLIC, READ
+from arvis.web.http.schema import HEALTH, READY, STRING
+from arvis.web.monitoring.metrics import Metrics
+from arvis.web.openapi import describe
+
+# Whether the daemon can do its work now: roles up, database writable, room on the disk, event loop quick.
+
+
+#: How long an answer of the database counts, and how long it may take, in seconds.
+_FRESH = 1.0
+_PATIENCE = 2.0
+
+#: The loop is asked to come back after `_NAP` seconds and must not be later than `_LATE`.
+_NAP = 0.005
+_LATE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """`bots` may be down while the daemon is ready: a platform's weather is not its own."""
+
+    roles: Mapping[str, bool]
+    bots: Mapping[str, bool]
+    database: bool
+    disk: bool
+    event_loop: bool
+
+    @property
+    def ready(self) -> bool:
+        return all(self.roles.values()) and self.database and self.disk and self.event_loop
+
+
+class ReadinessProbe:
+    """`roles` says of each configured role whether it is up, `bots` of each bot, `room` whether the disk has some for new
+    work."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        roles: Callable[[], Mapping[str, bool]],
+        bots: Callable[[], Mapping[str, bool]],
+        room: Callable[[], bool],
+    ) -> None:
+        self._store = store
+        self._room = room
+        self._clock = clock
+        self._roles = roles
+        self._bots = bots
+        self._lock = asyncio.Lock()
+        self._database = (False, float("-inf"))
+
+    async def look(self) -> Readiness:
+        return Readiness(
+            roles=dict(self._roles()),
+            bots=dict(self._bots()),
+            database=await self._database_writable(),
+            disk=self._room(),
+            event_loop=await self._loop_in_time(),
+        )
+
+    async def _database_writable(self) -> bool:
+        """Asked at most once a second, however many ask."""
+        async with self._lock:
+            writable, at = self._database
+            if not 0 <= self._clock.monotonic() - at < _FRESH:
+                writable = await self._write()
+                self._database = (writable, self._clock.monotonic())
+            return writable
+
+    async def _write(self) -> bool:
+        write = asyncio.ensure_future(self._store.write(_nothing))
+        done, _ = await asyncio.wait({write}, timeout=_PATIENCE)
+        if not done:
+            write.cancel()
+            return False
+        return write.exception() is None
+
+    async def _loop_in_time(self) -> bool:
+        begin = self._clock.monotonic()
+        await self._clock.sleep(_NAP)
+        return self._clock.monotonic() - begin - _NAP < _LATE
+
+
+def _nothing(_: Transaction) -> None:
+    """A script that changes nothing: it shows that the writer takes work and commits."""
+
+
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class SystemRoutes:
+    """`others` are the endpoints of all other parts, for the description."""
+
+    def __init__(
+        self,
+        *,
+        metrics: Metrics,
+        probe: ReadinessProbe,
+        others: Sequence[Endpoint],
+    ) -> None:
+        self._metrics = metrics
+        self._probe = probe
+        self._others = others
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint("GET", "/health", "The process is up", PUBLIC, self._health, {200: HEALTH}),
+            Endpoint("GET", "/ready", "Everything is up", PUBLIC, self._ready, {200: READY, 503: READY}),
+            Endpoint(
+                "GET",
+                "/metrics",
+                "Figures as Prometheus text",
+                READ,
+                self._figures,
+                {200: STRING},
+                media="text/plain",
+            ),
+            Endpoint("GET", "/openapi.json", "This document", READ, self._openapi, {200: {"type": "object"}}),
+        ]
+
+    async def _health(self, _: Call) -> Response:
+        stalls = self._metrics.stalls()
+        loop = {"blocked": stalls.count, "longestMs": round(stalls.longest * 1000)}
+        return answer({"status": "ok", "version": __version__, "eventLoop": loop})
+
+    async def _ready(self, _: Call) -> Response:
+        found = await self._probe.look()
+        body = {
+            "ready": found.ready,
+            "roles": dict(found.roles),
+            "bots": dict(found.bots),
+            "database": found.database,
+            "disk": found.disk,
+            "eventLoop": found.event_loop,
+        }
+        return answer(body, 200 if found.ready else 503)
+
+    async def _figures(self, _: Call) -> Response:
+        return Response(await self._metrics.text(), media_type=_PROMETHEUS)
+
+    async def _openapi(self, _: Call) -> Response:
+        return answer(describe([*self._others, *self.endpoints()]))

@@ -1,0 +1,190 @@
+"""Prometheus figures: the queue as it stands, what happened since the start, and the process itself.
+
+Counts come from the bus, from the requests of this port, and from a look at what is new in the database (`figures`);
+nothing is measured that a page load would slow down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from arvis.domain.events import DeliverySettled, JobSettled, MessageReceived, StatusChanged
+from arvis.domain.messages import FINAL_STATUSES
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights, UsageBy, UsageGroup
+from arvis.process.stalls import Stalls
+from arvis.web.dependencies import Surroundings
+
+# Figures that are read from the database when somebody asks for them: what models were asked and cost, how long
+# messages took to be answered, what waits for people. So they are those of all processes, and cost nothing in
+# between. A figure counts from the start of this process. Each look reads what was entered since the last one.
+
+
+#: What was entered in the last seconds is left for the next look: it may still be under way (ms).
+_SETTLED = 3_000
+#: So many models have figures of their own; further ones are counted together.
+_MOST_MODELS = 200
+_OTHERS = ("other", "other")
+_MICROS = 1_000_000
+_SECONDS = (0.5, 1, 2, 5, 10, 20, 40, 60, 120, 300, 600, 1800)
+#: A look sums up no more than this, after a long time without one (ms).
+_LONGEST_LOOK = 86_400_000
+
+
+class Figures:
+    def __init__(self, *, registry: CollectorRegistry, insights: Insights, clock: Clock) -> None:
+        self._insights = insights
+        self._clock = clock
+        self._looked = clock.now()
+        self._looking = asyncio.Lock()
+        self._models: set[tuple[str, str]] = set()
+        model = ["provider", "model"]
+        self._calls = Counter("arvis_model_calls", "Tries of model calls", [*model, "outcome"], registry=registry)
+        self._tokens = Counter("arvis_model_tokens", "Tokens of model calls", [*model, "direction"], registry=registry)
+        self._cost = Counter("arvis_model_cost_usd", "What model calls cost in US dollars", model, registry=registry)
+        self._answers = Histogram(
+            "arvis_answer_seconds",
+            "Time from the acceptance of a message to its end",
+            ["outcome"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._waits = Gauge("arvis_waits_open", "Questions that wait for a person", registry=registry)
+        self._runs = Counter("arvis_workflow_runs_ended", "Runs of workflows that ended", ["status"], registry=registry)
+        self._sleeping = Gauge("arvis_workflow_runs_paused", "Runs of workflows that sleep", registry=registry)
+        self._undelivered = Gauge("arvis_deliveries_waiting", "Parts that are not sent yet", registry=registry)
+
+    async def look(self) -> None:
+        """Read what is new. Two who ask at once count nothing twice."""
+        async with self._looking:
+            until = self._clock.now() - _SETTLED
+            since = max(self._looked, until - _LONGEST_LOOK)
+            runs = await self._insights.run_figures(since, max(since, until))
+            self._sleeping.set(runs.paused)
+            for status, number in runs.ended.items():
+                self._runs.labels(status).inc(number)
+            if until > since:
+                report = await self._insights.usage(UsageBy.MODEL, since, until, "UTC")
+                answers = await self._insights.answers(since, until)
+                self._looked = until
+                for group in report.groups:
+                    self._count(group)
+                for each in answers:
+                    timer = self._answers.labels("failed" if each.failed else "answered")
+                    for _ in range(each.number):
+                        timer.observe(each.latency_ms / 1000)
+            headline = await self._insights.headline("")
+            self._waits.set(headline.waiting)
+            self._undelivered.set(headline.undelivered)
+
+    def _count(self, group: UsageGroup) -> None:
+        labels, sums = self._labels(group.key), group.sums
+        self._calls.labels(*labels, "ok").inc(sums.calls - sums.errors)
+        self._calls.labels(*labels, "error").inc(sums.errors)
+        self._tokens.labels(*labels, "input").inc(sums.input_tokens)
+        self._tokens.labels(*labels, "output").inc(sums.output_tokens)
+        self._cost.labels(*labels).inc(sums.cost_micros / _MICROS)
+
+    def _labels(self, key: str) -> tuple[str, str]:
+        provider, _, model = key.partition("/")
+        labels = (provider, model)
+        if labels not in self._models and len(self._models) >= _MOST_MODELS:
+            return _OTHERS
+        self._models.add(labels)
+        return labels
+
+
+class _StallCollector(Collector):
+    """What the watch over the event loop has counted, read when it is asked for."""
+
+    def __init__(self, stalls: Callable[[], Stalls]) -> None:
+        self._stalls = stalls
+
+    def collect(self) -> Iterator[Metric]:
+        stalls = self._stalls()
+        passes = "Passes of the event loop that took longer than 50 ms"
+        yield CounterMetricFamily("arvis_event_loop_blocked", passes, value=stalls.count)
+        seconds = "Seconds of the passes of the event loop that took longer than 50 ms"
+        yield CounterMetricFamily("arvis_event_loop_blocked_seconds", seconds, value=stalls.seconds)
+        longest = "The longest pass of the event loop"
+        yield GaugeMetricFamily("arvis_event_loop_longest_block_seconds", longest, value=stalls.longest)
+
+
+class Metrics:
+    """`sockets` counts the open sockets."""
+
+    def __init__(self, around: Surroundings, *, sockets: Callable[[], int]) -> None:
+        registry = CollectorRegistry()
+        self.stalls = around.stalls
+        self._insights = around.insights
+        self._clock = around.clock
+        self._figures = Figures(registry=registry, insights=around.insights, clock=around.clock)
+        self._registry = registry
+        self._jobs = Gauge("arvis_jobs", "Jobs by kind and status", ["kind", "status"], registry=registry)
+        self._oldest = Gauge(
+            "arvis_oldest_ready_job_seconds", "Age of the oldest job that could run", registry=registry
+        )
+        self._received = Counter("arvis_messages_received", "Accepted messages", ["platform"], registry=registry)
+        self._ended = Counter(
+            "arvis_messages_ended", "Messages that came to their end", ["platform", "status"], registry=registry
+        )
+        self._settled = Counter("arvis_jobs_settled", "Jobs that were settled", ["status"], registry=registry)
+        self._requests = Counter(
+            "arvis_http_requests", "Requests by route", ["method", "path", "status"], registry=registry
+        )
+        self._deliveries = Counter(
+            "arvis_deliveries_settled",
+            "Deliveries that left or were given up",
+            ["platform", "state"],
+            registry=registry,
+        )
+        Gauge("arvis_sockets", "Open sockets", registry=registry).set_function(sockets)
+        registry.register(_StallCollector(around.stalls))
+        ProcessCollector(registry=registry)
+
+    @contextlib.contextmanager
+    def listening(self, bus: Bus) -> Iterator[None]:
+        subscriptions = [
+            bus.subscribe(MessageReceived, self._message_received),
+            bus.subscribe(StatusChanged, self._status_changed),
+            bus.subscribe(JobSettled, self._job_settled),
+            bus.subscribe(DeliverySettled, self._delivery_settled),
+        ]
+        try:
+            yield
+        finally:
+            for unsubscribe in subscriptions:
+                unsubscribe()
+
+    def count_request(self, method: str, path: str, status: int) -> None:
+        """`path` is the route's pattern, never the address itself: ids would make a figure each."""
+        self._requests.labels(method, path, status).inc()
+
+    async def text(self) -> bytes:
+        counts = await self._insights.counts(self._clock.now())
+        await self._figures.look()
+        self._jobs.clear()
+        for (kind, status), number in counts.jobs.items():
+            self._jobs.labels(kind, status).set(number)
+        self._oldest.set(counts.oldest_ready_ms / 1000)
+        return generate_latest(self._registry)
+
+    def _message_received(self, event: MessageReceived) -> None:
+        self._received.labels(event.address.platform).inc()
+
+    def _status_changed(self, event: StatusChanged) -> None:
+        if event.status in FINAL_STATUSES:
+            self._ended.labels(event.address.platform, event.status).inc()
+
+    def _job_settled(self, event: JobSettled) -> None:
+        self._settled.labels(event.status).inc()
+
+    def _delivery_settled(self, event: DeliverySettled) -> None:
+        self._deliveries.labels(event.address.platform, event.state).inc()

@@ -1,0 +1,187 @@
+"""Finds the conversation that a request of `/v1` goes on with.
+
+The client tells the whole conversation each time. So a request goes on with a conversation only if what it tells is precisely
+what was said there; whatever was edited, regenerated or said elsewhere begins one of its own, which brings its history as text.
+Two chats of a key never share a conversation, and a request that is sent again is the same message (ADR 0044).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from arvis.domain.errors import Unprocessable
+from arvis.ports.completions import CompletionRequest
+from arvis.ports.store import Transaction
+from arvis.web.http.endpoints import IDEMPOTENCY_KEY
+from arvis.web.http.requests import unusable
+from arvis.web.http.schema import LABEL
+from arvis.web.openai.history import Said
+from arvis.web.openai.requests import Asked
+
+#: Headers by which clients name a chat of theirs.
+CHAT_HEADERS = ("X-OpenWebUI-Chat-Id", "X-Conversation-Id", "X-Session-Id")
+#: OpenAI's libraries count in it how often they have sent the same request before.
+_RETRIES = "X-Stainless-Retry-Count"
+#: So long (ms) a request is taken for one that is sent again.
+_RETRY_MS = 15 * 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What identifies a request. `base` is the thread of the name that it gives its conversation; `remembers`: by this name the
+    server keeps the conversation (`user`), so a request without history goes on there. `earlier` and `answer` say what it goes
+    on with (None: nothing that could have been said here)."""
+
+    scope: str
+    base: str
+    remembers: bool
+    named: bool
+    request: str
+    talk: str
+    system: str
+    told: bool
+    earlier: str | None
+    answer: str | None
+    key: str | None
+    retried: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a request belongs. `fresh`: all that it tells is new there; `instructed`: its system text is."""
+
+    request: CompletionRequest
+    fresh: bool
+    instructed: bool
+
+
+def wanted_of(asked: Asked, request: Request, *, user_id: str, agent: str) -> Wanted:
+    """Hashes what was asked: call it in a thread where there may be files."""
+    chat = next((value for name in CHAT_HEADERS if (value := request.headers.get(name))), None)
+    if chat is not None and not (len(chat) <= LABEL["maxLength"] and chat.isprintable()):
+        raise unusable("X-OpenWebUI-Chat-Id", "and other names of a chat must be 1 to 200 printable characters")
+    name = asked.conversation or chat
+    own = f"v1/{user_id}"
+    earlier, answer = _tail(asked.talk)
+    scope = _hash([user_id, agent, "user" if asked.conversation else "chat", name or ""])
+    talk, system = _hash([scope, *_marks((*asked.talk, asked.question))]), _hash([scope, *_marks(asked.system)])
+    return Wanted(
+        scope=scope,
+        base=f"{own}/{name}" if name else own,
+        remembers=asked.conversation is not None,
+        named=name is not None,
+        request=_hash([talk, system, asked.parameters.wishes, asked.parameters.stops]),
+        talk=talk,
+        system=system,
+        told=bool(asked.talk),
+        earlier=None if earlier is None else _hash([scope, *_marks(earlier)]),
+        answer=answer,
+        key=_key(request.headers),
+        retried=request.headers.get(_RETRIES, "0") not in {"", "0"},
+    )
+
+
+def answer_mark(text: str) -> str:
+    return _hash([text.strip()])
+
+
+# -- scripts -------------------------------------------------------------------------------------------------------------
+
+
+def place(tx: Transaction, wanted: Wanted, now: int) -> Placed:
+    """The request's row: its own, or that of the same request when it came before."""
+    known = _sent_before(tx, wanted, now)
+    if known is not None:
+        return _again(known)
+    goes_on = _goes_on_with(tx, wanted)
+    request_id = tx.new_id()
+    thread = _new_thread(tx, wanted, request_id) if goes_on is None else goes_on
+    before = tx.completions.newest(wanted.scope, thread)
+    request = CompletionRequest(
+        id=request_id,
+        scope=wanted.scope,
+        request=wanted.request,
+        talk=wanted.talk,
+        system=wanted.system,
+        thread=thread,
+        position=1 if before is None else before.position + 1,
+        created_at=now,
+        key=wanted.key,
+    )
+    if not tx.completions.add(request):
+        faster = tx.completions.by_key(wanted.scope, wanted.key or "")
+        if faster is not None:
+            return _again(_same(faster, wanted))
+    return Placed(request, goes_on is None, before is None or before.system != wanted.system)
+
+
+def _sent_before(tx: Transaction, wanted: Wanted, now: int) -> CompletionRequest | None:
+    if wanted.key is not None:
+        known = tx.completions.by_key(wanted.scope, wanted.key)
+        return None if known is None else _same(known, wanted)
+    known = tx.completions.by_request(wanted.scope, wanted.request, now - _RETRY_MS)
+    return known if known is not None and (wanted.retried or known.left_at is not None) else None
+
+
+def _same(known: CompletionRequest, wanted: Wanted) -> CompletionRequest:
+    if known.request != wanted.request:
+        raise Unprocessable(
+            f"This `{IDEMPOTENCY_KEY}` was used for another request.",
+            fix="Use a fresh key for each request; send the same body when you send a request again.",
+            code="key_reused",
+        )
+    return known
+
+
+def _again(known: CompletionRequest) -> Placed:
+    """The message is known, unless a crash came between this row and it."""
+    return Placed(known, fresh=known.position == 1, instructed=known.position == 1)
+
+
+def _goes_on_with(tx: Transaction, wanted: Wanted) -> str | None:
+    """The thread whose conversation this request continues; None where there is none."""
+    if not wanted.told:
+        return wanted.base if wanted.remembers else None
+    if wanted.earlier is None or wanted.answer is None:
+        return None
+    known = tx.completions.by_talk(wanted.scope, wanted.earlier, wanted.answer)
+    return None if known is None else known.thread
+
+
+def _new_thread(tx: Transaction, wanted: Wanted, request_id: str) -> str:
+    if wanted.named and tx.completions.newest(wanted.scope, wanted.base) is None:
+        return wanted.base
+    return f"{wanted.base}~{request_id}" if wanted.named else f"{wanted.base}/~{request_id}"
+
+
+# -- hashes --------------------------------------------------------------------------------------------------------------
+
+
+def _tail(talk: Sequence[Said]) -> tuple[Sequence[Said] | None, str | None]:
+    """What was asked last according to the client, and what was answered: ours ends with an answer of plain text."""
+    if len(talk) < 2 or talk[-1].role != "assistant" or talk[-1].more or talk[-2].role != "user":  # noqa: PLR2004 - a pair
+        return None, None
+    return talk[:-1], answer_mark(talk[-1].text)
+
+
+def _marks(said: Sequence[Said]) -> list[str]:
+    return [
+        _hash([each.role, each.text.strip(), each.more, *(_hash(sorted(file.items())) for file in each.files)])
+        for each in said
+    ]
+
+
+def _hash(parts: Sequence[object]) -> str:
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+
+
+def _key(headers: Mapping[str, str]) -> str | None:
+    key = headers.get(IDEMPOTENCY_KEY)
+    if key is not None and not (0 < len(key) <= LABEL["maxLength"] and key.isprintable()):
+        raise unusable("Idempotency-Key", "must be 1 to 200 printable characters")
+    return key

@@ -1,0 +1,141 @@
+"""The shapes of OpenAI's chat completions as far as they are spoken here, and its form of errors."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from arvis.domain.errors import ArvisError
+from arvis.domain.reasons import CUT
+from arvis.ports.insights import MessageTimeline
+from arvis.web.http.errors import Failure, failure_of
+from arvis.web.http.schema import ANYTHING, BOOLEAN, INTEGER, LABEL, STRING, Schema, array, one_of, optional, record
+
+#: Names the message in every answer to a request that was accepted.
+MESSAGE_HEADER = "X-Arvis-Message-Id"
+#: OpenAI's own clients heed it: what was accepted is answered once, and must not be asked again by itself.
+_NO_RETRY = {"x-should-retry": "false"}
+
+
+def _open(schema: Schema) -> Schema:
+    """Clients send more; what of it is heeded and what is refused says `completions_parameters`."""
+    return {**schema, "additionalProperties": True}
+
+
+USAGE = record({"prompt_tokens": INTEGER, "completion_tokens": INTEGER, "total_tokens": INTEGER})
+_SAID = record({"role": STRING, "content": STRING, "refusal": optional(STRING)})
+_CHOICE = record(
+    {"index": INTEGER, "message": _SAID, "logprobs": {"type": "null"}, "finish_reason": one_of(["stop", "length"])}
+)
+COMPLETION: Schema = {
+    **record(
+        {
+            "id": STRING,
+            "object": one_of(["chat.completion"]),
+            "created": INTEGER,
+            "model": STRING,
+            "choices": array(_CHOICE),
+            "usage": USAGE,
+        }
+    ),
+    "description": "With `stream`: server-sent events of `chat.completion.chunk`, ended by `[DONE]`.",
+}
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_MESSAGE = _open(
+    record(
+        {
+            "role": one_of(_ROLES),
+            "content": {**ANYTHING, "description": "A text, or a list of parts; null counts as an empty text."},
+        },
+        required=("role",),
+    )
+)
+REQUEST = _open(
+    record(
+        {
+            "model": {**LABEL, "description": "The slug of an agent."},
+            "messages": array(_MESSAGE),
+            "user": {
+                "type": "string",
+                "maxLength": 200,
+                "description": "The conversation; one of the key's own without.",
+            },
+            "stream": BOOLEAN,
+            "stream_options": _open(record({"include_usage": BOOLEAN}, required=())),
+        },
+        required=("model", "messages"),
+    )
+)
+MODEL = record({"id": STRING, "object": one_of(["model"]), "created": INTEGER, "owned_by": STRING})
+MODELS = record({"object": one_of(["list"]), "data": array(MODEL)})
+ERROR = record(
+    {"error": record({"message": STRING, "type": STRING, "code": optional(STRING), "param": optional(STRING)})}
+)
+
+_PARAMETER = re.compile(r"`([\w.\[\]]+)`")
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "invalid_request_error",
+    409: "conflict_error",
+    429: "rate_limit_error",
+}
+_FIRST_OF_THE_SERVER = 500
+_UNPROCESSABLE = 422
+#: Codes of 422 that are no slip in a field: the same key with another request (RFC draft on `Idempotency-Key`).
+_KEPT = frozenset({"key_reused"})
+
+
+def error_of(failure: Failure) -> dict[str, Any]:
+    """The error as OpenAI's clients read it; the fix stands in the message, where they show it."""
+    kind = "server_error" if failure.status >= _FIRST_OF_THE_SERVER else "invalid_request_error"
+    named = _PARAMETER.match(failure.message)
+    return {
+        "error": {
+            "message": f"{failure.message} {failure.fix}".strip(),
+            "type": _TYPES.get(failure.status, kind),
+            "code": failure.code,
+            "param": named[1] if named else None,
+        }
+    }
+
+
+def refusal(failure: Failure, message_id: str | None = None) -> Response:
+    """`message_id` is set once the message is accepted."""
+    status = 400 if failure.status == _UNPROCESSABLE and failure.code not in _KEPT else failure.status
+    headers = dict(failure.to_response().headers) if failure.status in {401, 429, 503} else {}
+    kept = {name: value for name, value in headers.items() if name in {"www-authenticate", "retry-after"}}
+    accepted = {} if message_id is None else {MESSAGE_HEADER: message_id, **_NO_RETRY}
+    return JSONResponse(error_of(failure), status, headers={**kept, **accepted})
+
+
+def refusal_of(error: ArvisError) -> Response:
+    return refusal(failure_of(error))
+
+
+def usage_of(timeline: MessageTimeline) -> dict[str, int]:
+    read, written = timeline.input_tokens, timeline.output_tokens
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+
+
+def completion(timeline: MessageTimeline, model: str, text: str) -> dict[str, Any]:
+    said = {"role": "assistant", "content": text, "refusal": None}
+    return {
+        "id": completion_id(timeline.message.id),
+        "object": "chat.completion",
+        "created": timeline.message.created_at // 1000,
+        "model": model,
+        "choices": [{"index": 0, "message": said, "logprobs": None, "finish_reason": finish_reason_of(timeline)}],
+        "usage": usage_of(timeline),
+    }
+
+
+def finish_reason_of(timeline: MessageTimeline) -> str:
+    """Return the API's word for how the answer ended."""
+    return "length" if timeline.reason == CUT else "stop"
+
+
+def completion_id(message_id: str) -> str:
+    return f"chatcmpl-{message_id}"

@@ -1,0 +1,133 @@
+"""The parameters of a chat completion beside its messages: each is heeded, or refused by its name; none is passed over.
+
+What tunes a model goes along to it (`wishes` of the message). What an agent cannot give, or would give otherwise than asked, is 400.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from arvis.web.http.requests import Fields, unusable
+
+_MOST_STOPS = 4
+_LONGEST_STOP = 200
+_MOST_TOKENS = 1_000_000
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+#: Read elsewhere, or of no consequence for an answer that one agent gives once: what the client notes for itself, how it is
+#: billed at a vendor, and how tools are called that it does not bring.
+_HEEDED = frozenset(
+    {
+        "model", "messages", "user", "stream", "stream_options", "metadata", "store", "safety_identifier", "prompt_cache_key",
+        "prompt_cache_retention", "prediction", "parallel_tool_calls", "max_tokens", "max_completion_tokens", "stop",
+    }
+)  # fmt: skip
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "temperature": (0, 2),
+    "top_p": (0, 1),
+    "frequency_penalty": (-2, 2),
+    "presence_penalty": (-2, 2),
+}
+#: Parameters that are refused unless they say what is so anyway, and why.
+_REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "tools": (lambda value: not value, "cannot be used here: an agent has its own tools"),
+    "functions": (lambda value: not value, "cannot be used here: an agent has its own tools"),
+    "tool_choice": (
+        lambda value: value in ("none", "auto"),
+        "must be `auto` or `none`: the agent's own tools are its own affair",
+    ),
+    "function_call": (lambda value: value in ("none", "auto"), "must be `auto` or `none`: an agent has its own tools"),
+    "n": (lambda value: value == 1, "must be 1: an agent gives one answer"),
+    "logprobs": (lambda value: not value, "cannot be had here"),
+    "top_logprobs": (lambda value: not value, "cannot be had here"),
+    "logit_bias": (lambda value: not value, "cannot be had here"),
+    "modalities": (lambda value: value == ["text"], "must be `text`"),
+    "audio": (lambda value: not value, "cannot be had here: answers are texts"),
+    "web_search_options": (lambda value: not value, "cannot be used here: an agent searches by its own tools"),
+    "verbosity": (
+        lambda value: value == "medium",
+        "cannot be set here: say in the question how long the answer is to be",
+    ),
+    "service_tier": (lambda value: value in ("auto", "default"), "must be `auto` or `default`"),
+    "response_format": (
+        lambda value: isinstance(value, dict) and value.get("type", "text") == "text",
+        "must be `text`: an agent answers in its own words",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """`wishes` go along to the model: `max_tokens`, and under `sampling` what tunes it by OpenAI's names. The answer ends before
+    the first of `stops`."""
+
+    stops: tuple[str, ...] = ()
+    wishes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def parameters_of(fields: Fields, names: Sequence[str]) -> Parameters:
+    """`names` are all that the request has. Raises `Unprocessable` with the one that cannot be heeded."""
+    for name in names:
+        value = fields.raw(name)
+        if value is None or name in _HEEDED or name in _RANGES or name in {"seed", "reasoning_effort"}:
+            continue
+        says_so, why = _REFUSED.get(name, (lambda value: not value, "is not known here and cannot be heeded"))
+        if not says_so(value):
+            raise unusable(name[:100], why)
+    sampling: dict[str, Any] = {name: value for name in _RANGES if (value := _number(fields, name)) is not None}
+    if (seed := fields.raw("seed")) is not None:
+        if not isinstance(seed, int) or isinstance(seed, bool) or abs(seed) >= 2**63:
+            raise unusable("seed", "must be a whole number")
+        sampling["seed"] = seed
+    if (effort := fields.text("reasoning_effort")) is not None:
+        if effort not in _EFFORTS:
+            raise unusable("reasoning_effort", f"must be one of {', '.join(_EFFORTS)}")
+        sampling["reasoning_effort"] = effort
+    most = _tokens(fields)
+    wishes = {**({"sampling": sampling} if sampling else {}), **({"max_tokens": most} if most is not None else {})}
+    return Parameters(_stops(fields), wishes)
+
+
+def cut(text: str, stops: Sequence[str]) -> tuple[str, bool]:
+    """The text before the first of the stops, and whether there was one."""
+    found = min((at for stop in stops if (at := text.find(stop)) >= 0), default=-1)
+    return (text, False) if found < 0 else (text[:found], True)
+
+
+def certain(text: str, stops: Sequence[str]) -> str:
+    """As much of a growing text as belongs to the answer whatever follows: without an end that may begin a stop."""
+    text, ended = cut(text, stops)
+    if ended:
+        return text
+    held = max((size for stop in stops for size in range(1, len(stop)) if text.endswith(stop[:size])), default=0)
+    return text[: len(text) - held] if held else text
+
+
+def _number(fields: Fields, name: str) -> float | None:
+    value, (least, most) = fields.raw(name), _RANGES[name]
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
+        raise unusable(name, f"must be a number from {least} to {most}")
+    return value
+
+
+def _tokens(fields: Fields) -> int | None:
+    found = None
+    for name in ("max_tokens", "max_completion_tokens"):
+        value = fields.whole(name)
+        if value is not None and not 1 <= value <= _MOST_TOKENS:
+            raise unusable(name, f"must be a whole number from 1 to {_MOST_TOKENS}")
+        found = value if value is not None else found
+    return found
+
+
+def _stops(fields: Fields) -> tuple[str, ...]:
+    given = fields.raw("stop")
+    stops = [given] if isinstance(given, str) else given or []
+    if not isinstance(stops, list) or len(stops) > _MOST_STOPS:
+        raise unusable("stop", f"must be a text or a list of at most {_MOST_STOPS}")
+    if not all(isinstance(each, str) and 0 < len(each) <= _LONGEST_STOP for each in stops):
+        raise unusable("stop", f"must hold texts of 1 to {_LONGEST_STOP} characters")
+    return tuple(stops)

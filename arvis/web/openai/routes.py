@@ -1,0 +1,218 @@
+"""`/v1`: Arvis as OpenAI's clients know a server. A model is an agent.
+
+A request becomes a message by the same door as every other (docs/24-openai-compatible.md). Once it is accepted it is
+answered, also where the client is gone; the answer then stands in the conversation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from starlette.responses import Response
+
+from arvis.domain.agents import Agent
+from arvis.domain.errors import ArvisError, NotFound
+from arvis.domain.messages import Address, PrincipalRole
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights
+from arvis.ports.operations import Operations
+from arvis.ports.store import Store, Transaction
+from arvis.routing import reaches
+from arvis.web.api.message_input import Draft, Intake, Sent
+from arvis.web.api.message_status import RESTING, StatusBoard
+from arvis.web.auth.authorization import Gate
+from arvis.web.http.endpoints import Call, Endpoint, ErrorForm, answer
+from arvis.web.http.errors import Failure, attempt
+from arvis.web.http.identity import AGENT_CHANNEL, PLATFORM, SEND, Identity
+from arvis.web.http.rate_limits import Seats
+from arvis.web.http.requests import BodyLimit, Fields, read_json
+from arvis.web.http.schema import LABEL
+from arvis.web.http.timeouts import Patience
+from arvis.web.openai.conversation import Placed, place, wanted_of
+from arvis.web.openai.history import taint_of_told
+from arvis.web.openai.models import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MODELS, REQUEST, refusal
+from arvis.web.openai.requests import Asked, asked_of
+from arvis.web.openai.streaming import Chunks, EventStream, Overheard
+from arvis.web.openai.waiting import Answering, Ticket
+
+#: Requests that may wait at once, of all and of one key.
+_MOST = 256
+_MOST_OF_ONE = 64
+#: Bytes of the text that earlier messages of a request may become.
+_MOST_BEFORE = 65_536
+#: A request brings the whole talk, whose marks are no memory that counts: its texts are.
+_MARKS = 262_144
+_SLUG = re.compile(r"[\w.-]{1,200}")
+
+FORM = ErrorForm(schema=ERROR, response=refusal)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rooms:
+    """What the answers come from. `message_bytes` is the longest message that may be sent."""
+
+    intake: Intake
+    store: Store
+    operations: Operations
+    insights: Insights
+    gate: Gate
+    board: StatusBoard
+    bus: Bus
+    clock: Clock
+    patience: Patience
+    message_bytes: int
+
+
+class CompletionRoutes:
+    def __init__(self, *, around: Rooms) -> None:
+        self._around = around
+        self._answering = Answering(
+            store=around.store, insights=around.insights, clock=around.clock, patience=around.patience
+        )
+        limit = around.intake.body_limit
+        self._limit = BodyLimit(size=limit.size, marks=limit.marks + _MARKS)
+        self._seats = Seats(most=_MOST, most_of_one=_MOST_OF_ONE)
+
+    def endpoints(self) -> list[Endpoint]:
+        chat = "Ask an agent the way OpenAI's clients do, whole or as a stream; docs/24-openai-compatible.md"
+        one = "One agent as a model, if this key reaches it"
+        return [
+            Endpoint(
+                "POST",
+                "/v1/chat/completions",
+                chat,
+                SEND,
+                self._complete,
+                {200: COMPLETION},
+                body=REQUEST,
+                large=True,
+                keyed=False,
+                media="application/json, text/event-stream",
+                errors=FORM,
+                refusals=(502, 504),
+            ),
+            Endpoint(
+                "GET",
+                "/v1/models",
+                "The agents that this key reaches, as models",
+                SEND,
+                self._models,
+                {200: MODELS},
+                errors=FORM,
+            ),
+            Endpoint(
+                "GET",
+                "/v1/models/{model}",
+                one,
+                SEND,
+                self._model,
+                {200: MODEL},
+                names={"model": LABEL},
+                errors=FORM,
+            ),
+        ]
+
+    async def _models(self, call: Call) -> Response:
+        found = await self._agents(call.identity)
+        return answer({"object": "list", "data": [_model_view(agent) for agent in found]})
+
+    async def _model(self, call: Call) -> Response:
+        return answer(_model_view(await self._agent(call.identity, call.named("model", _SLUG))))
+
+    async def _complete(self, call: Call) -> Response:
+        asked = asked_of(await read_json(call.request, self._limit))
+        agent = await self._agent(call.identity, asked.model)
+        wanted = await asyncio.to_thread(
+            wanted_of, asked, call.request, user_id=call.identity.user_id, agent=agent.slug
+        )
+        with ExitStack() as held:
+            held.enter_context(self._seats.taken(call.identity.user_id))
+            placed = await self._around.store.write(place, wanted, self._around.clock.now())
+            address = _address(agent, placed.request.thread)
+            heard = Overheard(address=address)
+            if asked.stream:
+                held.enter_context(heard.listening(self._around.bus))
+            sent = await self._send(call, asked, placed, address)
+            watch = held.enter_context(self._around.board.watch(sent.message_id, call.identity))
+            ticket = Ticket(placed.request.id, sent.message_id, asked.parameters.stops)
+            headers = {MESSAGE_HEADER: sent.message_id}
+            if asked.stream:
+                heard.attend(sent.message_id, watch)
+                created = self._around.clock.now() // 1000
+                chunks = Chunks(message_id=sent.message_id, created=created, model=asked.model, usage=asked.usage)
+                events = self._answering.events(ticket, chunks, watch, heard)
+                stop = partial(self._stop, ticket)
+                return EventStream(events, held=held.pop_all(), headers=headers, left=stop)
+            left = call.request.is_disconnected
+            found = await self._answering.whole(ticket, asked.model, watch, left)
+        return refusal(found, sent.message_id) if isinstance(found, Failure) else answer(found, headers=headers)
+
+    async def _stop(self, ticket: Ticket) -> None:
+        """Whoever closes a stream has stopped the answer, as with OpenAI; unless another request waits for the same one."""
+        if self._around.board.watched(ticket.message_id):
+            return
+        timeline = await self._around.insights.message(ticket.message_id)
+        if timeline is not None and timeline.status not in RESTING and timeline.message.execution_id is not None:
+            ended = self._around.operations.cancel_execution(timeline.message.execution_id, by="the program that asked")
+            await attempt(ended)
+            await attempt(self._around.store.write(_drop, ticket.request_id))
+
+    async def _send(self, call: Call, asked: Asked, placed: Placed, address: Address) -> Sent:
+        """What is refused leaves no trace: the next request goes on as if it had never been asked."""
+        sender = self._around.gate.sender(call.identity)
+        try:
+            draft = await self._draft(asked, placed, owner=sender.role is PrincipalRole.OWNER)
+            return await self._around.intake.send(draft, address, sender)
+        except ArvisError:
+            await self._around.store.write(_drop, placed.request.id)
+            raise
+
+    async def _draft(self, asked: Asked, placed: Placed, *, owner: bool) -> Draft:
+        """The message as the inbox takes it; the files are those of the question."""
+        telling = asked.before if placed.fresh else asked.system if placed.instructed else ()
+        most = min(self._around.message_bytes, _MOST_BEFORE + len(asked.question.text.encode()))
+        fields: Mapping[str, Any] = {
+            "content": asked.content(telling, most),
+            "id": placed.request.id,
+            "attachments": list(asked.question.files),
+        }
+        draft = await self._around.intake.draft(Fields(fields))
+        return replace(draft, taint=taint_of_told(telling, owner=owner), wishes=asked.parameters.wishes)
+
+    async def _agents(self, identity: Identity) -> Sequence[Agent]:
+        sender = self._around.gate.sender(identity)
+        all_ = sender.role is PrincipalRole.OWNER
+        return [
+            each for each in await self._around.insights.agents() if each.active and (all_ or reaches(sender, each))
+        ]
+
+    async def _agent(self, identity: Identity, model: str | None) -> Agent:
+        found = next((agent for agent in await self._agents(identity) if agent.slug == model), None)
+        if found is None:
+            raise NotFound(
+                "`model` names no agent that this key reaches.",
+                fix="GET /v1/models lists those that there are.",
+                code="model_not_found",
+            )
+        return found
+
+
+def _address(agent: Agent, thread: str) -> Address:
+    """A conversation of the key's own, apart from what its holder writes on the page."""
+    return Address(PLATFORM, PLATFORM, f"{AGENT_CHANNEL}{agent.slug}", thread=thread)
+
+
+def _drop(tx: Transaction, request_id: str) -> None:
+    tx.completions.drop(request_id)
+
+
+def _model_view(agent: Agent) -> Mapping[str, Any]:
+    """OpenAI's form wants a time, and agents have none that would mean the same."""
+    return {"id": agent.slug, "object": "model", "created": 0, "owned_by": "arvis"}

@@ -1,0 +1,181 @@
+"""A chat completion as server-sent events: what is written is shown while it is written.
+
+What was sent cannot be taken back. So while an answer is begun anew, nothing is sent until it has come as far as what
+was shown, if it says the same; if it says something else, it is sent whole behind a blank line. Whatever happened on
+the way, what was sent ends with the stored reply.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import Any
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from arvis.domain.events import Delta, NoticesMissed, StatusChanged
+from arvis.domain.messages import Address
+from arvis.ports.bus import Bus
+from arvis.web.api.message_status import RESTING, Watch
+from arvis.web.openai.models import completion_id
+
+KEEP_ALIVE = ": keep-alive\n\n"
+DONE = "data: [DONE]\n\n"
+_BREAK = "\n\n"
+
+
+class Continuing:
+    """Turns an answer as it grows, and is perhaps begun anew, into pieces that are only ever appended. Blanks at the ends
+    of an answer are not sent: the stored reply has none there."""
+
+    def __init__(self) -> None:
+        self._sent = ""
+        self._pieces: list[str] = []
+
+    @property
+    def whole(self) -> str:
+        """All that was sent."""
+        return "".join(self._pieces)
+
+    def more(self, text: str) -> str:
+        """The next piece, when the answer reads so far."""
+        text = text.strip()
+        if self._sent.startswith(text):
+            return ""
+        return self._go_to(text)
+
+    def last(self, text: str) -> str:
+        """The rest, when the reply is this."""
+        text = text.strip()
+        return "" if text == self._sent else self._go_to(text)
+
+    def _go_to(self, text: str) -> str:
+        before, self._sent = self._sent, text
+        piece = text[len(before) :] if text.startswith(before) else f"{_BREAK}{text}" if text else ""
+        self._pieces.append(piece)
+        return piece
+
+
+class Overheard:
+    """What the bus tells of a conversation while somebody waits for an answer there: the answer as it reads so far, and
+    that it is time to look at the database. It listens from before the message is sent, so that nothing is missed."""
+
+    def __init__(self, *, address: Address) -> None:
+        self._address = address
+        self._texts: dict[str, str] = {}
+        self._message_id: str | None = None
+        self._watch: Watch | None = None
+        self._look = False
+
+    @contextlib.contextmanager
+    def listening(self, bus: Bus) -> Iterator[None]:
+        subscriptions = [
+            bus.subscribe(Delta, self._delta),
+            bus.subscribe(StatusChanged, self._status_changed),
+            bus.subscribe(NoticesMissed, self._notices_missed),
+        ]
+        try:
+            yield
+        finally:
+            for unsubscribe in subscriptions:
+                unsubscribe()
+
+    def attend(self, message_id: str, watch: Watch) -> None:
+        """From now on only this message counts, and news of it wake the watch."""
+        self._message_id, self._watch = message_id, watch
+        self._texts = {message_id: self.text} if message_id in self._texts else {}
+
+    @property
+    def text(self) -> str:
+        return self._texts.get(self._message_id or "", "")
+
+    def take_look(self) -> bool:
+        look, self._look = self._look, False
+        return look
+
+    def _delta(self, event: Delta) -> None:
+        if event.address != self._address or self._message_id not in {None, event.message_id}:
+            return
+        known = self._texts.get(event.message_id, "")
+        if event.offset in {0, len(known)}:  # else something was missed, and the end brings it
+            self._texts[event.message_id] = known[: event.offset] + event.text
+            self._wake()
+
+    def _status_changed(self, event: StatusChanged) -> None:
+        if event.message_id == self._message_id and event.status in RESTING:
+            self._look_soon()
+
+    def _notices_missed(self, _: NoticesMissed) -> None:
+        self._look_soon()
+
+    def _look_soon(self) -> None:
+        self._look = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._watch is not None:
+            self._watch.wake()
+
+
+class Chunks:
+    """The events of one stream. With `usage` each but the last says null of it, as OpenAI's do."""
+
+    def __init__(self, *, message_id: str, created: int, model: str, usage: bool) -> None:
+        self._common = {
+            "id": completion_id(message_id),
+            "object": "chat.completion.chunk",
+            "created": created,
+            "model": model,
+        }
+        self._usage = usage
+
+    def begin(self) -> str:
+        return self._choice({"role": "assistant", "content": ""})
+
+    def piece(self, text: str) -> str:
+        return self._choice({"content": text})
+
+    def end(self, usage: Mapping[str, int], reason: str = "stop") -> str:
+        last = self._choice({}, reason)
+        return f"{last}{event({**self._common, 'choices': [], 'usage': usage})}{DONE}" if self._usage else last + DONE
+
+    def _choice(self, delta: Mapping[str, str], finish_reason: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        return event({**self._common, "choices": [choice], **({"usage": None} if self._usage else {})})
+
+
+def event(data: Mapping[str, Any]) -> str:
+    return f"data: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n"
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events; what the stream holds is given back when it ends, also where its client has left. Then `left` is
+    called."""
+
+    def __init__(
+        self,
+        events: AsyncIterator[str],
+        *,
+        held: contextlib.ExitStack,
+        headers: Mapping[str, str],
+        left: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        super().__init__(
+            self._to_the_end(events), headers={**headers, "x-accel-buffering": "no"}, media_type="text/event-stream"
+        )
+        self._held = held
+        self._left = left
+        self._ended = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._held:
+            await super().__call__(scope, receive, send)
+        if not self._ended and self._left is not None:
+            await self._left()
+
+    async def _to_the_end(self, events: AsyncIterator[str]) -> AsyncIterator[str]:
+        async for each in events:
+            yield each
+        self._ended = True

@@ -1,0 +1,203 @@
+"""Waits for the answer of a message that came as a chat completion, and says how it ended.
+
+The message itself needs nobody here: it is in the queue, and is answered whoever listens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from arvis.domain.errors import NotFound
+from arvis.domain.executions import PERSONAL_WAITS, Wait, WaitKind
+from arvis.domain.jobs import JobStatus
+from arvis.domain.messages import MessageStatus
+from arvis.domain.reasons import in_words
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights, MessageTimeline
+from arvis.ports.store import Store, Transaction
+from arvis.web.api.message_status import RESTING, Watch
+from arvis.web.http.errors import Failure, attempt
+from arvis.web.http.timeouts import Patience
+from arvis.web.openai.conversation import answer_mark
+from arvis.web.openai.models import completion, error_of, finish_reason_of, usage_of
+from arvis.web.openai.parameters import certain, cut
+from arvis.web.openai.streaming import KEEP_ALIVE, Chunks, Continuing, Overheard, event
+
+_BAD_GATEWAY, _TOO_LATE = 502, 504
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What the client reads, and the receipts it was made from."""
+
+    text: str
+    timeline: MessageTimeline
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """The request's row, and the message that it became; the answer ends before the first of `stops`."""
+
+    request_id: str
+    message_id: str
+    stops: Sequence[str] = ()
+
+
+class Answering:
+    def __init__(self, *, store: Store, insights: Insights, clock: Clock, patience: Patience) -> None:
+        self._store = store
+        self._insights = insights
+        self._clock = clock
+        self._patience = patience
+
+    async def whole(
+        self, ticket: Ticket, model: str, watch: Watch, left: Callable[[], Awaitable[bool]]
+    ) -> dict[str, object] | Failure:
+        """The completion, as soon as the message rests. `left` says whether the client is gone: who asks the same again waits for
+        the same answer."""
+        message_id = ticket.message_id
+        begun = self._clock.monotonic()
+        end = begun + self._patience.completion
+        while not (found := await self._look(ticket, begun)):
+            remaining = end - self._clock.monotonic()
+            if watch.closed:
+                return watch.failure
+            if remaining <= 0 or await left():
+                await self._store.write(_left, ticket.request_id, self._clock.now())
+                return _too_late(message_id)
+            await watch.changed(min(remaining, self._patience.look))
+        ended = found if isinstance(found, Failure) else await self._end(ticket)
+        if isinstance(ended, Failure):
+            return ended
+        await self._store.write(_answered, ticket.request_id, answer_mark(ended.text))
+        return completion(ended.timeline, model, ended.text)
+
+    async def events(self, ticket: Ticket, chunks: Chunks, watch: Watch, heard: Overheard) -> AsyncIterator[str]:
+        """The whole stream, whatever happens: what goes wrong is its last event."""
+        told = Continuing()
+        yield chunks.begin()
+        looked, spoke = None, self._clock.monotonic()
+        begun = spoke
+        while True:
+            now = self._clock.monotonic()
+            if looked is None or heard.take_look() or now - looked >= self._patience.look:
+                looked = now
+                found = await attempt(self._look(ticket, None if told.whole else begun))
+                if isinstance(found, Failure):
+                    yield event(error_of(found))
+                    return
+                if found:
+                    break
+            if watch.closed:
+                yield event(error_of(watch.failure))
+                return
+            await watch.changed(min(self._patience.look, self._patience.keepalive))
+            if piece := told.more(certain(heard.text, ticket.stops)):
+                spoke = self._clock.monotonic()
+                yield chunks.piece(piece)
+            elif self._clock.monotonic() - spoke >= self._patience.keepalive:
+                spoke = self._clock.monotonic()
+                yield KEEP_ALIVE
+        ended = await attempt(self._end(ticket))
+        if isinstance(ended, Failure):
+            yield event(error_of(ended))
+            return
+        if piece := told.last(ended.text):
+            yield chunks.piece(piece)
+        # Before the client can go on with it.
+        await attempt(self._store.write(_answered, ticket.request_id, answer_mark(told.whole)))
+        yield chunks.end(usage_of(ended.timeline), finish_reason_of(ended.timeline))
+
+    async def _look(self, ticket: Ticket, begun: float | None) -> bool | Failure:
+        """Whether the message rests; or why there is no answer soon, where the wait has `begun` and nothing was sent yet."""
+        if await self._rests(ticket.message_id):
+            return True
+        put_off = None if begun is None else await self._put_off(ticket.message_id, begun)
+        if put_off is not None:
+            await self._store.write(_left, ticket.request_id, self._clock.now())
+        return put_off or False
+
+    async def _put_off(self, message_id: str, begun: float) -> Failure | None:
+        """Why there is no answer soon: no model answers, and the message is tried again later."""
+        if self._clock.monotonic() - begun < self._patience.put_off:
+            return None
+        timeline = await self._insights.message(message_id)
+        job = None if timeline is None else timeline.job
+        if job is None or job.status is JobStatus.RUNNING or job.run_at <= self._clock.now() or not job.started_at:
+            return None
+        seconds = math.ceil((job.run_at - self._clock.now()) / 1000)
+        return Failure(
+            503,
+            "put_off",
+            f"No model answers at the moment. The message {message_id} is tried again by itself in {seconds} seconds.",
+            f"Send the same request again later, or read GET /api/messages/{message_id}/wait.",
+            seconds,
+        )
+
+    async def _rests(self, message_id: str) -> bool:
+        found = await self._insights.status(message_id)
+        return found is None or found[0] in RESTING
+
+    async def _end(self, ticket: Ticket) -> Ended | Failure:
+        """How it ended. What failed has said nothing: the next request goes on as if it had never been asked."""
+        timeline = await self._insights.message(ticket.message_id)
+        if timeline is None:
+            raise NotFound("The message is gone.", fix="Send it again.")
+        match timeline.status:
+            case MessageStatus.ANSWERED:
+                return Ended(cut((timeline.reply or "").strip(), ticket.stops)[0].strip(), timeline)
+            case MessageStatus.WAITING:
+                return Ended(await self._question(timeline), timeline)
+        await self._store.write(_dropped, ticket.request_id)
+        return _failed(timeline)
+
+    async def _question(self, timeline: MessageTimeline) -> str:
+        """What it waits for, and where to answer."""
+        execution = timeline.message.execution_id
+        view = await self._insights.execution(execution) if execution is not None else None
+        waits = view.waits if view is not None else ()
+        asking = next((wait for wait in waits if wait.kind in PERSONAL_WAITS and wait.answered_at is None), None)
+        return _asked_words(asking, timeline.message.id)
+
+
+def _asked_words(asking: Wait | None, message_id: str) -> str:
+    if asking is not None and asking.kind is WaitKind.USER:
+        return asking.prompt  # a question of the agent: the next message of the conversation answers it
+    what = "a person's decision" if asking is None else f"a person's decision:\n\n{asking.prompt}"
+    how = "`arvis waits list`" if asking is None else f"`arvis waits answer {asking.id}`"
+    return (
+        f"This waits for {what}\n\nIt can be answered on the page of Arvis under Approvals, or by {how}. "
+        f"What comes of it is at GET /api/messages/{message_id}."
+    )
+
+
+def _failed(timeline: MessageTimeline) -> Failure:
+    reason = timeline.reason or str(timeline.status)
+    words = timeline.reply or f"The message was not answered: {in_words(reason)}."
+    return Failure(_BAD_GATEWAY, reason, words, f"`arvis explain {timeline.message.id}` shows why.")
+
+
+def _too_late(message_id: str) -> Failure:
+    return Failure(
+        _TOO_LATE,
+        "timeout",
+        f"The answer to message {message_id} takes longer than this request may.",
+        f"It is still being worked on: GET /api/messages/{message_id}/wait brings it.",
+    )
+
+
+# -- scripts -------------------------------------------------------------------------------------------------------------
+
+
+def _answered(tx: Transaction, request_id: str, answer: str) -> None:
+    tx.completions.answered(request_id, answer)
+
+
+def _left(tx: Transaction, request_id: str, now: int) -> None:
+    tx.completions.left(request_id, now)
+
+
+def _dropped(tx: Transaction, request_id: str) -> None:
+    tx.completions.drop(request_id)

@@ -1,0 +1,208 @@
+"""The web as a chat platform: deliveries and notices go to the sockets that are open on their channel.
+
+A delivery counts as sent whether somebody listens or not, because it stays in the database and a socket that comes
+back asks for what it missed. Nothing is kept here but who is connected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+from arvis.domain.errors import StoreError, TooMany
+from arvis.domain.events import (
+    AgentMoved,
+    DeliveryAdded,
+    Delta,
+    GraphCompleted,
+    NoticesMissed,
+    StatusChanged,
+    TypingRequested,
+)
+from arvis.domain.messages import Address, Delivery, MessageStatus
+from arvis.domain.platforms import Part, Piece
+from arvis.ports.bus import Bus
+from arvis.ports.connector import BotUp, Capabilities, Guarantee, Receipt, SendError
+from arvis.ports.inbox import Inbox
+from arvis.web.http.identity import PLATFORM
+from arvis.web.http.views import delivery_frame
+from arvis.web.realtime.client import Client, Frame, frame
+
+#: Sockets of one channel: each gets every frame, so one message costs as much as there are sockets.
+_MOST_SOCKETS = 100
+
+
+#: Characters of answers under way that are kept for sockets that come; the oldest answer is forgotten first.
+_MOST_RUNNING = 4_000_000
+
+
+Tell = Callable[[DeliveryAdded], Awaitable[None]]
+
+
+_CAPABILITIES = Capabilities(guarantee=Guarantee.IDEMPOTENT, whole=True)
+
+
+class WebConnector:
+    """Platform and name are both `web`; sending a delivery again shows it once, by its `seq`. `tell_others` tells the
+    processes that hold further sockets (None: there are none)."""
+
+    def __init__(self, *, tell_others: Tell | None = None) -> None:
+        self._rooms: dict[Address, set[Client]] = {}
+        self._running = _RunningTexts()
+        self._tell_others = tell_others
+
+    @property
+    def platform(self) -> str:
+        return PLATFORM
+
+    @property
+    def name(self) -> str:
+        return PLATFORM
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return _CAPABILITIES
+
+    async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:  # noqa: ARG002 - the port's signature
+        """The sockets bring the messages; there is nothing to fetch."""
+        up(BotUp(PLATFORM, PLATFORM))
+        await asyncio.Event().wait()
+
+    def plan(self, delivery: Delivery) -> Sequence[Piece]:
+        return [Piece(delivery.content, delivery.buttons, delivery.files)]
+
+    async def close(self) -> None:
+        """The sockets belong to the server."""
+
+    async def send(self, part: Part) -> Receipt:
+        """The others are told before this counts as sent: who dies in between leaves a job that tells them again."""
+        delivery = part.delivery
+        self._push(delivery.address, frame(delivery_frame(delivery), delivery.seq))
+        if self._tell_others is not None:
+            try:
+                await self._tell_others(DeliveryAdded(delivery.address))
+            except StoreError as error:
+                raise SendError(str(error), retry_after=1.0) from error
+        return Receipt(delivery.id)
+
+    @property
+    def sockets(self) -> int:
+        return sum(len(room) for room in self._rooms.values())
+
+    def check_room(self, address: Address) -> None:
+        """Raises `TooMany` when no more sockets can join this channel."""
+        if len(self._rooms.get(address, ())) >= _MOST_SOCKETS:
+            raise TooMany(f"{_MOST_SOCKETS} sockets are open on this channel.", fix="Close some of them.")
+
+    def join(self, client: Client) -> None:
+        """Send this client what is sent to its channel from now on, and first the answers that are being written there."""
+        self._rooms.setdefault(client.address, set()).add(client)
+        for delta in self._running.of(client.address):
+            client.push_delta(delta)
+
+    def leave(self, client: Client) -> None:
+        room = self._rooms.get(client.address, set())
+        room.discard(client)
+        if not room:
+            self._rooms.pop(client.address, None)
+
+    @contextlib.contextmanager
+    def listening(self, bus: Bus) -> Iterator[None]:
+        """Pass on what the bus says about this platform."""
+        subscriptions = [
+            bus.subscribe(TypingRequested, self._typing_requested),
+            bus.subscribe(Delta, self._delta),
+            bus.subscribe(StatusChanged, self._status_changed),
+            bus.subscribe(GraphCompleted, self._graph_completed),
+            bus.subscribe(AgentMoved, self._agent_moved),
+            bus.subscribe(DeliveryAdded, self._delivery_added),
+            bus.subscribe(NoticesMissed, self._notices_missed),
+        ]
+        try:
+            yield
+        finally:
+            for unsubscribe in subscriptions:
+                unsubscribe()
+
+    def _typing_requested(self, event: TypingRequested) -> None:
+        if event.address in self._rooms:
+            self._push(event.address, frame({"type": "typing", "channelId": event.address.channel}))
+
+    def _delta(self, event: Delta) -> None:
+        if event.address.platform == PLATFORM:
+            self._running.add(event)
+        for client in self._rooms.get(event.address, ()):
+            client.push_delta(event)
+
+    def _status_changed(self, event: StatusChanged) -> None:
+        if event.status is not MessageStatus.RUNNING:
+            self._running.end(event.message_id)
+        if event.address in self._rooms:
+            change = {"type": "status", "messageId": event.message_id, "status": event.status}
+            self._push(event.address, frame(change if event.reason is None else {**change, "reason": event.reason}))
+
+    def _agent_moved(self, event: AgentMoved) -> None:
+        if event.address in self._rooms:
+            moved = {"type": "agent_moved", "messageId": event.message_id, "from": event.source, "to": event.target}
+            self._push(event.address, frame(moved))
+
+    def _graph_completed(self, event: GraphCompleted) -> None:
+        if event.address in self._rooms:
+            told = {
+                "type": "transfer_data",
+                "content": "graph_execution_complete",
+                "messageId": event.message_id,
+                "graph": event.graph,
+                "stopReason": event.stop_reason,
+                "waitingForUser": event.waiting_for_user,
+                "threadId": event.thread_id,
+            }
+            self._push(event.address, frame(told))
+
+    def _delivery_added(self, event: DeliveryAdded) -> None:
+        for client in self._rooms.get(event.address, ()):
+            client.look()
+
+    def _notices_missed(self, _: NoticesMissed) -> None:
+        self._running.clear()
+        for client in self._clients():
+            client.look()
+
+    def _clients(self) -> Iterator[Client]:
+        return (client for room in self._rooms.values() for client in room)
+
+    def _push(self, address: Address, item: Frame) -> None:
+        for client in self._rooms.get(address, ()):
+            client.push(item)
+
+
+class _RunningTexts:
+    """The text so far of every answer that is being streamed to the web, for a page that is opened or reloaded meanwhile."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, tuple[Address, str]] = {}
+        self._characters = 0
+
+    def add(self, delta: Delta) -> None:
+        """Append a piece. A piece behind a gap is useless: the text starts again at the next offset 0."""
+        _, text = self._texts.get(delta.message_id, (delta.address, ""))
+        self.end(delta.message_id)
+        if delta.offset > len(text):
+            return
+        text = text[: delta.offset] + delta.text
+        self._texts[delta.message_id] = (delta.address, text)
+        self._characters += len(text)
+        while self._characters > _MOST_RUNNING:
+            self.end(next(iter(self._texts)))
+
+    def end(self, message_id: str) -> None:
+        _, text = self._texts.pop(message_id, (None, ""))
+        self._characters -= len(text)
+
+    def clear(self) -> None:
+        self._texts.clear()
+        self._characters = 0
+
+    def of(self, address: Address) -> list[Delta]:
+        return [Delta(place, message, 0, text) for message, (place, text) in self._texts.items() if place == address]

@@ -1,0 +1,349 @@
+"""The socket (interfaces.md §4): says who it is, hears its channel, sends messages.
+
+A wrong frame is answered with an error and the connection stays open. Reading and writing are two tasks, so that a
+client that does not read is noticed and cannot hold up anybody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from arvis.domain.errors import Invalid, Unauthorised, Unprocessable
+from arvis.domain.messages import Delivery
+from arvis.ports.inbox import Inbox
+from arvis.ports.insights import Insights
+from arvis.web.api.message_input import Draft, Intake
+from arvis.web.auth.authorization import Gate
+from arvis.web.auth.failed_logins import address_of
+from arvis.web.auth.open_access import OpenAccess
+from arvis.web.http.errors import AWAY, Failure, attempt
+from arvis.web.http.identity import ANYONE, READ, SEND, Identity, Role, address_for
+from arvis.web.http.requests import SMALL, BodyLimit, Fields, parse_fields, unusable
+from arvis.web.http.timeouts import Patience
+from arvis.web.http.views import delivery_frame
+from arvis.web.realtime.client import BROKEN, GOING_AWAY, NO_ACCESS, TRY_LATER, Client, Frame, HangUp, Look, frame
+from arvis.web.realtime.connector import WebConnector
+from arvis.web.realtime.speech import Listening
+from arvis.web.realtime.subscriptions import Watching
+
+# The first frame of a socket: who is there, on which channel, and what they have seen already.
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """`last_seq` is the last delivery the client has seen (None: it wants none of the past)."""
+
+    client: Client
+    last_seq: int | None
+
+
+class Greeter:
+    """`new_token` makes the ids of clients."""
+
+    def __init__(self, *, gate: Gate, new_token: Callable[[], str]) -> None:
+        self._gate = gate
+        self._new_token = new_token
+
+    async def greet(self, fields: Fields, at_upgrade: Identity, address: str) -> Greeting:
+        """A key in the frame wins over the cookie or key of the upgrade. Raises what `auth` can fail with."""
+        key = fields.text("apiKey")
+        identity = at_upgrade if key is None else await self._gate.by_key(key, address)
+        self._gate.admit(identity, ANYONE)
+        sender = self._gate.sender(identity, fields.label("userId"), fields.display_name("userName"))
+        place = address_for(identity, fields.label("channelId") or f"web-{sender.user_id}")
+        client = Client(id=self._new_token(), identity=identity, sender=sender, address=place)
+        return Greeting(client, fields.whole("lastSeq"))
+
+
+#: Deliveries that one look at the database brings. Each may be as long as `limits.reply_bytes`, and a client that does
+#: not read holds them all for a while.
+_SLICE = 16
+
+#: That one frame names.
+_MOST_TOPICS = 50
+
+_NOT_LOGGED_IN = Failure(401, "no_credential", "Nobody is logged in here.", "Log in, then open the socket again.")
+
+_Handler = Callable[[Client, Fields], Awaitable[None]]
+
+
+class SocketRoute:
+    """Serves `/ws`."""
+
+    def __init__(
+        self,
+        *,
+        gate: Gate,
+        greeter: Greeter,
+        intake: Intake,
+        inbox: Inbox,
+        insights: Insights,
+        connector: WebConnector,
+        patience: Patience,
+        listening: Listening,
+        watching: Watching,
+        access: OpenAccess,
+    ) -> None:
+        self._gate = gate
+        self._greeter = greeter
+        self._intake = intake
+        self._inbox = inbox
+        self._insights = insights
+        self._connector = connector
+        self._patience = patience
+        self._listening = listening
+        self._watching = watching
+        self._access = access
+        self._handlers: Mapping[str, _Handler] = {
+            "message": self._message,
+            "click": self._click,
+            "stop": self._stop,
+            "ping": self._ping,
+            "speech": self._speech,
+            "watch": self._watch,
+            "unwatch": self._unwatch,
+            "auth": self._auth_again,
+        }
+
+    async def serve(self, socket: WebSocket) -> None:
+        """One connection from upgrade to end. A cookie or key that does not hold is refused before the upgrade."""
+        identity = await attempt(self._gate.identify(socket))
+        if isinstance(identity, Failure):
+            await identity.to_response()(socket.scope, socket.receive, socket.send)
+            return
+        if identity.role is Role.NOBODY and "origin" in socket.headers:
+            # A browser: the page's own sockets bring its login, and a page has no key to say.
+            await _NOT_LOGGED_IN.to_response()(socket.scope, socket.receive, socket.send)
+            return
+        await socket.accept()
+        with contextlib.suppress(WebSocketDisconnect):
+            greeting = await self._greet(socket, lambda fields: self._welcome(fields, identity, address_of(socket)))
+            if greeting is not None:
+                socket.state.take_large_frames()
+                await self._converse(socket, greeting)
+
+    async def _welcome(self, fields: Fields, at_upgrade: Identity, address: str) -> Greeting:
+        greeting = await self._greeter.greet(fields, at_upgrade, address)
+        self._connector.check_room(greeting.client.address)
+        return greeting
+
+    async def _greet(self, socket: WebSocket, greet: Callable[[Fields], Awaitable[Greeting]]) -> Greeting | None:
+        """The greeting, or None when the socket was closed for the lack of a right one."""
+        try:
+            async with asyncio.timeout(self._patience.greeting):
+                while True:
+                    found = await attempt(_first_frame(await _receive(socket), greet))
+                    if isinstance(found, Greeting):
+                        return found
+                    await socket.send_text(_error(found).text)
+                    if found.status == AWAY.status:
+                        await socket.close(TRY_LATER, "try again later")
+                        return None
+                    if found.status in {401, 403, 429} and found.code != "no_greeting":
+                        break
+        except TimeoutError:
+            pass
+        await socket.close(NO_ACCESS, "no access")
+        return None
+
+    async def _converse(self, socket: WebSocket, greeting: Greeting) -> None:
+        """Reads and writes until either ends. The writer is told, never cancelled: it may be in the middle of a
+        look at the database."""
+        client = greeting.client
+        self._connector.join(client)
+        reader = asyncio.create_task(attempt(_until_gone(self._read(socket, client))))
+        writer = asyncio.create_task(attempt(_until_gone(self._write(socket, greeting))))
+        try:
+            with self._access.held(client.identity, lambda: client.hang_up(NO_ACCESS, "logged out")):
+                await asyncio.wait({reader, writer}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._connector.leave(client)
+            self._watching.unwatch(client)
+            client.hang_up(*_ending(reader))
+            reader.cancel()
+            await asyncio.gather(reader, writer, return_exceptions=True)
+            await self._close_after(socket, writer)
+            await self._listening.leave(client)
+
+    async def _close_after(self, socket: WebSocket, writer: asyncio.Task[Failure | None]) -> None:
+        """A writer that failed has sent no close frame."""
+        if writer.cancelled() or not isinstance(writer.result(), Failure):
+            return
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError, TimeoutError):  # RuntimeError: it is closed
+            async with asyncio.timeout(self._patience.sending):
+                await socket.close(*_ending(writer))
+
+    async def _write(self, socket: WebSocket, greeting: Greeting) -> None:
+        """Greets, replays, then sends what comes. The client has joined its channel before the first look at the
+        database, so nothing falls between replay and live; what comes twice is known by its `seq`."""
+        client = greeting.client
+        last = await self._insights.last_seq(client.address)
+        await self._send(socket, frame({"type": "auth_ok", "clientId": client.id, "seq": last}))
+        # Who names no number wants none of the past. A client may be ahead of a database that was restored; what it
+        # has seen then means nothing.
+        client.seen = last if greeting.last_seq is None else min(greeting.last_seq, last)
+        await self._replay(socket, client)
+        while True:
+            match await client.next():
+                case Frame() as item:
+                    await self._send(socket, item)
+                case Look():
+                    await self._replay(socket, client)
+                case HangUp(code, reason):
+                    async with asyncio.timeout(self._patience.sending):
+                        await socket.close(code, reason)
+                    return
+
+    async def _replay(self, socket: WebSocket, client: Client) -> None:
+        """Everything above `client.seen`, whatever its state. A channel's numbers run through all its threads, so
+        the deliveries of other people's threads are counted and passed over."""
+        while not client.ended and (missed := await self._missed(client)):
+            for delivery in missed:
+                item = frame(delivery_frame(delivery), delivery.seq)
+                if client.accepts(item) and delivery.address == client.address:
+                    await self._send(socket, item)
+
+    async def _missed(self, client: Client) -> Sequence[Delivery]:
+        return await self._insights.deliveries_after(client.address, client.seen, _SLICE)
+
+    async def _send(self, socket: WebSocket, item: Frame) -> None:
+        """Raises `TimeoutError` when the client does not take it: the connection is given up."""
+        async with asyncio.timeout(self._patience.sending):
+            await socket.send_text(item.text)
+
+    async def _read(self, socket: WebSocket, client: Client) -> None:
+        """The login is looked at again now that a logout would find this socket: it may have ended in between."""
+        loop = asyncio.get_running_loop()
+        await self._renew(client)
+        renewal = loop.time() + self._patience.renewal
+        while True:
+            try:
+                async with asyncio.timeout_at(renewal):
+                    text = await _receive(socket)
+            except TimeoutError:
+                await self._renew(client)
+                renewal = loop.time() + self._patience.renewal
+            else:
+                await self._take(client, text)
+
+    async def _take(self, client: Client, text: str | None) -> None:
+        """One frame, and its error if it has one."""
+        fields = await attempt(_fields(text, self._intake.body_limit))
+        done = fields if isinstance(fields, Failure) else await attempt(self._handle(client, fields))
+        if isinstance(done, Failure):
+            client.push(_error(done, None if isinstance(fields, Failure) else fields.raw("id")))
+
+    async def _renew(self, client: Client) -> None:
+        """An open socket counts as use of its login, and ends with it, or with its key, wherever it was ended."""
+        if (identity := await self._gate.renew(client.identity)) is None:
+            client.hang_up(NO_ACCESS, "logged out")
+        else:
+            self._watching.recognise(client, identity)
+
+    async def _handle(self, client: Client, fields: Fields) -> None:
+        handler = self._handlers.get(fields.required_text("type"))
+        if handler is None:
+            raise Unprocessable("This type of frame is not known.", fix="Known are " + ", ".join(self._handlers) + ".")
+        await handler(client, fields)
+
+    async def _message(self, client: Client, fields: Fields) -> None:
+        self._gate.admit(client.identity, SEND)
+        await self._deliver(client, await self._intake.draft(fields))
+
+    async def _click(self, client: Client, fields: Fields) -> None:
+        """A button of ours answers a question or stops a turn; any other stands for a message."""
+        self._gate.admit(client.identity, SEND)
+        if (click := self._intake.answer(fields, client.address, client.sender)) is None:
+            await self._deliver(client, self._intake.click(fields))
+            return
+        clicked = await self._inbox.click(click)
+        told = {"type": "clicked", "buttonId": click.data, "text": clicked.text, "done": clicked.done}
+        client.push(frame(told))
+
+    async def _deliver(self, client: Client, draft: Draft) -> None:
+        sent = await self._intake.send(draft, client.address, client.sender)
+        client.push(frame({"type": "ack", "messageId": sent.message_id, "id": sent.event_id}))
+
+    async def _stop(self, client: Client, _: Fields) -> None:
+        self._gate.admit(client.identity, SEND)
+        principal = await self._gate.principal(client.sender)
+        client.push(frame({"type": "stopped", "turns": await self._inbox.stop(client.address, principal.id)}))
+
+    async def _ping(self, client: Client, _: Fields) -> None:
+        client.push(frame({"type": "pong"}))
+
+    async def _speech(self, client: Client, fields: Fields) -> None:
+        self._gate.admit(client.identity, SEND)
+        await self._listening.hear(client, fields)
+
+    async def _watch(self, client: Client, fields: Fields) -> None:
+        """The topics are added to those that are watched already."""
+        self._gate.admit(client.identity, READ)
+        watched = await self._watching.watch(client, _topics(fields))
+        client.push(frame({"type": "watching", "topics": watched}))
+
+    async def _unwatch(self, client: Client, fields: Fields) -> None:
+        """Without topics: all of them."""
+        watched = self._watching.unwatch(client, _topics(fields) if fields.has("topics") else None)
+        client.push(frame({"type": "watching", "topics": watched}))
+
+    async def _auth_again(self, _: Client, __: Fields) -> None:
+        raise Invalid("This socket has said who it is.", fix="Open another one.", code="already_authenticated")
+
+
+def _ending(task: asyncio.Task[Failure | None]) -> tuple[int, str]:
+    """The close code and reason for what a side of a connection ended of."""
+    failure = task.result() if task.done() and not task.cancelled() else None
+    match failure:
+        case Failure(status=AWAY.status):
+            return TRY_LATER, "try again later"
+        case Failure():
+            return BROKEN, "internal error"
+    return GOING_AWAY, "the connection ended"
+
+
+def _topics(fields: Fields) -> list[str]:
+    topics = fields.texts("topics")
+    if not topics or len(topics) > _MOST_TOPICS:
+        raise unusable("topics", f"must be a list of 1 to {_MOST_TOPICS} topics")
+    return topics
+
+
+async def _until_gone(work: Awaitable[None]) -> None:
+    """A client that leaves, or takes nothing for too long, ends its connection and is no error."""
+    with contextlib.suppress(WebSocketDisconnect, TimeoutError):
+        await work
+
+
+async def _first_frame(text: str | None, greet: Callable[[Fields], Awaitable[Greeting]]) -> Greeting:
+    fields = await _fields(text, SMALL)
+    if fields.required_text("type") != "auth":
+        raise Unauthorised("Say who you are first.", fix='Send {"type": "auth", …}.', code="no_greeting")
+    return await greet(fields)
+
+
+async def _receive(socket: WebSocket) -> str | None:
+    """The text of the next frame, None for a binary one. Raises `WebSocketDisconnect` at the end."""
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1006))
+    text = message.get("text")
+    return text if isinstance(text, str) else None
+
+
+async def _fields(text: str | None, limit: BodyLimit) -> Fields:
+    if text is None:
+        raise Invalid("Binary frames are not read.", fix="Send JSON as text.")
+    return await parse_fields(text, limit)
+
+
+def _error(failure: Failure, id: Any = None) -> Frame:  # noqa: A002 - the field's name
+    """`id` repeats the id of the frame that failed."""
+    known = {"id": id} if isinstance(id, str) else {}
+    return frame({"type": "error", **failure.to_json(), **known})

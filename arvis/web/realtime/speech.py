@@ -1,0 +1,101 @@
+"""`speech` frames of the socket (interfaces.md §4): what somebody says while they speak becomes messages of theirs.
+
+A chunk has no receipt of its own: the `ack` of a message names the chunks that it was made of. Until then a client keeps
+them, and may send them again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+
+from arvis.domain.errors import Invalid, TooLarge
+from arvis.ports.clock import Clock
+from arvis.speech import Added, Chunk, Rules, StreamBuffer, Thoughts, Utterance
+from arvis.web.api.message_input import Intake, Sent
+from arvis.web.http.errors import Failure, attempt
+from arvis.web.http.requests import Fields, unusable
+from arvis.web.realtime.client import Client, frame
+
+_LONGEST_ID = 150
+#: Chunks whose message is known, so that a client that lost its receipt gets it again.
+_MOST_RECEIPTS = 10_000
+
+
+class Listening:
+    """One buffer for each person in each channel: it outlives a connection that was lost."""
+
+    def __init__(self, *, intake: Intake, clock: Clock, rules: Rules, thoughts: Thoughts) -> None:
+        self._intake = intake
+        self._rules = rules
+        self._buffer = StreamBuffer(clock=clock, rules=rules, thoughts=thoughts, deliver=self._send)
+        self._speakers: dict[str, Client] = {}
+        self._receipts: OrderedDict[tuple[str, str], tuple[Sent, Utterance]] = OrderedDict()
+
+    async def hear(self, client: Client, fields: Fields) -> None:
+        chunk, key = self._chunk(fields), _key(client)
+        self._speakers[key] = client
+        if await self._buffer.add(key, chunk) is not Added.KNOWN:
+            return
+        if (receipt := self._receipts.get((key, chunk.id))) is not None:
+            _acknowledge(client, *receipt)
+
+    async def leave(self, client: Client) -> None:
+        """The connection ended: what was said is sent as it is."""
+        key = _key(client)
+        if self._speakers.get(key) is client:
+            await self._buffer.release(key)
+            if self._speakers.get(key) is client:
+                del self._speakers[key]
+
+    def _chunk(self, fields: Fields) -> Chunk:
+        text, complete, id_ = fields.text("text") or "", fields.raw("complete"), fields.raw("chunkId")
+        if isinstance(id_, int) and not isinstance(id_, bool):
+            id_ = str(id_)
+        if not isinstance(id_, str) or not 0 < len(id_) <= _LONGEST_ID or not id_.isprintable():
+            raise unusable("chunkId", f"must be a whole number, or 1 to {_LONGEST_ID} printable characters")
+        if complete is not None and not isinstance(complete, bool):
+            raise unusable("complete", "must be true or false")
+        if not text.strip() and not complete:
+            raise Invalid("The chunk is empty.", fix="Send `text`, or `complete`.", code="empty")
+        if len(text) > self._rules.most:
+            raise TooLarge(
+                f"The chunk is longer than {self._rules.most} characters.",
+                fix="Send it in parts, or as a `message`.",
+                code="message_too_large",
+            )
+        return Chunk(id_, text, bool(complete))
+
+    async def _send(self, utterance: Utterance) -> None:
+        """As a message of whoever spoke last."""
+        client, first = self._speakers[utterance.key], utterance.chunk_ids[0]
+        event_id = _event_id(client.sender.user_id, first)
+        sent = await attempt(self._sent(client, Fields({"content": utterance.text, "id": event_id})))
+        if isinstance(sent, Failure):
+            self._buffer.forget(utterance)
+            told = {"type": "error", **sent.to_json(), "id": first, "chunkIds": list(utterance.chunk_ids)}
+            client.push(frame(told))
+            return
+        for chunk_id in utterance.chunk_ids:
+            self._receipts[utterance.key, chunk_id] = (sent, utterance)
+        while len(self._receipts) > _MOST_RECEIPTS:
+            self._receipts.popitem(last=False)
+        _acknowledge(client, sent, utterance)
+
+    async def _sent(self, client: Client, fields: Fields) -> Sent:
+        return await self._intake.send(await self._intake.draft(fields), client.address, client.sender)
+
+
+def _acknowledge(client: Client, sent: Sent, utterance: Utterance) -> None:
+    ids = list(utterance.chunk_ids)
+    client.push(frame({"type": "ack", "messageId": sent.message_id, "id": ids[0], "chunkIds": ids}))
+
+
+def _event_id(user_id: str, first: str) -> str:
+    """The same chunk at its beginning makes it the same message; others in the channel may number theirs alike."""
+    who = hashlib.blake2b(user_id.encode(errors="replace"), digest_size=8).hexdigest()
+    return f"speech:{who}:{first}"
+
+
+def _key(client: Client) -> str:
+    return f"{client.address.lane}\n{client.sender.user_id}"

@@ -1,0 +1,322 @@
+"""Live pages: clients that watch topics hear that something changed, coalesced, and read it themselves.
+
+Nothing is heard on the bus, counted or timed while nobody watches. What the counters of the top bar show is computed once
+for all who watch `overview`, after something changed and at most once a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arvis.domain.changes import TELLING, ChangeTopic, changes_of
+from arvis.domain.errors import NotFound, TooMany, Unprocessable
+from arvis.domain.events import AgentMoved, Changed, DeliveryAdded, Event, NoticesMissed
+from arvis.domain.messages import Address
+from arvis.domain.money import MICROS, SpendingLimits, day_of
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights
+from arvis.ports.overview import Headline
+from arvis.ports.store import Store, Transaction
+from arvis.web.http.errors import Failure, attempt
+from arvis.web.http.identity import READ, Identity
+from arvis.web.realtime.client import Client, frame
+
+# Who watches what, and what each has still to be told. Bounded, whatever happens and however slow a client is.
+
+
+#: Ids that one notice lists; with more it names none, and the page reads its list anew.
+MOST_IDS = 20
+
+
+class Pending:
+    """Topics that changed, each with the ids of the things (None: too many, or nobody knows)."""
+
+    def __init__(self) -> None:
+        self._topics: dict[str, set[str] | None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._topics)
+
+    def add(self, topic: str, ids: Collection[str] | None) -> None:
+        known = self._topics.get(topic, set())
+        merged = None if known is None or ids is None else {*known, *ids}
+        self._topics[topic] = None if merged is not None and len(merged) > MOST_IDS else merged
+
+    def merge(self, other: Pending, topics: Container[str]) -> None:
+        """Take over what the other one knows of these topics."""
+        for topic, ids in other._topics.items():
+            if topic in topics:
+                self.add(topic, ids)
+
+    def keep(self, topics: Collection[str]) -> None:
+        """Forget all others."""
+        self._topics = {topic: ids for topic, ids in self._topics.items() if topic in topics}
+
+    def frames(self) -> Iterable[dict[str, Any]]:
+        for topic, ids in self._topics.items():
+            listed = {} if ids is None else {"ids": sorted(ids)}
+            yield {"type": "changed", "topic": topic, **listed}
+
+    def clear(self) -> None:
+        self._topics.clear()
+
+
+class Watcher:
+    """A client with the topics that it watches; `places` are the addresses of the conversations among them."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.topics: set[str] = set()
+        self.places: dict[str, Address] = {}
+        self._pending = Pending()
+        self._told: dict[str, Any] = {}
+
+    def forget(self, topics: Collection[str]) -> None:
+        self.topics -= set(topics)
+        self.places = {topic: place for topic, place in self.places.items() if topic in self.topics}
+        self._pending.keep(self.topics)
+        self._told = {}
+
+    def tell(self, news: Pending) -> bool:
+        """Push what is new to it. While the client has not taken what was pushed before, the news are only remembered: False."""
+        self._pending.merge(news, self.topics)
+        if self.client.behind:
+            return not self._pending
+        for each in self._pending.frames():
+            self.client.push(frame(each))
+        self._pending.clear()
+        return True
+
+    def tell_counts(self, now: Headline, budget: int | None) -> bool:
+        """The same of the counters, when they are not what it was told last. `budget` is that of the day, in micros."""
+        counts = counts_view(now, budget)
+        if counts == self._told:
+            return True
+        if self.client.behind:
+            return False
+        self._told = counts
+        self.client.push(frame(counts))
+        return True
+
+
+def counts_view(now: Headline, budget: int | None) -> dict[str, Any]:
+    """The frame with the counters of the top bar."""
+    return {
+        "type": "counts",
+        "running": now.running,
+        "pending": now.pending,
+        "undelivered": now.undelivered,
+        "waiting": now.waiting,
+        "failed": now.failed,
+        "costTodayUsd": now.cost_micros / MICROS,
+        "budgetTodayUsd": None if budget is None else budget / MICROS,
+    }
+
+
+#: A page shows a few conversations side by side.
+MOST_CONVERSATIONS = 20
+_CONVERSATION = "conversation:"
+_LONGEST_TOPIC = 100
+
+#: What moves none of the counters.
+_UNCOUNTED = frozenset({ChangeTopic.MEMORY, ChangeTopic.SKILLS, ChangeTopic.VARIABLES, ChangeTopic.OVERVIEW})
+_HEARD: Sequence[type[Event]] = (*TELLING, Changed, DeliveryAdded, AgentMoved)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """In seconds: `notices` lie between two rounds of notices, `counts` between two looks at the counters."""
+
+    notices: float = 0.3
+    counts: float = 1.0
+
+
+class Watching:
+    """All watchers of this server. `zone` is the one whose days cost money, `limits` returns the budgets of this moment."""
+
+    def __init__(
+        self,
+        *,
+        insights: Insights,
+        store: Store,
+        clock: Clock,
+        zone: str,
+        limits: Callable[[], SpendingLimits] = SpendingLimits,
+        pace: Pace | None = None,
+    ) -> None:
+        self._insights = insights
+        self._store = store
+        self._clock = clock
+        self._zone = zone
+        self._limits = limits
+        self._pace = pace or Pace()
+        self._bus: Bus | None = None
+        self._watchers: dict[Client, Watcher] = {}
+        self._watched: Counter[str] = Counter()
+        self._places: dict[Address, set[str]] = {}
+        self._pending = Pending()
+        self._endings: list[Callable[[], None]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._stale = False
+        self._newest: Headline | None = None
+        self._counting: asyncio.Task[None] | None = None
+
+    @contextlib.contextmanager
+    def listening(self, bus: Bus) -> Iterator[None]:
+        """The bus is heard only while somebody watches."""
+        self._bus = bus
+        try:
+            yield
+        finally:
+            self._rest()
+            self._bus = None
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing of this runs."""
+        return not self._endings and self._timer is None and self._counting is None
+
+    async def watch(self, client: Client, topics: Collection[str]) -> list[str]:
+        """All that the client watches from now on. Raises `Unprocessable` for what is no topic, `NotFound` for a
+        conversation that there is not; then nothing has changed."""
+        places = {topic: await self._place(topic) for topic in topics if _is_conversation(topic)}
+        watcher = self._watchers.get(client) or Watcher(client)
+        if len(watcher.places.keys() | places.keys()) > MOST_CONVERSATIONS:
+            raise TooMany(f"{MOST_CONVERSATIONS} conversations are watched.", fix="Unwatch some of them.")
+        if client.ended:
+            return []
+        self._watchers[client] = watcher
+        watcher.topics |= set(topics)
+        watcher.places |= places
+        self._settle()
+        if ChangeTopic.OVERVIEW in topics:
+            if self._counting is not None and self._newest is not None:
+                watcher.tell_counts(self._newest, self._limits().daily)
+            self._count()
+        return sorted(watcher.topics)
+
+    def unwatch(self, client: Client, topics: Collection[str] | None = None) -> list[str]:
+        """What the client still watches; without topics it watches nothing any more."""
+        watcher = self._watchers.get(client)
+        if watcher is None:
+            return []
+        watcher.forget(watcher.topics if topics is None else topics)
+        if not watcher.topics:
+            del self._watchers[client]
+        self._settle()
+        return sorted(watcher.topics)
+
+    def recognise(self, client: Client, identity: Identity) -> None:
+        """Its login was looked at again: with another role it may not watch any more."""
+        client.identity = identity
+        if identity.role not in READ and client in self._watchers:
+            client.push(frame({"type": "watching", "topics": self.unwatch(client)}))
+
+    # -- what is heard ---------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """After the watchers changed: count what is watched; hear the bus if anything is."""
+        self._watched = Counter(topic for watcher in self._watchers.values() for topic in watcher.topics)
+        self._places = {}
+        for watcher in self._watchers.values():
+            for topic, place in watcher.places.items():
+                self._places.setdefault(place, set()).add(topic)
+        if not self._watchers:
+            self._rest()
+        elif not self._endings and self._bus is not None:
+            self._endings = [self._bus.subscribe(kind, self._hear) for kind in _HEARD]
+            self._endings.append(self._bus.subscribe(NoticesMissed, self._missed))
+
+    def _rest(self) -> None:
+        for end in self._endings:
+            end()
+        self._endings = []
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._counting is not None:
+            self._counting.cancel()
+            self._counting = None
+        self._pending.clear()
+
+    def _hear(self, event: Event) -> None:
+        for change in changes_of(event):
+            self._note(change.topic, change.id)
+        address = getattr(event, "address", None)
+        if address in self._places:
+            message = getattr(event, "message_id", None)
+            self._add(self._places[address], [message] if message else None)
+
+    def _note(self, topic: str, id_: str | None) -> None:
+        if topic in self._watched:
+            self._add([topic], [id_] if id_ is not None else None)
+        if topic not in _UNCOUNTED and ChangeTopic.OVERVIEW in self._watched:
+            self._count()
+
+    def _missed(self, _: NoticesMissed) -> None:
+        self._add(list(self._watched), None)
+        self._count()
+
+    def _add(self, topics: Iterable[str], ids: Collection[str] | None) -> None:
+        for topic in topics:
+            self._pending.add(topic, ids)
+        self._later()
+
+    # -- what is told ----------------------------------------------------------------------------------------
+
+    def _later(self) -> None:
+        if self._timer is None and self._watchers:
+            self._timer = asyncio.get_running_loop().call_later(self._pace.notices, self._tell)
+
+    def _tell(self) -> None:
+        """One round. Who is behind is tried again in the next one."""
+        self._timer, news, self._pending = None, self._pending, Pending()
+        told = [watcher.tell(news) for watcher in self._watchers.values()]
+        if not all(told):
+            self._later()
+
+    def _count(self) -> None:
+        self._stale = True
+        if self._counting is None and ChangeTopic.OVERVIEW in self._watched:
+            self._counting = asyncio.create_task(self._keep_counting())
+
+    async def _keep_counting(self) -> None:
+        """Until nothing has changed for one interval."""
+        while self._stale and ChangeTopic.OVERVIEW in self._watched:
+            self._stale = False
+            found = await attempt(self._insights.headline(day_of(self._clock.now(), self._zone)))
+            if not isinstance(found, Failure):
+                self._newest = found
+                watchers = [each for each in self._watchers.values() if ChangeTopic.OVERVIEW in each.topics]
+                told = [watcher.tell_counts(found, self._limits().daily) for watcher in watchers]
+                self._stale = self._stale or not all(told)
+                self._add([ChangeTopic.OVERVIEW], None)
+            await asyncio.sleep(self._pace.counts)
+        self._counting = None
+
+    async def _place(self, topic: str) -> Address:
+        found = await self._store.read(_address, topic.removeprefix(_CONVERSATION))
+        if found is None:
+            raise NotFound("There is no such conversation.", fix="Look it up in the list (GET /api/conversations).")
+        return found
+
+
+def _is_conversation(topic: str) -> bool:
+    """Raises `Unprocessable` for what is no topic at all."""
+    if topic.startswith(_CONVERSATION) and len(topic) <= _LONGEST_TOPIC:
+        return True
+    if topic not in set(ChangeTopic):
+        known = ", ".join([*ChangeTopic, f"{_CONVERSATION}ID"])
+        raise Unprocessable("This topic is not known.", fix=f"Known are {known}.", code="unknown_topic")
+    return False
+
+
+def _address(tx: Transaction, conversation_id: str) -> Address | None:
+    found = tx.conversations.get(conversation_id)
+    return None if found is None else found.address

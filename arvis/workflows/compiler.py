@@ -1,0 +1,234 @@
+"""A drawn document becomes a graph of the engine (architecture §6).
+
+Every drawn node is a node there, by its id behind a prefix; before those at which branches come together stands a gate (`joins.py`).
+`begin` leads to where this run begins, `finish` ends it once all its branches have ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from arvis.domain.errors import Unprocessable
+from arvis.domain.executions import Execution
+from arvis.domain.runs import RunResult
+from arvis.domain.workflows import STATE, SYSTEM, LogType, as_text
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, Edge, End, Fail, Gate, Goto, Graph, Node
+from arvis.ports.store import Transaction
+from arvis.services import workflow_families
+from arvis.services.workflow_runs import note_begun, source_for
+from arvis.tasks.outcome import WorkOutcome, WorkStatus
+from arvis.workflows.document.kinds import KINDS, SETTINGS, SUBAGENT, Kind
+from arvis.workflows.document.paths import backwards, reach
+from arvis.workflows.document.view import label_of
+from arvis.workflows.nodes import make_node
+from arvis.workflows.runtime import joins, log
+from arvis.workflows.runtime.guards import Limits, guarded
+from arvis.workflows.runtime.joins import Join, LastOne
+from arvis.workflows.runtime.log import line
+from arvis.workflows.runtime.parts import BEGIN, FINISH, LAST, Drawn, NodeParts, name_of
+from arvis.workflows.runtime.regions import gate_of, merges_of, reachable, ways_of
+from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.visit import carried_of, taint_of
+from arvis.workflows.validation.check import check
+from arvis.workflows.validation.fields import is_whole
+from arvis.workflows.validation.rules import Severity
+
+# The first and the last node of every drawn graph: where the run begins, and what comes of it.
+
+
+def begin_node(drawn: Collection[str], error: str = "") -> Node:
+    """To the node at which this run begins, with what it was given; with an `error` the run fails instead."""
+
+    async def begin(context: NodeContext) -> Decision:
+        context.record(_ensure_run, context.execution, context.now())
+        about = context.state[STATE]
+        entry = str(about.get("entry", ""))
+        wrong = error or ("" if entry in drawn else f"The workflow has no node “{entry}” to begin at.")
+        if wrong:
+            log.write(context, [line(SYSTEM, LogType.ERROR, wrong), line(SYSTEM, LogType.RUN_END, "failed")])
+            log.announce_state(context)
+            return Fail(wrong)
+        log.announce_state(context)
+        came = about.get("carried")
+        carried = Carried.from_json(came) if came is not None else Carried(output=about.get("input"))
+        return Goto(name_of(entry), carried.to_json())
+
+    return begin
+
+
+def finish_node() -> Node:
+    """The result of a run is what its last branch ended with, in the form that every run has."""
+
+    async def finish(context: NodeContext) -> Decision:
+        carried = carried_of(context)
+        output = carried.output
+        text = as_text(output)
+        outcome = WorkOutcome(WorkStatus.DONE, visible=text)
+        log.write_state(context, LogType.RUN_END, "completed")
+        result = RunResult(text, "", "", "").to_json() | {
+            "outcome": outcome.to_json(),
+            "output": output,
+            "last": carried.source,
+        }
+        return End(result, taint=sorted(taint_of(context.state)), status_note=outcome.note)
+
+    return finish
+
+
+def _ensure_run(tx: Transaction, execution: Execution, now: int) -> None:
+    """A workflow that another one calls is a run, too; who else begins one has written its row."""
+    wait = tx.waits.get(execution.parent_wait) if execution.parent_wait is not None else None
+    caller = tx.executions.get(wait.execution_id) if wait is not None else None
+    if caller is not None:
+        workflow_families.join(tx, execution, caller, now)
+    note_begun(tx, execution, source_for(execution, caller.id if caller is not None else None), now)
+
+
+_ASKING = frozenset({"approval", "user-input"})
+#: A visit asks and calls so often at most, and branches come together before it.
+_STEPS_OF_A_VISIT = 10
+#: The rounds of a loop without a body follow one another.
+_MOST_ROUNDS = 1_000
+#: More live positions than this are taken for a drawing that multiplies without end.
+_MOST_BRANCHES = 1_000
+
+
+def compile_document(document: Mapping[str, Any], parts: NodeParts, name: str) -> Graph:
+    """The graph of this name. Raises `Unprocessable` where the document has errors: nothing of it is run."""
+    errors = [each for each in check(document) if each.severity is Severity.ERROR]
+    if errors:
+        more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise Unprocessable(f"{errors[0].message}{more}", fix=errors[0].fix, code="workflow_problems")
+    drawing = [_drawn(node, document) for node in document["nodes"]]
+    known = _joins(document, drawing)
+    limits = Limits(steps=_setting(document, "maxSteps"), visits=_setting(document, "maxVisits"))
+    entrances = {each.id: gate_of(each.id) if each.id in known else name_of(each.id) for each in drawing}
+    return Graph(
+        name=name,
+        start=BEGIN,
+        nodes={
+            BEGIN: begin_node(frozenset(each.id for each in drawing)),
+            FINISH: finish_node(),
+            **{name_of(each.id): guarded(make_node(each, parts), each, limits) for each in drawing},
+        },
+        edges={name_of(each.id): _edge(each, entrances) for each in drawing},
+        # What nodes themselves find too much fails the run with a word about it; this only ends what gets around that.
+        max_steps=_STEPS_OF_A_VISIT * limits.steps + 3 * _MOST_BRANCHES,
+        counts_visits=True,
+        max_repeats=max(limits.visits, _MOST_ROUNDS) + 2,
+        max_branches=_MOST_BRANCHES,
+        gates={**_gates(drawing, known), LAST: Gate(FINISH, LastOne().open, last=True)},
+        breaks=_breaks(document, drawing),
+    )
+
+
+def refusal(name: str, error: str) -> Graph:
+    """A graph whose run fails at once, because of this."""
+    return Graph(name=name, start=BEGIN, nodes={BEGIN: _failing(error)}, edges={})
+
+
+def _failing(error: str) -> Node:
+    return begin_node(frozenset(), error)
+
+
+def _setting(document: Mapping[str, Any], name: str) -> Any:
+    given = (document.get("settings") or {}).get(name)
+    return given if given is not None else next(each.default for each in SETTINGS if each.name == name)
+
+
+def _drawn(node: Mapping[str, Any], document: Mapping[str, Any]) -> Drawn:
+    kind = KINDS.get(node["type"]) or Kind(str(node["type"]), str(node["type"]), "unknown", "")
+    mine = [each for each in document["connections"] if each["source"] == node["id"]]
+    return Drawn(
+        id=node["id"],
+        kind=kind,
+        label=label_of(node),
+        data=node.get("data") or {},
+        ways=tuple(each for each in mine if each["sourceHandle"] != SUBAGENT),
+        document=document,
+        subagents=tuple(each["target"] for each in mine if each["sourceHandle"] == SUBAGENT),
+    )
+
+
+# -- edges -------------------------------------------------------------------------------------------------------------
+
+
+def _edge(drawn: Drawn, entrances: Mapping[str, str]) -> Edge:
+    """By the way out that the node chose; a branch without a connection for it ends quietly (seed 002). Connections without a handle
+    are followed from a node that chooses only where the document says so (2.7)."""
+    always = drawn.document.get("settings", {}).get("unlabelled") == "follow"
+
+    def lead(_state: Mapping[str, Any], value: Any) -> Sequence[str]:
+        chosen = Carried.from_json(value).handle
+        ways = [each["target"] for each in drawn.ways if _is_taken(each["sourceHandle"], chosen, always=always)]
+        return [entrances[target] for target in ways if target in entrances] or [LAST]
+
+    return lead
+
+
+def _is_taken(handle: str, chosen: str | None, *, always: bool) -> bool:
+    return chosen is None or handle == chosen or (always and not handle)
+
+
+def joins_of(document: Mapping[str, Any]) -> dict[str, Join]:
+    """Return how branches come together in a document without errors, by node."""
+    return _joins(document, [_drawn(node, document) for node in document["nodes"]])
+
+
+# -- joins -------------------------------------------------------------------------------------------------------------
+
+
+def _joins(document: Mapping[str, Any], drawing: Sequence[Drawn]) -> dict[str, Join]:
+    """By node: how branches come together there."""
+    ways, order = ways_of(document), {each.id: index for index, each in enumerate(drawing)}
+    merges = merges_of(document)
+    back = backwards(ways)
+    found = dict[str, Join]()
+    for each in drawing:
+        if (rule := _rule(each)) is not None:
+            closes = frozenset(parallel for parallel, merge in merges.items() if merge == each.id)
+            around = reach(back.get(each.id, ()), back, closes.__contains__) - closes
+            found[each.id] = Join(
+                id=each.id,
+                rule=rule,
+                before=_places(reachable(back, each.id)),
+                order=order,
+                count=max(1, each.data["joinCount"]) if rule == joins.COUNT else 1,
+                merges=each.kind.name == "merge",
+                closes=closes,
+                around=_places(around),
+            )
+    return found
+
+
+def _places(nodes: Iterable[str]) -> frozenset[str]:
+    """What the engine calls them, and where one waits before them."""
+    return frozenset(name for each in nodes for name in (name_of(each), gate_of(each)))
+
+
+def _rule(drawn: Drawn) -> str | None:
+    """None: it runs once for every arrival. What is written into nodes of unknown kinds was never checked; a loop tells its
+    entrances and its rounds apart by itself."""
+    rule = drawn.data.get("join") if drawn.kind.name != "loop" else None
+    if drawn.kind.name == "merge" and rule in {None, "", "each"}:
+        return joins.ANY if drawn.data.get("strategy") == "first" else joins.ALL
+    if rule == joins.COUNT and not is_whole(drawn.data.get("joinCount")):
+        return None
+    return rule if rule in (joins.ALL, joins.ANY, joins.COUNT) else None
+
+
+def _gates(drawing: Sequence[Drawn], known: Mapping[str, Join]) -> dict[str, Gate]:
+    labels = {each.id: each.label for each in drawing}
+    return {
+        gate_of(join.id): Gate(name_of(join.id), join.open, f"“{labels[join.id]}”", watch=join.watch)
+        for join in known.values()
+    }
+
+
+def _breaks(document: Mapping[str, Any], drawing: Sequence[Drawn]) -> frozenset[str]:
+    """Where people are asked, everything else waits for them, unless the document says that it goes on."""
+    if _setting(document, "pauses") == "branch":
+        return frozenset()
+    return frozenset(name_of(each.id) for each in drawing if each.kind.name in _ASKING)

@@ -1,0 +1,253 @@
+"""What fields and kinds of nodes consist of, how much a document may hold, and the fields that do not belong to one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+# The fields of agents as nodes, and those that several kinds have.
+
+
+# What the choices of fields are called where people make them, in the order of the choices.
+
+
+#: Of a document: more is refused. The size is that of its JSON in bytes.
+MOST_NODES, MOST_CONNECTIONS, MOST_BYTES, MOST_DEPTH = 500, 2_000, 1_000_000, 30
+#: How far from the middle a node may be drawn, in pixels.
+FARTHEST = 1_000_000
+#: Whole numbers below this are the same in JSON, in Python and in the editor.
+LARGEST = 2**53
+#: The version of the form of documents.
+SCHEMA = 1
+#: Ids of nodes and connections.
+ID = "[A-Za-z0-9_.:-]{1,128}"
+#: The handles of connections. An empty source handle is the way out of a node that has one way out.
+SUBAGENT = "subagent"
+LOOP_BACK = "loop-back"
+#: What stands for an empty handle in documents of others.
+OUTPUTS, INPUTS = frozenset({"", "output", "source"}), frozenset({"", "input", "target"})
+
+
+class Form(StrEnum):
+    """What a field holds. `rows`: a list of objects with fields of their own; `switches`: an object of true and false."""
+
+    LINE = "line"
+    TEXT = "text"
+    NUMBER = "number"
+    SWITCH = "switch"
+    CHOICE = "choice"
+    ROWS = "rows"
+    SWITCHES = "switches"
+    OBJECT = "object"
+    LIST = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """`least` and `most` bound numbers, the characters of texts, and how many rows there are. `offers` says what the editor offers
+    to choose from (agents, tools, workflows, models, platforms, people). In the texts of a `template` names in double braces are
+    replaced when the node runs. `words` says what the choices are called where people make them, one for each; `unoffered` are choices
+    that documents of others hold and the editor does not offer, because nothing serves them."""
+
+    name: str
+    form: Form
+    label: str
+    help: str = ""
+    required: bool = False
+    default: Any = None
+    least: int | None = None
+    most: int | None = None
+    choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    fields: tuple[Field, ...] = ()
+    offers: str = ""
+    template: bool = False
+    unoffered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`outs` are the source handles that it may have (empty text: the plain way out); `row_handles` (field, prefix): one more for each
+    row of a field. `chooses`: it takes one of its ways out, and connections without a handle are not among them."""
+
+    name: str
+    label: str
+    category: str
+    help: str
+    fields: tuple[Field, ...] = ()
+    outs: tuple[str, ...] = ("",)
+    row_handles: tuple[str, str] | None = None
+    ins: tuple[str, ...] = ("",)
+    chooses: bool = False
+    begins: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: How several incoming connections come together, of every kind but those that begin.
+JOIN = Field(
+    "join",
+    Form.CHOICE,
+    "When several branches arrive",
+    choices=("each", "all", "any", "n"),
+    words=(
+        "Run for every arrival",
+        "Run once, when all have come",
+        "Run once, at the first",
+        "Run once, when so many have come",
+    ),
+)
+JOIN_COUNT = Field(
+    "joinCount", Form.NUMBER, "How many", "Where it runs when so many have come.", least=1, most=MOST_CONNECTIONS
+)
+
+#: What a document says of itself.
+ABOUT = (
+    Field("name", Form.LINE, "Name", most=200),
+    Field("description", Form.TEXT, "Description", most=2_000),
+)
+#: What a node of any kind may be called; by this name templates find its output.
+LABEL = Field("label", Form.LINE, "Name", most=100)
+
+#: What may be set for a whole document.
+SETTINGS = (
+    Field(
+        "agent",
+        Form.LINE,
+        "Agent",
+        "Who works where a node names nobody; empty: the conductor.",
+        most=64,
+        offers="agents",
+    ),
+    Field(
+        "pauses",
+        Form.CHOICE,
+        "While somebody is asked",
+        choices=("run", "branch"),
+        words=("Other branches wait, too", "Other branches go on"),
+        default="run",
+    ),
+    Field(
+        "unlabelled",
+        Form.CHOICE,
+        "Connections without a handle",
+        "Those that leave a node which chooses.",
+        choices=("skip", "follow"),
+        words=("Never followed", "Always followed"),
+        default="skip",
+    ),
+    Field("maxSteps", Form.NUMBER, "Steps at most", least=1, most=100_000, default=1_000),
+    Field("maxVisits", Form.NUMBER, "Visits of one node at most", least=1, most=10_000, default=100),
+)
+
+
+LONG = 65_536
+TEMPLATES = "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced."
+AGENT = Field("agent", Form.LINE, "Agent", "Who does it; empty: the agent of the run.", most=64, offers="agents")
+DEADLINE = Field(
+    "deadlineMinutes", Form.NUMBER, "Deadline", "In minutes; empty: it waits for ever.", least=1, most=525_600
+)
+
+AGENT_FIELDS: tuple[Field, ...] = (
+    AGENT,
+    Field("agentName", Form.LINE, "Name", "As it is shown, and as a tool of another agent.", most=100),
+    Field("systemPrompt", Form.TEXT, "Instructions", "Joined to the agent's own.", most=LONG, template=True),
+    Field("userPrompt", Form.TEXT, "Task", f"Empty: the previous output. {TEMPLATES}", most=LONG, template=True),
+    Field(
+        "beforePrompt",
+        Form.TEXT,
+        "Asked before",
+        "A first question to the same agent; its answer stands before the task.",
+        most=LONG,
+        template=True,
+    ),
+    Field(
+        "afterPrompt",
+        Form.TEXT,
+        "Asked after",
+        "What to make of the result; its answer is the output.",
+        most=LONG,
+        template=True,
+    ),
+    Field(
+        "successCriteria",
+        Form.TEXT,
+        "Success criteria",
+        "The result is judged by these, and the task tried once more where it falls short.",
+        most=LONG,
+        template=True,
+    ),
+    Field(
+        "completionContract",
+        Form.SWITCH,
+        "Hand back with a summary",
+        "Summary, artifact, what it needs, what to do next.",
+    ),
+    Field("model", Form.LINE, "Model", "As provider/model; empty: the agent's own.", most=200, offers="models"),
+    Field(
+        "reasoningEffort",
+        Form.CHOICE,
+        "Reasoning",
+        choices=("", "none", "low", "medium", "high"),
+        words=("", "None", "A little", "Some", "Much"),
+    ),
+    Field(
+        "tools",
+        Form.SWITCHES,
+        "Tools",
+        fields=(
+            Field("web_search", Form.SWITCH, "Search the web"),
+            Field("subagents", Form.SWITCH, "Subagents"),
+        ),
+    ),
+    Field(
+        "allowTools",
+        Form.LIST,
+        "Only these tools",
+        "Of those that the agent has; empty: all of them.",
+        most=200,
+        offers="tools",
+    ),
+)
+
+
+TRIGGER_WORDS = (
+    "A message comes",
+    "A message comes in a chat app",
+    "Somebody writes in the dashboard",
+    "Somebody writes in the workbench",
+    "A program asks over the API for models",
+    "A schedule is due",
+    "An event of the calendar begins",
+    "The heartbeat comes",
+    "A web hook is called",
+    "Somebody begins it by hand",
+)
+
+#: Kinds of triggers that documents of other programs have and nothing here begins.
+UNSERVED_TRIGGERS = frozenset({"calendar", "workbench"})
+#: Kinds of triggers that a row of another kind has to name: what it is called, and how it is added.
+CALLED_TRIGGERS = {
+    "schedule": ("schedule", "`arvis schedules create --workflow`"),
+    "heartbeat": ("heartbeat", "`arvis schedules create --heartbeat --workflow`"),
+    "webhook": ("web hook", "`arvis webhooks create --workflow`"),
+}
+
+#: Each is read after the word "is".
+RULE_WORDS = (
+    "equal to",
+    "not equal to",
+    "containing",
+    "not containing",
+    "beginning with",
+    "ending with",
+    "greater than",
+    "less than",
+    "at least",
+    "at most",
+    "empty",
+    "not empty",
+    "there at all",
+    "matching the pattern",
+)

@@ -1,0 +1,285 @@
+"""Every form of a document becomes the one that everything here reads; what comes from files and goes into them.
+
+Three forms are read: ours (`kinds.py`), that of seed 002, which ours extends, and that of behaviour.md 2.7 (`playbook.py`). The
+editor's copy of `normalise` does the same step by step.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from arvis.config.yaml_text import Document as YamlText
+from arvis.config.yaml_text import UnreadableText, write_text
+from arvis.domain.errors import TooLarge, Unprocessable
+from arvis.domain.text import storable_json
+from arvis.workflows.document import kinds, playbooks
+
+# Documents that do not come from the editor: the blank one, and texts of others. Those to begin with: `examples/`.
+
+
+DocumentForm = Literal["json", "yaml"]
+
+#: Brackets and commas of a document in JSON: of each, something is made and checked.
+MOST_MARKS = 100_000
+#: Whole numbers up to here are the same in JSON, in Python and in the editor.
+_LARGEST = 2**53
+#: Between these every language writes a number in the same way.
+_LEAST, _MOST = 1e-4, 1e15
+_ORDER = ("schema", "name", "description", "settings", "nodes", "connections")
+_PART_ORDER = ("id", "type", "x", "y", "label", "data", "source", "sourceHandle", "target", "targetHandle")
+
+
+def normalise(raw: Any) -> dict[str, Any]:
+    """The document in its one form. It never raises: what it cannot read stays as it is for the check to name. What is in that form
+    stays the same, and what nobody here knows is kept. Parts may be those of `raw`, which is not changed."""
+    given = dict(raw) if isinstance(raw, Mapping) else {"nodes": raw}
+    drawn_elsewhere = "edges" in given and "connections" not in given
+    if drawn_elsewhere:
+        given["connections"] = given.pop("edges")
+    document = {
+        **given,
+        "schema": given.get("schema", kinds.SCHEMA),
+        "settings": _settings(given.get("settings")),
+        "nodes": _nodes(given.get("nodes", [])),
+        "connections": given.get("connections", []),
+    }
+    document["connections"] = _connections(document["connections"], _types(document["nodes"]))
+    return playbooks.with_its_rules(document) if drawn_elsewhere else document
+
+
+def _settings(settings: Any) -> Any:
+    return {} if settings is None else _whole(settings) if isinstance(settings, Mapping) else settings
+
+
+def _nodes(nodes: Any) -> Any:
+    return [_node(node) for node in nodes] if isinstance(nodes, list) else nodes
+
+
+def _node(node: Any) -> Any:
+    if not isinstance(node, Mapping):
+        return node
+    known = dict(node)
+    position = known.get("position")
+    if isinstance(position, Mapping):
+        del known["position"]
+        known = {"x": position.get("x", 0), "y": position.get("y", 0), **known}
+    if known.get("data") is None:
+        known["data"] = {}
+    known = playbooks.node(known)
+    if known.get("type") == "input":
+        known["type"] = "approval"
+    if isinstance(known["data"], Mapping):
+        known["data"] = _whole(_values(_conditions(known["data"])) if known.get("type") == "if" else known["data"])
+    return _whole({"x": 0, "y": 0, **known})
+
+
+def _conditions(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Older documents have one condition (seed 002)."""
+    known = dict(data)
+    old = known.get("condition")
+    if isinstance(known.get("conditions"), list) or not isinstance(old, (str, Mapping)):
+        return known
+    del known["condition"]
+    row = {"operator": "contains", "value": old}
+    known["conditions"] = [row if isinstance(old, str) else {**row, "value": "", **old}]
+    return known
+
+
+def _values(data: dict[str, Any]) -> dict[str, Any]:
+    """What a condition compares with is a text, also where a document has a number, or a truth value as YAML reads `yes` and `no`."""
+    rows = data.get("conditions")
+    if not isinstance(rows, list):
+        return data
+    return {**data, "conditions": [_compared(each) if isinstance(each, Mapping) else each for each in rows]}
+
+
+def _compared(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    value = row.get("value")
+    if isinstance(value, bool):
+        return {**row, "value": "true" if value else "false"}
+    if isinstance(value, int | float) and (value == 0 or _LEAST <= abs(value) < _MOST):
+        return {**row, "value": str(int(value) if value == int(value) else value)}
+    return row
+
+
+def _whole(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers such as 2.0 are written as 2: elsewhere the two are the same."""
+    return {name: int(value) if _is_whole(value) else value for name, value in values.items()}
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, float) and math.isfinite(value) and value == int(value) and abs(value) <= _LARGEST
+
+
+def _types(nodes: Any) -> dict[str, Any]:
+    """The type of each node that has an id; the first counts."""
+    types: dict[str, Any] = {}
+    for node in nodes if isinstance(nodes, list) else []:
+        if isinstance(node, Mapping) and isinstance(node.get("id"), str):
+            types.setdefault(node["id"], node.get("type"))
+    return types
+
+
+def _connections(connections: Any, types: Mapping[str, Any]) -> Any:
+    if not isinstance(connections, list):
+        return connections
+    free = _free_ids(connections)
+    return [_connection(each, free, types) if isinstance(each, Mapping) else each for each in connections]
+
+
+def _free_ids(connections: list[Any]) -> Iterator[str]:
+    taken = {each["id"] for each in connections if isinstance(each, Mapping) and isinstance(each.get("id"), str)}
+    number = 0
+    while True:
+        number += 1
+        if f"c{number}" not in taken:
+            yield f"c{number}"
+
+
+def _connection(each: Mapping[str, Any], free: Iterator[str], types: Mapping[str, Any]) -> dict[str, Any]:
+    known = dict(each)
+    if known.get("id") is None:
+        known["id"] = next(free)
+    source = known.get("source")
+    out = _handle(known.get("sourceHandle"), kinds.OUTPUTS)
+    into = _handle(known.get("targetHandle"), kinds.INPUTS)
+    if out == "true" and isinstance(source, str) and types.get(source) == "if":
+        out = "condition-0"
+    if out == kinds.SUBAGENT and into == "subagent-target":
+        into = ""
+    return {**known, "sourceHandle": out, "targetHandle": into}
+
+
+def _handle(handle: Any, plain: frozenset[str]) -> Any:
+    return "" if handle is None or (isinstance(handle, str) and handle in plain) else handle
+
+
+def read(text: str, form: DocumentForm) -> Any:
+    """What a file holds, not yet normalised. Dates and values of other kinds are the text that was written. Raises `TooLarge`, and
+    `Unprocessable` with the line, as far as it is known, for what cannot be read, for names that stand twice and for YAML's aliases."""
+    if len(text) > kinds.MOST_BYTES or len(text.encode(errors="surrogatepass")) > kinds.MOST_BYTES:
+        raise TooLarge(
+            f"The document has more than {kinds.MOST_BYTES} bytes",
+            why="Larger ones are not read.",
+            fix="Divide it into several workflows, or shorten its texts.",
+        )
+    try:
+        return storable_json(_from_json(text) if form == "json" else _from_yaml(text))
+    except RecursionError:
+        raise _unreadable("it is nested too deeply", f"Nest it at most {kinds.MOST_DEPTH} deep.") from None
+
+
+def _from_json(text: str) -> Any:
+    if sum(text.count(mark) for mark in "[{,") > MOST_MARKS:
+        raise _unreadable("it holds too many values", "Divide it into several workflows.")
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite, parse_int=_number)
+    except json.JSONDecodeError as error:
+        raise _unreadable(f"it is no JSON: {error.msg}", "Mend the JSON there.", error.lineno) from None
+    except _Twice as twice:
+        raise _twice(twice, text) from None
+    except UnreadableText as error:
+        raise _unreadable(error.text, error.fix, error.line) from None
+
+
+class _Twice(Exception):
+    """A name that stands twice in one object."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in values:
+            raise _Twice(name)
+        values[name] = value
+    return values
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise UnreadableText(f"`{text[:20]}` is no number that documents may hold", "Write a number of usual size.")
+    return value
+
+
+def _number(text: str) -> float:
+    """Whole, or as near as numbers come."""
+    value = _finite(text)
+    return int(text) if abs(value) <= _LARGEST else value
+
+
+def _twice(twice: _Twice, text: str) -> Unprocessable:
+    """JSON is YAML enough to find where."""
+    try:
+        found = YamlText(text)
+    except UnreadableText:
+        found = None
+    if found is not None and found.problems:
+        return _first_twin(found)
+    return _unreadable(f"`{str(twice)[:60]}` is written twice in one object", "Keep one of the two.")
+
+
+def _first_twin(found: YamlText) -> Unprocessable:
+    twin = found.problems[0]
+    return _unreadable(f"`{str(twin.path[-1])[:60]}` {twin.text}", twin.fix, found.line_of(twin.path))
+
+
+def _from_yaml(text: str) -> Any:
+    try:
+        found = YamlText(text)
+    except UnreadableText as error:
+        raise _unreadable(error.text, error.fix, error.line) from None
+    if found.problems:
+        raise _first_twin(found)
+    return json.loads(json.dumps(found.values), parse_constant=_not_a_number, parse_int=_number)
+
+
+def _not_a_number(text: str) -> float:
+    raise _unreadable(f"`{text}` is no number that documents may hold", "Put it in quotes, if it is meant as text.")
+
+
+def _unreadable(why: str, fix: str, line: int | None = None) -> Unprocessable:
+    where = "" if line is None else f", line {line}"
+    return Unprocessable(f"The document cannot be read{where}: {why}.", fix=fix, code="unreadable_document")
+
+
+def write(document: Mapping[str, Any], form: DocumentForm) -> str:
+    """The document as a file, which `read` reads to the same."""
+    ordered = _in_order(document)
+    return write_text(ordered) if form == "yaml" else json.dumps(ordered, ensure_ascii=False, indent=2) + "\n"
+
+
+def _in_order(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What people look for first comes first."""
+    known = {**{name: document[name] for name in _ORDER if name in document}, **document}
+    for name in ("nodes", "connections"):
+        if isinstance(known.get(name), list):
+            known[name] = [_part_in_order(each) if isinstance(each, Mapping) else each for each in known[name]]
+    return known
+
+
+def _part_in_order(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {**{name: part[name] for name in _PART_ORDER if name in part}, **part}
+
+
+#: What a workflow begins with that nobody has drawn yet.
+BLANK: Mapping[str, Any] = {
+    "nodes": [{"id": "start", "type": "start", "x": 0, "y": 0, "data": {}}],
+    "connections": [],
+}
+
+
+def imported(text: str, form: str) -> Mapping[str, Any]:
+    """What a text of this form (`json`, `yaml`, or `auto` to find out) holds, not yet normalised. Raises what `read` raises."""
+    if form not in {"json", "yaml", "auto"}:
+        raise Unprocessable("`form` must be json, yaml or auto.", fix="Leave it out to have it found out.")
+    is_json = form == "json" or (form == "auto" and text.lstrip()[:1] in {"{", "["})
+    found = read(text, "json" if is_json else "yaml")
+    if not isinstance(found, Mapping):
+        raise Unprocessable(
+            "The text holds no workflow.", fix="A workflow is an object with `nodes` and `connections` (or `edges`)."
+        )
+    return found

@@ -1,0 +1,181 @@
+"""Documents in the form of behaviour.md 2.7: their nodes in our kinds, and the rules that they were written for.
+
+Their nodes are all of the type `workflow` and say in `data.subtype` what they are and in `data.config` how.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from arvis.workflows.document.kinds import JOIN, KINDS, LOOP_BACK, SUBAGENT
+
+#: By kind: their names of fields, and ours. Others have the same name or are kept under their own.
+_NAMES: Mapping[str, Mapping[str, str]] = {
+    "trigger": {"triggerDescription": "description"},
+    "agent": {"agentId": "agent", "additionalPrompt": "systemPrompt", "userMessage": "userPrompt"},
+    "tool-call": {"agentId": "agent", "defaults": "arguments", "preCallDescription": "review"},
+    "router": {"agentId": "agent", "classificationPrompt": "prompt"},
+    "condition": {"agentId": "agent"},
+    "wait": {"delayAmount": "amount", "delayUnit": "unit"},
+    "sub-workflow": {"workflowId": "workflow"},
+    "user-input": {"promptText": "prompt"},
+    "response": {"responseTemplate": "template"},
+    "transfer": {"targetWorkflowId": "workflow"},
+}
+_OPERATORS: Mapping[str, str] = {
+    "=": "equals",
+    "==": "equals",
+    "===": "equals",
+    "eq": "equals",
+    "equal": "equals",
+    "is": "equals",
+    "!=": "not_equals",
+    "!==": "not_equals",
+    "ne": "not_equals",
+    "neq": "not_equals",
+    "not_equal": "not_equals",
+    "is_not": "not_equals",
+    "includes": "contains",
+    "not_includes": "not_contains",
+    "does_not_contain": "not_contains",
+    ">": "greater",
+    "gt": "greater",
+    "greater_than": "greater",
+    "<": "less",
+    "lt": "less",
+    "less_than": "less",
+    ">=": "at_least",
+    "gte": "at_least",
+    "greater_or_equal": "at_least",
+    "greater_than_or_equal": "at_least",
+    "<=": "at_most",
+    "lte": "at_most",
+    "less_or_equal": "at_most",
+    "less_than_or_equal": "at_most",
+    "is_empty": "empty",
+    "is_not_empty": "not_empty",
+    "regex": "matches",
+}
+#: Triggers under another name here.
+_TRIGGERS: Mapping[str, str] = {"sulla-desktop": "dashboard"}
+_TRIGGER_KINDS = frozenset({"sulla-desktop", *KINDS["trigger"].fields[0].choices})
+#: Join in a way of their own.
+_OWN_JOIN = frozenset({"merge", "loop"})
+_DIGITS = re.compile("[0-9]{1,6}")
+_HUMP = re.compile("([a-z])([A-Z])")
+#: Between these, numbers are written alike everywhere.
+_SMALLEST, _LARGEST = 1e-4, 1e15
+
+
+def node(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The node in our form if it is one of theirs, else as it is."""
+    known, data = dict(given), given["data"]
+    if known.get("type") != "workflow" or not isinstance(data, Mapping) or not isinstance(data.get("subtype"), str):
+        return known
+    config = data.get("config")
+    kind, more = _kind(data["subtype"], data.get("category"))
+    label = data.get("label")
+    if isinstance(label, str) and label and "label" not in known:
+        known["label"] = label
+    known["type"] = kind
+    known["data"] = {**_data(kind, config), **more} if config is None or isinstance(config, Mapping) else config
+    return known
+
+
+def _kind(subtype: str, category: Any) -> tuple[str, dict[str, Any]]:
+    if category == "trigger" or (subtype in _TRIGGER_KINDS and subtype not in KINDS):
+        return "trigger", {"kind": _TRIGGERS.get(subtype, subtype)}
+    return subtype, {}
+
+
+def _data(kind: str, config: Mapping[str, Any] | None) -> dict[str, Any]:
+    names = _NAMES.get(kind, {})
+    data = {names.get(name, name): value for name, value in (config or {}).items()}
+    if kind == "agent":
+        _take_contract(data)
+    if kind == "tool-call":
+        _take_tool(data)
+    if kind == "condition":
+        _take_rules(data)
+    for name in ("amount", "maxIterations"):
+        if isinstance(data.get(name), str) and _DIGITS.fullmatch(data[name]):
+            data[name] = int(data[name])
+    return data
+
+
+def _take_contract(data: dict[str, Any]) -> None:
+    """Theirs may be a text that is put behind the prompt."""
+    contract = data.get("completionContract")
+    if isinstance(contract, str):
+        before = data.get("systemPrompt")
+        if contract and (before is None or isinstance(before, str)):
+            data["systemPrompt"] = f"{before}\n\n{contract}" if before else contract
+        data["completionContract"] = contract != ""
+
+
+def _take_tool(data: dict[str, Any]) -> None:
+    slug, endpoint = data.get("integrationSlug"), data.get("endpointName")
+    parts = [part for part in (slug, endpoint) if isinstance(part, str) and part]
+    if parts and "tool" not in data:
+        data.pop("integrationSlug", None)
+        data.pop("endpointName", None)
+        data["tool"] = ".".join(parts)
+
+
+def _take_rules(data: dict[str, Any]) -> None:
+    if isinstance(data.get("combinator"), str):
+        data["combinator"] = data["combinator"].lower()
+    if isinstance(data.get("rules"), list):
+        data["rules"] = [_rule(rule) if isinstance(rule, Mapping) else rule for rule in data["rules"]]
+
+
+def _rule(rule: Mapping[str, Any]) -> dict[str, Any]:
+    known = dict(rule)
+    operator = known.get("operator")
+    if isinstance(operator, str):
+        word = _HUMP.sub(r"\1_\2", operator).lower().replace("-", "_").replace(" ", "_")
+        known["operator"] = _OPERATORS.get(word, word)
+    if "value" in known:
+        known["value"] = _text(known["value"])
+    return known
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)) and (value == 0 or _SMALLEST <= abs(value) < _LARGEST):
+        return str(int(value)) if value == int(value) else str(value)
+    return value
+
+
+def with_its_rules(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A node begins there once everything in front of it is done, and connections without a handle are always followed."""
+    known = dict(document)
+    if isinstance(known["settings"], Mapping):
+        known["settings"] = {"unlabelled": "follow", **known["settings"]}
+    if isinstance(known["nodes"], list) and isinstance(known["connections"], list):
+        arriving = _arriving(known["connections"])
+        known["nodes"] = [_joining(each, arriving) for each in known["nodes"]]
+    return known
+
+
+def _arriving(connections: list[Any]) -> dict[str, int]:
+    """How many ordinary connections lead to each node."""
+    counts: dict[str, int] = {}
+    for each in connections:
+        if not isinstance(each, Mapping) or not isinstance(each.get("target"), str):
+            continue
+        if each["sourceHandle"] != SUBAGENT and each["targetHandle"] != LOOP_BACK:
+            counts[each["target"]] = counts.get(each["target"], 0) + 1
+    return counts
+
+
+def _joining(each: Any, arriving: Mapping[str, int]) -> Any:
+    if not isinstance(each, Mapping) or not isinstance(each.get("id"), str) or not isinstance(each["data"], Mapping):
+        return each
+    kind = KINDS.get(each["type"]) if isinstance(each.get("type"), str) else None
+    if arriving.get(each["id"], 0) < 2 or (kind is not None and (kind.begins or kind.name in _OWN_JOIN)):  # noqa: PLR2004 - two come together
+        return each
+    return {**each, "data": {JOIN.name: "all", **each["data"]}}

@@ -1,0 +1,156 @@
+"""What a run that began before knew at one of its nodes: what came there, what the nodes before it gave, and what branches beside it brought
+to the joins behind it. Pure reading of its state and its positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from arvis.domain.executions import Cursor
+from arvis.domain.workflows import OUTPUT
+from arvis.workflows.compiler import joins_of
+from arvis.workflows.document.paths import reach
+from arvis.workflows.document.view import Drawing
+from arvis.workflows.runtime import joins
+from arvis.workflows.runtime.joins import Join
+from arvis.workflows.runtime.output_limits import MOST_OUTPUT, cut
+from arvis.workflows.runtime.parts import name_of
+from arvis.workflows.runtime.regions import gate_of, merge_behind, merges_of, opened
+from arvis.workflows.runtime.token import Carried
+
+#: In the place of the visit that opened a region, which nobody remembers.
+_AGAIN = "again"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A position that waits at a gate from the beginning on."""
+
+    gate: str
+    carried: Carried
+
+
+class Before:
+    def __init__(
+        self, drawing: Drawing, document: Mapping[str, Any], positions: Sequence[Cursor], state: Mapping[str, Any]
+    ) -> None:
+        self._drawing = drawing
+        self._document = document
+        self._positions = positions
+        self._state = state
+
+    @cached_property
+    def _joins(self) -> Mapping[str, Join]:
+        return joins_of(self._document)
+
+    def came_to(self, node: str, given: Any) -> Carried:
+        """Return what its newest visit began with; what the run began with, where nothing came there. A run that broke off has it
+        still; of a visit that ended, the node knows where it came from, and those nodes what they gave."""
+        for cursor in self._positions:
+            if cursor.node == name_of(node):
+                return replace(Carried.from_json(cursor.value), visits={})
+        known: Mapping[str, Any] = self._kept(node).get("came") or {}
+        sources = self._sources(node, known)
+        if not sources:
+            return Carried(output=given, regions=self._regions(node))
+        carried = Carried(
+            output=self._output(node, sources),
+            source=sources[0],
+            handle=self._kept(sources[0]).get("handle"),
+            rounds=dict(known.get("rounds") or {}),
+            regions=self._regions(node),
+        )
+        if node not in self._joins:
+            return carried
+        return replace(carried, joined=tuple((each, self._failed(each) or "") for each in sources))
+
+    def outputs(self, node: str) -> dict[str, Any]:
+        """Return the state that the nodes left which this one does not lead to: templates speak of them."""
+        behind = reach([node], self._drawing.ways)
+        ids = [each for each in self._drawing.nodes if each not in behind and OUTPUT + each in self._state]
+        return {OUTPUT + each: self._state[OUTPUT + each] for each in ids}
+
+    def beside(self, node: str, came: Carried) -> list[Arrival]:
+        """Return what branches that do not lead through this node brought to joins behind it. At a join that goes on before all have
+        come, one place stays free for the branch that is walked again."""
+        behind = reach([node], self._drawing.ways)
+        return [
+            arrival
+            for each, join in self._joins.items()
+            if each in behind - {node}
+            for arrival in self._at(join, behind, came)
+        ]
+
+    def _at(self, join: Join, behind: set[str], came: Carried) -> Iterator[Arrival]:
+        most = {joins.ANY: 0, joins.COUNT: join.count - 1}.get(join.rule)
+        for source in [each for each in self._brought_to(join.id) if each not in behind][:most]:
+            kept = self._kept(source)
+            carried = replace(Carried(regions=came.regions, rounds=came.rounds), failed=self._failed(source))
+            yield Arrival(gate_of(join.id), carried.on(source, kept.get("output"), kept.get("handle")))
+
+    # -- what the nodes kept -------------------------------------------------------------------------------------------
+
+    def _sources(self, node: str, known: Mapping[str, Any]) -> list[str]:
+        """The nodes from which its input came: those that it remembers, else all that a join could have waited for, else the newest."""
+        remembered = {source for source, _ in known.get("joined") or ()} or {known.get("source")}
+        if found := [each for each in self._drawing.nodes if each in remembered and self._kept(each)]:
+            return found
+        brought = list(self._brought_to(node))
+        if node in self._joins or not brought:
+            return brought
+        return [max(brought, key=lambda each: (int(self._kept(each).get("at") or 0), each))]
+
+    def _brought_to(self, node: str) -> Iterator[str]:
+        """The nodes that gave something which led there, in the order of the document; a branch that failed leads to its merge."""
+        for source in self._drawing.nodes:
+            kept = self._kept(source)
+            if kept.get("failed") is not None:
+                merge = merge_behind(self._document, source, self._regions(source))
+                led = merge is not None and merge.id == node
+            else:
+                outs = {each.out for each in self._drawing.leaving.get(source, ()) if each.target == node}
+                led = bool(kept) and bool(outs) and (kept.get("handle") is None or kept["handle"] in outs)
+            if led:
+                yield source
+
+    def _output(self, node: str, sources: Sequence[str]) -> Any:
+        """As the join gives it (`joins.py`)."""
+        join = self._joins.get(node)
+        if join is None or (len(sources) == 1 and not join.merges):
+            return self._kept(sources[0]).get("output")
+        room = MOST_OUTPUT // len(sources)
+        return [self._part(each, room) for each in sources]
+
+    def _part(self, source: str, room: int) -> Any:
+        failed = self._failed(source)
+        return cut(self._kept(source).get("output"), room) if failed is None else {"failed": failed}
+
+    def _failed(self, source: str) -> str | None:
+        kept = self._kept(source)
+        return None if kept.get("failed") is None else f"{kept.get('label') or source}: {kept['failed']}"
+
+    def _kept(self, node: str) -> Mapping[str, Any]:
+        kept = self._state.get(OUTPUT + node)
+        return kept if isinstance(kept, Mapping) else {}
+
+    def _regions(self, node: str) -> tuple[str, ...]:
+        """Those that it was in, or those that are drawn around it."""
+        if (known := self._kept(node).get("came")) is not None:
+            return tuple(known.get("regions") or ())
+        regions: tuple[str, ...] = ()
+        for parallel, merge in self._around(node):
+            if node != merge:
+                regions = opened(regions, parallel, _AGAIN)
+        return regions
+
+    def _around(self, node: str) -> list[tuple[str, str]]:
+        """The `parallel` nodes with their merges between which it lies, outermost first."""
+        ways = self._drawing.ways
+        found = [
+            (parallel, merge)
+            for parallel, merge in merges_of(self._document).items()
+            if node in reach(ways.get(parallel, ()), ways, lambda id_, merge=merge: id_ == merge)  # type: ignore[misc]
+        ]
+        return sorted(found, key=lambda each: sum(each[0] in reach(ways.get(other, ()), ways) for other, _ in found))

@@ -1,0 +1,99 @@
+"""A run once more: from its beginning, or from a node in its midst with what came there and what the nodes before it gave.
+
+Branches that do not lead through that node are not walked again: what they brought to the joins behind it waits there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from arvis.domain.agents import Agent
+from arvis.domain.errors import NotFound
+from arvis.domain.executions import Cursor, Execution
+from arvis.domain.messages import Address
+from arvis.domain.taint import CLEAN, Label, Taint
+from arvis.domain.workflows import STATE, Workflow, WorkflowRun, WorkflowVersion
+from arvis.ports.store import Transaction
+from arvis.services import workflow_runs
+from arvis.services.workflow_runs import NewWorkflowRun
+from arvis.tasks.access import AUTHORS, with_authors
+from arvis.workflows.document.view import Drawing
+from arvis.workflows.earlier_run import Arrival, Before
+from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.visit import taint_of
+
+
+def begin_again(
+    tx: Transaction,
+    run_id: str,
+    node: str | None,
+    now: int,
+    *,
+    by: str | None,
+    newest: bool = False,
+    request: str | None = None,
+) -> Execution:
+    """The run that repeats this one, in the same place. `node` None: from where that began. It walks the same version, or with
+    `newest` the one that may run now. Raises `NotFound`, and `Unprocessable` where the version has no such node or cannot run."""
+    if request is not None and (known := tx.workflow_runs.of_request(request)) is not None:
+        return _begun(tx, known.execution_id)
+    run, old, workflow = _found(tx, run_id)
+    version = workflow_runs.whole_version(tx, workflow, None if newest else run.version)
+    part = old.state[STATE]
+    others: Taint = CLEAN if by == run.principal_id else frozenset({Label.PEOPLE})
+    carried: Mapping[str, Any] | None = part.get("carried") if node in {None, run.entry} else None
+    kept: Mapping[str, Any] = {}
+    entry = node or run.entry
+    drawing = Drawing(version.document)
+    drawn = drawing.nodes.get(entry)
+    beside: Sequence[Arrival] = ()
+    if drawn is not None and not drawn.begins:
+        before = Before(drawing, version.document, tx.executions.cursors(old.id), old.state)
+        came = Carried.from_json(carried) if carried is not None else before.came_to(entry, part.get("input"))
+        carried, kept, beside = came.to_json(), before.outputs(entry), before.beside(entry, came)
+    wanted = NewWorkflowRun(
+        workflow=workflow,
+        agent=_agent(tx, old, version, by),
+        address=Address.from_json(old.state["address"]),
+        source="api",
+        input=part.get("input"),
+        trigger=str(part.get("trigger") or ""),
+        principal_id=by,
+        version=version.version,
+        entry=entry,
+        # Its input are the words of whoever began that run: they do not become the words of whoever begins this one.
+        taint=taint_of(old.state) | others,
+        again_of=run_id,
+        request=request,
+        carried=carried,
+        more=with_authors(kept, old.state.get(AUTHORS, ())),
+    )
+    begun = workflow_runs.begin(tx, wanted, now)
+    for arrival in beside:
+        tx.executions.put_cursor(Cursor(tx.new_id(), begun.id, arrival.gate, arrival.carried.to_json()))
+    return begun
+
+
+def _begun(tx: Transaction, execution_id: str) -> Execution:
+    known = tx.executions.get(execution_id)
+    if known is None:
+        raise NotFound("There is no such run any more.", fix="Begin it once more with another `Idempotency-Key`.")
+    return known
+
+
+def _found(tx: Transaction, run_id: str) -> tuple[WorkflowRun, Execution, Workflow]:
+    run, old = tx.workflow_runs.get(run_id), tx.executions.get(run_id)
+    workflow = None if run is None else tx.workflows.get(run.workflow_id)
+    if run is None or old is None or workflow is None:
+        raise NotFound("There is no such run.", fix="Look it up in the list; old ones are removed in time.")
+    return run, old, workflow
+
+
+def _agent(tx: Transaction, old: Execution, version: WorkflowVersion, by: str | None) -> Agent:
+    """The same as before; whoever begins it again must be allowed to use it, which `begin` sees to."""
+    known = tx.agents.get(str(old.state["agent"]))
+    if known is not None and known.active:
+        return known
+    asker = workflow_runs.asker_for(tx, by, Address.from_json(old.state["address"]), {})
+    return workflow_runs.agent_of(tx, version, asker)

@@ -1,0 +1,1 @@
+"""Compile a workflow to a graph of the engine and run its nodes."""

@@ -1,0 +1,157 @@
+"""Other workflows that a run goes to: which one, by whom, and how it begins there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from arvis.domain.agents import Agent
+from arvis.domain.errors import ExecutionError, NotFound, Unprocessable
+from arvis.domain.executions import Execution
+from arvis.domain.jobs import NewJob
+from arvis.domain.messages import Address
+from arvis.domain.taint import CLEAN, Taint
+from arvis.domain.workflows import DEPTH, PREFIX, STATE, Workflow, WorkflowVersion, as_text
+from arvis.engine import lifecycle
+from arvis.ports.store import Transaction
+from arvis.services import workflow_families
+from arvis.services.workflow_runs import NewWorkflowRun, begin, called_state, entry_of, find, note_begun, whole_version
+from arvis.tasks.access import AUTHORS, standing_in, taint_of_authors, with_authors
+from arvis.tasks.task import RUN, Errand, is_run, source_of
+from arvis.turns.workflow_results import STARTER
+from arvis.workflows.runtime.visit import worker
+
+#: So many runs stand one below the other; so often one is transferred.
+MOST_DEEP, MOST_TRANSFERS = 8, 50
+#: Of a run: how often it was transferred on its way.
+TRANSFERS = "workflow_transfers"
+#: Parts of a turn's state that hold whichever workflow answers it.
+_STANDING = ("address", "conversation", "reach", "paired", AUTHORS, "task", "lineage", "audience", "files")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A workflow that can run, and who does what it leaves open. `taint` is that of its author's words for this run."""
+
+    workflow: Workflow
+    version: WorkflowVersion
+    agent: Agent
+    taint: Taint = CLEAN
+
+
+def target(tx: Transaction, execution: Execution, name: str) -> Target:
+    """By id or slug. Raises `ExecutionError` where it is not there, cannot run, or names an agent that is out of reach, and where too
+    many runs came of this one's beginning."""
+    workflow_families.check_room(tx, execution)
+    try:
+        workflow = find(tx, name)
+        version = whole_version(tx, workflow)
+    except (NotFound, Unprocessable) as missing:
+        raise ExecutionError(missing.what.rstrip("."), why=missing.why, fix=missing.fix) from None
+    named = (version.document.get("settings") or {}).get("agent")
+    written = replace(execution, state=with_authors(execution.state, version.authors))
+    taint = taint_of_authors(tx, execution.principal_id, version.authors)
+    return Target(workflow, version, worker(tx, written, {"agent": named}), taint)
+
+
+def deeper(state: Mapping[str, Any]) -> int:
+    """How deep a run would stand that this one begins. Raises `ExecutionError` where that is too deep."""
+    depth = int(state.get(DEPTH) or 0) + 1
+    if depth > MOST_DEEP:
+        raise ExecutionError(
+            f"Workflows call one another more than {MOST_DEEP} deep",
+            fix="take out the node by which one of them comes back to itself",
+        )
+    return depth
+
+
+def child_of(state: Mapping[str, Any], to: Target, input_: Any, taint: Taint, depth: int) -> dict[str, Any]:
+    """The state of a run that is waited for; it has no more tools than this one."""
+    child = called_state(state, to.version, input_, taint=taint | to.taint, agent_id=to.agent.id)
+    return {**child, DEPTH: depth, RUN: {**child[RUN], "tools": state.get(RUN, {}).get("tools")}}
+
+
+def begin_apart(
+    tx: Transaction,
+    execution: Execution,
+    to: Target,
+    input_: Any,
+    *,
+    taint: Taint,
+    more: Mapping[str, Any],
+    now: int,
+    speaks_for: str = "",
+) -> Execution:
+    """A run of its own, in the same place and for the same person. `speaks_for`: what began the run in whose place it goes on."""
+    state, text = execution.state, as_text(input_)
+    source = f"{PREFIX}{execution.id}"
+    errand = Errand(text, tools=state.get(RUN, {}).get("tools"))
+    wanted = NewWorkflowRun(
+        workflow=to.workflow,
+        agent=to.agent,
+        address=Address.from_json(state["address"]),
+        source=source,
+        input=input_,
+        trigger=text,
+        principal_id=execution.principal_id,
+        version=to.version.version,
+        taint=taint,
+        priority=execution.priority,
+        more={**standing_in(state), RUN: {**errand.to_json(), "source": speaks_for or source}, **more},
+    )
+    begun = begin(tx, wanted, now)
+    workflow_families.join(tx, begun, execution, now)
+    return begun
+
+
+def transfer(tx: Transaction, execution: Execution, to: Target, input_: Any, *, taint: Taint, now: int) -> Execution:
+    """What this run was begun for goes on there: a turn is answered by it, the agent that began a run hears of its end."""
+    times = {TRANSFERS: int(execution.state.get(TRANSFERS) or 0) + 1}
+    if is_run(execution):
+        starter = execution.state.get(STARTER)
+        more = {**times, **({STARTER: starter} if starter is not None else {})}
+        source = source_of(execution)
+        return begin_apart(tx, execution, to, input_, taint=taint, more=more, now=now, speaks_for=source)
+    begun = lifecycle.begin(
+        tx,
+        tx.new_id(),
+        to.workflow.graph,
+        {**_state_of_turn(execution, to, input_), "taint": sorted(taint | to.taint), **times},
+        lane=execution.lane,
+        priority=execution.priority,
+        principal_id=execution.principal_id,
+        now=now,
+    )
+    return _take_turn(tx, execution, begun, now)
+
+
+def _state_of_turn(execution: Execution, to: Target, input_: Any) -> dict[str, Any]:
+    kept = {name: execution.state[name] for name in _STANDING if name in execution.state}
+    part = {
+        "id": to.workflow.id,
+        "version": to.version.version,
+        "entry": entry_of(to.version.document),
+        "trigger": as_text(input_),
+        "input": input_,
+    }
+    return {"agent": to.agent.id, **with_authors(kept, to.version.authors), STATE: part}
+
+
+def _take_turn(tx: Transaction, execution: Execution, begun: Execution, now: int) -> Execution:
+    """The messages of the turn are answered by another execution from now on."""
+    workflow_families.take_place(tx, begun, execution, now)
+    tx.messages.join_turn(execution.id, begun.id)
+    newest = tx.messages.of_turn(begun.id)[-1]
+    job = NewJob.answer(
+        execution.lane,
+        execution.priority,
+        agent_id=begun.state["agent"],
+        principal_id=newest.principal_id,
+        message_id=newest.id,
+        execution_id=begun.id,
+        tokens=newest.tokens,
+    )
+    tx.jobs.add(job, now)
+    note_begun(tx, begun, f"{PREFIX}{execution.id}", now)
+    return begun

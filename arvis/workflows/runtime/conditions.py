@@ -1,0 +1,176 @@
+"""Conditions that need no model: of `if` (seed 002), of `condition` and of loops (behaviour.md 2.7)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arvis.domain.workflows import as_text
+from arvis.workflows.runtime.templates import MISSING, at_path, data_of
+
+#: The words that stand for "it holds".
+YES = frozenset({"true", "yes"})
+_NO = frozenset({"false", "no"})
+#: Blanks are looked at from their first one only: thousands of them must not cost the square of it.
+_CONTAINS = re.compile(r"^(?P<text>.*?)(?<!\s)\s+contains\s+(?P<part>.*)$", re.IGNORECASE | re.DOTALL)
+#: A field that is one template: what stands for it is compared itself, and is no path.
+_TEMPLATE = re.compile(r"\{\{[^{}]{1,300}\}\}")
+_ORDERED = frozenset({"greater", "less", "at_least", "at_most"})
+#: A pattern of a rule, and what it is held against, in characters: what people draw may ask for no endless search.
+_LONGEST_PATTERN, _LONGEST_SEARCHED = 200, 2_000
+
+
+# -- if (seed 002) -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One condition of an `if`, as it was checked."""
+
+    index: int
+    operator: str
+    expected: str
+    holds: bool
+
+    @property
+    def handle(self) -> str:
+        return f"condition-{self.index}"
+
+
+def checks(
+    conditions: Sequence[Mapping[str, Any]], output: Any, fill: Callable[[str], str] = lambda text: text
+) -> list[Check]:
+    """Up to the first that holds. The output as text or JSON in lower case; what is expected with its templates replaced by `fill`, without
+    blanks around it, in lower case; empty never holds; any operator but `contains` means equality."""
+    text = as_text(output).lower()
+    done = list[Check]()
+    for index, condition in enumerate(conditions):
+        operator = str(condition.get("operator") or "equal")
+        expected = fill(str(condition.get("value") or "")).strip().lower()
+        holds = bool(expected) and (expected in text if operator == "contains" else expected == text)
+        done.append(Check(index, operator, expected, holds))
+        if holds:
+            break
+    return done
+
+
+# -- condition (2.7) ---------------------------------------------------------------------------------------------------
+
+
+def decide(rules: Sequence[Mapping[str, Any]], combinator: str, output: Any, fill: Callable[[str], str]) -> bool | None:
+    """Whether the rules hold for this output, all of them (`and`) or one (`or`); None where the data does not say. Fields and values of
+    rules may hold templates, which `fill` replaces."""
+    known = [_holds(rule, output, fill) for rule in rules]
+    settling = combinator == "or"
+    if settling in known:
+        return settling
+    return None if None in known else not settling
+
+
+def _holds(rule: Mapping[str, Any], output: Any, fill: Callable[[str], str]) -> bool | None:
+    operator, field = str(rule.get("operator") or "equals"), str(rule.get("field") or "").strip()
+    value = fill(str(rule.get("value") or ""))
+    if _TEMPLATE.fullmatch(field):
+        filled = fill(field)
+        # A template that names nothing stays as it is, and says nothing.
+        return None if filled == field else _compared(operator, data_of(filled), value)
+    path = [part.strip() for part in fill(field).split(".") if part.strip()]
+    data = data_of(output)
+    found = at_path(output, path) if path else data
+    if found is MISSING:
+        return _without(operator) if isinstance(data, dict | list) else None
+    return _compared(operator, found, value)
+
+
+def _without(operator: str) -> bool | None:
+    """There is data, and it has no such field: only whether it is there can be said."""
+    return {"exists": False, "not_empty": False, "empty": True}.get(operator)
+
+
+def _compared(operator: str, found: Any, expected: str) -> bool | None:
+    text, wanted = as_text(found).strip().lower(), expected.strip().lower()
+    numbers = _number(found), _number(expected)
+    if operator in _ORDERED:
+        return _ordered(operator, *numbers)
+    if operator == "matches":
+        return _matches(expected.strip(), as_text(found))
+    empty = found in (None, "", [], {}) or not text
+    return {
+        "equals": _same(text, wanted, numbers),
+        "not_equals": not _same(text, wanted, numbers),
+        "contains": wanted in text,
+        "not_contains": wanted not in text,
+        "starts_with": text.startswith(wanted),
+        "ends_with": text.endswith(wanted),
+        "empty": empty,
+        "not_empty": not empty,
+        "exists": True,
+    }.get(operator)
+
+
+def _same(text: str, wanted: str, numbers: tuple[float | None, float | None]) -> bool:
+    return text == wanted or (None not in numbers and numbers[0] == numbers[1])
+
+
+def _ordered(operator: str, one: float | None, other: float | None) -> bool | None:
+    if one is None or other is None:
+        return None
+    return {"greater": one > other, "less": one < other, "at_least": one >= other, "at_most": one <= other}[operator]
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _matches(pattern: str, text: str) -> bool | None:
+    """A pattern with `*` for anything and `?` for one sign, of the whole text: no expression that could search without end."""
+    if len(pattern) > _LONGEST_PATTERN or len(text) > _LONGEST_SEARCHED:
+        return None
+    return _like(pattern.lower(), text.lower())
+
+
+def _like(pattern: str, text: str) -> bool:
+    """In time of the product of both at most: back to the last star only."""
+    at, star, kept, here = 0, -1, 0, 0
+    while here < len(text):
+        if at < len(pattern) and pattern[at] == "*":
+            star, kept, at = at, here, at + 1
+        elif at < len(pattern) and pattern[at] in {"?", text[here]}:
+            at, here = at + 1, here + 1
+        elif star >= 0:
+            kept += 1
+            at, here = star + 1, kept
+        else:
+            return False
+    return all(each == "*" for each in pattern[at:])
+
+
+# -- loops (2.7) -------------------------------------------------------------------------------------------------------
+
+
+def says_stop(resolved: str) -> bool:
+    """Whether a loop's condition, its templates replaced, says that it is over: true or yes, or `A contains B`."""
+    text = resolved.strip()
+    if text.lower() in YES:
+        return True
+    if (found := _CONTAINS.match(text)) is None:
+        return False
+    part = found["part"].strip().strip("\"'").lower()
+    return bool(part) and part in found["text"].lower()
+
+
+def says_yes(answer: str) -> bool | None:
+    """Return whether a model said true or yes: its first word counts. None where it is neither these nor false or no, so that the answer
+    decides nothing."""
+    words = re.findall(r"[a-z]+", answer.lower())
+    first = words[0] if words else ""
+    return True if first in YES else False if first in _NO else None

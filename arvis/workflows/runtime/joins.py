@@ -1,0 +1,219 @@
+"""How branches come together before a node (ADR 0032): the gates of a drawn graph, as pure arithmetic over positions.
+
+`all` opens when no other live position can come any more by the drawn connections; `any` at the first arrival, `n` at so many: who comes
+later only ends. Positions of two visits of one `parallel` are kept apart. Failed branches come to merges alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
+from arvis.domain.executions import Cursor
+from arvis.domain.workflows import OUTPUT
+from arvis.engine.decisions import Opened, Watch
+from arvis.workflows.runtime.output_limits import MOST_OUTPUT, cut
+from arvis.workflows.runtime.regions import parallel_of
+from arvis.workflows.runtime.token import Carried
+
+#: The key of the state that says how often a join has let its first ones through: a list of [regions, times].
+_TIMES = "join:"
+ALL, ANY, COUNT = "all", "any", "n"
+
+Regions = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrival:
+    """A position at the gate. `place` are the regions by which it is told from others here."""
+
+    cursor_id: str
+    carried: Carried
+    place: Regions
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A node before which branches come together. `before` are the engine's names of all places from which one can come here, `around`
+    those of them from which one can come without opening one of `closes`, the `parallel` nodes whose merge it is (None: all of them);
+    `order` is that of the nodes in the document."""
+
+    id: str
+    rule: str
+    before: frozenset[str]
+    order: Mapping[str, int]
+    count: int = 1
+    merges: bool = False
+    closes: frozenset[str] = frozenset()
+    around: frozenset[str] | None = None
+
+    def open(self, held: Sequence[Cursor], others: Collection[Cursor], state: Mapping[str, Any]) -> Opened | None:
+        arrivals = [self._arrival(cursor) for cursor in held]
+        for arrival in arrivals:
+            if self._is_late(arrival, state):
+                return Opened([arrival.cursor_id], through=False)
+        coming = {(cursor.node, self.place_of(cursor)) for cursor in others if cursor.node in self.before}
+        for place in dict.fromkeys(arrival.place for arrival in arrivals):
+            group = [each for each in arrivals if not _apart(each.place, place)]
+            taken = self._enough(group, coming=any(self._can_join(*each, place) for each in coming))
+            if taken:
+                return self._opened(taken, [*held, *others], state)
+        return None
+
+    def watch(self) -> Watch:
+        return _JoinWatch(self)
+
+    def may_come(self, cursor: Cursor, waiting: Regions) -> bool:
+        """Whether this position may come to those that wait in these regions."""
+        return cursor.node in self.before and self._can_join(cursor.node, self.place_of(cursor), waiting)
+
+    def is_late(self, cursor: Cursor, state: Mapping[str, Any]) -> bool:
+        return self.rule != ALL and self._is_late(self._arrival(cursor), state)
+
+    def place_of(self, cursor: Cursor) -> Regions:
+        """The regions by which a position is told from others here."""
+        return self._place(tuple((cursor.value or {}).get("regions", ())))
+
+    def _place(self, regions: Regions) -> Regions:
+        closed = [index for index, one in enumerate(regions) if parallel_of(one) in self.closes]
+        return regions[: closed[-1] + 1] if closed else regions
+
+    def _can_join(self, node: str, place: Regions, waiting: Regions) -> bool:
+        """Whether who stands there may come to those that wait in these regions. Who is not in the region that ends here, and can only
+        come by opening it anew, as in the next round of a loop, may not."""
+        if _apart(place, waiting):
+            return False
+        ending = bool(waiting) and parallel_of(waiting[-1]) in self.closes
+        return not ending or waiting[-1] in place or self.around is None or node in self.around
+
+    def _arrival(self, cursor: Cursor) -> _Arrival:
+        carried = Carried.from_json(cursor.value)
+        return _Arrival(cursor.id, carried, self._place(carried.regions))
+
+    def _enough(self, group: Sequence[_Arrival], *, coming: bool) -> list[_Arrival]:
+        """Those that go on as one; empty while it is not the time."""
+        whole = [each for each in group if each.carried.failed is None]
+        if self.rule == ALL:
+            return [] if coming else list(group)
+        if len(whole) >= self.count:
+            return whole[: self.count]
+        # Where branches failed, and those that are left are too few: the merge hears of it.
+        return list(group) if not coming and len(whole) < len(group) else []
+
+    def _opened(self, taken: Sequence[_Arrival], live: Sequence[Cursor], state: Mapping[str, Any]) -> Opened:
+        ordered = sorted(taken, key=lambda each: self.order.get(each.carried.source, len(self.order)))
+        passed = max(each.carried.passed.get(self.id, 0) for each in taken) + 1
+        whole = [each.carried for each in ordered if each.carried.failed is None]
+        fallen = [each.carried.failed for each in ordered if each.carried.failed is not None]
+        carried = Carried(
+            output=self._output([each.carried for each in ordered]),
+            source=ordered[0].carried.source,
+            regions=self._regions(ordered),
+            rounds=_most([each.carried.rounds for each in taken]),
+            passed={**_most([each.carried.passed for each in taken]), self.id: passed},
+            visits=_most([each.carried.visits for each in taken]),
+            failed="; ".join(fallen) if not whole or (self.rule != ALL and len(whole) < self.count) else None,
+            joined=tuple((each.carried.source, each.carried.failed or "") for each in ordered),
+        )
+        changes = {} if self.rule == ALL else self._noted(taken[0].place, passed, live, state)
+        return Opened([each.cursor_id for each in taken], carried.to_json(), changes=changes)
+
+    def _output(self, ordered: Sequence[Carried]) -> Any:
+        """Of a merge the list of all, in the order of the document; of another node that of those that came together, or what
+        the only one brought."""
+        if len(ordered) == 1 and not self.merges:
+            return ordered[0].output
+        room = MOST_OUTPUT // len(ordered)
+        return [cut(each.output, room) if each.failed is None else {"failed": each.failed} for each in ordered]
+
+    def _regions(self, ordered: Sequence[_Arrival]) -> Regions:
+        """Those that all of them are in, without the one that ends here."""
+        places = [each.place for each in ordered]
+        common = tuple(one for one, *_ in takewhile(lambda same: len(set(same)) == 1, zip(*places, strict=False)))
+        return common[:-1] if common and parallel_of(common[-1]) in self.closes else common
+
+    # -- who came too late ---------------------------------------------------------------------------------------------
+
+    def _is_late(self, arrival: _Arrival, state: Mapping[str, Any]) -> bool:
+        """Whether others have gone through that left with it. A position that went through itself knows so (`passed`)."""
+        known = state.get(_TIMES + self.id, ()) if self.rule != ALL else ()
+        mine = arrival.carried.passed.get(self.id, 0)
+        return any(times > mine and not _apart(tuple(place), arrival.place) for place, times in known)
+
+    def _noted(
+        self, place: Regions, times: int, live: Sequence[Cursor], state: Mapping[str, Any]
+    ) -> dict[str, list[list[Any]]]:
+        """That so many went through, and what is known of regions in which anybody still is."""
+        places = {self.place_of(cursor) for cursor in live}
+        known = [
+            [other, count]
+            for other, count in state.get(_TIMES + self.id, ())
+            if tuple(other) != place and any(not _apart(tuple(other), each) for each in places)
+        ]
+        return {_TIMES + self.id: [*known, [list(place), times]]}
+
+
+class _JoinWatch:
+    """Counts arrivals, and knows for each place at which positions wait one that may still come there: as long as that one is
+    where it was, an `all` stays shut for the place. Other rules stay shut while too few have come and none of these failed."""
+
+    def __init__(self, join: Join) -> None:
+        self._join = join
+        self._coming: dict[Regions, Cursor | None] = {}
+        self._whole = self._failed = 0
+
+    def is_shut(
+        self,
+        arrived: Sequence[Cursor],
+        others: Collection[Cursor],
+        live: Mapping[str, Cursor],
+        state: Mapping[str, Any],
+    ) -> bool:
+        join = self._join
+        for cursor in arrived:
+            if join.is_late(cursor, state):
+                return False
+            failed = (cursor.value or {}).get("failed") is not None
+            self._whole, self._failed = self._whole + (not failed), self._failed + failed
+            self._coming.setdefault(join.place_of(cursor), None)
+        if join.rule != ALL and (self._whole >= join.count or not self._failed):
+            return self._whole < join.count
+        return all(self._still_comes(place, others, live) for place in self._coming)
+
+    def _still_comes(self, place: Regions, others: Collection[Cursor], live: Mapping[str, Cursor]) -> bool:
+        known = self._coming[place]
+        if known is None or live.get(known.id) is not known:
+            known = next((cursor for cursor in others if self._join.may_come(cursor, place)), None)
+            self._coming[place] = known
+        return known is not None
+
+
+@dataclass(frozen=True, slots=True)
+class LastOne:
+    """The gate at which branches end: the last one of them goes on, to the node that ends the run."""
+
+    def open(self, held: Sequence[Cursor], others: Collection[Cursor], state: Mapping[str, Any]) -> Opened | None:
+        def ended(cursor: Cursor) -> int:
+            kept = state.get(OUTPUT + Carried.from_json(cursor.value).source) or {}
+            return int(kept.get("at", 0))
+
+        *earlier, last = sorted(held, key=ended)
+        if earlier:
+            return Opened([cursor.id for cursor in earlier], through=False)
+        return None if others else Opened([last.id], last.value)
+
+
+def _apart(one: Regions, other: Regions) -> bool:
+    """Whether these are of two visits of one `parallel`: they have nothing to do with one another."""
+    mine, yours = next(((a, b) for a, b in zip(one, other, strict=False) if a != b), ("", ""))
+    return mine != yours and parallel_of(mine) == parallel_of(yours)
+
+
+def _most(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    most: dict[str, int] = {}
+    for each in counts:
+        for key, count in each.items():
+            most[key] = max(most.get(key, 0), count)
+    return most

@@ -1,0 +1,73 @@
+"""The log of a run: lines that are written with the step that they tell of, and announced after its commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from arvis.domain.events import Changed, RunAdvanced
+from arvis.domain.text import storable
+from arvis.domain.workflows import SYSTEM, LogType
+from arvis.engine import lifecycle
+from arvis.engine.context import NodeContext
+from arvis.graphs.agent.subagents import DELEGATES, close_calls
+from arvis.ports.store import Transaction
+
+#: Of a line so many characters are kept.
+LONGEST_LINE = 20_000
+_CUT = " […]"
+
+#: A line: the id of its node (or `system`), its type, and its content.
+Line = tuple[str, str, str]
+
+
+def line(node_id: str, kind: LogType, content: Any = "") -> Line:
+    """`content` is a text, or what becomes JSON."""
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
+    text = storable(text)
+    return node_id, kind.value, text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}{_CUT}"
+
+
+def write(context: NodeContext, lines: Sequence[Line]) -> None:
+    """Let the commit of this step write them, and tell whoever watches the run."""
+    if lines:
+        run_id = context.execution.id
+        context.record_of_step(_write, run_id, list(lines), context.now())
+        context.announce(RunAdvanced(run_id))
+
+
+def write_state(context: NodeContext, kind: LogType, content: Any = "") -> None:
+    """A line about the run as a whole: it begins, pauses or ends."""
+    write(context, [line(SYSTEM, kind, content)])
+    announce_state(context)
+
+
+def announce_state(context: NodeContext) -> None:
+    """The run is not in the state that lists show."""
+    context.announce(Changed("workflows", context.execution.id))
+
+
+def _write(tx: Transaction, run_id: str, lines: Sequence[Line], now: int) -> None:
+    """Before the last line of a run stands what became of calls that were still open."""
+    _explain(tx, run_id, lines, now)
+    *before, last = lines
+    if last[1] != LogType.RUN_END:
+        tx.workflow_runs.log(run_id, lines, now)
+        return
+    tx.workflow_runs.log(run_id, before, now)
+    execution = tx.executions.get(run_id)
+    if execution is not None and execution.state.get(DELEGATES):
+        close_calls(tx, run_id, f"The run has ended: {last[2]}.", now)
+    tx.workflow_runs.log(run_id, [last], now)
+
+
+def _explain(tx: Transaction, run_id: str, lines: Sequence[Line], now: int) -> None:
+    """Let the explanation of the message that a run answers show the run's warnings, too."""
+    warnings = [(node_id, content) for node_id, kind, content in lines if kind == LogType.WARNING]
+    execution = tx.executions.get(run_id) if warnings else None
+    if execution is None:
+        return
+    asked = [message.id for message in tx.messages.of_turn(lifecycle.root_of(tx, execution).id)]
+    for node_id, content in warnings:
+        tx.timeline.note(asked, "warning", {"node": node_id, "warning": content}, now)

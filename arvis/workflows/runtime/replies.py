@@ -1,0 +1,112 @@
+"""What an agent's reply says beside its words: that there is none, that it is somebody's error, that the work falls short, what is
+handed back (behaviour.md 2.7)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from arvis.messaging import notices
+
+#: Told to an agent whose node wants a summary.
+CONTRACT = """\
+End your answer with this block, filled in, and with nothing behind it:
+HAND_BACK
+Summary: what came of it, in a few sentences
+Artifact: the path of what you made, or none
+Needs user input: yes or no
+Suggested next action: what is to be done next"""
+#: Told to who judges.
+JUDGE = """\
+Judge whether the result below meets these criteria. Answer with one line and nothing else: APPROVED, or RETRY: and why.
+
+Criteria:
+{criteria}
+
+Result:
+{result}"""
+#: Without the block so many characters of the answer are its summary.
+_LONGEST_SUMMARY = 500
+#: Longer replies are taken for words, whatever they begin with.
+_LONGEST_ERROR = 1_000
+
+#: All of these look at a line of its own at most once: what they read may be the words of somebody who means harm.
+_MARKER = re.compile(r"^[ \t#*_`]*HAND_BACK[ \t\r*_`:]*$", re.MULTILINE)
+_FIELD = re.compile(
+    r"[ \t*_\-]*(?P<name>Summary|Artifact|Needs user input|Suggested next action)[ \t*_]*:[ \t*_]*(?P<text>.*)",
+    re.IGNORECASE,
+)
+#: What vendors and their programs say instead of an answer; people begin no answer so.
+_ERRORS = re.compile(
+    r"""\s*(?:
+        (?:API|LLM|Provider|Anthropic|OpenAI|Gemini|OpenRouter)\s+error\b
+      | error\s*(?:code)?:?\s*[45]\d\d\b
+      | \{\s*"(?:type"\s*:\s*"error"|error"\s*:)
+      | (?:invalid|incorrect|missing)\ (?:x-)?api[\ -]key
+      | (?:your\ )?credit\ balance\ is\ too\ low
+      | (?:rate\ limit|quota)\ (?:was\ )?(?:reached|exceeded)
+      | you\ (?:have\ )?exceeded\ your\ (?:current\ )?quota
+      | (?:internal\ server\ error|service\ unavailable|bad\ gateway|gateway\ timeout|overloaded_error)\b
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_VERDICT = re.compile(r"^[ \t*_`\"]*(?P<word>APPROVED|RETRY)\b[\s*_`:–-]*(?P<why>.*)", re.MULTILINE | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class HandBack:
+    """`result` is the whole answer without the block."""
+
+    summary: str
+    artifact: str | None
+    needs_user_input: bool
+    next_action: str
+    result: str
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def error_in(text: str, agent: str) -> str | None:
+    """Why this is no answer of the agent of this name: it is empty, or the words of a provider that failed."""
+    if not text.strip() or text.strip() == notices.no_answer(agent):
+        return "The agent gave no answer."
+    if len(text) <= _LONGEST_ERROR and _ERRORS.match(text):
+        return " ".join(text.split())
+    return None
+
+
+def handed_back(text: str) -> HandBack:
+    """The last block counts."""
+    marks = [*_MARKER.finditer(text)]
+    result = text[: marks[-1].start()].strip() if marks else text.strip()
+    fields = _fields(text[marks[-1].end() :]) if marks else {}
+    artifact = fields.get("artifact", "")
+    return HandBack(
+        summary=fields.get("summary") or (result or text)[:_LONGEST_SUMMARY],
+        artifact=None if artifact.casefold().strip(". ") in {"", "none", "n/a", "-"} else artifact,
+        needs_user_input=fields.get("needs user input", "").casefold().startswith("yes"),
+        next_action=fields.get("suggested next action", ""),
+        result=result,
+    )
+
+
+def _fields(block: str) -> dict[str, str]:
+    """The texts of the block by their names in lower case; a text goes on over lines that begin no other."""
+    found = dict[str, list[str]]()
+    lines = list[str]()
+    for line in block.splitlines():
+        if begun := _FIELD.match(line):
+            lines = found[begun["name"].casefold()] = [begun["text"]]
+        else:
+            lines.append(line)
+    return {name: "\n".join(text).strip() for name, text in found.items()}
+
+
+def verdict_in(text: str) -> tuple[bool, str] | None:
+    """Whether the result is good enough, and why not; None where that is not said."""
+    found = _VERDICT.search(text)
+    if found is None:
+        return None
+    return found["word"].casefold() == "approved", found["why"].strip()

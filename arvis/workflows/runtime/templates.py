@@ -1,0 +1,161 @@
+"""Templates in the texts of nodes (seed 002, behaviour.md 2.7): `{{PREVIOUS_OUTPUT}}`, `{{trigger}}`, `{{Label}}`, `{{Label.result}}`,
+`{{Label.threadId}}`, and paths into outputs that are JSON (`{{Label.result.order.total}}`). What nobody knows stays as it is; what
+was put in is not read again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from arvis.domain.markup import escape
+from arvis.domain.workflows import OUTPUT, STATE, as_text
+from arvis.workflows.runtime.output_limits import CUT, MOST_FILLED
+from arvis.workflows.runtime.token import Carried
+
+#: By name: what stands behind it. None in the place of a value that is not known.
+Known = Callable[[str], str | None]
+
+_PLACE = re.compile(r"\{\{([^{}]{1,300})\}\}")
+PREVIOUS, TRIGGER = "PREVIOUS_OUTPUT", "trigger"
+_RESULT, _THREAD = "result", "threadId"
+#: Stands for "there is nothing at this path", which is something else than null.
+MISSING = object()
+
+
+def fill(text: str, known: Known, most: int = MOST_FILLED) -> str:
+    """The text with what is known in the places of its templates, as far as so many characters of it go: outputs that are put in
+    again and again must not fill the memory. Each name is looked up once."""
+    kept, end = most, 0
+    values, parts = dict[str, str | None](), list[str]()
+    for found in _PLACE.finditer(text):
+        if kept <= 0:
+            return "".join([*parts, text[end : found.start()], CUT])
+        name = found[1].strip()
+        if name not in values:
+            values[name] = known(name)
+        value = values[name]
+        put = found[0] if value is None else value
+        parts += [text[end : found.start()], put[:kept]]
+        end = found.end()
+        kept -= len(put)
+    if kept < 0:
+        parts.append(CUT)
+    return "".join([*parts, text[end:]])
+
+
+def fill_all(value: Any, known: Known) -> Any:
+    """The same in all texts of a value, however deep, which share the room."""
+    room = MOST_FILLED
+
+    def put(each: Any) -> Any:
+        nonlocal room
+        match each:
+            case str():
+                filled = fill(each, known, room)
+                room = max(room - len(filled), 0)
+                return filled
+            case Mapping():
+                return {name: put(one) for name, one in each.items()}
+            case list():
+                return [put(one) for one in each]
+        return each
+
+    return put(value)
+
+
+def as_data(known: Known, *, tainted: bool) -> Known:
+    """The same for words that are instructions: nothing that is put in can be taken for a part of them. What somebody else may have
+    written (`tainted`) is quoted, whole."""
+
+    def quoted(name: str) -> str | None:
+        value = known(name)
+        if value is None or not tainted:
+            return None if value is None else escape(value)
+        lines = escape(value).replace("”", '"').splitlines()
+        return f"“{''.join(lines)}”" if len(lines) < 2 else "\n".join(["", *(f"> {line}" for line in lines), ""])  # noqa: PLR2004
+
+    return quoted
+
+
+def known_in(state: Mapping[str, Any], carried: Carried) -> Known:
+    """What a node may speak of: what came along its connection, what began the run, and the newest output of every node by label.
+    What is JSON is read once, however many paths lead into it."""
+    newest = _newest(state)
+    read = dict[str, Any]()
+
+    def known(name: str) -> str | None:
+        if name == PREVIOUS:
+            return as_text(carried.output)
+        if name == TRIGGER:
+            return str(state[STATE].get("trigger", ""))
+        label, path = _label_in(name, newest)
+        if label is None:
+            return None
+        if label not in read and path:
+            read[label] = data_of(newest[label]["output"])
+        return _part(newest[label], path, read.get(label))
+
+    return known
+
+
+def _newest(state: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """By label: the newest that a node of this label has kept."""
+    found = dict[str, Mapping[str, Any]]()
+    for name, kept in state.items():
+        if name.startswith(OUTPUT):
+            label = kept.get("label")
+            if label not in found or int(kept["at"]) > int(found[label]["at"]):
+                found[label] = kept
+    return found
+
+
+def _label_in(name: str, newest: Mapping[str, Any]) -> tuple[str | None, list[str]]:
+    """A label may have points in it, so the longest one that fits counts; with the path behind it."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        label = ".".join(parts[:end]).strip()
+        if label in newest:
+            return label, [part.strip() for part in parts[end:]]
+    return None, []
+
+
+def _part(kept: Mapping[str, Any], path: list[str], data: Any) -> str | None:
+    if path[:1] == [_THREAD]:
+        thread = kept.get(_THREAD)
+        return str(thread) if thread is not None and len(path) == 1 else None
+    rest = path[1:] if path[:1] == [_RESULT] else path
+    if not path or not rest:
+        return as_text(kept["output"])
+    value = _below(data, rest)
+    return None if value is MISSING else as_text(value)
+
+
+def at_path(output: Any, path: list[str]) -> Any:
+    """What stands at a path of names and numbers in an output that is JSON, or text that holds some; else `MISSING`."""
+    return _below(data_of(output), path)
+
+
+def _below(value: Any, path: list[str]) -> Any:
+    for step in path:
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return MISSING
+    return value
+
+
+def data_of(output: Any) -> Any:
+    """The output, or the object or list that its text is."""
+    if not isinstance(output, str):
+        return output
+    text = output.strip()
+    if text[:1] not in {"{", "["}:
+        return output
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return output

@@ -1,0 +1,239 @@
+"""One visit of a drawn node: what it goes by, how it leaves, how it gives up, and how it asks a model.
+
+Every output is kept in the execution's state under `out:` and the id of its node, for templates and for the end of the run; a branch
+writes keys of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from arvis.domain.agents import Agent
+from arvis.domain.errors import ExecutionError
+from arvis.domain.executions import Execution, ExecutionStatus
+from arvis.domain.taint import CLEAN, Taint, taint_in
+from arvis.domain.workflows import OUTPUT, SYSTEM, LogType
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Call, Decision, Fail, Goto
+from arvis.graphs.agent.subagents import words_of
+from arvis.graphs.context import narrowed
+from arvis.ports.store import Store, Transaction
+from arvis.tasks.access import asker_of, may_reach, refusal
+from arvis.tasks.outcome import child_end
+from arvis.tasks.task import GRAPH, RUN, Errand, child_state
+from arvis.workflows.runtime import log as run_log
+from arvis.workflows.runtime import regions, templates
+from arvis.workflows.runtime.log import Line, line
+from arvis.workflows.runtime.output_limits import bounded
+from arvis.workflows.runtime.parts import Drawn
+from arvis.workflows.runtime.token import Carried, proceed
+
+# Who does the work of a node, and with which tools: never more than the run itself may reach.
+
+
+#: Graphs that work in their own manner where an agent has them.
+_MANNERS = frozenset({"agent", "code"})
+_WEB_SEARCH = "web_search"
+
+
+def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Agent:
+    """The agent that a node names by its id or slug; else the run's. Raises `ExecutionError` where it is gone, or out of reach for
+    whom the run works for: a drawing opens no door."""
+    own = tx.agents.get(execution.state["agent"])
+    wanted = str(data.get("agent") or "").strip()
+    target = (tx.agents.get(wanted) or tx.agents.by_slug(wanted)) if wanted else own
+    if target is None:
+        raise ExecutionError(f"There is no agent {wanted or execution.state['agent']}", fix="choose another one")
+    if not target.active:
+        raise ExecutionError(f"The agent {target.slug} is not active", fix="let it go on, or choose another one")
+    asker = asker_of(tx, execution, own)
+    own_one = own is not None and target.id == own.id and refusal(tx, target, asker) is None
+    if own is None or not (own_one or may_reach(tx, target, asker)):
+        raise ExecutionError(
+            f"The agent {target.slug} is out of reach",
+            why="whom this run works for may not reach it from here",
+            fix="choose another one, or let an owner or operator begin the run",
+        )
+    return target
+
+
+def is_chosen(data: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """Return whether somebody chose the agent of this node, by the node or for the whole document. Where nobody has, the run's own does
+    the work, and a conductor does it without its powers."""
+    return any(str(each.get("agent") or "").strip() for each in (data, document.get("settings") or {}))
+
+
+def tools_of(agent: Agent, data: Mapping[str, Any], state: Mapping[str, Any]) -> Sequence[str] | None:
+    """The only tools that it may use of its own, by the node and by the errand of the run; None: all."""
+    allowed: Sequence[str] | None = state.get(RUN, {}).get("tools")
+    if named := data.get("allowTools"):
+        allowed = named if allowed is None else narrowed(named, allowed)
+    if (data.get("tools") or {}).get(_WEB_SEARCH) is False and _WEB_SEARCH in agent.tools:
+        allowed = [each for each in (agent.tools if allowed is None else allowed) if each != _WEB_SEARCH]
+    return allowed
+
+
+def graph_of(agent: Agent, *, delegates: bool) -> str:
+    """Who writes scripts does so here, too, unless it is to ask other agents, which no script does."""
+    return agent.graph if agent.graph in _MANNERS and not delegates else GRAPH
+
+
+#: The state of the whole run that its branches add to: the labels of what was read, by node.
+_TAINT = "taint"
+#: Of a warning, a node keeps so many characters.
+_LONGEST_WARNING = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a model answered: its words, or why there are none. `taint` is what it read."""
+
+    text: str
+    error: str = ""
+    taint: Taint = CLEAN
+
+
+def carried_of(context: NodeContext) -> Carried:
+    """What came along the connection."""
+    return Carried.from_json(context.value)
+
+
+def fill(text: str, context: NodeContext, carried: Carried) -> str:
+    """The text with its templates replaced by what the run knows."""
+    return templates.fill(text, templates.known_in(context.state, carried))
+
+
+def taint_of(state: Mapping[str, Any]) -> Taint:
+    """What the run has read so far: what it began with, and what its nodes kept of theirs. (Two branches that end at once may each
+    miss what the other adds to the state's own key; none misses what a node kept.)"""
+    kept = [each for name, each in state.items() if name.startswith(OUTPUT) and isinstance(each, dict)]
+    return taint_in(state, *kept)
+
+
+def is_tainted(context: NodeContext) -> bool:
+    """Whether what is decided now is decided upon words that nobody vouches for."""
+    return bool(taint_of(context.state))
+
+
+def leave(
+    context: NodeContext,
+    drawn: Drawn,
+    carried: Carried,
+    output: Any,
+    *,
+    handle: str | None = None,
+    log: Sequence[Line] = (),
+    tainted: bool = False,
+    taint: Taint = CLEAN,
+    thread: str | None = None,
+    **changes: Any,
+) -> Decision:
+    """Go on with this output, by this way out. `log` are lines (`log.line`) of the node; `tainted` marks a decision that was made upon
+    tainted words, `taint` is what this node's children read, `thread` the talk that the output comes from."""
+    taken = [each for each in drawn.ways if handle is None or each["sourceHandle"] in {handle, ""}]
+    output = bounded(output, context.state, drawn.id, context.branches + max(len(taken), 1) - 1)
+    run_log.write(context, [*log, line(drawn.id, LogType.STEP_END, _end_note(handle, tainted=tainted))])
+    known = taint_of(context.state) | taint
+    kept: dict[str, Any] = {"output": output, "label": drawn.label, "at": context.now(), "handle": handle}
+    kept |= {"came": carried.origin(), **({"tainted": True} if tainted else {})}
+    kept |= {_TAINT: sorted(taint)} if taint else {}
+    kept |= {"threadId": thread} if thread else {}
+    kept |= {"warnings": warnings} if (warnings := warnings_in(log)) else {}
+    moved = _counted(carried, drawn).on(drawn.id, output, handle)
+    return proceed(moved, **{OUTPUT + drawn.id: kept, _TAINT: sorted(known), **changes})
+
+
+def warnings_in(log: Sequence[Line]) -> list[str]:
+    """Return the texts of the warnings among these lines, each short enough for the state of a run."""
+    return [content[:_LONGEST_WARNING] for _, kind, content in log if kind == LogType.WARNING]
+
+
+def give_up(
+    context: NodeContext,
+    drawn: Drawn,
+    carried: Carried,
+    error: str,
+    *,
+    log: Sequence[Line] = (),
+    kind: LogType = LogType.ERROR,
+    taint: Taint = CLEAN,
+    **changes: Any,
+) -> Decision:
+    """This branch has failed, and the run with it; but inside a `parallel` that has a merge, the merge hears of it. `log` are lines
+    that stand before the error, which is of this `kind`; `taint` is what this node's children read."""
+    merge = regions.merge_behind(drawn.document, drawn.id, carried.regions)
+    kept: dict[str, Any] = {"output": None, "label": drawn.label, "at": context.now(), "failed": error}
+    kept |= {_TAINT: sorted(taint), "came": carried.origin()}
+    changes = {OUTPUT + drawn.id: kept, _TAINT: sorted(taint_of(context.state) | taint), **changes}
+    lines = [*log, line(drawn.id, kind, error)]
+    if merge is None:
+        run_log.write(context, [*lines, line(SYSTEM, LogType.RUN_END, "failed")])
+        run_log.announce_state(context)
+        return Fail(f"{drawn.label}: {error}", **changes)
+    context.record(_settle, context.execution, context.now())
+    run_log.write(context, [*lines, line(drawn.id, LogType.BRANCH_FAILED, f"It goes on at {merge.label}.")])
+    failed = replace(_counted(carried, drawn).on(drawn.id, None), failed=f"{drawn.label}: {error}")
+    return Goto(merge.gate, failed.to_json(), **changes)
+
+
+def _settle(tx: Transaction, execution: Execution, now: int) -> None:
+    """Nobody has to look after the failed jobs of children whose failure the run has taken up."""
+    for child in tx.executions.children_of(execution.id):
+        if child.status is ExecutionStatus.FAILED:
+            tx.jobs.take_up(child.id, now)
+
+
+async def ask_model(
+    context: NodeContext,
+    drawn: Drawn,
+    carried: Carried,
+    prompt: str,
+    *,
+    store: Store,
+    instructions: str = "",
+    **changes: Any,
+) -> Call:
+    """Let the agent of this node answer one question, without tools; the node is visited again with the answer, and reads it with
+    `said_by`. Raises `ExecutionError` where its agent is gone or out of reach."""
+    del carried
+    errand = Errand(
+        prompt=prompt,
+        instructions=instructions,
+        completion="implicit",
+        tools=(),
+        taint=taint_of(context.state),
+        plain=True,
+    )
+    agent = await store.read(worker, context.execution, drawn.data)
+    return Call("agent", child_state(context.state, errand, agent_id=agent.id), **changes)
+
+
+async def said_by(context: NodeContext, *, store: Store) -> Said:
+    """What the child answered whose end this visit is about. Raises `ExecutionError` on the first look, which is about none."""
+    if context.answer is None:
+        raise ExecutionError("Nobody was asked")
+    end = child_end(context.answer)
+    taint = await children_taint(context, store=store)
+    if end.outcome is None:
+        return Said("", end.error, taint)
+    return Said(words_of(end.outcome), taint=taint)
+
+
+async def children_taint(context: NodeContext, *, store: Store) -> Taint:
+    """What the children of this execution read; their words are another agent's anyway."""
+    return await store.read(_children_taint, context.execution)
+
+
+def _children_taint(tx: Transaction, execution: Execution) -> Taint:
+    return taint_in(*(child.state for child in tx.executions.children_of(execution.id)))
+
+
+def _counted(carried: Carried, drawn: Drawn) -> Carried:
+    """One visit more of this node, on this way."""
+    return replace(carried, visits={**carried.visits, drawn.id: carried.visits.get(drawn.id, 0) + 1})
+
+
+def _end_note(handle: str | None, *, tainted: bool) -> str:
+    return " ".join(filter(None, [handle or "", "(tainted)" if tainted else ""]))

@@ -1,0 +1,290 @@
+"""Workflows as people keep them: made, changed, removed and set back, within limits. Scripts over a transaction; a changed document
+is a new version, and what begins the workflow by itself follows the newest version that may run.
+
+A document is examined before (`examine`), outside of any transaction: it may be large.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import count
+from typing import Any
+
+from arvis.domain.agent_rules import LONGEST_DESCRIPTION, LONGEST_NAME, RESERVED_SLUGS, SLUG
+from arvis.domain.errors import Conflict, NotFound, Unprocessable
+from arvis.domain.schedules import ScheduleKind
+from arvis.domain.text import storable
+from arvis.domain.versions import Versioned
+from arvis.domain.workflows import Trigger, Workflow, WorkflowVersion
+from arvis.ports.store import Transaction
+from arvis.services.workflow_runs import find
+from arvis.tasks.access import has_more_rights
+from arvis.workflows.document.model import normalise
+from arvis.workflows.validation.check import Known, check
+from arvis.workflows.validation.routing import SEARCH
+from arvis.workflows.validation.rules import Problem, Severity
+
+MOST_WORKFLOWS = 1_000
+LONGEST_NOTE = 500
+
+#: What stands at the place of a slug in addresses of the API.
+_RESERVED = RESERVED_SLUGS | {"check", "examples", "import", "kinds", "schema"}
+#: The kind of the trigger at which a row of this kind begins, where the two are not called the same.
+_TRIGGERED = {str(ScheduleKind.CRON): "schedule"}
+_NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
+_LONGEST_SLUG = 48
+#: Of a removed one, too, the newest version stays; so it is not made of what changes with each.
+_TOLD = ("slug", "name", "description", "enabled", "version", "runnable")
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A document in the canonical form, and what is wrong with it."""
+
+    document: Mapping[str, Any]
+    problems: Sequence[Problem] = ()
+
+    @property
+    def errors(self) -> int:
+        return sum(problem.severity is Severity.ERROR for problem in self.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be written; None leaves it as it is. `expected` is the version that was edited (None: whichever)."""
+
+    name: str | None = None
+    slug: str | None = None
+    description: str | None = None
+    enabled: bool | None = None
+    examined: Examined | None = None
+    note: str = ""
+    expected: int | None = None
+
+
+def examine(raw: Mapping[str, Any], known: Known | None = None) -> Examined:
+    """The document of any form in ours, with its problems. `known` are the names that exist."""
+    document = normalise(raw)
+    return Examined(document, check(document, known))
+
+
+@dataclass(frozen=True, slots=True)
+class There:
+    """What is there beside the rows, for `known_in`: the names of tools, of servers of tools, and of models that are served."""
+
+    tools: Collection[str] | None = None
+    servers: Collection[str] = ()
+    models: Collection[str] | None = None
+
+
+def known_in(tx: Transaction, there: There, workflow: str | None = None) -> Known:
+    """Return the names that the document of this workflow may use; None: of one that is not saved, so that no row can name it."""
+    agents = tx.agents.all()
+    saved = None if workflow is None else find(tx, workflow)
+    return Known(
+        agents={name for agent in agents for name in (agent.id, agent.slug)},
+        searching={name for agent in agents if SEARCH in agent.tools for name in (agent.id, agent.slug)},
+        tools=there.tools,
+        servers=there.servers,
+        models=there.models,
+        workflows={name for each in tx.workflows.all() for name in (each.id, each.slug)},
+        begun=set() if saved is None else {_TRIGGERED.get(each, each) for each in tx.workflows.begun_by(saved)},
+    )
+
+
+def create(tx: Transaction, wanted: Wanted, now: int, *, by: str | None) -> Workflow:
+    """Keep a new one with its first version. Its slug is made of its name where none is wanted."""
+    if tx.workflows.count() >= MOST_WORKFLOWS:
+        raise Unprocessable(
+            f"There are {MOST_WORKFLOWS} workflows already.",
+            fix="Remove one that nobody uses.",
+            code="too_many_workflows",
+        )
+    examined = wanted.examined or examine({})
+    name = (wanted.name or "").strip()
+    made = _checked(
+        tx,
+        Workflow(
+            id=tx.new_id(),
+            slug=wanted.slug or _free_slug(tx, name),
+            name=name,
+            description=wanted.description or "",
+            enabled=wanted.enabled is not False,
+            version=1,
+            runnable=None if examined.errors else 1,
+            principal_id=by,
+            created_at=now,
+            updated_at=now,
+        ),
+    )
+    tx.workflows.add(made)
+    _keep_version(tx, made, examined, wanted.note, now, by=by)
+    _follow(tx, made)
+    _tell(tx, None, made, now, by)
+    return made
+
+
+def update(tx: Transaction, name: str, wanted: Wanted, now: int, *, by: str | None) -> Workflow:
+    """Write what is wanted. Raises `Conflict` where somebody saved another version than the expected one meanwhile."""
+    known = _held(tx, name)
+    if wanted.expected is not None and wanted.expected != known.version:
+        raise Conflict(
+            f"The workflow {known.slug} was saved by somebody else meanwhile.",
+            why=f"Its version is {known.version}, and yours began with {wanted.expected}.",
+            fix="Read it again and make your change there, or send yours without `version` to put it above theirs.",
+            code="saved_meanwhile",
+        )
+    changed = replace(
+        known,
+        name=known.name if wanted.name is None else wanted.name.strip(),
+        slug=known.slug if wanted.slug is None else wanted.slug,
+        description=known.description if wanted.description is None else wanted.description,
+        enabled=known.enabled if wanted.enabled is None else wanted.enabled,
+    )
+    return _write(tx, known, changed, wanted, now, by=by)
+
+
+def restore(tx: Transaction, name: str, version: int, known: Known | None, now: int, *, by: str | None) -> Workflow:
+    """A new version with the document of this one. It is examined anew: names may be gone."""
+    workflow = _held(tx, name)
+    old = version_of(tx, workflow, version)
+    examined = examine(old.document, known)
+    wanted = Wanted(examined=examined, note=f"Version {version} again")
+    # Bringing words back makes them no other person's.
+    return _write(tx, workflow, workflow, wanted, now, by=by, author=old.author_id or old.principal_id)
+
+
+def remove(tx: Transaction, name: str, now: int, *, by: str | None) -> Workflow:
+    """It is found no more, and nothing begins it; runs that go on end by themselves."""
+    known = _held(tx, name)
+    gone = replace(known, removed_at=now, updated_at=now)
+    tx.workflows.update(gone)
+    tx.workflows.set_triggers(known.id, ())
+    _tell(tx, known, None, now, by)
+    return gone
+
+
+def version_of(tx: Transaction, workflow: Workflow, version: int) -> WorkflowVersion:
+    found = tx.workflows.version(workflow.id, version)
+    if found is None:
+        raise NotFound(
+            f"The workflow {workflow.slug} has no version {version}.", fix=f"Its versions are 1 to {workflow.version}."
+        )
+    return found
+
+
+def triggers_of(workflow: Workflow, document: Mapping[str, Any]) -> list[Trigger]:
+    """What begins it by itself, of the document that runs."""
+    return [
+        Trigger(
+            workflow_id=workflow.id,
+            node_id=str(node["id"]),
+            kind=str(node["data"].get("kind") or ""),
+            platform=str(node["data"].get("platform") or ""),
+            channel=str(node["data"].get("channel") or ""),
+            words=str(node["data"].get("words") or ""),
+            description=str(node["data"].get("description") or "") or workflow.description or workflow.name,
+        )
+        for node in document["nodes"]
+        if node["type"] == "trigger"
+    ]
+
+
+# -- writing -----------------------------------------------------------------------------------------------
+
+
+def _write(
+    tx: Transaction,
+    known: Workflow,
+    wanted_row: Workflow,
+    wanted: Wanted,
+    now: int,
+    *,
+    by: str | None,
+    author: str | None = None,
+) -> Workflow:
+    """The row and, where the document is another one or gets an author with more rights, its new version. `author` wrote it
+    (None: `by`)."""
+    changed, examined = _checked(tx, wanted_row), wanted.examined
+    newest = version_of(tx, known, known.version)
+    other = examined is not None and dict(examined.document) != dict(newest.document)
+    if examined is not None and (other or (author is None and has_more_rights(tx, by, newest.authors))):
+        number = known.version + 1
+        changed = replace(changed, version=number, runnable=known.runnable if examined.errors else number)
+        _keep_version(tx, changed, examined, wanted.note, now, by=by, author=author)
+    if changed == known:
+        return known
+    changed = replace(changed, updated_at=now)
+    tx.workflows.update(changed)
+    _follow(tx, changed)
+    _tell(tx, known, changed, now, by)
+    return changed
+
+
+def _keep_version(
+    tx: Transaction,
+    workflow: Workflow,
+    examined: Examined,
+    note: str,
+    now: int,
+    *,
+    by: str | None,
+    author: str | None = None,
+) -> None:
+    said = " ".join(storable(note).split())[:LONGEST_NOTE]
+    version = WorkflowVersion(workflow.id, workflow.version, examined.document, examined.errors, said, by, now, author)
+    tx.workflows.keep_version(version)
+
+
+def _follow(tx: Transaction, workflow: Workflow) -> None:
+    """What begins it is what its runnable version says, while it is on."""
+    found: list[Trigger] = []
+    if workflow.enabled and workflow.runnable is not None:
+        found = triggers_of(workflow, version_of(tx, workflow, workflow.runnable).document)
+    tx.workflows.set_triggers(workflow.id, found)
+
+
+def _tell(tx: Transaction, before: Workflow | None, after: Workflow | None, now: int, by: str | None) -> None:
+    """Who changed what, without the document: that has versions of its own."""
+    row = before or after
+    if row is not None:
+        told = [None if each is None else {name: asdict(each)[name] for name in _TOLD} for each in (before, after)]
+        tx.versions.keep(Versioned.WORKFLOW, row.id, told[1], by, now, before=told[0])
+
+
+def _held(tx: Transaction, name: str) -> Workflow:
+    """Nobody else changes it before this commit. Where it was removed while it was waited for, another one may have its slug."""
+    while True:
+        held = tx.workflows.hold(find(tx, name).id)
+        if held is not None and held.removed_at is None:
+            return held
+
+
+# -- rules -------------------------------------------------------------------------------------------------
+
+
+def _free_slug(tx: Transaction, name: str) -> str:
+    """Of the name's letters, with a number where that is taken."""
+    stem = _NOT_IN_SLUGS.sub("-", name.lower()).strip("-")[:_LONGEST_SLUG].rstrip("-") or "workflow"
+    names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
+    return next(each for each in names if each not in _RESERVED and tx.workflows.by_slug(each) is None)
+
+
+def _checked(tx: Transaction, wanted: Workflow) -> Workflow:
+    if not SLUG.fullmatch(wanted.slug):
+        text = "`slug` must be 1 to 64 lower-case letters, digits, - and _, and begin with a letter or digit."
+        raise Unprocessable(text, fix="Write for example `daily-digest`.")
+    if wanted.slug in _RESERVED:
+        raise Unprocessable(f"`slug` must not be {wanted.slug}, which means something else.", fix="Take another slug.")
+    other = tx.workflows.by_slug(wanted.slug)
+    if other is not None and other.id != wanted.id:
+        raise Conflict(f"There is a workflow {wanted.slug} already.", fix="Take another slug.", code="slug_taken")
+    if not (0 < len(wanted.name.strip()) <= LONGEST_NAME and wanted.name.isprintable()):
+        text = f"`name` must be 1 to {LONGEST_NAME} printable characters."
+        raise Unprocessable(text, fix="Say in one line what it does.")
+    if len(wanted.description) > LONGEST_DESCRIPTION or storable(wanted.description) != wanted.description:
+        text = f"`description` must be a text of at most {LONGEST_DESCRIPTION} characters."
+        raise Unprocessable(text, fix="Shorten it.")
+    return wanted

@@ -1,0 +1,1 @@
+"""Check a workflow before it is saved or run."""

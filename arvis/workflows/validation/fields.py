@@ -1,0 +1,231 @@
+"""What is written into the fields of a node, of the settings and of the document itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arvis.workflows.document.kinds import LARGEST, Field, Form
+from arvis.workflows.document.view import Drawing, Node
+from arvis.workflows.validation.rules import Problem, problem
+
+# Names in the templates of nodes.
+
+
+_PLACE = re.compile(r"\{\{([^{}]{1,300})\}\}")
+#: What every run has (`templates.py`).
+_ALWAYS = frozenset({"PREVIOUS_OUTPUT", "trigger"})
+_SPACE = " \t\r\n"
+
+
+def check_templates(drawing: Drawing) -> Iterator[Problem]:
+    called: dict[str, int] = {}
+    for node in drawing.nodes.values():
+        called[node.name] = called.get(node.name, 0) + 1
+    for node in drawing.nodes.values():
+        for field, text in _templates(node.data, node.kind.fields if node.kind else (), ""):
+            yield from _check_text(text, node, field, called)
+
+
+def _templates(data: Mapping[str, Any], fields: Sequence[Field], above: str) -> Iterator[tuple[str, str]]:
+    """The texts that are templates, each with the path of its field."""
+    for field in fields:
+        value, path = data.get(field.name), f"{above}{field.name}"
+        if field.template:
+            yield from ((path, text) for text in _texts(value))
+        if field.form is Form.ROWS and isinstance(value, list):
+            for index, row in enumerate(value):
+                if isinstance(row, Mapping):
+                    yield from _templates(row, field.fields, f"{path}.{index}.")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a value, in their order; those of objects by name, since their order is not kept everywhere."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (Mapping, list)):
+        for each in [value[name] for name in sorted(value)] if isinstance(value, Mapping) else value:
+            yield from _texts(each)
+
+
+def _check_text(text: str, node: Node, field: str, called: Mapping[str, int]) -> Iterator[Problem]:
+    """Each name once."""
+    for name in dict.fromkeys(found.strip(_SPACE) for found in _PLACE.findall(text)):
+        if name in _ALWAYS:
+            continue
+        label = _label(name, called)
+        if label is None:
+            yield problem("label-unknown", node=node.id, field=field, name=node.name, value=name)
+        elif called[label] > 1:
+            yield problem("label-twice", node=node.id, field=field, name=node.name, value=label)
+
+
+def _label(name: str, called: Mapping[str, int]) -> str | None:
+    """The longest one that the name begins with: labels may have points in them."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        label = ".".join(parts[:end]).strip(_SPACE)
+        if label in called:
+            return label
+    return None
+
+
+#: What a model without a provider is asked of.
+_BARE = "anthropic"
+_WANTED: Mapping[Form, str] = {
+    Form.LINE: "text",
+    Form.TEXT: "text",
+    Form.CHOICE: "text",
+    Form.NUMBER: "a whole number",
+    Form.SWITCH: "true or false",
+    Form.ROWS: "a list",
+    Form.LIST: "a list",
+    Form.SWITCHES: "an object",
+    Form.OBJECT: "an object",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What names may stand for; None: they are not looked up. `workflows` and `agents` are ids and slugs, `searching` the agents that can
+    search the web, `servers` those whose tools are known once they are connected. `models` holds `provider/model`, names without a
+    provider, and `provider/*` for whatever a provider has. `begun` are the kinds of triggers that a row of its own begins this workflow by."""
+
+    agents: Collection[str] | None = None
+    searching: Collection[str] | None = None
+    tools: Collection[str] | None = None
+    servers: Collection[str] = ()
+    models: Collection[str] | None = None
+    workflows: Collection[str] | None = None
+    begun: Collection[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stands: the node (None: the document), what that is called, and the path of fields above it."""
+
+    node: str | None
+    name: str
+    above: str = ""
+
+    def under(self, part: str) -> Place:
+        return Place(self.node, self.name, f"{self.above}{part}.")
+
+    def problem(self, code: str, field: str, **values: str | int) -> Problem:
+        named: dict[str, str | int] = {"name": self.name, **values}
+        return problem(code, node=self.node, connection=None, field=f"{self.above}{field}", **named)
+
+
+def check_fields(values: Mapping[str, Any], fields: Sequence[Field], place: Place, known: Known) -> Iterator[Problem]:
+    """Fields that nobody knows are none of our business."""
+    for field in fields:
+        value = values.get(field.name)
+        if value is None or value == "":
+            if field.required:
+                yield place.problem("field-missing", field.name, label=field.label)
+            if value is None or field.form in _TEXTS:
+                continue
+        if not _fits(value, field.form):
+            yield place.problem("field-form", field.name, label=field.label, wanted=_WANTED[field.form])
+            continue
+        yield from _check_bounds(value, field, place)
+        yield from _check_inside(value, field, place, known)
+        yield from _check_names(value, field, place, known)
+
+
+_TEXTS = frozenset({Form.LINE, Form.TEXT, Form.CHOICE})
+
+
+def _fits(value: Any, form: Form) -> bool:
+    match form:
+        case Form.NUMBER:
+            return is_whole(value)
+        case Form.SWITCH:
+            return isinstance(value, bool)
+        case Form.ROWS | Form.LIST:
+            return isinstance(value, list)
+        case Form.SWITCHES | Form.OBJECT:
+            return isinstance(value, Mapping)
+        case _:
+            return isinstance(value, str)
+
+
+def is_whole(value: Any) -> bool:
+    """A whole number; true and false are none, and neither is one so large that the editor would read another."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST
+
+
+def _check_bounds(value: Any, field: Field, place: Place) -> Iterator[Problem]:
+    least, most = field.least, field.most
+    match field.form:
+        case Form.NUMBER:
+            size, low, high = value, "field-low", "field-high"
+        case Form.ROWS | Form.LIST:
+            size, low, high = len(value), "field-few", "field-many"
+        case Form.LINE | Form.TEXT:
+            size, low, high, least = len(value), "", "field-long", None
+        case Form.CHOICE:
+            if value not in field.choices:
+                choices = ", ".join(choice for choice in field.choices if choice)
+                yield place.problem("field-choice", field.name, label=field.label, choices=choices)
+            return
+        case _:
+            return
+    if least is not None and size < least:
+        yield place.problem(low, field.name, label=field.label, least=least)
+    if most is not None and size > most:
+        yield place.problem(high, field.name, label=field.label, most=most)
+
+
+def _check_inside(value: Any, field: Field, place: Place, known: Known) -> Iterator[Problem]:
+    inside = place.under(field.name)
+    match field.form:
+        case Form.SWITCHES:
+            yield from check_fields(value, field.fields, inside, known)
+        case Form.LIST:
+            for index, entry in enumerate(value[: field.most]):
+                if not isinstance(entry, str) or entry == "":
+                    yield inside.problem("field-form", str(index), label=field.label, wanted="a list of texts")
+        case Form.ROWS:
+            for index, row in enumerate(value[: field.most]):
+                if isinstance(row, Mapping):
+                    yield from check_fields(row, field.fields, inside.under(str(index)), known)
+                else:
+                    yield inside.problem("field-form", str(index), label=field.label, wanted="a list of objects")
+        case _:
+            return
+
+
+def _check_names(value: Any, field: Field, place: Place, known: Known) -> Iterator[Problem]:
+    match field.offers:
+        case "agents":
+            code, there = "agent-unknown", known.agents
+        case "tools":
+            code, there = "tool-unknown", known.tools
+        case "workflows":
+            code, there = "workflow-unknown", known.workflows
+        case "models":
+            code, there = "model-unknown", known.models
+        case _:
+            return
+    if there is None:
+        return
+    for name in value if isinstance(value, list) else [value]:
+        if not isinstance(name, str) or name in there:
+            continue
+        if code == "tool-unknown" and _server_of(name) in known.servers:
+            yield place.problem("tool-offline", field.name, value=name)
+        elif code != "model-unknown" or f"{provider_of(name)}/*" not in there:
+            yield place.problem(code, field.name, value=name)
+
+
+def _server_of(tool: str) -> str:
+    """The server that a tool of this name would be of; empty for one without a server."""
+    return tool.partition(".")[0] if "." in tool else ""
+
+
+def provider_of(model: str) -> str:
+    """The provider that this name of a model names, or the one that a bare name stands for."""
+    return model.partition("/")[0] if "/" in model else _BARE
