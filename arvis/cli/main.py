@@ -23,41 +23,49 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "init": Command("init", "Ask a few questions and write config.yaml."),
-    "run": Command("run", "Start the daemon and answer messages until it is stopped."),
-    "chat": Command("chat", "Talk to an agent: one message, or line by line."),
-    "agents": Command("agents", "List, show, make, change, pause and delete agents, and bind them to channels."),
-    "bots": Command("bots", "List the bots of chat platforms, enter, change, examine and remove them."),
-    "pair": Command("pair", "List strangers who ask to be let in, and let them in by their code."),
-    "people": Command("people", "List people, show one, give them a role, pair, block and unblock them."),
-    "jobs": Command("jobs", "Look at the queue, and retry, cancel or delete what is in it."),
-    "waits": Command("waits", "List the questions that wait for a person, and answer them."),
-    "accounts": Command("accounts", "List, add, try and remove the accounts of models."),
-    "variables": Command("variables", "List, show, set and remove what tools may ask for."),
-    "workflows": Command("workflows", "List, show, run, import and export workflows; answer and end their runs."),
-    "schedules": Command("schedules", "List, show, create, update and delete crons and heartbeats."),
-    "webhooks": Command("webhooks", "List, show, create, update and delete addresses that other programs call."),
-    "projects": Command("projects", "List, show, create, update and delete what agents work on by themselves."),
-    "activity": Command("activity", "Show which agents run what just now."),
-    "skills": Command("skills", "List, show, import and remove skills."),
-    "memory": Command("memory", "List, add, confirm and delete what agents keep in mind."),
-    "audit": Command("audit", "List what models wanted to change, and what became of it."),
-    "usage": Command("usage", "Show calls, tokens and costs of models."),
-    "clients": Command("clients", "List clients, show and add them, charge them and enter their payments."),
-    "explain": Command("explain", "Tell why a message was answered as it was, or why not."),
-    "login": Command("login", "Print a new one-time link to the page."),
-    "password": Command("password", "Set the password of a user of the page."),
-    "mcp": Command("mcp", "Be a server of the Model Context Protocol for a program on this machine."),
-    "doctor": Command("doctor", "Check that everything is in order, with or without a running daemon."),
-    "backup": Command("backup", "Make a backup of everything, with or without a running daemon."),
-    "restore": Command("restore", "Put a backup in the place of the data, or list the backups."),
-    "migrate": Command("migrate", "Bring the database up to date without starting the daemon."),
-    "version": Command("version", "Print the version."),
+    "init": Command("init.command", "Ask a few questions and write config.yaml."),
+    "run": Command("commands.run", "Start the daemon and answer messages until it is stopped."),
+    "chat": Command("commands.chat", "Talk to an agent: one message, or line by line."),
+    "agents": Command(
+        "commands.agents", "List, show, make, change, pause and delete agents, and bind them to channels."
+    ),
+    "bots": Command("commands.bots", "List the bots of chat platforms, enter, change, examine and remove them."),
+    "pair": Command("commands.pair", "List strangers who ask to be let in, and let them in by their code."),
+    "people": Command("commands.people", "List people, show one, give them a role, pair, block and unblock them."),
+    "jobs": Command("commands.jobs", "Look at the queue, and retry, cancel or delete what is in it."),
+    "waits": Command("commands.waits", "List the questions that wait for a person, and answer them."),
+    "accounts": Command("commands.accounts", "List, add, try and remove the accounts of models."),
+    "variables": Command("commands.variables", "List, show, set and remove what tools may ask for."),
+    "workflows": Command(
+        "commands.workflows", "List, show, run, import and export workflows; answer and end their runs."
+    ),
+    "schedules": Command("commands.schedules", "List, show, create, update and delete crons and heartbeats."),
+    "webhooks": Command(
+        "commands.webhooks", "List, show, create, update and delete addresses that other programs call."
+    ),
+    "projects": Command(
+        "commands.projects", "List, show, create, update and delete what agents work on by themselves."
+    ),
+    "activity": Command("commands.activity", "Show which agents run what just now."),
+    "skills": Command("commands.skills", "List, show, import and remove skills."),
+    "memory": Command("commands.memory", "List, add, confirm and delete what agents keep in mind."),
+    "audit": Command("commands.audit", "List what models wanted to change, and what became of it."),
+    "usage": Command("commands.usage", "Show calls, tokens and costs of models."),
+    "clients": Command("commands.clients", "List clients, show and add them, charge them and enter their payments."),
+    "explain": Command("commands.explain", "Tell why a message was answered as it was, or why not."),
+    "login": Command("commands.login", "Print a new one-time link to the page."),
+    "password": Command("commands.password", "Set the password of a user of the page."),
+    "mcp": Command("commands.mcp", "Be a server of the Model Context Protocol for a program on this machine."),
+    "doctor": Command("commands.doctor", "Check that everything is in order, with or without a running daemon."),
+    "backup": Command("commands.backup", "Make a backup of everything, with or without a running daemon."),
+    "restore": Command("commands.restore", "Put a backup in the place of the data, or list the backups."),
+    "migrate": Command("commands.migrate", "Bring the database up to date without starting the daemon."),
+    "version": Command("commands.version", "Print the version."),
 }
 
 
 class LazyCommands(click.Group):
-    """The commands of the table. A module holds its command under its own name."""
+    """The commands of the table. A module holds its command under the name of the command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - its signature
         return list(COMMANDS)
@@ -65,8 +73,8 @@ class LazyCommands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - its signature
         if cmd_name not in COMMANDS:
             return None
-        name = COMMANDS[cmd_name].module
-        command: click.Command = getattr(importlib.import_module(f"arvis.cli.{name}"), name)
+        module = importlib.import_module(f"arvis.cli.{COMMANDS[cmd_name].module}")
+        command: click.Command = getattr(module, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - its signature

@@ -262,7 +262,7 @@ def _runs(connection: sqlite3.Connection, statement: str) -> bool:
 
 
 def _inspect_server(url: str, now: int) -> DatabaseState:
-    part = postgres_part("postgres_inspection")
+    part = postgres_part("health_postgres")
     applied, server = part.survey(url)
     missing = _missing(applied)
     if missing:

@@ -33,7 +33,7 @@ def bring_up_to_date(database: Database, now: int) -> list[str]:
     """Run the missing migrations; their names. A backup is made before (SQLite), and a restore completed that was
     interrupted. Whether the files are sound is asked before (`make_sound`)."""
     if database.url is not None:
-        target = postgres_part("postgres_migration").PostgresTarget(url=database.url, now=now)
+        target = postgres_part("postgres.migrations").PostgresTarget(url=database.url, now=now)
         return migrate(target, available())
     finish_restore(database)
     with telling(), disk_trouble(f"The database {database.file} cannot be opened"), sealed(database.file) as connection:
@@ -53,8 +53,8 @@ async def open_store(
         sqlite.start()
         store: SqliteStore = sqlite
     else:
-        store = postgres_part("postgres").PostgresStore(url=database.url, name=boot, new_id=new_id)
-        insights = SqlInsights(postgres_part("postgres_reading").PostgresSnapshots(database.url))
+        store = postgres_part("postgres.store").PostgresStore(url=database.url, name=boot, new_id=new_id)
+        insights = SqlInsights(postgres_part("postgres.snapshots").PostgresSnapshots(database.url))
     try:
         yield store, insights
     finally:
@@ -68,7 +68,7 @@ async def open_relay(database: Database, *, boot: str) -> AsyncIterator[Relay | 
     if database.url is None:
         yield None
         return
-    relay = postgres_part("postgres_relay").PostgresRelay(url=database.url, name=boot)
+    relay = postgres_part("postgres.relay").PostgresRelay(url=database.url, name=boot)
     try:
         yield relay
     finally:
@@ -79,6 +79,8 @@ def postgres_part(module: str) -> Any:
     try:
         return importlib.import_module(f"arvis.store.{module}")
     except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith("arvis."):
+            raise
         raise ConfigError(
             "PostgreSQL is configured, but its driver is not installed",
             why=f"there is no package {missing.name}",
