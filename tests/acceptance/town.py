@@ -65,7 +65,7 @@ class Chats:
             case DiscordStage() as stage:
                 return stage.server.gateway.identified
             case TelegramStage() as stage:
-                return stage.server.counts["deletewebhook"]
+                return stage.server.counts["getme"]
             case SlackStage() as stage:
                 return len(stage.asked("apps.connections.open"))
 

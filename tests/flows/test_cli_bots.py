@@ -97,4 +97,4 @@ async def test_what_is_wrong_is_said(shell: Shell) -> None:
 
 
 def test_the_command_is_in_the_table() -> None:
-    assert COMMANDS["bots"].module == "bots"
+    assert COMMANDS["bots"].module == "commands.bots"

@@ -93,8 +93,11 @@ async def test_a_message_is_sent_and_answered(daemon: Daemon, mode: str) -> None
         first = data_of(sent)
         assert (first["status"], first["reply"], first["agent"]) == ("answered", "Grüße", "helper")
 
-        again = data_of(await client.call_tool("send_message", {"text": "something else", "id": f"one-{mode}"}))
+        again = data_of(await client.call_tool("send_message", {"text": "demo: say Grüße", "id": f"one-{mode}"}))
         assert again["messageId"] == first["messageId"]
+        other = await client.call_tool("send_message", {"text": "something else", "id": f"one-{mode}"})
+        assert other.is_error
+        assert "Use a fresh id for each message" in text_of(other)
 
         second = data_of(await client.call_tool("send_message", {"text": "demo: say two", "agent": "second"}))
         assert second["agent"] == "second"

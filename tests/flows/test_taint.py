@@ -89,7 +89,7 @@ def archive(tx: Transaction, now: int) -> None:
     tx.agents.update(Agent(id=HELPER.id, slug="helper", name="Helper", status=AgentStatus.ARCHIVED), now)
 
 
-async def test_a_prompt_names_no_agent_that_is_closed_to_some(database: Database) -> None:
+async def test_a_prompt_names_no_agent_that_is_closed_to_the_person_who_asks(database: Database) -> None:
     agents = [
         HELPER,
         Agent("agent-open", "open", "Open", description="answers everybody"),
@@ -98,7 +98,10 @@ async def test_a_prompt_names_no_agent_that_is_closed_to_some(database: Database
         Agent("agent-paused", "paused", "Paused", status=AgentStatus.PAUSED),
     ]
     async with open_house(database, agents=agents) as home:
-        await home.ask("Hello")
-        system = home.provider.asked[0].system
-    assert "- open: answers everybody" in system
-    assert not [slug for slug in ("shell", "private", "paused") if slug in system]
+        await home.ask("Hello", user="ann")
+        await home.ask("Hello", user="bob")
+        on_the_list, other = (asked.system for asked in home.provider.asked)
+    named = {slug for slug in ("open", "shell", "private", "paused") if f"- {slug}" in on_the_list}
+    assert named == {"open", "private"}
+    assert "- open: answers everybody" in other
+    assert not [slug for slug in ("shell", "private", "paused") if slug in other]

@@ -19,7 +19,7 @@ from arvis.process.data_folder import DataFolder, api_key_file, hold_data_folder
 
 HOLDER = """
 import sys, pathlib
-from arvis.process.lock import hold_data_folder
+from arvis.process.data_folder import hold_data_folder
 with hold_data_folder(pathlib.Path(sys.argv[1]), new_id=lambda: "id", new_key=lambda: "key"):
     print("held", flush=True)
     sys.stdin.read()

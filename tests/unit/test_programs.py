@@ -26,7 +26,7 @@ DAEMON = """
 import asyncio, sys
 from pathlib import Path
 from arvis.ports.sandbox import Task
-from arvis.process.programs import GuardedPrograms
+from arvis.process.subprocesses import GuardedPrograms
 task = Task(["sh", "-c", sys.argv[1]], Path(sys.argv[2]), environment={"PATH": "/usr/bin:/bin"})
 asyncio.run(GuardedPrograms().run(task))
 """

@@ -11,8 +11,10 @@ VARIANT = Variant(
     edits=(
         Edit(
             "arvis/store/repositories/jobs.py",
-            old="    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True) -> list[Job]:\n",
-            new="    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True) -> list[Job]:\n"
+            old="    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True, died: str = "
+            ") -> list[Job]:\n",
+            new="    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True, died: str = "
+            ") -> list[Job]:\n"
             "        return []\n",
         ),
     ),

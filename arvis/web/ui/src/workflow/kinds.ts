@@ -1,4 +1,4 @@
-// Made from `arvis/workflows/kinds.py` by `python -m tests.fixtures.workflow_rules`; not edited by hand.
+// Made from `arvis/workflows/document/kinds.py` by `python -m tests.fixtures.workflow_rules`; not edited by hand.
 
 /** What a field holds. `rows`: a list of objects with fields of their own; `switches`: an object of true and false. */
 export type Form = "line" | "text" | "number" | "switch" | "choice" | "rows" | "switches" | "object" | "list";

@@ -1,4 +1,4 @@
-// Made from `arvis/workflows/playbook.py` by `python -m tests.fixtures.workflow_rules`; not edited by hand.
+// Made from `arvis/workflows/document/playbooks.py` by `python -m tests.fixtures.workflow_rules`; not edited by hand.
 
 /** By kind: their names of fields, and ours. */
 export const NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {

@@ -1,4 +1,4 @@
-// Made from `arvis/workflows/rules.py` by `python -m tests.fixtures.workflow_rules`; not edited by hand.
+// Made from `arvis/workflows/validation/rules.py` by `python -m tests.fixtures.workflow_rules`; not edited by hand.
 
 export interface Rule {
   readonly severity: "error" | "warning";
