@@ -11,11 +11,8 @@ VARIANT = Variant(
     edits=(
         Edit(
             "arvis/store/repositories/jobs.py",
-            old="    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True, died: str = "
-            ") -> list[Job]:\n",
-            new="    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True, died: str = "
-            ") -> list[Job]:\n"
-            "        return []\n",
+            old='        self._session.execute("shorten_leases", longest=now + LONGEST_LEASE_MS)\n',
+            new="        return []\n",
         ),
     ),
     caught_by=[every_accepted_message_is_answered, interrupted_work_is_claimed_again_soon],
