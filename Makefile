@@ -10,7 +10,7 @@ WORKERS ?= 2
 SETUP := pyproject.toml hatch_build.py constraints.txt
 UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' 2>/dev/null)
 
-.PHONY: run test check fix crash sweep hostile bench voice
+.PHONY: run test check quick t ui fix crash sweep hostile bench voice
 
 run: $(VENV)/.run
 	@$(BIN)/arvis run $(ARGS)
@@ -29,6 +29,18 @@ check: $(VENV)/.test
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@[ "$$ARVIS_SKIP_UI" = 1 ] || { $(BIN)/python hatch_build.py --checks && cd arvis/web/ui && npm run --silent check; }
+
+# Before a commit: what needs no test run.
+quick: $(VENV)/.test
+	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/mypy && $(BIN)/lint-imports >/dev/null
+
+# One file, folder or test: make t T=tests/unit/test_routing.py
+t: $(VENV)/.test
+	@$(BIN)/python -m pytest -q $(T)
+
+# The dashboard with hot reload, in front of a daemon that runs on port 5070.
+ui: $(VENV)/.test
+	@$(BIN)/python hatch_build.py --checks && cd arvis/web/ui && npm exec vite
 
 fix: $(VENV)/.test
 	@$(BIN)/ruff check --fix .
