@@ -65,7 +65,7 @@ class Overview:
     problem: str = ""
 
 
-class SettingsDesk:
+class SettingsService:
     """`given` is the configuration of file and environment at the start. `begin` must be awaited before anything else."""
 
     def __init__(

@@ -14,7 +14,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
 from arvis.graphs.agent.prompt import Briefing, Materials
-from arvis.graphs.context import load_standing
+from arvis.graphs.context import load_turn_context
 from arvis.llm import Runner
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
@@ -88,7 +88,7 @@ async def _conversation(folder: Path, messages: int) -> AsyncIterator[Round]:
 
 async def _one(store: Store, briefing: Briefing, execution: Execution, now: int) -> float:
     begun = time.perf_counter()
-    turn = await store.read(load_standing, execution, now)
+    turn = await store.read(load_turn_context, execution, now)
     prompt = briefing.prompt(turn, Materials(skills=(), tools=(), rounds=(), shrunk=False, now=now))
     took = (time.perf_counter() - begun) * 1000
     if prompt.left_out or len(turn.history) < RECENT or not turn.summaries:

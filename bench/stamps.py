@@ -17,7 +17,7 @@ from arvis.delivery import Deliverer
 from arvis.inbox import Door
 from arvis.llm import Runner
 from arvis.message_flow import MessageFlow
-from arvis.queue.slots import SlotKeeper
+from arvis.queue.slots import SlotPool
 from arvis.store.repositories.jobs import SqlJobs
 from arvis.store.sqlite.store import SqliteStore
 from arvis.web.realtime.connector import WebConnector
@@ -46,7 +46,7 @@ def stamping() -> Iterator[Stamps]:
         for owner, method, before, after in (
             (Door, "receive", "received", None),
             (SqlJobs, "claim", None, "claimed"),
-            (SlotKeeper, "deliver", "committed", None),
+            (SlotPool, "deliver", "committed", None),
             (MessageFlow, "run", "begun", None),
             (SqliteStore, "read", None, "read"),
             (Runner, "run", "calling", "called"),

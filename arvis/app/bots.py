@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from arvis.app.foundation import Base
-from arvis.bots.connectors import BotFleet, ConnectorMaker, connector_services
-from arvis.bots.registry import BotBook
-from arvis.bots.service import BotDesk
-from arvis.bots.supervisor import BotKeeper, Running
+from arvis.bots.connectors import ConnectorFactory, ConnectorPool, connector_services
+from arvis.bots.registry import BotRegistry
+from arvis.bots.service import BotService
+from arvis.bots.supervisor import BotSupervisor, Running
 from arvis.commands.registry import command_hints
 from arvis.inbox import Door
 from arvis.messaging import owner_alerts
@@ -26,9 +26,9 @@ class Bots:
     """`rooms` is the web as a platform; the fleet has it, too."""
 
     rooms: WebConnector
-    fleet: BotFleet
-    book: BotBook
-    desk: BotDesk
+    fleet: ConnectorPool
+    book: BotRegistry
+    desk: BotService
 
 
 @asynccontextmanager
@@ -36,10 +36,10 @@ async def open_bots(base: Base) -> AsyncIterator[Bots]:
     """Opened before the roles, and so closed after their drain. Raises `ConfigError` for a bot of the configuration that
     cannot be made."""
     rooms = WebConnector(tell_others=None if base.bridge is None else base.bridge.tell)
-    maker = ConnectorMaker(services=connector_services(base.config, base.clock, command_hints()))
-    book = BotBook(configured=base.config.connectors, store=base.store, secrets=base.secrets)
-    fleet = BotFleet(book=book, maker=maker, own=[rooms])
-    desk = BotDesk(book=book, maker=maker, store=base.store, secrets=base.secrets, bus=base.bus, clock=base.clock)
+    maker = ConnectorFactory(services=connector_services(base.config, base.clock, command_hints()))
+    book = BotRegistry(configured=base.config.connectors, store=base.store, secrets=base.secrets)
+    fleet = ConnectorPool(book=book, maker=maker, own=[rooms])
+    desk = BotService(book=book, maker=maker, store=base.store, secrets=base.secrets, bus=base.bus, clock=base.clock)
     try:
         if CONNECTOR_ROLES & set(base.config.roles):
             await book.learn()
@@ -49,7 +49,7 @@ async def open_bots(base: Base) -> AsyncIterator[Bots]:
         await fleet.close()
 
 
-def build_keeper(base: Base, bots: Bots, door: Door) -> BotKeeper:
+def build_keeper(base: Base, bots: Bots, door: Door) -> BotSupervisor:
     """Runs bots where the role `connectors` is on; elsewhere it keeps their connectors as the book wants them."""
     running = Running(
         inbox_for=door.behind,
@@ -58,7 +58,7 @@ def build_keeper(base: Base, bots: Bots, door: Door) -> BotKeeper:
         node=base.folder.node_id,
         random=random.random,
     )
-    return BotKeeper(
+    return BotSupervisor(
         book=bots.book,
         fleet=bots.fleet,
         store=base.store,

@@ -19,8 +19,8 @@ from arvis.app.speech import Speech
 from arvis.app.tools import Toolbox
 from arvis.app.workflows import drawn_graphs
 from arvis.approvals.answers import approvers_of
-from arvis.bots.connectors import BotFleet
-from arvis.bots.supervisor import BotKeeper
+from arvis.bots.connectors import ConnectorPool
+from arvis.bots.supervisor import BotSupervisor
 from arvis.config import Config
 from arvis.conversations.counting import ModelCounting
 from arvis.conversations.vision import may_see
@@ -31,8 +31,8 @@ from arvis.graphs.agent.files import FileRules
 from arvis.graphs.agent.tools import ToolRules
 from arvis.inbox import Door, InboxRules
 from arvis.llm import Runner
-from arvis.llm.account_service import AccountDesk
-from arvis.llm.budget_session import Purse
+from arvis.llm.account_service import AccountService
+from arvis.llm.budget_session import BudgetSession
 from arvis.llm.prices import Price, Prices
 from arvis.media import MediaReader
 from arvis.message_flow import MessageFlow
@@ -45,7 +45,7 @@ from arvis.process.passwords import Argon2Passwords
 from arvis.process.stalls import Stalls
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.process.supervisor import RoleState, Supervisor
-from arvis.queue.retrying_store import PatientStore, until_done
+from arvis.queue.retrying_store import RetryingStore, until_done
 from arvis.routing import Router
 from arvis.services.allowances import Allowed
 from arvis.services.pairing import new_code
@@ -56,7 +56,7 @@ from arvis.web.dependencies import House, Surroundings
 from arvis.web.server import WebServer
 
 
-def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet, speech: Speech) -> MessageFlow:
+def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: ConnectorPool, speech: Speech) -> MessageFlow:
     config = base.config
     runner = Runner(
         providers=providers,
@@ -69,8 +69,8 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet
         sees=lambda provider, model: may_see(provider, model, config.vision),
         first_byte=config.model.first_byte_seconds,
     )
-    patient = PatientStore(store=base.store, clock=base.clock)
-    purse = Purse(store=patient, limits=partial(spending_limits, base), clock=base.clock)
+    patient = RetryingStore(store=base.store, clock=base.clock)
+    purse = BudgetSession(store=patient, limits=partial(spending_limits, base), clock=base.clock)
     graphs = GraphParts(
         store=patient,
         runner=runner,
@@ -111,7 +111,7 @@ def spending_limits(base: Base) -> SpendingLimits:
     return config.budgets.limits(config.scheduler.timezone)
 
 
-def _file_rules(base: Base, tools: ToolRules, fleet: BotFleet, speech: Speech) -> FileRules:
+def _file_rules(base: Base, tools: ToolRules, fleet: ConnectorPool, speech: Speech) -> FileRules:
     async def fetch(address: Address, source: str, most: int) -> bytes:
         connector = fleet.connector_of(address)
         if not isinstance(connector, FetchesFiles):
@@ -171,7 +171,7 @@ def build_web(
     tools: Toolbox,
     *,
     bots: Bots,
-    keeper: BotKeeper,
+    keeper: BotSupervisor,
     supervisor: Supervisor,
     stalls: Callable[[], Stalls],
 ) -> WebServer:
@@ -232,8 +232,8 @@ def _prices(config: Config) -> Prices:
     return Prices(own={model: Price(**entry.model_dump()) for model, entry in config.prices.items()})
 
 
-def _account_desk(base: Base, providers: Providers) -> AccountDesk:
-    return AccountDesk(
+def _account_desk(base: Base, providers: Providers) -> AccountService:
+    return AccountService(
         book=base.accounts,
         store=base.store,
         secrets=base.secrets,

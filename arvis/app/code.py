@@ -6,7 +6,7 @@ import os
 
 from arvis.app.foundation import Base
 from arvis.app.sandbox import build_sandbox
-from arvis.tools.code import PackageShelf, Workbench, daemons_interpreter
+from arvis.tools.code import PackageSets, Workbench, daemons_interpreter
 
 #: Settings of pip that the daemon's environment may hold, and ways to the network.
 _PIP = ("PIP_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
@@ -14,7 +14,7 @@ _PIP = ("PIP_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_PROXY", "HTTPS_PROXY", "HTTP_P
 
 def build_workbench(base: Base) -> Workbench:
     sandbox, interpreter = build_sandbox(base), daemons_interpreter()
-    packages = PackageShelf(
+    packages = PackageSets(
         folder=base.folder.path / "code",
         sandbox=sandbox,
         interpreter=interpreter,

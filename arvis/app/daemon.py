@@ -26,7 +26,7 @@ from arvis.llm import DEMO
 from arvis.process.clock import SystemClock
 from arvis.process.data_folder import DataFolder, hold_data_folder
 from arvis.process.folder_watch import FolderWatch
-from arvis.process.gc import unhurried_collector
+from arvis.process.gc import tuned_gc
 from arvis.process.ids import IdMaker, RandomBits
 from arvis.process.logging import logging_to
 from arvis.process.redaction import Redactor
@@ -82,7 +82,7 @@ async def run(
         watch = watch or LoopWatch()
         web = await start_roles(base, Outside(shelf, tools, bots, speech, watch), supervisor)
         await _announce(base, folder, supervisor, web, say)
-        stack.enter_context(unhurried_collector())
+        stack.enter_context(tuned_gc())
         stack.enter_context(watch.watching())
         if "workers" in config.roles:
             stored = {account.provider for account in base.accounts.usable}

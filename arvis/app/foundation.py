@@ -17,20 +17,20 @@ from arvis.bridge import Bridge
 from arvis.bus import EventBus
 from arvis.config import Config
 from arvis.domain.errors import StoreLost
-from arvis.llm.accounts import AccountBook
+from arvis.llm.accounts import AccountRegistry
 from arvis.ports.insights import Insights
 from arvis.ports.relay import Topic
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.data_folder import DataFolder
-from arvis.process.disk import Ballast, DiskWatch, disk_space
+from arvis.process.disk import DiskWatch, ReservedSpace, disk_space
 from arvis.process.ids import IdMaker
 from arvis.services import agents
 from arvis.services.conductor import ensure_conductor
-from arvis.settings import SettingsDesk
-from arvis.skills.shelf import SkillShelf
-from arvis.store.backups.keeper import BackupKeeper
+from arvis.settings import SettingsService
+from arvis.skills.shelf import SkillRegistry
+from arvis.store.backups.keeper import BackupService
 from arvis.store.integrity.repair import make_sound
 from arvis.store.open import bring_up_to_date, open_relay, open_store
 from arvis.store.sqlite.errors import Emergency
@@ -51,18 +51,18 @@ class Base:
     store: Store
     insights: Insights
     bridge: Bridge | None
-    backups: BackupKeeper
+    backups: BackupService
     disk: DiskWatch
     secrets: SecretBox
-    accounts: AccountBook
-    skills: SkillShelf
-    settings: SettingsDesk
+    accounts: AccountRegistry
+    skills: SkillRegistry
+    settings: SettingsService
 
 
 @asynccontextmanager
 async def watch_disk(config: Config, folder: DataFolder, clock: SystemClock) -> AsyncIterator[DiskWatch]:
     """Room matters where the database lies in the data folder."""
-    space, ballast = partial(disk_space, folder.path), Ballast(folder.path / "ballast")
+    space, ballast = partial(disk_space, folder.path), ReservedSpace(folder.path / "ballast")
     disk = DiskWatch(space=space, ballast=ballast, clock=clock)
     async with nullcontext() if config.postgres_url else disk.watching():
         yield disk
@@ -92,14 +92,14 @@ async def open_base(
         if applied:
             log.info("migrated", migrations=applied)
         await reaching.until_done(partial(store.write, _seed_agents, config, clock.now()))
-        settings = SettingsDesk(given=config, store=store, bus=bus, clock=clock, environ=lambda: os.environ)
+        settings = SettingsService(given=config, store=store, bus=bus, clock=clock, environ=lambda: os.environ)
         config = await reaching.until_done(settings.begin)
-        accounts = AccountBook(configured=config.accounts, store=store, secrets=box)
+        accounts = AccountRegistry(configured=config.accounts, store=store, secrets=box)
         await reaching.until_done(accounts.learn)
         bridge = None if relay is None else Bridge(bus=bus, relay=relay, topics=_topics(config))
         with nullcontext() if bridge is None else bridge.passing_on():
-            backups = BackupKeeper(database=database_of(config), every=config.backup.every, clock=clock)
-            skills = SkillShelf(store=store, clock=clock, folder=folder.path / "skills")
+            backups = BackupService(database=database_of(config), every=config.backup.every, clock=clock)
+            skills = SkillRegistry(store=store, clock=clock, folder=folder.path / "skills")
             yield Base(
                 config,
                 folder,

@@ -13,7 +13,7 @@ from arvis.graphs.agent.files import FileRules
 from arvis.graphs.agent.graph import PREPARE, AgentParts, agent_graph
 from arvis.graphs.agent.plugins import Extending
 from arvis.graphs.agent.prompt import Briefing
-from arvis.graphs.agent.tool_protocols import CodeManner
+from arvis.graphs.agent.tool_protocols import CodeTools
 from arvis.graphs.agent.tools import ToolRules
 from arvis.graphs.compaction.graph import Compactor, Measures, compaction_graph
 from arvis.graphs.handover.graph import ConverseParts, converse_graph
@@ -24,7 +24,7 @@ from arvis.graphs.planning.state import PLAN_RETRIEVAL
 from arvis.graphs.reset import reset_graph
 from arvis.graphs.workflow_dispatch import dispatch_graph
 from arvis.llm import Runner
-from arvis.llm.budget_session import Purse
+from arvis.llm.budget_session import BudgetSession
 from arvis.plugins import NoPlugins, Plugins
 from arvis.ports.compactions import Calibration
 from arvis.ports.store import Store
@@ -41,7 +41,7 @@ class GraphParts:
 
     store: Store
     runner: Runner
-    purse: Purse
+    purse: BudgetSession
     tools: ToolRules
     skills: Callable[[], Awaitable[Collection[Skill]]]
     new_id: Callable[[], str]
@@ -85,8 +85,8 @@ def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
     return {graph.name: graph for graph in graphs}
 
 
-def _code(rules: ToolRules, bench: Workbench) -> CodeManner:
-    return CodeManner(registry=rules.registry, permit=rules.permit, bench=bench)
+def _code(rules: ToolRules, bench: Workbench) -> CodeTools:
+    return CodeTools(registry=rules.registry, permit=rules.permit, bench=bench)
 
 
 def _extending(parts: GraphParts) -> Extending:

@@ -57,7 +57,7 @@ class LateHttp:
 
 
 @asynccontextmanager
-async def open_shelf(*, clock: Clock, timeouts: CallTimeouts, folder: Path) -> AsyncIterator[ProviderShelf]:
+async def open_shelf(*, clock: Clock, timeouts: CallTimeouts, folder: Path) -> AsyncIterator[ProviderPool]:
     """Opened before the roles, and so closed after their drain, with all that it opened meanwhile. `folder` is the data
     folder."""
     async with AsyncExitStack() as stack:
@@ -69,10 +69,10 @@ async def open_shelf(*, clock: Clock, timeouts: CallTimeouts, folder: Path) -> A
             folder=folder,
             environ=os.environ,
         )
-        yield ProviderShelf(stack=stack, services=services)
+        yield ProviderPool(stack=stack, services=services)
 
 
-class ProviderShelf:
+class ProviderPool:
     """`Providers`: each is imported off the event loop, once. What is opened for them is closed with `stack`."""
 
     def __init__(self, *, stack: AsyncExitStack, services: ProviderServices) -> None:

@@ -14,23 +14,23 @@ from arvis.app.foundation import Base
 from arvis.app.speech import Speech
 from arvis.app.telemetry import told
 from arvis.app.tools import Toolbox
-from arvis.delivery import Deliverer, Lateness, Presence
+from arvis.delivery import Deliverer, LateReplies, Presence
 from arvis.domain.events import JobSettled
 from arvis.domain.jobs import JobKind
 from arvis.engine import lifecycle
 from arvis.housekeeping import Housekeeping
-from arvis.llm.budget_session import Purse
+from arvis.llm.budget_session import BudgetSession
 from arvis.message_flow import MessageFlow
 from arvis.messaging import owner_alerts
 from arvis.ports.provider import Providers
 from arvis.process.data_folder import DataFolder, leave_address
-from arvis.process.leases import Holding, RoleKeeper
+from arvis.process.leases import Holding, RoleLeaseManager
 from arvis.process.stalls import LoopWatch
 from arvis.process.supervisor import Role, Supervisor
 from arvis.queue.events import Noticed
 from arvis.queue.queue import Handler, Queue
 from arvis.queue.retry_policy import RetryPolicy
-from arvis.queue.retrying_store import PatientStore
+from arvis.queue.retrying_store import RetryingStore
 from arvis.scheduler.handler import ScheduleHandler
 from arvis.scheduler.scheduler import Scheduler
 from arvis.scheduler.scripts import ScriptRunner
@@ -96,7 +96,7 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
 
 def _handlers(base: Base, flow: MessageFlow, tools: Toolbox) -> Mapping[JobKind, Handler]:
     """Who does the work of each kind of job; deliveries have a handler of their own."""
-    patient = PatientStore(store=base.store, clock=base.clock)
+    patient = RetryingStore(store=base.store, clock=base.clock)
     scripts = ScriptRunner(store=patient, fetcher=tools.fetcher, clock=base.clock)
     begun = ScheduleHandler(runs=flow, scripts=scripts)
     kinds = (JobKind.MESSAGE, JobKind.ADVANCE, JobKind.COMPACT)
@@ -107,14 +107,14 @@ def _handlers(base: Base, flow: MessageFlow, tools: Toolbox) -> Mapping[JobKind,
 async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, presence: Presence, up: Up) -> None:
     """The workers: run jobs until cancelled, then drain."""
     settings = base.config.queue
-    patient = PatientStore(store=base.store, clock=base.clock)
+    patient = RetryingStore(store=base.store, clock=base.clock)
     rules = base.config.delivery
     deliverer = Deliverer(
         store=patient,
         connector_of=bots.fleet.connector_of,
         clock=base.clock,
         bus=base.bus,
-        lateness=Lateness(after=rules.late_after, late=rules.late, answer_within=rules.answer_within),
+        lateness=LateReplies(after=rules.late_after, late=rules.late, answer_within=rules.answer_within),
         release=presence.release,
         rests=presence.rests,
     )
@@ -127,7 +127,7 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
             JobKind.DELIVER: deliverer,
         },
         expire=lifecycle.expire,
-        rescued=Purse(store=base.store, limits=partial(spending_limits, base), clock=base.clock).book_left,
+        rescued=BudgetSession(store=base.store, limits=partial(spending_limits, base), clock=base.clock).book_left,
         workers=settings.workers,
         delivery_workers=settings.delivery_workers,
         lease_seconds=settings.lease_seconds,
@@ -151,7 +151,7 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
 async def _keep_house(base: Base, up: Up) -> None:
     """The scheduler: of all processes of a database, one at a time."""
     retention = base.config.retention
-    keeper = RoleKeeper(
+    keeper = RoleLeaseManager(
         name="scheduler",
         store=base.store,
         clock=base.clock,

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from arvis.app.bounds import schedule_rules
 from arvis.app.foundation import Base
-from arvis.app.providers import ProviderShelf
+from arvis.app.providers import ProviderPool
 from arvis.app.sandbox import build_sandbox
 from arvis.config.sections import Tools
 from arvis.graphs.agent.tools import ToolRules
@@ -20,11 +20,11 @@ from arvis.ports.fetcher import Fetcher
 from arvis.ports.plugin import PluginServices
 from arvis.ports.store import Transaction
 from arvis.ports.tool import ToolServices, ToolSource
-from arvis.queue.retrying_store import PatientStore
-from arvis.services.reminders import ReminderDesk
+from arvis.queue.retrying_store import RetryingStore
+from arvis.services.reminders import ReminderService
 from arvis.tools.policy import Policy
 from arvis.tools.registry import InstalledTools, Registry
-from arvis.turns.workflow_tools import WorkflowDesk
+from arvis.turns.workflow_tools import WorkflowStarter
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Toolbox:
 
 
 @asynccontextmanager
-async def open_tools(base: Base, shelf: ProviderShelf) -> AsyncIterator[Toolbox]:
+async def open_tools(base: Base, shelf: ProviderPool) -> AsyncIterator[Toolbox]:
     """Opened before the roles, and so closed after their drain, with all that it opened meanwhile."""
     async with AsyncExitStack() as stack:
         services = _Services(stack=stack, base=base, shelf=shelf)
@@ -72,7 +72,7 @@ async def open_tools(base: Base, shelf: ProviderShelf) -> AsyncIterator[Toolbox]
             on_expiry=config.approvals.on_expiry,
         )
         plugins = InstalledPlugins(
-            services=PluginServices(PatientStore(store=base.store, clock=base.clock), base.clock, services.get)
+            services=PluginServices(RetryingStore(store=base.store, clock=base.clock), base.clock, services.get)
         )
 
         async def named() -> Sequence[str]:
@@ -88,7 +88,7 @@ def _plugins_of_agents(tx: Transaction) -> list[str]:
 class _Services:
     """Made once, with the first tool."""
 
-    def __init__(self, *, stack: AsyncExitStack, base: Base, shelf: ProviderShelf) -> None:
+    def __init__(self, *, stack: AsyncExitStack, base: Base, shelf: ProviderPool) -> None:
         self._stack = stack
         self._base = base
         self._shelf = shelf
@@ -103,7 +103,7 @@ class _Services:
             net = await asyncio.to_thread(importlib.import_module, "arvis.net.fetcher")
             fetcher = await self._stack.enter_async_context(net.open_fetcher(allow=settings.allow_hosts))
             # A call that runs waits for a database that is away; as an error of the tool it would reach the model.
-            patient = PatientStore(store=base.store, clock=base.clock)
+            patient = RetryingStore(store=base.store, clock=base.clock)
             self._made = ToolServices(
                 store=patient,
                 clock=base.clock,
@@ -112,8 +112,8 @@ class _Services:
                 sandbox=build_sandbox(base),
                 secrets=base.secrets,
                 search_url=settings.search_url,
-                workflows=WorkflowDesk(store=patient, bus=base.bus, clock=base.clock),
-                reminders=ReminderDesk(
+                workflows=WorkflowStarter(store=patient, bus=base.bus, clock=base.clock),
+                reminders=ReminderService(
                     store=patient, bus=base.bus, clock=base.clock, rules=schedule_rules(base.config)
                 ),
             )

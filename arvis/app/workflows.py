@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from arvis.app.graphs import GraphParts
-from arvis.workflows.registry import DrawnGraphs
+from arvis.workflows.registry import WorkflowGraphs
 from arvis.workflows.runtime.parts import NodeParts
 
 
-def drawn_graphs(parts: GraphParts) -> DrawnGraphs:
-    return DrawnGraphs(
+def drawn_graphs(parts: GraphParts) -> WorkflowGraphs:
+    return WorkflowGraphs(
         parts=NodeParts(
             store=parts.store,
             rules=parts.tools,

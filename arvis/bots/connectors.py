@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 
-from arvis.bots.registry import BotBook, BotSpec, Key
+from arvis.bots.registry import BotRegistry, BotSpec, Key
 from arvis.config.schema import Config, ConnectorEntry
 from arvis.domain.errors import ConfigError
 from arvis.domain.messages import Address
@@ -27,7 +27,7 @@ from arvis.ports.connector import (
 # on a thread: the library of one platform takes a second and a half.
 
 
-class ConnectorMaker:
+class ConnectorFactory:
     """`services` is what every connector is made with."""
 
     def __init__(self, *, services: ConnectorServices) -> None:
@@ -144,10 +144,10 @@ class Bot:
     trouble: str = ""
 
 
-class BotFleet:
+class ConnectorPool:
     """`own` are connectors that are there always, such as the web."""
 
-    def __init__(self, *, book: BotBook, maker: ConnectorMaker, own: Sequence[Connector] = ()) -> None:
+    def __init__(self, *, book: BotRegistry, maker: ConnectorFactory, own: Sequence[Connector] = ()) -> None:
         self._book = book
         self._maker = maker
         self._own: dict[Key, Connector] = {(connector.platform, connector.name): connector for connector in own}

@@ -61,7 +61,7 @@ class BotSpec:
         return text
 
 
-class BotBook:
+class BotRegistry:
     """`configured` are those of file and environment, which only a restart of the daemon changes; they win over stored
     ones of the same name. Empty of stored ones until it has learnt."""
 

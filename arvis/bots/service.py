@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from arvis.bots.connectors import ConnectorMaker, in_words
-from arvis.bots.registry import BotBook, BotSpec, Key, Source, ask_restart, is_secret, opened_of, seal_all
+from arvis.bots.connectors import ConnectorFactory, in_words
+from arvis.bots.registry import BotRegistry, BotSpec, Key, Source, ask_restart, is_secret, opened_of, seal_all
 from arvis.domain.errors import ConfigError, Conflict, NotFound, SecretLost, Unprocessable
 from arvis.domain.events import BotsChanged
 from arvis.domain.platforms import BotStatus, StoredBot
@@ -39,12 +39,12 @@ class BotChanges:
     enabled: bool | None = None
 
 
-class BotDesk:
+class BotService:
     """Each verb raises `Unprocessable` for values that cannot be used, `NotFound`, and `Conflict` for a bot of the
     configuration."""
 
     def __init__(
-        self, *, book: BotBook, maker: ConnectorMaker, store: Store, secrets: SecretBox, bus: Bus, clock: Clock
+        self, *, book: BotRegistry, maker: ConnectorFactory, store: Store, secrets: SecretBox, bus: Bus, clock: Clock
     ) -> None:
         self._book = book
         self._maker = maker
@@ -54,7 +54,7 @@ class BotDesk:
         self._clock = clock
 
     @property
-    def book(self) -> BotBook:
+    def book(self) -> BotRegistry:
         return self._book
 
     async def statuses(self) -> Mapping[Key, BotStatus]:
@@ -172,7 +172,7 @@ class BotDesk:
         self._bus.publish(BotsChanged())
 
 
-async def examine(spec: BotSpec, maker: ConnectorMaker) -> Sequence[Finding]:
+async def examine(spec: BotSpec, maker: ConnectorFactory) -> Sequence[Finding]:
     """What a bot's platform says of its setup."""
     try:
         connector = await maker.make(spec)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
-from arvis.bots.connectors import Bot, BotFleet
-from arvis.bots.registry import BotBook, BotSpec, Key
+from arvis.bots.connectors import Bot, ConnectorPool
+from arvis.bots.registry import BotRegistry, BotSpec, Key
 from arvis.bots.runner import BotRun, Report, Reporter, TellOwner
 from arvis.domain.errors import StoreError
 from arvis.domain.events import BotsChanged, NoticesMissed
@@ -19,7 +19,7 @@ from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
 from arvis.ports.store import Store, Transaction
-from arvis.process.leases import Holding, Pace, RoleKeeper
+from arvis.process.leases import Holding, Pace, RoleLeaseManager
 
 log = logging.getLogger(__name__)
 
@@ -43,11 +43,11 @@ class Running:
     pace: Pace | None = None
 
 
-class BotKeeper:
+class BotSupervisor:
     """`running` is None in a process that runs no bots."""
 
     def __init__(
-        self, *, book: BotBook, fleet: BotFleet, store: Store, bus: Bus, clock: Clock, running: Running | None
+        self, *, book: BotRegistry, fleet: ConnectorPool, store: Store, bus: Bus, clock: Clock, running: Running | None
     ) -> None:
         self._book = book
         self._fleet = fleet
@@ -107,7 +107,7 @@ class BotKeeper:
         if not bot.spec.enabled:
             await self._note_stopped(bot.spec)
             return
-        role = RoleKeeper(
+        role = RoleLeaseManager(
             name=f"bot:{bot.spec.platform}:{bot.spec.name}",
             store=self._store,
             clock=self._clock,

@@ -15,7 +15,7 @@ from arvis.services.graph_selection import matching
 from arvis.services.workflow_families import check_pace
 from arvis.services.workflow_runs import NewWorkflowRun, agent_for, begin, find, whole_version
 from arvis.tasks.access import Asker
-from arvis.turns.turns import standing_as
+from arvis.turns.turns import limits_as
 
 _ALL = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 _MOST = 30
@@ -92,7 +92,7 @@ def _asker(invocation: Invocation) -> Asker:
 
 
 def _standing(invocation: Invocation) -> dict[str, Any]:
-    return standing_as(invocation.sender) if invocation.sender is not None else {}
+    return limits_as(invocation.sender) if invocation.sender is not None else {}
 
 
 def _line(workflow: Workflow) -> str:

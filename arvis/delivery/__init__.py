@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from arvis.delivery.deliverer import Deliverer
 from arvis.delivery.draft_stream import Pace
-from arvis.delivery.late_replies import Lateness
+from arvis.delivery.late_replies import LateReplies
 from arvis.delivery.presence import Presence
 
-__all__ = ["Deliverer", "Lateness", "Pace", "Presence"]
+__all__ = ["Deliverer", "LateReplies", "Pace", "Presence"]

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from arvis.delivery import drafts, failures, sender
 from arvis.delivery.drafts import found as found_draft
-from arvis.delivery.late_replies import Lateness, Rests, Timing, marked
-from arvis.delivery.sender import Interrupted, Shipment
+from arvis.delivery.late_replies import LateReplies, Rests, Timing, marked
+from arvis.delivery.sender import Interrupted, PartSender
 from arvis.domain.events import DeliveryPostponed, DeliverySettled
 from arvis.domain.jobs import Failed, GiveUp, Job, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
 from arvis.domain.messages import Address, Delivery, DeliveryState
@@ -56,7 +56,7 @@ class Deliverer:
         connector_of: OfAddress,
         clock: Clock,
         bus: Bus,
-        lateness: Lateness | None = None,
+        lateness: LateReplies | None = None,
         release: Callable[[str, Address], Awaitable[None]] = _nothing_shown,
         rests: Rests | None = None,
     ) -> None:
@@ -64,7 +64,7 @@ class Deliverer:
         self._connector_of = connector_of
         self._clock = clock
         self._bus = bus
-        self._lateness = lateness or Lateness()
+        self._lateness = lateness or LateReplies()
         self._release = release
         self._rests = rests or Rests(clock=clock)
         self._since = clock.now()
@@ -164,7 +164,7 @@ class Deliverer:
     async def _ship(
         self, connector: Connector, job: Job, first: Part, behind: Sequence[Part], *, begun: bool
     ) -> Verdict:
-        shipment = Shipment(
+        shipment = PartSender(
             store=self._store, connector=connector, clock=self._clock, rests=self._rests, job=job, part=first
         )
         try:

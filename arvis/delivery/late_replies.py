@@ -45,7 +45,7 @@ class Timing(Enum):
     EXPIRED = "expired"
 
 
-class Lateness:
+class LateReplies:
     """The daemon's rules, which a bot's own ones replace. A delivery is late when it has waited `after` ms, and an answer
     when its message was written `answer_within` ms ago (None: however long); `late` is `mark` or `drop`."""
 

@@ -135,7 +135,7 @@ class Interrupted(Exception):
     """A part may have arrived, and nobody can tell."""
 
 
-class Shipment:
+class PartSender:
     """Sends what is left of a delivery. `part` is the one that is under way; `rests` are those of all channels."""
 
     def __init__(self, *, store: Store, connector: Connector, clock: Clock, rests: Rests, job: Job, part: Part) -> None:

@@ -221,11 +221,11 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class HandedBack:
+class Released:
     """A drain returns it untouched; counts nothing."""
 
 
-Outcome = Done | Retry | Snooze | Failed | HandedBack
+Outcome = Done | Retry | Snooze | Failed | Released
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from arvis.ports.store import Transaction
 
 
 @dataclass(frozen=True, slots=True)
-class Lasting:
+class DurableWrite:
     """What holds whoever has the job: money that was spent outside. It is written even if the job was taken away, and may
     be written any number of times."""
 
@@ -20,7 +20,7 @@ class Lasting:
 
 
 @dataclass(frozen=True, slots=True)
-class OfStep:
+class StepWrite:
     """What the step itself is told of with: it is not written when the node gave no decision, for then it is visited again, or never."""
 
     script: Callable[[Transaction], object]

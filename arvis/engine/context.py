@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec
 
 from arvis.domain.events import Event
 from arvis.domain.executions import Answer, Effect, EffectState, Execution
-from arvis.engine.commit_hooks import OfStep
+from arvis.engine.commit_hooks import StepWrite
 from arvis.ports.store import Transaction
 
 P = ParamSpec("P")
@@ -147,7 +147,7 @@ class NodeContext:
         self, script: Callable[Concatenate[Transaction, P], object], /, *args: P.args, **kwargs: P.kwargs
     ) -> None:
         """Add a fact that is made with this step or not at all, also where the node raises afterwards."""
-        self.facts.append(OfStep(lambda tx: script(tx, *args, **kwargs)))
+        self.facts.append(StepWrite(lambda tx: script(tx, *args, **kwargs)))
 
     def announce(self, event: Event) -> None:
         """Publish this once the step is committed: it is about rows that others will read then."""

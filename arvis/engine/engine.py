@@ -20,7 +20,7 @@ from arvis.domain.events import Event, ExecutionPaused, JobSettled
 from arvis.domain.executions import PERSONAL_WAITS, Cursor, Effect, Execution, ExecutionStatus
 from arvis.domain.jobs import Job
 from arvis.engine import interrupts, scripts
-from arvis.engine.commit_hooks import OfStep
+from arvis.engine.commit_hooks import StepWrite
 from arvis.engine.context import EffectInterrupted, Fact, NodeContext
 from arvis.engine.decisions import Call, Decision, Goto, Graph, Pause
 from arvis.engine.scripts import Closing
@@ -206,7 +206,7 @@ class Engine:
         seconds, where somebody waits for its end."""
         with suppress(LeaseLost, TimeoutError):
             async with asyncio.timeout(seconds):
-                if facts := [fact for fact in context.facts if not isinstance(fact, OfStep)]:
+                if facts := [fact for fact in context.facts if not isinstance(fact, StepWrite)]:
                     await self._store.write(scripts.run_facts, facts)
                 await context.keep_last()
 

@@ -21,7 +21,7 @@ from arvis.domain.executions import (
     WaitKind,
 )
 from arvis.domain.jobs import NewJob
-from arvis.engine.commit_hooks import Lasting
+from arvis.engine.commit_hooks import DurableWrite
 from arvis.engine.context import Fact
 from arvis.engine.decisions import Again, Become, Call, Decision, End, Fail, Gate, Goto, Graph, Next, Pause, Watch
 from arvis.engine.history import noted
@@ -111,7 +111,7 @@ class Progress:
     @property
     def lasting(self) -> list[Fact]:
         """Of the facts for the next commit, those that hold even if it is not made."""
-        return [fact for fact in self._facts if isinstance(fact, Lasting)]
+        return [fact for fact in self._facts if isinstance(fact, DurableWrite)]
 
     def take_handed(self) -> Any:
         """Once: nobody else is to hold on to it."""

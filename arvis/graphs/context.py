@@ -122,7 +122,7 @@ def _person(tx: Transaction, execution: Execution) -> Principal | None:
     return tx.principals.get(execution.principal_id) if execution.principal_id is not None else None
 
 
-def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
+def load_turn_context(tx: Transaction, execution: Execution, now: int) -> Standing:
     asked = load_asked(tx, execution)
     agent, newest = asked.agent, asked.current[-1]
     conversation = tx.conversations.get(execution.state["conversation"])

@@ -11,11 +11,11 @@ from typing import Any
 from arvis.conversations import note_counts
 from arvis.domain.money import OpenCall, Spender
 from arvis.domain.runs import RunRequest
-from arvis.engine.commit_hooks import Lasting
+from arvis.engine.commit_hooks import DurableWrite
 from arvis.engine.context import NodeContext
 from arvis.graphs.context import note_rests
 from arvis.llm import RunFailed, Runner, Trail
-from arvis.llm.budget_session import Purse
+from arvis.llm.budget_session import BudgetSession
 
 
 def unheard(_offset: int, _text: str) -> None:
@@ -25,7 +25,7 @@ def unheard(_offset: int, _text: str) -> None:
 class ModelCaller:
     """What an effect of a node does that asks a model."""
 
-    def __init__(self, *, runner: Runner, purse: Purse) -> None:
+    def __init__(self, *, runner: Runner, purse: BudgetSession) -> None:
         self._runner = runner
         self._purse = purse
 
@@ -61,4 +61,4 @@ class ModelCaller:
         if trail.counted or trail.limits:
             context.record(note_counts, tuple(trail.counted), tuple(trail.limits), context.now())
         close = partial(self._purse.close, spender=spender, estimate=estimate, calls=tuple(trail.calls), call=call)
-        context.facts.append(Lasting(close))
+        context.facts.append(DurableWrite(close))

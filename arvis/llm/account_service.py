@@ -29,7 +29,7 @@ from arvis.domain.errors import (
 )
 from arvis.domain.events import AccountsChanged
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
-from arvis.llm.accounts import AccountBook
+from arvis.llm.accounts import AccountRegistry
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.provider import Providers
@@ -73,12 +73,12 @@ class Trial:
     result: RunResult | None = None
 
 
-class AccountDesk:
+class AccountService:
     """Fields are those of an entry of the configuration (`AccountEntry`), and `status`. Each verb raises `Unprocessable`
     for values that cannot be used, `NotFound`, and `Conflict` for an account of the configuration."""
 
     def __init__(
-        self, *, book: AccountBook, store: Store, secrets: SecretBox, providers: Providers, bus: Bus, clock: Clock
+        self, *, book: AccountRegistry, store: Store, secrets: SecretBox, providers: Providers, bus: Bus, clock: Clock
     ) -> None:
         self._book = book
         self._store = store
@@ -88,7 +88,7 @@ class AccountDesk:
         self._clock = clock
 
     @property
-    def book(self) -> AccountBook:
+    def book(self) -> AccountRegistry:
         return self._book
 
     async def add(self, fields: Mapping[str, Any]) -> StoredAccount:

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 _LOOK_AGAIN = 60.0
 
 
-class AccountBook:
+class AccountRegistry:
     """`configured` are those of file and environment, which only a restart changes. Empty of stored ones until it has
     learnt."""
 

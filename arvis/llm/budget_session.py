@@ -12,7 +12,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 
 
-class Purse:
+class BudgetSession:
     """`limits` are those of the configuration at the moment."""
 
     def __init__(self, *, store: Store, limits: Callable[[], SpendingLimits], clock: Clock) -> None:

@@ -61,7 +61,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class TalkFilter:
+class ConversationFilter:
     """Which conversations a list shows. `text` is looked for in agents, channels, people and the newest messages; `own`
     are those in which this person wrote, in places of their own."""
 
@@ -74,7 +74,7 @@ class TalkFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class TalkView:
+class ConversationSummary:
     """A conversation in a list. `title` and `preview` begin the first and the last message, `people` counts those who wrote
     among the newest hundred. Times in ms."""
 
@@ -94,7 +94,7 @@ class TalkView:
 class TalkDetail:
     """One conversation: what its next prompt takes of it (`messages`, `tokens` without summaries), and its summaries."""
 
-    talk: TalkView
+    talk: ConversationSummary
     messages: int
     tokens: int
     compactions: int
@@ -171,7 +171,7 @@ class BrowsingInsights(Protocol):
         """How many jobs of a list follow behind a cursor; counts to `most`."""
         ...
 
-    async def talks(self, which: TalkFilter, *, limit: int, cursor: str | None) -> Page[TalkView]:
+    async def talks(self, which: ConversationFilter, *, limit: int, cursor: str | None) -> Page[ConversationSummary]:
         """The last used first."""
         ...
 

@@ -27,7 +27,7 @@ _BYTES = 16_000_000
 _DIVISOR = 4
 
 
-class Ballast:
+class ReservedSpace:
     """`DATA/ballast`. What can be taken back is real: the blocks are allocated, not only promised."""
 
     def __init__(self, file: Path) -> None:
@@ -110,7 +110,7 @@ class DiskWatch:
     nothing and touches no disk; refusals begin and end by themselves, and the log tells each change once. `space` looks
     at the disk on which the ballast lies."""
 
-    def __init__(self, *, space: Callable[[], DiskSpace], ballast: Ballast, clock: Clock) -> None:
+    def __init__(self, *, space: Callable[[], DiskSpace], ballast: ReservedSpace, clock: Clock) -> None:
         self._space = space
         self._ballast = ballast
         self._clock = clock

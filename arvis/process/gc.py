@@ -15,7 +15,7 @@ _GATHERED = 10_000
 
 
 @contextmanager
-def unhurried_collector() -> Iterator[None]:
+def tuned_gc() -> Iterator[None]:
     """Leaves what there is now out of every collection, and looks through the rest less often."""
     before = gc.get_threshold()
     gc.freeze()

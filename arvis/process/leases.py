@@ -54,7 +54,7 @@ class Holding:
 Work = Callable[[Holding], Awaitable[None]]
 
 
-class RoleKeeper:
+class RoleLeaseManager:
     """Runs a piece of work while this process holds the role `name`. `owner` is the boot, `node` the data folder: what
     an earlier boot of this folder held is free, because the folder's lock says that it is dead. A store that no other
     process writes needs no lease."""

@@ -1,6 +1,6 @@
 """The queue at run time: starts what was claimed, renews leases, keeps the one timer, drains.
 
-It never polls for work: a commit that adds or settles jobs brings the claim with it (`SlotKeeper`), one timer waits
+It never polls for work: a commit that adds or settles jobs brings the claim with it (`SlotPool`), one timer waits
 for the soonest `run_at` or deadline, and a sweep every ten seconds renews leases.
 """
 
@@ -20,10 +20,10 @@ from arvis.domain.jobs import (
     POISON_CRASHES,
     Failed,
     GiveUp,
-    HandedBack,
     Job,
     JobKind,
     NotBefore,
+    Released,
     Retry,
     Settled,
     Snooze,
@@ -34,8 +34,8 @@ from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.queue.contact import RETRY_SECONDS, Contact
 from arvis.queue.retry_policy import POISON_TEXT, RetryPolicy
-from arvis.queue.retrying_store import PAUSE_SECONDS, PatientStore
-from arvis.queue.slots import SlotKeeper
+from arvis.queue.retrying_store import PAUSE_SECONDS, RetryingStore
+from arvis.queue.slots import SlotPool
 
 # The queue's transaction scripts.
 
@@ -107,7 +107,7 @@ def hand_back(tx: Transaction, node: str, jobs: Sequence[Job], now: int) -> None
     tx.settings.put(_process_key(node), "", now)
     tx.jobs.lock([job.lane for job in jobs])
     for job in jobs:
-        tx.jobs.settle(job, HandedBack(), now)
+        tx.jobs.settle(job, Released(), now)
 
 
 def _process_key(node: str) -> str:
@@ -162,7 +162,7 @@ class Queue:
         rescued: Rescued = no_more,
     ) -> None:
         self._store = store
-        self._patient = PatientStore(store=store, clock=clock)
+        self._patient = RetryingStore(store=store, clock=clock)
         self._contact = Contact(clock=clock)
         self._clock = clock
         self._policy = policy
@@ -179,7 +179,7 @@ class Queue:
         self._failure: asyncio.Future[None] = self._loop.create_future()
         self._timer: asyncio.TimerHandle | None = None
         self._draining = False
-        self._slots = SlotKeeper(
+        self._slots = SlotPool(
             workers=workers,
             delivery_workers=delivery_workers,
             owner=boot,

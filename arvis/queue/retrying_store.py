@@ -22,7 +22,7 @@ PAUSE_SECONDS = 1.0
 _PASSING = (DatabaseAway, DiskFull)
 
 
-class PatientStore:
+class RetryingStore:
     """A `Store` whose calls are tried until they succeed, fail for good, or are cancelled."""
 
     def __init__(self, *, store: Store, clock: Clock) -> None:

@@ -15,7 +15,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.job_store import Slots
 
 
-class SlotKeeper:
+class SlotPool:
     """`Claimer` for one process. `start`, `due` and `missed` are called on any thread."""
 
     def __init__(

@@ -38,7 +38,7 @@ class Way:
     alone: bool = False
 
 
-def own_way(tx: Transaction, agent: Agent, text: str) -> Way:
+def default_graph(tx: Transaction, agent: Agent, text: str) -> Way:
     """That of the agent. Where it is a workflow that is gone, the turn says so."""
     graph = graph_named(agent.graph)
     if not graph.startswith(PREFIX):
@@ -53,10 +53,10 @@ def own_way(tx: Transaction, agent: Agent, text: str) -> Way:
     return Way(workflow.graph, turn_part(workflow, version, text, trigger_kind="message"), alone=True)
 
 
-def way_for(tx: Transaction, agent: Agent, text: str, address: Address, *, files: bool) -> Way:
+def select_graph(tx: Transaction, agent: Agent, text: str, address: Address, *, files: bool) -> Way:
     """That of a message: the one enabled workflow with a trigger that fits, the graph that chooses among several, or the
     agent's own. What came with files is the agent's, who reads them."""
-    own = own_way(tx, agent, text)
+    own = default_graph(tx, agent, text)
     if files:
         return own
     ways = _choices(tx, agent, matching(tx, address, text), text)

@@ -66,7 +66,7 @@ class Wish:
     taint: Taint
 
 
-class ReminderDesk:
+class ReminderService:
     """`Reminders`."""
 
     def __init__(self, *, store: Store, bus: Bus, clock: Clock, rules: Rules) -> None:

@@ -12,7 +12,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.fetcher import Fetched, Fetcher
 from arvis.ports.skills import StoredSkill
 from arvis.ports.store import Store, Transaction
-from arvis.skills.shelf import SkillShelf, switch_skill
+from arvis.skills.shelf import SkillRegistry, switch_skill
 from arvis.skills.skill import Skill, Source, read_skill
 
 _FETCHED_BYTES = 1 << 20
@@ -28,7 +28,7 @@ class Importer:
     needed."""
 
     def __init__(
-        self, *, fetcher: Callable[[], Awaitable[Fetcher]], store: Store, shelf: SkillShelf, clock: Clock
+        self, *, fetcher: Callable[[], Awaitable[Fetcher]], store: Store, shelf: SkillRegistry, clock: Clock
     ) -> None:
         self._fetcher = fetcher
         self._store = store

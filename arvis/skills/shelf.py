@@ -56,7 +56,7 @@ class _Look:
     shelved: Shelved
 
 
-class SkillShelf:
+class SkillRegistry:
     """`folder` is the operator's (`DATA/skills`), which need not be there."""
 
     def __init__(self, *, store: Store, clock: Clock, folder: Path, built_in: Path = BUILT_IN) -> None:

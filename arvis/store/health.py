@@ -22,7 +22,7 @@ from arvis.domain.webhooks import Webhook
 from arvis.ports.skills import StoredSkill
 from arvis.store.integrity.check import Damaged, LogCut, Sound, examine
 from arvis.store.location import Database
-from arvis.store.open import postgres_part
+from arvis.store.open import load_postgres
 from arvis.store.repositories.accounts import account_of, sound_account, variable_of
 from arvis.store.repositories.agents import sound_agent
 from arvis.store.repositories.bots import bot_of, bot_status_of
@@ -262,7 +262,7 @@ def _runs(connection: sqlite3.Connection, statement: str) -> bool:
 
 
 def _inspect_server(url: str, now: int) -> DatabaseState:
-    part = postgres_part("health_postgres")
+    part = load_postgres("health_postgres")
     applied, server = part.survey(url)
     missing = _missing(applied)
     if missing:

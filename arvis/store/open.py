@@ -26,14 +26,14 @@ from arvis.store.sqlite.snapshots import SqliteSnapshots
 from arvis.store.sqlite.store import SqliteStore
 from arvis.store.views.insights import SqlInsights
 
-__all__ = ["Database", "bring_up_to_date", "open_relay", "open_store", "postgres_part"]
+__all__ = ["Database", "bring_up_to_date", "load_postgres", "open_relay", "open_store"]
 
 
 def bring_up_to_date(database: Database, now: int) -> list[str]:
     """Run the missing migrations; their names. A backup is made before (SQLite), and a restore completed that was
     interrupted. Whether the files are sound is asked before (`make_sound`)."""
     if database.url is not None:
-        target = postgres_part("postgres.migrations").PostgresTarget(url=database.url, now=now)
+        target = load_postgres("postgres.migrations").PostgresTarget(url=database.url, now=now)
         return migrate(target, available())
     finish_restore(database)
     with telling(), disk_trouble(f"The database {database.file} cannot be opened"), sealed(database.file) as connection:
@@ -53,8 +53,8 @@ async def open_store(
         sqlite.start()
         store: SqliteStore = sqlite
     else:
-        store = postgres_part("postgres.store").PostgresStore(url=database.url, name=boot, new_id=new_id)
-        insights = SqlInsights(postgres_part("postgres.snapshots").PostgresSnapshots(database.url))
+        store = load_postgres("postgres.store").PostgresStore(url=database.url, name=boot, new_id=new_id)
+        insights = SqlInsights(load_postgres("postgres.snapshots").PostgresSnapshots(database.url))
     try:
         yield store, insights
     finally:
@@ -68,14 +68,14 @@ async def open_relay(database: Database, *, boot: str) -> AsyncIterator[Relay | 
     if database.url is None:
         yield None
         return
-    relay = postgres_part("postgres.relay").PostgresRelay(url=database.url, name=boot)
+    relay = load_postgres("postgres.relay").PostgresRelay(url=database.url, name=boot)
     try:
         yield relay
     finally:
         await relay.close()
 
 
-def postgres_part(module: str) -> Any:
+def load_postgres(module: str) -> Any:
     try:
         return importlib.import_module(f"arvis.store.{module}")
     except ModuleNotFoundError as missing:

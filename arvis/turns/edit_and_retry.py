@@ -16,7 +16,7 @@ from arvis.domain.taint import CLEAN, Label
 from arvis.engine import lifecycle
 from arvis.graphs.agent.graph import new_turn_state
 from arvis.ports.store import Transaction
-from arvis.services.graph_selection import marked, own_way
+from arvis.services.graph_selection import default_graph, marked
 from arvis.services.workflow_runs import is_workflow, note_begun
 
 #: Parts of a turn's state that hold whoever asks, however often it is asked.
@@ -36,7 +36,7 @@ def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int
         raise Conflict("The agent that was asked is gone", fix="write a new message to another agent")
     before = execution.id
     tx.messages.reopen_turn(before)
-    way = own_way(tx, agent, content)
+    way = default_graph(tx, agent, content)
     begun = lifecycle.begin(
         tx,
         tx.new_id(),

@@ -37,7 +37,7 @@ from arvis.messaging.messages import deliver, notice
 from arvis.messaging.owner_alerts import note_place
 from arvis.ports.store import Transaction
 from arvis.services import graph_selection
-from arvis.services.graph_selection import Way, own_way, way_for
+from arvis.services.graph_selection import Way, default_graph, select_graph
 from arvis.services.workflow_runs import is_workflow, note_begun
 from arvis.tasks.attachments import files_of
 from arvis.tasks.task import is_run
@@ -83,10 +83,10 @@ def begin_turn(
     if asked is not None:
         message = _as_answer(tx, message, asked)
     else:
-        state = new_turn_state(agent.id, message.address, conversation.id) | standing_as(incoming.sender)
+        state = new_turn_state(agent.id, message.address, conversation.id) | limits_as(incoming.sender)
         if incoming.wishes:
             state["wishes"] = dict(incoming.wishes)
-        way = way_for(tx, agent, message.content, message.address, files=bool(attachments))
+        way = select_graph(tx, agent, message.content, message.address, files=bool(attachments))
         priority = priority_of(agent, principal.role)
         message = _queue_turn(tx, message, agent, way, state, priority=priority, now=now, run_at=run_at)
     tx.messages.add(message, event_id=incoming.event_id)
@@ -102,7 +102,7 @@ def _as_answer(tx: Transaction, message: StoredMessage, asked: Execution) -> Sto
     return replace(message, execution_id=asked.id, position=_last_position(tx, asked.id) + 1)
 
 
-def standing_as(sender: Sender) -> dict[str, Any]:
+def limits_as(sender: Sender) -> dict[str, Any]:
     """What limits this person besides the role, for what the turn does in their name."""
     reach = list(sender.agents) if sender.agents is not None else None
     return {"reach": reach, "paired": sender.paired}
@@ -224,7 +224,7 @@ def begin_agent_turn(
     )
     state = new_turn_state(agent.id, address, conversation.id)
     state |= {"taint": sorted(task.taint), "lineage": dict(task.lineage), "task": task.route}
-    way = replace(own_way(tx, agent, task.text), alone=True)
+    way = replace(default_graph(tx, agent, task.text), alone=True)
     message = _queue_turn(tx, message, agent, way, state, priority=priority, now=now)
     tx.messages.add(message)
     return message

@@ -19,7 +19,7 @@ from arvis.engine import lifecycle
 from arvis.graphs.agent.steering import HEARING
 from arvis.graphs.context import BY_DAEMON, READ
 from arvis.ports.store import Transaction
-from arvis.services.graph_selection import marked, way_for
+from arvis.services.graph_selection import marked, select_graph
 from arvis.services.workflow_runs import is_workflow, note_begun
 from arvis.tasks import rounds
 
@@ -107,7 +107,7 @@ def _begin(tx: Transaction, execution: Execution, message: StoredMessage, now: i
     agent = tx.agents.get(message.agent_id or "")
     if agent is None:
         raise ExecutionError(f"The message {message.id} has no agent", fix="write a new message to another agent")
-    way = way_for(tx, agent, message.content, message.address, files=bool(message.attachments))
+    way = select_graph(tx, agent, message.content, message.address, files=bool(message.attachments))
     state = {
         "agent": agent.id,
         "address": message.address.to_json(),

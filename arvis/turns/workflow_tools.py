@@ -31,7 +31,7 @@ MOST_STARTS = 5
 _LISTED, _LONGEST = 30, 120
 
 
-class WorkflowDesk:
+class WorkflowStarter:
     """`WorkflowStarts`."""
 
     def __init__(self, *, store: Store, bus: Bus, clock: Clock) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from arvis.bots.service import BotDesk
+from arvis.bots.service import BotService
 from arvis.config.sections import Limits, Web
 from arvis.domain.money import SpendingLimits
-from arvis.llm.account_service import AccountDesk
+from arvis.llm.account_service import AccountService
 from arvis.ports.backups import Backups
 from arvis.ports.bus import Bus
 from arvis.ports.choices import Choices
@@ -22,7 +22,7 @@ from arvis.ports.passwords import Passwords
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store
 from arvis.process.stalls import Stalls
-from arvis.settings import SettingsDesk
+from arvis.settings import SettingsService
 from arvis.skills.importing import Importer
 from arvis.speech import Rules, Thoughts, known_thoughts
 from arvis.web.api.doctor import Examine
@@ -36,7 +36,7 @@ from arvis.web.realtime.connector import WebConnector
 class House:
     """`logs` is the folder of the daemon's log files, `examine` runs `arvis doctor --json`."""
 
-    settings: SettingsDesk
+    settings: SettingsService
     logs: Path
     examine: Examine
     choices: Choices
@@ -63,8 +63,8 @@ class Surroundings:
     insights: Insights
     operations: Operations
     backups: Backups
-    accounts: AccountDesk
-    bots: BotDesk
+    accounts: AccountService
+    bots: BotService
     bot_connector: Callable[[str, str], Connector | None]
     secrets: SecretBox
     passwords: Passwords

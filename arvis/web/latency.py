@@ -61,7 +61,7 @@ class _Minute:
     latencies: Counter[int] = field(default_factory=Counter)
 
 
-class PaceOfAnswers:
+class LatencySeries:
     """`zone` is the one whose day the ledger is asked for, as the counters come with it."""
 
     def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str) -> None:

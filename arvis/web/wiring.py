@@ -16,15 +16,15 @@ from arvis.web.api.audit import AuditRoutes
 from arvis.web.api.backups import BackupRoutes
 from arvis.web.api.bots import BotRoutes
 from arvis.web.api.clients import ClientRoutes
-from arvis.web.api.connection_tests import TrialRoutes
-from arvis.web.api.conversations import CatalogRoutes
+from arvis.web.api.connection_tests import ConnectionTestRoutes
+from arvis.web.api.conversations import ConversationRoutes
 from arvis.web.api.doctor import DoctorRoutes
 from arvis.web.api.executions import ExecutionRoutes
 from arvis.web.api.jobs import JobRoutes
 from arvis.web.api.logs import LogRoutes
 from arvis.web.api.memory import MemoryRoutes
 from arvis.web.api.message_input import Intake
-from arvis.web.api.message_status import StatusBoard
+from arvis.web.api.message_status import StatusWaiter
 from arvis.web.api.messages import DeliveryRoutes, MessageRoutes
 from arvis.web.api.options import ChoiceRoutes
 from arvis.web.api.overview import OverviewRoutes
@@ -44,11 +44,11 @@ from arvis.web.api.workflow_runs import Rooms as RunRooms
 from arvis.web.api.workflow_runs import WorkflowRunRoutes
 from arvis.web.api.workflows import WorkflowRoutes
 from arvis.web.application import Counter, build_application
-from arvis.web.auth.api_keys import KeyRing
+from arvis.web.auth.api_keys import ApiKeyCache
 from arvis.web.auth.authorization import Gate
 from arvis.web.auth.failed_logins import Failures
 from arvis.web.auth.open_access import OpenAccess
-from arvis.web.auth.passwords import PasswordDesk
+from arvis.web.auth.passwords import LoginService
 from arvis.web.auth.sessions import Life, Sessions
 from arvis.web.dependencies import Surroundings
 from arvis.web.http.endpoints import Endpoint
@@ -57,14 +57,14 @@ from arvis.web.http.identity import OWNER_ID, PLATFORM
 from arvis.web.http.rate_limits import LoginLimiter
 from arvis.web.http.static_files import Page
 from arvis.web.incoming_webhooks.receiver import HookCalls, HookRoutes
-from arvis.web.latency import PaceOfAnswers
+from arvis.web.latency import LatencySeries
 from arvis.web.mcp.routes import McpRoutes
-from arvis.web.mcp.tools import HouseTools
+from arvis.web.mcp.tools import ArvisTools
 from arvis.web.middleware import guards_of
 from arvis.web.monitoring.health import ReadinessProbe, SystemRoutes
 from arvis.web.monitoring.metrics import Metrics
 from arvis.web.openai.routes import CompletionRoutes, Rooms
-from arvis.web.realtime.socket import Greeter, SocketRoute
+from arvis.web.realtime.socket import Handshake, SocketRoute
 from arvis.web.realtime.speech import Listening
 from arvis.web.realtime.subscriptions import Watching
 
@@ -86,7 +86,7 @@ class Assembly:
         self.intake = Intake(inbox=around.inbox, limits=around.limits, new_token=around.new_token)
         self._failures = Failures(clock=around.clock, store=around.store)
         self._gate = Gate(
-            keys=KeyRing(
+            keys=ApiKeyCache(
                 daemon_key=around.daemon_key, keys=around.config.api_keys, store=around.store, clock=around.clock
             ),
             sessions=self.sessions,
@@ -97,8 +97,8 @@ class Assembly:
             failures=self._failures,
         )
         self.access = OpenAccess(renew=self._gate.renew)
-        self.board = StatusBoard(access=self.access)
-        self.pace = PaceOfAnswers(insights=around.insights, store=around.store, clock=around.clock, zone=around.zone)
+        self.board = StatusWaiter(access=self.access)
+        self.pace = LatencySeries(insights=around.insights, store=around.store, clock=around.clock, zone=around.zone)
         self.watching = Watching(
             insights=around.insights,
             store=around.store,
@@ -148,7 +148,7 @@ class Assembly:
 
     def _mcp(self) -> McpRoutes:
         around = self._around
-        tools = HouseTools(
+        tools = ArvisTools(
             intake=self.intake,
             insights=around.insights,
             gate=self._gate,
@@ -165,7 +165,7 @@ class Assembly:
             *ExecutionRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *WaitRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *self._agents().endpoints(),
-            *CatalogRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
+            *ConversationRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *AuditRoutes(insights=insights).endpoints(),
             *BackupRoutes(backups=self._around.backups).endpoints(),
             *self._money(),
@@ -257,7 +257,7 @@ class Assembly:
             *LogRoutes(folder=house.logs).endpoints(),
             *DoctorRoutes(examine=house.examine, clock=around.clock).endpoints(),
             *ChoiceRoutes(choices=house.choices).endpoints(),
-            *TrialRoutes(accounts=around.accounts, bots=around.bots, choices=house.choices).endpoints(),
+            *ConnectionTestRoutes(accounts=around.accounts, bots=around.bots, choices=house.choices).endpoints(),
             *setup.endpoints(),
             *stats.endpoints(),
         ]
@@ -332,9 +332,9 @@ class Assembly:
         listed = SessionRoutes(store=around.store, sessions=self.sessions, clock=around.clock)
         return [*logins.endpoints(), *listed.endpoints(), *users.endpoints(), *keys.endpoints()]
 
-    def _password_desk(self, limiter: LoginLimiter) -> PasswordDesk:
+    def _password_desk(self, limiter: LoginLimiter) -> LoginService:
         around, configured = self._around, self._around.config.password
-        return PasswordDesk(
+        return LoginService(
             store=around.store,
             clock=around.clock,
             passwords=around.passwords,
@@ -357,7 +357,7 @@ class Assembly:
         around = self._around
         return SocketRoute(
             gate=self._gate,
-            greeter=Greeter(gate=self._gate, new_token=around.new_token),
+            greeter=Handshake(gate=self._gate, new_token=around.new_token),
             intake=self.intake,
             inbox=around.inbox,
             insights=around.insights,

@@ -17,7 +17,7 @@ from arvis.workflows.runtime.parts import NodeParts
 _MOST_KEPT = 64
 
 
-class DrawnGraphs:
+class WorkflowGraphs:
     """Compiles versions of workflows, each once: a version never changes."""
 
     def __init__(self, *, parts: NodeParts) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from arvis.ports.store import Store
 from arvis.process.clock import SystemClock
-from arvis.process.leases import Holding, Pace, RoleKeeper
+from arvis.process.leases import Holding, Pace, RoleLeaseManager
 from arvis.store.open import Database, bring_up_to_date, open_store
 from tests.conformance.databases import NOW, id_maker
 from tests.parts import require
@@ -68,7 +68,7 @@ class Candidate:
         self._work = work
         self._awake = asyncio.Event()
         self._awake.set()
-        keeper = RoleKeeper(
+        keeper = RoleLeaseManager(
             name=ROLE, store=store, clock=FreezingClock(self._awake), owner=name, node=node or name, pace=pace
         )
         self._task = asyncio.create_task(keeper.run(self._act))

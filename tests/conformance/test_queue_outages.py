@@ -8,7 +8,7 @@ from pathlib import Path
 
 from arvis.domain.jobs import JobStatus
 from arvis.process.clock import SystemClock
-from arvis.queue.retrying_store import PatientStore
+from arvis.queue.retrying_store import RetryingStore
 from arvis.store.open import Database
 from tests.conformance.databases import opened
 from tests.conformance.queue_kit import Gate, ToldHandler, add, ended, make_queue, message, running
@@ -25,7 +25,7 @@ async def test_an_outage_longer_than_a_lease_costs_no_job_an_attempt_or_a_crash(
         database = Database(tmp_path / "none.db", url, tmp_path)
         async with AsyncExitStack() as stack:
             stores = [await stack.enter_async_context(opened(database, boot)) for boot in ("boot-1", "boot-2")]
-            handlers = [ToldHandler(PatientStore(store=store, clock=clock), clock, gate.work) for store in stores]
+            handlers = [ToldHandler(RetryingStore(store=store, clock=clock), clock, gate.work) for store in stores]
             for number, (store, handler) in enumerate(zip(stores, handlers, strict=True), 1):
                 queue = make_queue(
                     store,
@@ -45,7 +45,7 @@ async def test_an_outage_longer_than_a_lease_costs_no_job_an_attempt_or_a_crash(
             gate.go.set()  # their ends are to be written now, and cannot be
             await asyncio.sleep(LEASE)
             await asyncio.to_thread(unsteady.start)
-            settled = [await ended(PatientStore(store=stores[0], clock=clock), job) for job in jobs]
+            settled = [await ended(RetryingStore(store=stores[0], clock=clock), job) for job in jobs]
     assert [(job.status, job.attempts, job.crashes) for job in settled] == [(JobStatus.DONE, 0, 0)] * 10
     assert (handlers[0].runs + handlers[1].runs) == dict.fromkeys(jobs, 1)
     assert handlers[0].outcomes == handlers[1].outcomes == []

@@ -10,7 +10,7 @@ import pytest
 from arvis.domain.errors import LeaseLost
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
-from arvis.process.leases import Holding, Pace, RoleKeeper
+from arvis.process.leases import Holding, Pace, RoleLeaseManager
 from arvis.store.open import Database
 from tests.conformance.takeovers import PACE, ROLE, Candidate, Work, play, stores
 
@@ -68,7 +68,7 @@ async def test_one_process_alone_needs_no_lease(tmp_path: Path) -> None:
             await store.write(holding.check)
             held.append(holding.held)
 
-        await RoleKeeper(name=ROLE, store=store, clock=SystemClock(), owner="a", node="n").run(work)
+        await RoleLeaseManager(name=ROLE, store=store, clock=SystemClock(), owner="a", node="n").run(work)
         assert held == [True]
         assert await store.read(lambda tx: tx.role_leases.find(ROLE)) is None
 
@@ -108,7 +108,7 @@ async def test_what_the_work_fails_with_is_raised_and_the_role_given_back(server
         raise ValueError("broken")
 
     async with stores(server, 1) as (store,):
-        keeper = RoleKeeper(name=ROLE, store=store, clock=SystemClock(), owner="a", node="n", pace=PACE)
+        keeper = RoleLeaseManager(name=ROLE, store=store, clock=SystemClock(), owner="a", node="n", pace=PACE)
         with pytest.raises(ValueError, match="broken"):
             await keeper.run(work)
         lease = await store.read(lambda tx: tx.role_leases.find(ROLE))

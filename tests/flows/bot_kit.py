@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from arvis.bots.connectors import BotFleet, ConnectorMaker
-from arvis.bots.registry import BotBook, BotSpec, seal_all
-from arvis.bots.service import BotDesk
-from arvis.bots.supervisor import BotKeeper, InboxFor, Running
+from arvis.bots.connectors import ConnectorFactory, ConnectorPool
+from arvis.bots.registry import BotRegistry, BotSpec, seal_all
+from arvis.bots.service import BotService
+from arvis.bots.supervisor import BotSupervisor, InboxFor, Running
 from arvis.bus import EventBus
 from arvis.config.schema import ConnectorEntry
 from arvis.domain.events import BotsChanged, BotStateChanged
@@ -98,7 +98,7 @@ class HookPuppet(Puppet):
         return [Finding("warning", "A scope is missing", "Add it.")]
 
 
-class Workshop(ConnectorMaker):
+class Workshop(ConnectorFactory):
     """Makes puppets: with hooks for the platform `hooked`. A setting `bad` is refused."""
 
     def __init__(self) -> None:
@@ -126,10 +126,10 @@ class Troupe:
     bus: EventBus
     box: SecretBox
     workshop: Workshop
-    book: BotBook
-    fleet: BotFleet
-    desk: BotDesk
-    keeper: BotKeeper
+    book: BotRegistry
+    fleet: ConnectorPool
+    desk: BotService
+    keeper: BotSupervisor
     task: asyncio.Task[None]
     told: list[tuple[str, str]] = field(default_factory=list)
     states: asyncio.Queue[BotStateChanged] = field(default_factory=asyncio.Queue)
@@ -192,11 +192,11 @@ async def playing(
     def tell(tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str) -> None:
         told.append((cause, text))
 
-    book = BotBook(configured=configured, store=store, secrets=box)
-    fleet = BotFleet(book=book, maker=workshop)
+    book = BotRegistry(configured=configured, store=store, secrets=box)
+    fleet = ConnectorPool(book=book, maker=workshop)
     running = Running(inbox_for=inbox_for, tell_owner=tell, owner=owner, node=owner, random=lambda: 0.5, pace=pace)
-    keeper = BotKeeper(book=book, fleet=fleet, store=store, bus=bus, clock=clock, running=running)
-    desk = BotDesk(book=book, maker=workshop, store=store, secrets=box, bus=bus, clock=clock)
+    keeper = BotSupervisor(book=book, fleet=fleet, store=store, bus=bus, clock=clock, running=running)
+    desk = BotService(book=book, maker=workshop, store=store, secrets=box, bus=bus, clock=clock)
     await book.learn()
     await fleet.open()
     up = asyncio.Event()

@@ -9,6 +9,8 @@ from arvis.domain.executions import Execution, ExecutionStatus, Wait
 from arvis.domain.jobs import Job
 from arvis.domain.messages import StoredMessage
 from arvis.ports.browsing import (
+    ConversationFilter,
+    ConversationSummary,
     JobFilter,
     JobStory,
     MessageFilter,
@@ -16,8 +18,6 @@ from arvis.ports.browsing import (
     QueueItem,
     ShownMessage,
     TalkDetail,
-    TalkFilter,
-    TalkView,
     WaitView,
 )
 from arvis.ports.pages import Page
@@ -49,7 +49,7 @@ class GivenBrowsing:
     async def count_jobs(self, which: JobFilter, *, below: str | None, most: int) -> int:
         return min(len(self.all_jobs), most)
 
-    async def talks(self, which: TalkFilter, *, limit: int, cursor: str | None) -> Page[TalkView]:
+    async def talks(self, which: ConversationFilter, *, limit: int, cursor: str | None) -> Page[ConversationSummary]:
         return Page([], None)
 
     async def talk(self, conversation_id: str) -> TalkDetail | None:

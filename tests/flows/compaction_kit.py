@@ -24,7 +24,7 @@ from arvis.graphs.compaction import scripts as rows
 from arvis.graphs.compaction.graph import Compactor, Measures, compaction_graph
 from arvis.graphs.model import ModelCaller
 from arvis.llm import Runner
-from arvis.llm.budget_session import Purse
+from arvis.llm.budget_session import BudgetSession
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
 from arvis.queue import queue
@@ -141,7 +141,7 @@ class Town:
             new_id=lambda: uuid4().hex,
             random=lambda: 0.0,
         )
-        purse = Purse(store=store, limits=SpendingLimits, clock=self.clock)
+        purse = BudgetSession(store=store, limits=SpendingLimits, clock=self.clock)
         return Compactor(
             store=store,
             runner=runner,

@@ -10,7 +10,7 @@ from typing import cast
 from uuid import uuid4
 
 from arvis.bus import EventBus
-from arvis.delivery import Deliverer, Lateness
+from arvis.delivery import Deliverer, LateReplies
 from arvis.domain.events import DeliverySettled
 from arvis.domain.jobs import Job, NewJob, Settled
 from arvis.domain.messages import (
@@ -125,7 +125,7 @@ def bot_of(chat: Chat, capabilities: Capabilities) -> Connector:
 class Voyage:
     """Deliveries to one chat, from process to process."""
 
-    def __init__(self, store: Store, capabilities: Capabilities, *, lateness: Lateness | None = None) -> None:
+    def __init__(self, store: Store, capabilities: Capabilities, *, lateness: LateReplies | None = None) -> None:
         self.store = store
         self.chat = Chat()
         self.clock = SteppedClock()
@@ -135,7 +135,7 @@ class Voyage:
         self.address = Address("chat", "main", uuid4().hex)
         self._bus = EventBus()
         self._bus.subscribe(DeliverySettled, self.told.append)
-        self._lateness = lateness or Lateness()
+        self._lateness = lateness or LateReplies()
         self._boots = 0
 
     async def begin(self, content: str, **changes: object) -> str:

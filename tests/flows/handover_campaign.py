@@ -32,7 +32,7 @@ from arvis.engine import lifecycle
 from arvis.engine.engine import Engine
 from arvis.graphs.agent.tools import ToolRules
 from arvis.llm import Runner
-from arvis.llm.budget_session import Purse
+from arvis.llm.budget_session import BudgetSession
 from arvis.llm.prices import Price, Prices
 from arvis.message_flow import MessageFlow
 from arvis.ports.changes import Delegation
@@ -98,7 +98,7 @@ class Drive:
         parts = GraphParts(
             store=store,
             runner=runner,
-            purse=Purse(store=store, limits=lambda: SpendingLimits(per_turn=self._town.limit), clock=clock),
+            purse=BudgetSession(store=store, limits=lambda: SpendingLimits(per_turn=self._town.limit), clock=clock),
             tools=tools,
             skills=no_skills,
             new_id=lambda: uuid4().hex,

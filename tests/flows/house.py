@@ -15,7 +15,7 @@ from arvis.app.workflows import drawn_graphs
 from arvis.bus import EventBus
 from arvis.config.sections import Routing
 from arvis.conversations.counting import ModelCounting
-from arvis.delivery import Deliverer, Lateness, Pace, Presence
+from arvis.delivery import Deliverer, LateReplies, Pace, Presence
 from arvis.domain.agents import Agent
 from arvis.domain.errors import DiskLow
 from arvis.domain.events import Delta, Event, JobSettled, MessageReceived, StatusChanged, TypingRequested
@@ -30,7 +30,7 @@ from arvis.engine.engine import Engine
 from arvis.graphs.agent.tools import ToolRules
 from arvis.inbox import Door, InboxRules
 from arvis.llm import Runner
-from arvis.llm.budget_session import Purse
+from arvis.llm.budget_session import BudgetSession
 from arvis.llm.prices import Prices
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
@@ -44,7 +44,7 @@ from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
 from arvis.queue.queue import Handler, Queue
 from arvis.queue.retry_policy import RetryPolicy
-from arvis.queue.retrying_store import PatientStore
+from arvis.queue.retrying_store import RetryingStore
 from arvis.routing import Router
 from arvis.services.pairing import new_code
 from arvis.skills import Skill
@@ -117,14 +117,14 @@ class House:
         self.skills: list[Skill] = []
         self.connector = connector or RecordingConnector(safe_resend=safe_resend)
         self.connectors: dict[tuple[str, str], Connector] = {(PLATFORM, BOT): self.connector}
-        self.lateness = Lateness()
+        self.lateness = LateReplies()
         self.pace = Pace(first=0, characters=5, status=3600, status_every=0, look=0.01)
         self.presence: Presence | None = None
         self.events: list[Event] = []
         self.told = asyncio.Event()
         for kind in (MessageReceived, TypingRequested, StatusChanged, Delta):
             self.bus.subscribe(kind, self._listen)
-        self._patient = PatientStore(store=store, clock=self.clock)
+        self._patient = RetryingStore(store=store, clock=self.clock)
         self.flow = self._flow(graphs)
         self.inbox = self.inbox_with(InboxRules(commands=self.plugins.hints))
         self.operations = StoreOperations(store=store, bus=self.bus, clock=self.clock)
@@ -159,7 +159,7 @@ class House:
             sessions=self.senses.sessions,
             secrets=PlainBox(),
         )
-        self.purse = Purse(store=self.store, limits=lambda: self._limits, clock=self.clock)
+        self.purse = BudgetSession(store=self.store, limits=lambda: self._limits, clock=self.clock)
         parts = GraphParts(
             store=self.store,
             runner=runner,

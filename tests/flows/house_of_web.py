@@ -14,7 +14,7 @@ from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store
 from arvis.ports.tool import Tool
-from arvis.settings import SettingsDesk
+from arvis.settings import SettingsService
 from arvis.tools.policy import Policy
 from arvis.tools.registry import Registry
 from arvis.web.api.doctor import Examine
@@ -37,7 +37,9 @@ async def a_house(
     file = folder / "config.yaml"
     file.write_text(text or "", "utf-8")
     given = environ or {}
-    settings = SettingsDesk(given=load(file, folder, given), store=store, bus=bus, clock=clock, environ=lambda: given)
+    settings = SettingsService(
+        given=load(file, folder, given), store=store, bus=bus, clock=clock, environ=lambda: given
+    )
     await settings.begin()
     permit: Callable[[Tool], Permit] = lambda tool: Policy(rules=settings.current().approvals.policy).permit(tool)  # noqa: E731
     choices = InstalledChoices(

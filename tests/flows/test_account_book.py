@@ -18,7 +18,7 @@ from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import AccountsChanged, Event, NoticesMissed
 from arvis.domain.runs import Account
 from arvis.llm import DEMO, RunFailed
-from arvis.llm.accounts import AccountBook
+from arvis.llm.accounts import AccountRegistry
 from arvis.ports.relay import Topic
 from arvis.ports.store import Store
 from arvis.process.secrets import SealedBox, secrets_key_file
@@ -53,14 +53,14 @@ async def add(store: Store, *accounts: StoredAccount) -> None:
 
 
 async def test_the_demo_answers_where_nobody_gave_an_account(store: Store, box: SealedBox, tmp_path: Path) -> None:
-    book = AccountBook(configured=(), store=store, secrets=box)
+    book = AccountRegistry(configured=(), store=store, secrets=box)
     await book.learn()
     assert book.current() == (DEMO,)
     assert not await asyncio.to_thread(secrets_key_file(tmp_path).exists)
 
 
 async def test_stored_accounts_stand_beside_configured_ones(store: Store, box: SealedBox) -> None:
-    book = AccountBook(configured=[FILE], store=store, secrets=box)
+    book = AccountRegistry(configured=[FILE], store=store, secrets=box)
     await add(store, stored("a", box.seal("secret")), stored("b"), stored("c", status=AccountStatus.DISABLED))
     assert book.current() == (FILE,), "nothing is read before it learns"
     await book.learn()
@@ -68,7 +68,7 @@ async def test_stored_accounts_stand_beside_configured_ones(store: Store, box: S
 
 
 async def test_what_is_configured_wins(store: Store, box: SealedBox, caplog: pytest.LogCaptureFixture) -> None:
-    book = AccountBook(configured=[FILE], store=store, secrets=box)
+    book = AccountRegistry(configured=[FILE], store=store, secrets=box)
     await add(store, stored("file", box.seal("other")))
     with caplog.at_level(logging.WARNING):
         await book.learn()
@@ -83,7 +83,7 @@ async def test_a_key_that_does_not_open_costs_that_account_only(
 ) -> None:
     key, other = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2))
     await add(store, stored("a", a_box(tmp_path, key).seal("secret")), stored("b"))
-    book = AccountBook(configured=(), store=store, secrets=a_box(tmp_path, other))
+    book = AccountRegistry(configured=(), store=store, secrets=a_box(tmp_path, other))
     with caplog.at_level(logging.WARNING):
         await book.learn()
     assert [one.name for one in book.current()] == ["b"]
@@ -95,7 +95,7 @@ async def test_a_key_that_does_not_open_costs_that_account_only(
 async def test_the_demo_does_not_stand_in_for_accounts_that_fail(
     store: Store, box: SealedBox, account: StoredAccount
 ) -> None:
-    book = AccountBook(configured=(), store=store, secrets=box)
+    book = AccountRegistry(configured=(), store=store, secrets=box)
     await add(store, account)
     await book.learn()
     assert book.usable == ()
@@ -110,7 +110,7 @@ async def test_the_demo_does_not_stand_in_for_accounts_that_fail(
 @pytest.mark.parametrize("event", [AccountsChanged(), NoticesMissed()])
 async def test_it_learns_when_another_process_says_so(store: Store, box: SealedBox, event: Event) -> None:
     bus, up = EventBus(), asyncio.Event()
-    book = AccountBook(configured=(), store=store, secrets=box)
+    book = AccountRegistry(configured=(), store=store, secrets=box)
     following = asyncio.create_task(book.follow(bus, up.set))
     async with asyncio.timeout(10):
         await up.wait()

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from arvis.delivery.late_replies import MARK, Lateness
+from arvis.delivery.late_replies import MARK, LateReplies
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.messages import DeliveryState, MessageStatus
 from arvis.message_flow import MessageFlow
@@ -27,7 +27,7 @@ async def open_hasty(database: Database, *, late: str = "mark", whole: bool = Fa
         house.flow = MessageFlow(
             store=house.store, engine=house.flow._engine, bus=house.bus, clock=house.clock, answer_within=answer_within
         )
-        house.lateness = Lateness(late=late, answer_within=answer_within)
+        house.lateness = LateReplies(late=late, answer_within=answer_within)
         await house.restart()
         yield house
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.bots.connectors import ConnectorMaker, in_words
+from arvis.bots.connectors import ConnectorFactory, in_words
 from arvis.bots.registry import BotSpec
 from arvis.domain.errors import ConfigError
 from arvis.ports.connector import BadSetting, ConnectorServices
@@ -28,7 +28,7 @@ MODULES = {
 
 
 @pytest.fixture
-def maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConnectorMaker:
+def maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConnectorFactory:
     folder = tmp_path / "site"
     about = folder / "bots_of_others-1.dist-info"
     about.mkdir(parents=True)
@@ -39,14 +39,14 @@ def maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConnectorMaker:
         (folder / f"bot_of_others_{name}.py").write_text(text)
         monkeypatch.delitem(sys.modules, f"bot_of_others_{name}", raising=False)
     monkeypatch.syspath_prepend(folder)
-    return ConnectorMaker(services=ConnectorServices(clock=SystemClock(), commands=()))
+    return ConnectorFactory(services=ConnectorServices(clock=SystemClock(), commands=()))
 
 
 def bot(platform: str) -> BotSpec:
     return BotSpec(platform, "main", {"token": "canary-8Qp"})
 
 
-async def test_a_connector_is_imported_when_it_is_needed_and_on_a_thread(maker: ConnectorMaker) -> None:
+async def test_a_connector_is_imported_when_it_is_needed_and_on_a_thread(maker: ConnectorFactory) -> None:
     assert "whole" in maker.platforms
     assert "bot_of_others_whole" not in sys.modules
     settings, _ = await maker.make(bot("whole"))  # type: ignore[misc]  # this one gives back what it was given
@@ -54,7 +54,7 @@ async def test_a_connector_is_imported_when_it_is_needed_and_on_a_thread(maker: 
     assert sys.modules["bot_of_others_whole"].loaded_on != threading.current_thread().name
 
 
-async def test_a_setting_that_it_refuses_is_named(maker: ConnectorMaker) -> None:
+async def test_a_setting_that_it_refuses_is_named(maker: ConnectorFactory) -> None:
     with pytest.raises(BadSetting) as refused:
         await maker.make(bot("picky"))
     assert in_words(refused.value) == "The setting `token` is missing. Add it."
@@ -71,7 +71,7 @@ async def test_a_setting_that_it_refuses_is_named(maker: ConnectorMaker) -> None
         ("unheard_of", "There is no connector for the platform unheard_of. This installation has: "),
     ],
 )
-async def test_one_that_cannot_be_made_says_why_every_time(maker: ConnectorMaker, platform: str, words: str) -> None:
+async def test_one_that_cannot_be_made_says_why_every_time(maker: ConnectorFactory, platform: str, words: str) -> None:
     for _ in range(2):
         with pytest.raises(ConfigError) as refused:
             await maker.make(bot(platform))

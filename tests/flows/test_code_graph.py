@@ -18,7 +18,7 @@ from arvis.domain.tools import Permit
 from arvis.engine.interrupts import RUN_AGAIN, SKIP
 from arvis.ports.store import Store
 from arvis.process.sandbox import Bubblewrap
-from arvis.tools.code import CODE_EXECUTION, PackageShelf, Workbench, daemons_interpreter, envelope
+from arvis.tools.code import CODE_EXECUTION, PackageSets, Workbench, daemons_interpreter, envelope
 from arvis.tools.code.tool import RESULT
 from tests.flows.engine_kit import Death, Graphs, Scenario, World, deaths
 from tests.flows.scripted import Answer, ScriptedProvider, ScriptedTools, asking, call
@@ -70,7 +70,7 @@ class Lab:
 
     def graphs(self, _world: World) -> Graphs:
         sandbox, python = Bubblewrap(hidden=[self.folder]), daemons_interpreter()
-        shelf = PackageShelf(folder=self.folder / "code", sandbox=sandbox, interpreter=python)
+        shelf = PackageSets(folder=self.folder / "code", sandbox=sandbox, interpreter=python)
         bench = Workbench(sandbox, python, shelf, seconds=20.0)
         parts = parts_with(
             self.store, self.model, self.tools, permits=self.rules, sessions=self.folder / "sessions", bench=bench

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arvis.delivery.late_replies import MARK, Lateness
+from arvis.delivery.late_replies import MARK, LateReplies
 from arvis.domain.messages import DeliveryState, OutgoingFile
 from arvis.domain.platforms import Part, PartState
 from arvis.ports.connector import Capabilities, Guarantee, SendError
@@ -242,7 +242,7 @@ async def test_late_messages_are_marked_and_come_one_a_second(store: Store) -> N
 
 
 async def test_late_messages_are_dropped_where_the_policy_says_so(store: Store) -> None:
-    voyage = Voyage(store, Capabilities(late="drop"), lateness=Lateness(after=1000, late="mark"))
+    voyage = Voyage(store, Capabilities(late="drop"), lateness=LateReplies(after=1000, late="mark"))
     conversation = await converse(voyage)
     delivery_id = await voyage.begin("one", conversation_id=conversation)
     await voyage.clock.sleep(2)

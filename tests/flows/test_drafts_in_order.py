@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from arvis.delivery.late_replies import Rests
-from arvis.delivery.sender import Shipment
+from arvis.delivery.sender import PartSender
 from arvis.domain.messages import Address, Button
 from arvis.domain.platforms import Draft, DraftState, Part, PartState, Piece
 from arvis.ports.connector import Receipt, SendError
@@ -118,7 +118,7 @@ async def test_a_rest_that_another_lane_was_told_of_is_kept(house: House, chat: 
     [delivery] = await house.deliveries("other")
     part = Part(replace(delivery, address=ROOM), 0, Piece("late"), PartState.SENDING)
     [job] = await house.jobs("deliver")
-    shipment = Shipment(store=house.store, connector=chat, clock=house.clock, rests=rests, job=job, part=part)
+    shipment = PartSender(store=house.store, connector=chat, clock=house.clock, rests=rests, job=job, part=part)
     with pytest.raises(SendError) as refused:
         await shipment.send([])
     assert refused.value.retry_after == pytest.approx(60.0, abs=1.0)

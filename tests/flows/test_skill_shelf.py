@@ -14,7 +14,7 @@ from arvis.net.fetcher import open_fetcher
 from arvis.ports.fetcher import Fetched, Fetcher
 from arvis.ports.store import Store
 from arvis.skills.importing import Importer
-from arvis.skills.shelf import SkillShelf
+from arvis.skills.shelf import SkillRegistry
 from arvis.skills.skill import Source
 from arvis.testing.clock import SteppedClock
 
@@ -50,8 +50,8 @@ class Scene:
         self.shelf = self.fresh_shelf()
         self.importer = Importer(fetcher=self._fetcher, store=store, shelf=self.shelf, clock=self.clock)
 
-    def fresh_shelf(self) -> SkillShelf:
-        return SkillShelf(store=self.store, clock=self.clock, folder=self.folder)
+    def fresh_shelf(self) -> SkillRegistry:
+        return SkillRegistry(store=self.store, clock=self.clock, folder=self.folder)
 
     async def _fetcher(self) -> Fetcher:
         return self.pages

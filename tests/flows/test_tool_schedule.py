@@ -24,7 +24,7 @@ from arvis.ports.store import Transaction
 from arvis.ports.tool import Caller, ToolServices, Wary
 from arvis.scheduler import due
 from arvis.services import schedules
-from arvis.services.reminders import DAY_MS, ReminderDesk
+from arvis.services.reminders import DAY_MS, ReminderService
 from arvis.services.schedules import Rules
 from arvis.store.open import Database
 from arvis.tasks.task import Errand, NewRun, begin_run, child_state
@@ -49,7 +49,7 @@ class Desk:
         services = ToolServices(
             **dict.fromkeys(("store", "clock", "fetcher", "http", "sandbox", "secrets")),  # type: ignore[arg-type]
             search_url="",
-            reminders=ReminderDesk(store=house.store, bus=house.bus, clock=house.clock, rules=rules),
+            reminders=ReminderService(store=house.store, bus=house.bus, clock=house.clock, rules=rules),
         )
         self.tool = create(services)
         self.caller = Caller(BERLIN, self.ann, "c", "turn", PLACE, "turn-1-1", folder, "Europe/Berlin")

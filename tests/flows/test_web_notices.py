@@ -10,7 +10,7 @@ import pytest
 from arvis.domain.errors import StoreError
 from arvis.domain.events import DeliveryAdded, Event, NoticesMissed
 from arvis.ports.connector import SendError
-from arvis.web.api.message_status import StatusBoard
+from arvis.web.api.message_status import StatusWaiter
 from arvis.web.http.identity import NOBODY
 from arvis.web.realtime.connector import WebConnector
 from tests.flows.web_script import a_delivery, a_part, web_address
@@ -61,7 +61,7 @@ async def test_a_delivery_is_not_sent_before_the_other_processes_were_told() -> 
 
 
 async def test_who_waits_for_a_message_looks_again_when_notices_were_missed(site: Site) -> None:
-    board = StatusBoard(access=site.server._parts.access)
+    board = StatusWaiter(access=site.server._parts.access)
     with board.listening(site.bus), board.watch("m1", NOBODY) as watch:
         site.bus.publish(NoticesMissed())
         await watch.changed(timeout=5)

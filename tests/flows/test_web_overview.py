@@ -23,7 +23,7 @@ from arvis.ports.overview import Answers
 from arvis.ports.store import Transaction
 from arvis.testing.clock import SteppedClock
 from arvis.turns.turns import Ending, begin_turn, end_turn
-from arvis.web.latency import PaceOfAnswers, Span
+from arvis.web.latency import LatencySeries, Span
 from arvis.web.queue_depths import QueueDepths
 from tests.flows.house import House
 from tests.flows.overview_script import NoOverview
@@ -189,12 +189,12 @@ class Past(ScriptedInsights):
         return [replace(each, minute=each.minute // minutes * minutes) for each in held]
 
 
-Paced = Callable[[Past, SteppedClock], PaceOfAnswers]
+Paced = Callable[[Past, SteppedClock], LatencySeries]
 
 
 @pytest.fixture
 def paced(house: House) -> Paced:
-    return lambda past, clock: PaceOfAnswers(insights=past, store=house.store, clock=clock, zone="UTC")
+    return lambda past, clock: LatencySeries(insights=past, store=house.store, clock=clock, zone="UTC")
 
 
 async def test_minutes_that_are_over_are_read_once(paced: Paced) -> None:

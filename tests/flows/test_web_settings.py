@@ -16,7 +16,7 @@ from arvis.config import load
 from arvis.config.stored import KEY
 from arvis.domain.events import Changed
 from arvis.process.clock import SystemClock
-from arvis.settings import SettingsDesk
+from arvis.settings import SettingsService
 from arvis.store.open import Database, bring_up_to_date, open_store
 from tests.flows.web_server import DAEMON_KEY, OPERATOR_KEY, VIEWER_KEY, Answer, Site, eventually, running_site
 
@@ -115,7 +115,7 @@ async def test_only_owners_change_and_viewers_do_not_look(site: Site) -> None:
 
 
 @asynccontextmanager
-async def a_desk(folder: Path, text: str = "", **environ: str) -> AsyncIterator[SettingsDesk]:
+async def a_desk(folder: Path, text: str = "", **environ: str) -> AsyncIterator[SettingsService]:
     """As at a start."""
     file = folder / "config.yaml"
     file.write_text(text, "utf-8")
@@ -123,7 +123,7 @@ async def a_desk(folder: Path, text: str = "", **environ: str) -> AsyncIterator[
     bring_up_to_date(database, now=0)
     ids = iter(range(1_000))
     async with open_store(database, boot="desk", new_id=lambda: f"id{next(ids)}") as (store, _):
-        desk = SettingsDesk(
+        desk = SettingsService(
             given=load(file, folder, environ),
             store=store,
             bus=EventBus(),
@@ -134,7 +134,7 @@ async def a_desk(folder: Path, text: str = "", **environ: str) -> AsyncIterator[
         yield desk
 
 
-async def shown(desk: SettingsDesk, key: str) -> Any:
+async def shown(desk: SettingsService, key: str) -> Any:
     return next(each for each in (await desk.overview()).shown if each.setting.key == key)
 
 

@@ -12,7 +12,7 @@ import pytest
 from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import Address, IncomingMessage, Sender, Upload
 from arvis.messaging.messages import notice
-from arvis.ports.browsing import JobFilter, MessageFilter, Person, TalkFilter
+from arvis.ports.browsing import ConversationFilter, JobFilter, MessageFilter, Person
 from arvis.ports.store import Transaction
 from arvis.testing.conformance.store_compactions import compact, summary
 from arvis.web.http.static_files import sniffed
@@ -217,7 +217,7 @@ async def test_ten_thousand_conversations_are_listed_by_their_index(house: House
     await house.store.write(many)
     cursor, seen = None, 0
     for _ in range(3):
-        page = await house.insights.talks(TalkFilter(), limit=200, cursor=cursor)
+        page = await house.insights.talks(ConversationFilter(), limit=200, cursor=cursor)
         cursor, seen = page.next_cursor, seen + len(page.items)
         assert [talk.last_message_at for talk in page.items] == list(range(9_999 - seen + 200, 9_999 - seen, -1))
 
@@ -228,7 +228,11 @@ async def test_every_page_is_read_on_both_databases(either_house: House) -> None
     await house.until_sent(1)
     await house.until_idle()
     insights, principal = house.insights, timeline.message.principal_id or ""
-    for which in (TalkFilter(), TalkFilter(text="elephant", agent="helper"), TalkFilter(own=Person(principal, "zoe"))):
+    for which in (
+        ConversationFilter(),
+        ConversationFilter(text="elephant", agent="helper"),
+        ConversationFilter(own=Person(principal, "zoe")),
+    ):
         page = await insights.talks(which, limit=10, cursor=None)
         assert [talk.title for talk in page.items] == ([] if which.own else ["Hello elephants"])
     conversation = timeline.message.conversation_id or ""

@@ -24,7 +24,7 @@ from arvis.services.workflow_families import MOST_AT_ONCE, MOST_RUNS
 from arvis.services.workflow_runs import NewWorkflowRun, begin
 from arvis.store.open import Database
 from arvis.tools import start_workflow
-from arvis.turns.workflow_tools import WorkflowDesk
+from arvis.turns.workflow_tools import WorkflowStarter
 from arvis.workflows.reruns import begin_again
 from arvis.workflows.runtime.output_limits import MOST_CARRIED, size_of
 from arvis.workflows.service import Wanted, examine, update
@@ -45,7 +45,7 @@ async def house(database: Database) -> AsyncIterator[House]:
         services = ToolServices(
             **dict.fromkeys(("store", "clock", "fetcher", "http", "sandbox", "secrets")),  # type: ignore[arg-type]
             search_url="",
-            workflows=WorkflowDesk(store=house.store, bus=house.bus, clock=house.clock),
+            workflows=WorkflowStarter(store=house.store, bus=house.bus, clock=house.clock),
         )
         house.tools.more.append(start_workflow.create(services))
         house.rules |= dict.fromkeys(("start_workflow", "look"), Permit.ALWAYS)

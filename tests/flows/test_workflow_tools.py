@@ -19,7 +19,7 @@ from arvis.ports.tool import Caller, ToolServices
 from arvis.store.open import Database
 from arvis.tools import abort_workflow, start_workflow
 from arvis.turns import cancellation
-from arvis.turns.workflow_tools import MOST_STARTS, WorkflowDesk, start
+from arvis.turns.workflow_tools import MOST_STARTS, WorkflowStarter, start
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import Held, asking, call
 from tests.flows.workflow_kit import asks, chain, draw, ended_run, log_of, node, runs_of
@@ -34,7 +34,7 @@ async def desk(database: Database) -> AsyncIterator[House]:
         services = ToolServices(
             **dict.fromkeys(("store", "clock", "fetcher", "http", "sandbox", "secrets")),  # type: ignore[arg-type]
             search_url="",
-            workflows=WorkflowDesk(store=house.store, bus=house.bus, clock=house.clock),
+            workflows=WorkflowStarter(store=house.store, bus=house.bus, clock=house.clock),
         )
         starting = start_workflow.create(services)
         assert isinstance(starting, start_workflow.StartTool)

@@ -19,7 +19,7 @@ from arvis.domain.runs import Account
 from arvis.domain.tools import Permit
 from arvis.graphs.agent.tools import ToolRules
 from arvis.llm import Runner
-from arvis.llm.budget_session import Purse
+from arvis.llm.budget_session import BudgetSession
 from arvis.ports.store import Store, Transaction
 from arvis.skills import Skill
 from arvis.testing.clock import SteppedClock
@@ -61,7 +61,7 @@ def parts_with(
     return GraphParts(
         store=store,
         runner=runner,
-        purse=Purse(store=store, limits=SpendingLimits, clock=SteppedClock()),
+        purse=BudgetSession(store=store, limits=SpendingLimits, clock=SteppedClock()),
         tools=rules,
         skills=skills,
         new_id=lambda: uuid4().hex,

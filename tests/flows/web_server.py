@@ -18,17 +18,17 @@ import aiohttp
 from pydantic import SecretStr
 from websockets.asyncio.client import ClientConnection, connect
 
-from arvis.bots.connectors import BotFleet, ConnectorMaker
-from arvis.bots.registry import BotBook
-from arvis.bots.service import BotDesk
+from arvis.bots.connectors import ConnectorFactory, ConnectorPool
+from arvis.bots.registry import BotRegistry
+from arvis.bots.service import BotService
 from arvis.bus import EventBus
 from arvis.config.schema import ConnectorEntry
 from arvis.config.sections import ApiKey, Limits, Web
 from arvis.domain.events import StatusChanged
 from arvis.domain.messages import MessageStatus, Principal
 from arvis.domain.runs import Account
-from arvis.llm.account_service import AccountDesk
-from arvis.llm.accounts import AccountBook
+from arvis.llm.account_service import AccountService
+from arvis.llm.accounts import AccountRegistry
 from arvis.operations import StoreOperations
 from arvis.ports.connector import ConnectorServices
 from arvis.ports.fetcher import Fetcher
@@ -40,9 +40,9 @@ from arvis.process.passwords import Argon2Passwords
 from arvis.process.redaction import Redactor
 from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.skills.importing import Importer
-from arvis.skills.shelf import SkillShelf
+from arvis.skills.shelf import SkillRegistry
 from arvis.speech import Rules
-from arvis.store.backups.keeper import BackupKeeper
+from arvis.store.backups.keeper import BackupService
 from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.web.dependencies import PAGE_FOLDER, House, Surroundings
@@ -101,9 +101,9 @@ class Site:
     insights: ScriptedInsights
     operations: ScriptedOperations
     connector: WebConnector
-    book: AccountBook
+    book: AccountRegistry
     redact: Redactor
-    fleet: BotFleet
+    fleet: ConnectorPool
     roles: dict[str, bool] = field(default_factory=lambda: {"web": True})
 
     @property
@@ -234,7 +234,7 @@ async def running_site(
     providers: Mapping[str, Provider] | None = None,
     fetcher: Fetcher | None = None,
     configured: Sequence[ConnectorEntry] = (),
-    maker: ConnectorMaker | None = None,
+    maker: ConnectorFactory | None = None,
     speech: Rules | None = None,
     house: House | None = None,
 ) -> AsyncIterator[Site]:
@@ -250,16 +250,16 @@ async def running_site(
         if behind is not None:  # the whole way of a message behind it
             store, reading, acts, real_insights = behind.store, behind.insights, behind.operations, True
         box = SealedBox(file=secrets_key_file(folder), given=None, tell=redact.learn)
-        book = AccountBook(configured=accounts, store=store, secrets=box)
-        shelf = SkillShelf(store=store, clock=clock, folder=folder / "skills")
-        await (bot_book := BotBook(configured=configured, store=store, secrets=box)).learn()
-        maker = maker or ConnectorMaker(services=ConnectorServices(clock=clock, commands=()))
-        fleet = BotFleet(book=bot_book, maker=maker)
+        book = AccountRegistry(configured=accounts, store=store, secrets=box)
+        shelf = SkillRegistry(store=store, clock=clock, folder=folder / "skills")
+        await (bot_book := BotRegistry(configured=configured, store=store, secrets=box)).learn()
+        maker = maker or ConnectorFactory(services=ConnectorServices(clock=clock, commands=()))
+        fleet = ConnectorPool(book=bot_book, maker=maker)
         around = Surroundings(
             config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",), daemon_key=DAEMON_KEY, inbox=inbox, insights=reading if real_insights else insights,
-            bots=BotDesk(book=bot_book, maker=maker, store=store, secrets=box, bus=bus, clock=clock),
-            bot_connector=fleet.connector, bot_health=lambda: bot_health, operations=acts, backups=BackupKeeper(database=database, every=DAY_MS, clock=clock),
-            accounts=AccountDesk(book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock),
+            bots=BotService(book=bot_book, maker=maker, store=store, secrets=box, bus=bus, clock=clock),
+            bot_connector=fleet.connector, bot_health=lambda: bot_health, operations=acts, backups=BackupService(database=database, every=DAY_MS, clock=clock),
+            accounts=AccountService(book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock),
             secrets=box, passwords=Argon2Passwords(), store=store, connector=connector, bus=bus, clock=clock, roles=lambda: roles,
             new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, patience=patience or Patience(), page_folder=page_folder,
             house=house or await a_house(folder, store, bus, clock), skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, shelf=shelf, clock=clock), all_owners={"chat": ("boss",)}, speech=speech or Rules(),

@@ -14,10 +14,10 @@ from arvis.domain.errors import StoreError, ToolError
 from arvis.domain.markup import find_tags
 from arvis.domain.runs import RunResult, Turn
 from arvis.domain.tools import Permit, Risk, ToolCall, ToolOutput, ToolSpec
-from arvis.graphs.agent.tool_protocols import CodeManner
+from arvis.graphs.agent.tool_protocols import CodeTools
 from arvis.ports.sandbox import Sandbox
 from arvis.ports.tool import Caller, Tool
-from arvis.tools.code import CODE_EXECUTION, Interpreter, PackageShelf, Workbench, told_of
+from arvis.tools.code import CODE_EXECUTION, Interpreter, PackageSets, Workbench, told_of
 from arvis.tools.code.calls import MOST_CALLS, ScriptCalls
 from arvis.tools.code.functions import function_name, named
 from arvis.tools.policy import Policy
@@ -29,12 +29,10 @@ INTERPRETER = Interpreter(Path("python3"), (), "3", None)
 NOBODY = cast(Sandbox, None)
 
 
-def manner(*, rules: Mapping[str, Permit] | None = None, allowed: tuple[str, ...] = ()) -> CodeManner:
-    shelf = PackageShelf(folder=Path("code"), sandbox=NOBODY, interpreter=INTERPRETER, allowed=allowed)
+def manner(*, rules: Mapping[str, Permit] | None = None, allowed: tuple[str, ...] = ()) -> CodeTools:
+    shelf = PackageSets(folder=Path("code"), sandbox=NOBODY, interpreter=INTERPRETER, allowed=allowed)
     bench = Workbench(NOBODY, INTERPRETER, shelf)
-    return CodeManner(
-        registry=Registry(sources=[ScriptedTools()]), permit=Policy(rules=rules or {}).permit, bench=bench
-    )
+    return CodeTools(registry=Registry(sources=[ScriptedTools()]), permit=Policy(rules=rules or {}).permit, bench=bench)
 
 
 def reply(script: str, said: str = "", **more: Any) -> RunResult:

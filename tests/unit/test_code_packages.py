@@ -10,7 +10,7 @@ import pytest
 
 from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import Answerer, Finished, Task
-from arvis.tools.code import Interpreter, PackageShelf
+from arvis.tools.code import Interpreter, PackageSets
 from arvis.tools.code.packages import MOST_SETS
 
 PYTHON = Interpreter(Path("/opt/python/bin/python3"), (Path("/opt/python"),), "3.11", Path("/opt/pip"))
@@ -38,16 +38,16 @@ def sandbox() -> PipSandbox:
     return PipSandbox()
 
 
-def shelf(sandbox: PipSandbox, folder: Path, *allowed: str, python: Interpreter = PYTHON) -> PackageShelf:
+def shelf(sandbox: PipSandbox, folder: Path, *allowed: str, python: Interpreter = PYTHON) -> PackageSets:
     settings = {"PIP_INDEX_URL": "http://127.0.0.1/simple"}
-    return PackageShelf(folder=folder, sandbox=sandbox, interpreter=python, allowed=allowed, settings=settings)
+    return PackageSets(folder=folder, sandbox=sandbox, interpreter=python, allowed=allowed, settings=settings)
 
 
 def sets_in(folder: Path) -> list[Path]:
     return list(folder.iterdir())
 
 
-async def installed(shelf: PackageShelf, *libraries: str) -> str | None:
+async def installed(shelf: PackageSets, *libraries: str) -> str | None:
     async with shelf.held(libraries) as folder:
         return None if folder is None else (folder / "installed").read_text(encoding="utf-8")
 

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from arvis.domain.errors import DiskLow
-from arvis.process.disk import LOOK_SECONDS, Ballast, DiskSpace, DiskWatch, disk_space
+from arvis.process.disk import LOOK_SECONDS, DiskSpace, DiskWatch, ReservedSpace, disk_space
 from arvis.testing.clock import SteppedClock, StoppedClock
 
 MEGABYTE = 1_000_000
@@ -33,7 +33,7 @@ class Disk:
         return DiskSpace(free=self.rest - held, total=self.total)
 
     def watch(self) -> DiskWatch:
-        return DiskWatch(space=self.space, ballast=Ballast(self.file), clock=StoppedClock())
+        return DiskWatch(space=self.space, ballast=ReservedSpace(self.file), clock=StoppedClock())
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ class CountingClock(StoppedClock):
 
 async def test_it_looks_again_every_few_seconds(disk: Disk) -> None:
     clock = CountingClock()
-    watch = DiskWatch(space=disk.space, ballast=Ballast(disk.file), clock=clock)
+    watch = DiskWatch(space=disk.space, ballast=ReservedSpace(disk.file), clock=clock)
     async with watch.watching():
         disk.rest = 0
         await clock.asleep.wait()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from arvis.ports.clock import Clock
 from arvis.process.clock import SystemClock
-from arvis.process.gc import unhurried_collector
+from arvis.process.gc import tuned_gc
 from arvis.process.ids import IdMaker, RandomBits
 
 
@@ -86,7 +86,7 @@ def test_random_bits_are_those_of_the_system_and_given_out_once(sizes: list[int]
 
 def test_what_is_there_at_the_start_is_collected_no_more_until_the_end() -> None:
     before = gc.get_threshold()
-    with unhurried_collector():
+    with tuned_gc():
         assert gc.get_freeze_count() > 0
         assert gc.get_threshold()[0] > before[0]
     assert (gc.get_freeze_count(), gc.get_threshold()) == (0, before)

@@ -9,7 +9,7 @@ import pytest
 
 from arvis.domain.errors import DiskFull, LeaseLost, StoreError
 from arvis.ports.store import Store, Transaction
-from arvis.queue.retrying_store import PAUSE_SECONDS, PatientStore
+from arvis.queue.retrying_store import PAUSE_SECONDS, RetryingStore
 from arvis.testing.clock import SteppedClock, StoppedClock
 
 
@@ -33,7 +33,7 @@ def double(_: Transaction, number: int) -> int:
 
 async def test_a_write_is_tried_until_there_is_room() -> None:
     clock, troubled = SteppedClock(), TroubledStore(DiskFull("full"), DiskFull("full"))
-    patient = PatientStore(store=cast("Store", troubled), clock=clock)
+    patient = RetryingStore(store=cast("Store", troubled), clock=clock)
     assert await patient.write(double, 21) == 42
     assert clock.slept == [PAUSE_SECONDS] * 2
 
@@ -42,14 +42,14 @@ async def test_a_write_is_tried_until_there_is_room() -> None:
 async def test_other_failures_are_told_at_once(error: Exception) -> None:
     troubled = TroubledStore(error)
     with pytest.raises(type(error)):
-        await PatientStore(store=cast("Store", troubled), clock=SteppedClock()).write(double, 21)
+        await RetryingStore(store=cast("Store", troubled), clock=SteppedClock()).write(double, 21)
     assert troubled.tries == 1
 
 
 async def test_who_is_cancelled_waits_no_longer() -> None:
     clock = StoppedClock()
     write = asyncio.create_task(
-        PatientStore(store=cast("Store", TroubledStore(DiskFull("full"))), clock=clock).write(double, 21)
+        RetryingStore(store=cast("Store", TroubledStore(DiskFull("full"))), clock=clock).write(double, 21)
     )
     async with asyncio.timeout(5):
         await clock.asleep.wait()

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from arvis.domain.jobs import Job, JobKind, JobStatus, Pool, pool_of, rank_of
 from arvis.ports.job_store import Slots
-from arvis.queue.slots import SlotKeeper
+from arvis.queue.slots import SlotPool
 from arvis.testing.clock import SteppedClock
 
 WORKERS, DELIVERY_WORKERS = 4, 2
@@ -62,7 +62,7 @@ class Kept:
     def __init__(self, workers: int = WORKERS) -> None:
         self.started: list[Job] = []
         self.missed = 0
-        self.keeper = SlotKeeper(
+        self.keeper = SlotPool(
             workers=workers,
             delivery_workers=DELIVERY_WORKERS,
             owner="boot",

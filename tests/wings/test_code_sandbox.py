@@ -20,7 +20,7 @@ from arvis.domain.errors import StoreError, ToolError
 from arvis.ports.sandbox import BRIDGE, Task
 from arvis.ports.tool import Caller
 from arvis.process.sandbox import Bubblewrap
-from arvis.tools.code import PackageShelf, Workbench, code_tool, daemons_interpreter
+from arvis.tools.code import PackageSets, Workbench, code_tool, daemons_interpreter
 from arvis.tools.code.calls import MOST_CALLS
 from arvis.tools.code.tool import RESULT
 from tests.flows.scripted import Held, ScriptedTool
@@ -42,9 +42,7 @@ class Place:
 
     def bench(self, *allowed: str, seconds: float = 20.0, settings: Mapping[str, str] | None = None) -> Workbench:
         python, folder = daemons_interpreter(), self.data / "code"
-        shelf = PackageShelf(
-            folder=folder, sandbox=self.sandbox, interpreter=python, allowed=allowed, settings=settings
-        )
+        shelf = PackageSets(folder=folder, sandbox=self.sandbox, interpreter=python, allowed=allowed, settings=settings)
         return Workbench(self.sandbox, python, shelf, seconds)
 
     async def run(self, script: str, *libraries: str, bench: Workbench | None = None) -> str:

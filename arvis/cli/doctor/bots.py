@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from importlib.metadata import entry_points
 
-from arvis.bots.connectors import ConnectorMaker, connector_services
+from arvis.bots.connectors import ConnectorFactory, connector_services
 from arvis.bots.registry import BotSpec, configured_spec, spec_of
 from arvis.bots.service import examine
 from arvis.cli.doctor.findings import Check, Group, Status, Verdict, fail, ok, warn
@@ -70,7 +70,7 @@ def check_bot_setup(scene: Scene) -> Verdict | None:
 
 
 async def _examined(scene: Scene, specs: Sequence[BotSpec]) -> list[tuple[BotSpec, Finding]]:
-    maker = ConnectorMaker(services=connector_services(scene.config, SystemClock(), ()))
+    maker = ConnectorFactory(services=connector_services(scene.config, SystemClock(), ()))
     answers = await asyncio.gather(*(examine(spec, maker) for spec in specs))
     return [(spec, finding) for spec, findings in zip(specs, answers, strict=True) for finding in findings]
 

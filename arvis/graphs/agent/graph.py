@@ -35,7 +35,7 @@ from arvis.graphs.agent.tool_protocols import Manner, ToolCalling
 from arvis.graphs.agent.tools import ToolNode, ToolRules
 from arvis.graphs.compaction.graph import Compactor
 from arvis.graphs.compaction.scripts import COMPACTION
-from arvis.graphs.context import Standing, load_standing
+from arvis.graphs.context import Standing, load_turn_context
 from arvis.graphs.model import ModelCaller, unheard
 from arvis.llm import RunFailed
 from arvis.memory import touch
@@ -128,7 +128,7 @@ class _Nodes:
         """Build the prompt from what is true now; only its measures are kept."""
         turn = context.handed
         if not isinstance(turn, Standing):
-            turn = await self._store.read(load_standing, context.execution, context.now())
+            turn = await self._store.read(load_turn_context, context.execution, context.now())
         if unsettled(turn.current):
             return Goto(READ_FILES)  # of a message that joined the turn on the way
         if (taken := await newcomers(self._store, context, turn.agent)) is not None:

@@ -21,7 +21,7 @@ from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Goto, Next
 from arvis.graphs.agent.files import unsettled
 from arvis.graphs.compaction.selection import compaction_due
-from arvis.graphs.context import BY_DAEMON, Standing, load_standing
+from arvis.graphs.context import BY_DAEMON, Standing, load_turn_context
 from arvis.messaging import notices
 from arvis.ports.compactions import Size
 from arvis.ports.store import Store, Transaction
@@ -257,7 +257,7 @@ class Arrival:
 
 
 def load_arrival(tx: Transaction, execution: Execution, now: int) -> Arrival:
-    standing = load_standing(tx, execution, now)
+    standing = load_turn_context(tx, execution, now)
     newest, conversation_id = standing.current[-1], standing.conversation.id
     times = tx.messages.recent(conversation_id, newest.principal_id or "", _RECENT)
     return Arrival(standing, times, tx.compactions.size(conversation_id))

@@ -45,7 +45,7 @@ _NOT_A_PERSON = "[Nobody wrote this: it is what came of your script.]"
 _NO_MORE = "[No more scripts are run for now: answer with what you have.]"
 
 
-class CodeManner:
+class CodeTools:
     """`Manner`. `permit` is the policy: a script may call those of the agent's other tools that need nobody's word and
     whose outputs are no secrets."""
 

@@ -11,7 +11,7 @@ from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import RunRequest, RunResult, Turn
 from arvis.engine.context import NodeContext
 from arvis.graphs.agent.prompt import Briefing
-from arvis.graphs.context import Standing, load_standing
+from arvis.graphs.context import Standing, load_turn_context
 from arvis.graphs.model import ModelCaller, unheard
 from arvis.graphs.planning.lanes import clipped
 from arvis.graphs.planning.prompts import persona
@@ -42,7 +42,7 @@ class Adviser:
         self._reply_bytes = reply_bytes
 
     async def standing(self, context: NodeContext) -> Standing:
-        found = await self._store.read(load_standing, context.execution, context.now())
+        found = await self._store.read(load_turn_context, context.execution, context.now())
         self._briefing.learn(found)
         return found
 

@@ -21,7 +21,7 @@ _SECOND_MS = 1000
 _LEAST_MS = 60_000
 
 
-class BackupKeeper:
+class BackupService:
     """Implements `arvis.ports.backups.Backups`. `every` in ms, a minute at least."""
 
     def __init__(self, *, database: Database, every: int, clock: Clock) -> None:

@@ -19,13 +19,13 @@ from arvis.domain.jobs import (
     SUSPECT_REST_MS,
     Done,
     Failed,
-    HandedBack,
     Job,
     JobKind,
     JobStatus,
     NewJob,
     Outcome,
     Pool,
+    Released,
     Retry,
     Snooze,
     pool_of,
@@ -234,7 +234,7 @@ class SqlJobs:
                 return self._postpone(job, run_at, now, attempts=1, error=error, reason="retry")
             case Snooze(run_at=run_at, reason=reason):
                 return self._postpone(job, run_at, now, attempts=0, error=None, reason=reason)
-            case HandedBack():
+            case Released():
                 return self._postpone(job, now, now, attempts=0, error=None, reason="handed_back")
 
     def rescue(self, node: str, boot: str, now: int, *, judge: bool = True, died: str = "") -> list[Job]:

@@ -13,14 +13,14 @@ from arvis.domain.conversations import Compaction
 from arvis.domain.errors import Unprocessable
 from arvis.domain.messages import Attachment, Delivery, MessageStatus, PastMessage, StoredMessage
 from arvis.ports.browsing import (
+    ConversationFilter,
+    ConversationSummary,
     MessageFilter,
     Person,
     QuestionState,
     ShownMessage,
     ShownQuestion,
     TalkDetail,
-    TalkFilter,
-    TalkView,
     WaitView,
 )
 from arvis.ports.pages import Page
@@ -72,13 +72,13 @@ _LINE = 100
 _OF_JOBS = {MessageStatus.QUEUED: "pending", MessageStatus.RUNNING: "running"}
 
 
-class SqlTalkInsights:
+class SqlConversationInsights:
     """The rest of `BrowsingInsights` on either database."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
 
-    async def talks(self, which: TalkFilter, *, limit: int, cursor: str | None) -> Page[TalkView]:
+    async def talks(self, which: ConversationFilter, *, limit: int, cursor: str | None) -> Page[ConversationSummary]:
         at, before = _read(cursor)
         async with self._snapshots.snapshot() as snapshot:
             place = {"platform": which.platform, "channel": which.channel, "thread": which.thread}
@@ -171,8 +171,8 @@ def _read(cursor: str | None) -> tuple[int, str]:
     return int(found[1]), found[2]
 
 
-def _talk_of(row: Row) -> TalkView:
-    return TalkView(
+def _talk_of(row: Row) -> ConversationSummary:
+    return ConversationSummary(
         id=row["id"],
         agent=row["slug"] or row["agent_id"],
         address=address_of(row),

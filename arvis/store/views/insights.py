@@ -22,7 +22,7 @@ from arvis.store.repositories.timeline import MessageRows, current_status, timel
 from arvis.store.sql.session import Row
 from arvis.store.sql.snapshots import LAST, Snapshot, page
 from arvis.store.views.automation import SqlWorkInsights
-from arvis.store.views.conversations import SqlCompactionInsights, SqlTalkInsights
+from arvis.store.views.conversations import SqlCompactionInsights, SqlConversationInsights
 from arvis.store.views.executions import SqlExecutionInsights, SqlReceiptInsights
 from arvis.store.views.memory import SqlMemoryInsights
 from arvis.store.views.money import SqlMoneyInsights
@@ -34,7 +34,7 @@ from arvis.store.views.workflows import SqlWorkflowInsights
 
 class SqlInsights(
     SqlQueueInsights,
-    SqlTalkInsights,
+    SqlConversationInsights,
     SqlExecutionInsights,
     SqlMoneyInsights,
     SqlMemoryInsights,

@@ -11,13 +11,13 @@ from arvis.domain.jobs import (
     CLASS_MS,
     Done,
     Failed,
-    HandedBack,
     JobKind,
     JobStatus,
     NewJob,
     Outcome,
     Pool,
     Priority,
+    Released,
     Retry,
     Snooze,
     rank_of,
@@ -114,7 +114,7 @@ class JobCases(RecordCases):
 
     @pytest.mark.parametrize(
         "outcome",
-        [Done(), Failed("bad", "no"), Retry(NOW + 1, "no"), Snooze(NOW + 1, "busy"), HandedBack()],
+        [Done(), Failed("bad", "no"), Retry(NOW + 1, "no"), Snooze(NOW + 1, "busy"), Released()],
         ids=lambda outcome: type(outcome).__name__,
     )
     async def test_a_lost_lease_settles_nothing(self, store: Store, outcome: Outcome) -> None:
@@ -132,7 +132,7 @@ class JobCases(RecordCases):
     async def test_the_same_owner_is_fenced_by_the_number_of_its_claim(self, store: Store) -> None:
         await store.write(add, message())
         first = await store.write(claim_one)
-        await store.write(settle, first, HandedBack())
+        await store.write(settle, first, Released())
         second = await store.write(claim_one)
         assert (second.owner, second.claim) == (first.owner, 2)
         assert not await store.write(settle, first, Done())
@@ -179,7 +179,7 @@ class JobCases(RecordCases):
         [
             (Retry(NOW + 60_000, "timeout"), 1, "timeout", "retry", True),
             (Snooze(NOW + 60_000, "rate_limit"), 0, None, "rate_limit", True),
-            (HandedBack(), 0, None, "handed_back", False),
+            (Released(), 0, None, "handed_back", False),
         ],
     )
     async def test_a_postponed_job_counts_what_it_should(

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.domain.jobs import Done, Failed, HandedBack, Job, JobKind, JobStatus, Retry, Snooze
+from arvis.domain.jobs import Done, Failed, Job, JobKind, JobStatus, Released, Retry, Snooze
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
 from arvis.testing.conformance.store_recovery import RecoveryCases
@@ -64,7 +64,7 @@ class LaneCases(RecoveryCases):
             stale = await store.write(claim_one)
             await store.write(settle, stale, end)
             # Nothing that comes too late brings the lane back.
-            assert not await store.write(settle, stale, HandedBack())
+            assert not await store.write(settle, stale, Released())
             assert await store.write(cancel, stale.id) is None
             assert await store.write(fold, stale) == []
         added = await store.write(add, message("a"))

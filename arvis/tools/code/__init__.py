@@ -2,7 +2,7 @@
 
 from arvis.tools.code.functions import told_of
 from arvis.tools.code.interpreter import Interpreter, daemons_interpreter
-from arvis.tools.code.packages import PackageShelf
+from arvis.tools.code.packages import PackageSets
 from arvis.tools.code.replies import Code, code_of, envelope
 from arvis.tools.code.tool import CODE_EXECUTION, Workbench, code_tool
 
@@ -10,7 +10,7 @@ __all__ = [
     "CODE_EXECUTION",
     "Code",
     "Interpreter",
-    "PackageShelf",
+    "PackageSets",
     "Workbench",
     "code_of",
     "code_tool",

@@ -48,7 +48,7 @@ _OPTIONS = (
 )
 
 
-class PackageShelf:
+class PackageSets:
     """Sets of packages in `folder`, for `interpreter`. `allowed` are names, or `ANY`; `settings` are pip's own, by the names
     of their variables."""
 

@@ -20,7 +20,7 @@ from arvis.ports.tool import Caller, Tool
 from arvis.tools.code.calls import ScriptCalls
 from arvis.tools.code.functions import named
 from arvis.tools.code.interpreter import Interpreter
-from arvis.tools.code.packages import MOST_PACKAGES, PackageShelf
+from arvis.tools.code.packages import MOST_PACKAGES, PackageSets
 from arvis.tools.function import FunctionTool
 from arvis.tools.program_output import end_of, output_of
 
@@ -42,7 +42,7 @@ class Workbench:
 
     sandbox: Sandbox
     interpreter: Interpreter
-    packages: PackageShelf
+    packages: PackageSets
     seconds: float = 120.0
 
 

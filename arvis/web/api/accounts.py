@@ -12,7 +12,7 @@ from starlette.responses import Response
 from arvis.domain.accounts import AccountStatus, StoredAccount
 from arvis.domain.errors import NotFound
 from arvis.domain.runs import Account, Rest
-from arvis.llm.account_service import AccountDesk
+from arvis.llm.account_service import AccountService
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.web.http.endpoints import Call, Endpoint, answer
@@ -68,7 +68,7 @@ CHANGED_ACCOUNT = {
 
 
 class AccountRoutes:
-    def __init__(self, *, insights: Insights, desk: AccountDesk, clock: Clock) -> None:
+    def __init__(self, *, insights: Insights, desk: AccountService, clock: Clock) -> None:
         self._insights = insights
         self._desk = desk
         self._clock = clock

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.responses import Response
 
 from arvis.bots.registry import BotSpec, Source, is_secret
-from arvis.bots.service import BotChanges, BotDesk
+from arvis.bots.service import BotChanges, BotService
 from arvis.domain.errors import NotFound
 from arvis.domain.platforms import BotState, BotStatus
 from arvis.web.http.endpoints import Call, Endpoint, answer
@@ -72,7 +72,7 @@ FINDINGS = record({"findings": array(_FINDING)})
 
 
 class BotRoutes:
-    def __init__(self, *, desk: BotDesk) -> None:
+    def __init__(self, *, desk: BotService) -> None:
         self._desk = desk
 
     def endpoints(self) -> list[Endpoint]:

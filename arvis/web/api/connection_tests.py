@@ -7,10 +7,10 @@ from typing import Any
 
 from starlette.responses import Response
 
-from arvis.bots.service import BotDesk
+from arvis.bots.service import BotService
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import RunResult
-from arvis.llm.account_service import AccountDesk, Trial
+from arvis.llm.account_service import AccountService, Trial
 from arvis.ports.choices import Choices
 from arvis.web.api.accounts import NAMES, WRITTEN, name_of
 from arvis.web.api.accounts import written as account_written
@@ -41,8 +41,8 @@ TRIAL = record(
 BOT_TRIAL = {**record(NEW_BOT["properties"], required=("platform",)), "description": "As for a new bot."}
 
 
-class TrialRoutes:
-    def __init__(self, *, accounts: AccountDesk, bots: BotDesk, choices: Choices) -> None:
+class ConnectionTestRoutes:
+    def __init__(self, *, accounts: AccountService, bots: BotService, choices: Choices) -> None:
         self._accounts = accounts
         self._bots = bots
         self._choices = choices

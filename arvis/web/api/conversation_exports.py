@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from arvis.domain.conversations import Compaction
 from arvis.domain.messages import Role, StoredMessage
-from arvis.ports.browsing import TalkView
+from arvis.ports.browsing import ConversationSummary
 from arvis.ports.insights import Insights
 from arvis.web.api.conversation_models import stored_view, talk_view
 
@@ -32,11 +32,11 @@ class Form(StrEnum):
         return "json" if self is Form.JSON else "md"
 
 
-class TalkExport:
+class ConversationExport:
     """Messages stand in order, with what summaries stand for; the summaries stand before them, for they alone are left where
     texts are past their time."""
 
-    def __init__(self, *, insights: Insights, talk: TalkView) -> None:
+    def __init__(self, *, insights: Insights, talk: ConversationSummary) -> None:
         self._insights = insights
         self._talk = talk
 

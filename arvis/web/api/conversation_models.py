@@ -17,7 +17,7 @@ from arvis.domain.messages import (
     StoredMessage,
 )
 from arvis.domain.taint import Label
-from arvis.ports.browsing import QuestionState, ShownMessage, ShownQuestion, TalkDetail, TalkView
+from arvis.ports.browsing import ConversationSummary, QuestionState, ShownMessage, ShownQuestion, TalkDetail
 from arvis.web.http.schema import BOOLEAN, INTEGER, NUMBER, STRING, TIME, Schema, array, one_of, optional, record
 from arvis.web.http.views import Json, file_view
 
@@ -118,7 +118,7 @@ ASKED_MESSAGE: Schema = record(
 )
 
 
-def talk_view(talk: TalkView) -> Json:
+def talk_view(talk: ConversationSummary) -> Json:
     return {
         "id": talk.id,
         "agent": talk.agent,

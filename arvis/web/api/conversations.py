@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from starlette.responses import Response, StreamingResponse
 
 from arvis.domain.errors import NotFound
-from arvis.ports.browsing import ShownMessage, TalkFilter
+from arvis.ports.browsing import ConversationFilter, ShownMessage
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
-from arvis.web.api.conversation_exports import Form, TalkExport
+from arvis.web.api.conversation_exports import ConversationExport, Form
 from arvis.web.api.conversation_models import (
     CONVERSATION,
     CONVERSATION_DETAIL,
@@ -30,7 +30,7 @@ _PAGE_CHARACTERS = 1_000_000
 _FILTERS = {"agent": LABEL, "platform": LABEL, "channel": LABEL, "thread": LABEL}
 
 
-class CatalogRoutes:
+class ConversationRoutes:
     def __init__(self, *, insights: Insights, operations: Operations, gate: Gate) -> None:
         self._insights = insights
         self._operations = operations
@@ -74,7 +74,7 @@ class CatalogRoutes:
 
     async def _conversations(self, call: Call) -> Response:
         """Of those who see only their own nothing is searched: they have few."""
-        which = TalkFilter(
+        which = ConversationFilter(
             agent=call.query("agent"),
             platform=call.query("platform"),
             channel=call.query("channel"),
@@ -106,7 +106,7 @@ class CatalogRoutes:
         found = await self._insights.talk(call.id("conversation"))
         if found is None:
             raise NotFound("There is no such conversation.", fix="Look it up in the list (GET /api/conversations).")
-        export = TalkExport(insights=self._insights, talk=found.talk)
+        export = ConversationExport(insights=self._insights, talk=found.talk)
         return StreamingResponse(export.text(form), media_type=form.media_type, headers=export.headers(form))
 
     async def _close(self, call: Call) -> Response:

@@ -56,7 +56,7 @@ class Watch:
         self.wake(close=True)
 
 
-class StatusBoard:
+class StatusWaiter:
     """All watches of this server, by message."""
 
     def __init__(self, *, access: OpenAccess) -> None:

@@ -15,7 +15,7 @@ from arvis.ports.operations import Operations
 from arvis.ports.store import Store, Transaction
 from arvis.web.api.conversation_models import ASKED_MESSAGE, asked_view
 from arvis.web.api.message_input import Intake
-from arvis.web.api.message_status import RESTING, StatusBoard
+from arvis.web.api.message_status import RESTING, StatusWaiter
 from arvis.web.auth.authorization import Gate
 from arvis.web.http.endpoints import IDEMPOTENCY_KEY, PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import ANYONE, OPERATE, READ, SEND, address_for
@@ -114,7 +114,7 @@ class MessageRoutes:
         operations: Operations,
         store: Store,
         gate: Gate,
-        board: StatusBoard,
+        board: StatusWaiter,
         clock: Clock,
         patience: Patience,
     ) -> None:

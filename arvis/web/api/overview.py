@@ -9,13 +9,13 @@ from enum import StrEnum
 from starlette.responses import Response
 
 from arvis.bots.registry import BotSpec
-from arvis.bots.service import BotDesk
+from arvis.bots.service import BotService
 from arvis.domain.accounts import AccountStatus
 from arvis.domain.jobs import JobKind
 from arvis.domain.money import MICROS, SpendingLimits, day_of
 from arvis.domain.platforms import BotState, BotStatus
 from arvis.domain.runs import Rest
-from arvis.llm.account_service import AccountDesk
+from arvis.llm.account_service import AccountService
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.overview import Headline, RunningWork
@@ -23,7 +23,7 @@ from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.identity import READ
 from arvis.web.http.schema import BOOLEAN, INTEGER, JOB, NUMBER, STRING, TIME, WAIT, array, one_of, optional, record
 from arvis.web.http.views import Json, job_view, wait_view
-from arvis.web.latency import PaceOfAnswers, Point, Span
+from arvis.web.latency import LatencySeries, Point, Span
 
 # The shape of the page Now, and its parts as JSON.
 
@@ -209,9 +209,9 @@ class OverviewRoutes:
         self,
         *,
         insights: Insights,
-        accounts: AccountDesk,
-        bots: BotDesk,
-        pace: PaceOfAnswers,
+        accounts: AccountService,
+        bots: BotService,
+        pace: LatencySeries,
         clock: Clock,
         zone: str,
         limits: Callable[[], SpendingLimits],

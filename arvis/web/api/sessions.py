@@ -16,7 +16,7 @@ from arvis.ports.logins import LoginSession
 from arvis.ports.store import Store, Transaction
 from arvis.web.auth.authorization import Gate
 from arvis.web.auth.failed_logins import Failures, address_of
-from arvis.web.auth.passwords import PasswordDesk
+from arvis.web.auth.passwords import LoginService
 from arvis.web.auth.sessions import CODE_LIFE_MS, Life, Login, Sessions, device_of
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import ANYONE, OWN, PLATFORM, PUBLIC, Identity, Role
@@ -166,7 +166,7 @@ class LoginRoutes:
         *,
         sessions: Sessions,
         limiter: LoginLimiter,
-        desk: PasswordDesk,
+        desk: LoginService,
         gate: Gate,
         clock: Clock,
         login_link: Callable[[str], str],

@@ -15,7 +15,7 @@ from arvis.config.catalog import Kind
 from arvis.config.loading import OriginKind
 from arvis.domain.agents import Agent
 from arvis.ports.insights import Insights
-from arvis.settings import Overview, SettingsDesk, Shown
+from arvis.settings import Overview, SettingsService, Shown
 from arvis.web.auth.authorization import Gate
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, OWN
@@ -95,7 +95,7 @@ VERSION = record(
 
 
 class SettingRoutes:
-    def __init__(self, *, desk: SettingsDesk, insights: Insights, gate: Gate) -> None:
+    def __init__(self, *, desk: SettingsService, insights: Insights, gate: Gate) -> None:
         self._desk = desk
         self._insights = insights
         self._gate = gate

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from arvis.bots.service import BotDesk
+from arvis.bots.service import BotService
 from arvis.domain.messages import Role
-from arvis.llm.account_service import AccountDesk
-from arvis.ports.browsing import TalkFilter
+from arvis.llm.account_service import AccountService
+from arvis.ports.browsing import ConversationFilter
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
@@ -43,8 +43,8 @@ class SetupRoutes:
         *,
         insights: Insights,
         store: Store,
-        accounts: AccountDesk,
-        bots: BotDesk,
+        accounts: AccountService,
+        bots: BotService,
         clock: Clock,
         password: bool,
     ) -> None:
@@ -80,7 +80,7 @@ class SetupRoutes:
         return answer({"ok": True})
 
     async def _said_hello(self) -> bool:
-        page = await self._insights.talks(TalkFilter(platform=PLATFORM), limit=_LOOK, cursor=None)
+        page = await self._insights.talks(ConversationFilter(platform=PLATFORM), limit=_LOOK, cursor=None)
         for conversation in page.items:
             messages = await self._insights.conversation_messages(conversation.id, limit=_LOOK, cursor=None)
             if any(message.role is Role.ASSISTANT for message in messages.items):

@@ -13,7 +13,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.web.api.sessions import CODE, PASSWORD
 from arvis.web.auth import users
-from arvis.web.auth.passwords import PasswordDesk
+from arvis.web.auth.passwords import LoginService
 from arvis.web.auth.sessions import Sessions
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OWN
@@ -59,7 +59,7 @@ class UserRoutes:
         store: Store,
         clock: Clock,
         sessions: Sessions,
-        desk: PasswordDesk,
+        desk: LoginService,
         code_for: Callable[[str], Awaitable[Json]],
         owners: Collection[str],
     ) -> None:

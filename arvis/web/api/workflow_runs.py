@@ -21,7 +21,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.ports.workflows import RunView
 from arvis.services import workflow_runs
 from arvis.web.api.approvals import question_view
-from arvis.web.api.message_status import StatusBoard
+from arvis.web.api.message_status import StatusWaiter
 from arvis.web.api.workflow_run_events import RunStream, heard, line_view, result_view
 from arvis.web.api.workflow_run_models import (
     AGAIN,
@@ -71,7 +71,7 @@ class Rooms:
     operations: Operations
     store: Store
     gate: Gate
-    board: StatusBoard
+    board: StatusWaiter
     bus: Bus
     clock: Clock
     patience: Patience

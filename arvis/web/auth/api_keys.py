@@ -25,7 +25,7 @@ PREFIX = "arvis_"
 _TOUCH_MS = 3_600_000
 
 
-class KeyRing:
+class ApiKeyCache:
     """Knows which key opens what. `daemon_key` is the content of `DATA/api-key`, an owner key."""
 
     def __init__(self, *, daemon_key: str, keys: Sequence[ApiKey], store: Store, clock: Clock) -> None:

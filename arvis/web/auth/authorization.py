@@ -12,7 +12,7 @@ from arvis.ports.browsing import Person, TalkDetail
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
-from arvis.web.auth.api_keys import KeyRing
+from arvis.web.auth.api_keys import ApiKeyCache
 from arvis.web.auth.failed_logins import Failures, address_of
 from arvis.web.auth.sessions import Sessions
 from arvis.web.http.identity import NOBODY, PLATFORM, READ, Access, Identity, Role, address_for, sender_for
@@ -30,7 +30,7 @@ class Gate:
     def __init__(
         self,
         *,
-        keys: KeyRing,
+        keys: ApiKeyCache,
         sessions: Sessions,
         store: Store,
         clock: Clock,

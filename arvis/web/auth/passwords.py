@@ -18,7 +18,7 @@ from arvis.web.http.identity import Identity
 from arvis.web.http.rate_limits import LoginLimiter
 
 
-class PasswordDesk:
+class LoginService:
     """`configured` is `web.password`: the first user's, as long as none was set in the product."""
 
     def __init__(

@@ -21,7 +21,7 @@ from arvis.web.http.identity import ANYONE, Identity
 from arvis.web.http.rate_limits import Seats
 from arvis.web.http.requests import SMALL, BodyLimit, Fields, read_json
 from arvis.web.http.schema import Schema
-from arvis.web.mcp.tools import HouseTools
+from arvis.web.mcp.tools import ArvisTools
 
 #: Where a request carries its recognised credential to the tools.
 IDENTITY = "arvis.identity"
@@ -62,7 +62,7 @@ class McpServing(Protocol):
 class McpRoutes:
     """`message_bytes` is the longest message that may be sent."""
 
-    def __init__(self, *, tools: HouseTools, message_bytes: int) -> None:
+    def __init__(self, *, tools: ArvisTools, message_bytes: int) -> None:
         self._tools = tools
         self._limit = BodyLimit(size=6 * message_bytes + SMALL.size, marks=message_bytes + SMALL.marks)
         self._serving: McpServing | None = None

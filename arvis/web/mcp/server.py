@@ -1,4 +1,4 @@
-"""The protocol's package as a server: what it asks for is answered by `HouseTools`.
+"""The protocol's package as a server: what it asks for is answered by `ArvisTools`.
 
 Imported by the first request only (`mcp`).
 """
@@ -32,14 +32,14 @@ from arvis import __version__
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import Identity
 from arvis.web.mcp.routes import IDENTITY, Collected
-from arvis.web.mcp.tools import Described, HouseTools
+from arvis.web.mcp.tools import ArvisTools, Described
 
 _ABOUT = "Arvis runs AI agents. Send one a message and read its answer; search what was said before."
 
 Context = ServerRequestContext[Any, Any]
 
 
-async def serve(tools: HouseTools) -> Serving:
+async def serve(tools: ArvisTools) -> Serving:
     serving = Serving(tools)
     await serving.begin()
     return serving
@@ -48,7 +48,7 @@ async def serve(tools: HouseTools) -> Serving:
 class Serving:
     """The package's manager of requests, which must be opened and closed by one task."""
 
-    def __init__(self, tools: HouseTools) -> None:
+    def __init__(self, tools: ArvisTools) -> None:
         server: Server[Any] = Server(
             "arvis",
             version=__version__,
@@ -84,7 +84,7 @@ class Serving:
 
 
 class _Lister:
-    def __init__(self, tools: HouseTools) -> None:
+    def __init__(self, tools: ArvisTools) -> None:
         self._tools = tools
 
     async def list(self, context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
@@ -92,7 +92,7 @@ class _Lister:
 
 
 class _Caller:
-    def __init__(self, tools: HouseTools) -> None:
+    def __init__(self, tools: ArvisTools) -> None:
         self._tools = tools
 
     async def call(self, context: Context, asked: CallToolRequestParams) -> CallToolResult:

@@ -16,7 +16,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.routing import reaches
 from arvis.web.api.message_input import Intake
-from arvis.web.api.message_status import RESTING, StatusBoard
+from arvis.web.api.message_status import RESTING, StatusWaiter
 from arvis.web.auth.authorization import Gate
 from arvis.web.http.identity import AGENT_CHANNEL, ANYONE, SEND, Access, Identity, Role, address_for
 from arvis.web.http.requests import Fields, unusable
@@ -98,9 +98,9 @@ _READ = Described(
 _OFFERED = (_SEND, _AGENTS, _SEARCH, _READ)
 
 
-class HouseTools:
+class ArvisTools:
     def __init__(
-        self, *, intake: Intake, insights: Insights, gate: Gate, board: StatusBoard, clock: Clock, patience: Patience
+        self, *, intake: Intake, insights: Insights, gate: Gate, board: StatusWaiter, clock: Clock, patience: Patience
     ) -> None:
         self._intake = intake
         self._insights = insights

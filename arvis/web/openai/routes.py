@@ -26,7 +26,7 @@ from arvis.ports.operations import Operations
 from arvis.ports.store import Store, Transaction
 from arvis.routing import reaches
 from arvis.web.api.message_input import Draft, Intake, Sent
-from arvis.web.api.message_status import RESTING, StatusBoard
+from arvis.web.api.message_status import RESTING, StatusWaiter
 from arvis.web.auth.authorization import Gate
 from arvis.web.http.endpoints import Call, Endpoint, ErrorForm, answer
 from arvis.web.http.errors import Failure, attempt
@@ -63,7 +63,7 @@ class Rooms:
     operations: Operations
     insights: Insights
     gate: Gate
-    board: StatusBoard
+    board: StatusWaiter
     bus: Bus
     clock: Clock
     patience: Patience

@@ -43,7 +43,7 @@ class Greeting:
     last_seq: int | None
 
 
-class Greeter:
+class Handshake:
     """`new_token` makes the ids of clients."""
 
     def __init__(self, *, gate: Gate, new_token: Callable[[], str]) -> None:
@@ -80,7 +80,7 @@ class SocketRoute:
         self,
         *,
         gate: Gate,
-        greeter: Greeter,
+        greeter: Handshake,
         intake: Intake,
         inbox: Inbox,
         insights: Insights,

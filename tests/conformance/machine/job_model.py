@@ -18,11 +18,11 @@ from arvis.domain.jobs import (
     SUSPECT_REST_MS,
     Done,
     Failed,
-    HandedBack,
     Job,
     NewJob,
     Outcome,
     Pool,
+    Released,
     Retry,
     Snooze,
     pool_of,
@@ -206,7 +206,7 @@ class JobModel:
                 self._rest(job, run_at, now, "retry")
             case Snooze(run_at=run_at, reason=reason):
                 self._rest(job, run_at, now, reason)
-            case HandedBack():
+            case Released():
                 self._rest(job, now, now, "handed_back")
 
     def _see_rescue(

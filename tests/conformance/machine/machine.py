@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from arvis.domain.jobs import Done, Failed, HandedBack, Job, NewJob, Outcome, Retry, Snooze
+from arvis.domain.jobs import Done, Failed, Job, NewJob, Outcome, Released, Retry, Snooze
 from arvis.domain.messages import Address
 from tests.conformance.machine import invariants
 from tests.conformance.machine.backends import Fate
@@ -264,7 +264,7 @@ class Machine(RuleBasedStateMachine):
             self.town.write(lambda tx: tx.jobs.defer(known[which % len(known)], until))
         self._go_on(then)
 
-    @rule(which=WHICH, kind=st.sampled_from([Done, Failed, Retry, Snooze, HandedBack]))
+    @rule(which=WHICH, kind=st.sampled_from([Done, Failed, Retry, Snooze, Released]))
     def settle_stale(self, which: int, kind: type[Outcome]) -> None:
         """A claim that was lost settles nothing, folds nothing and is not held."""
         if not (stale := self._stale()):
@@ -297,4 +297,4 @@ def outcome_of(kind: type[Outcome], now: int) -> Outcome:
         return Retry(now, "no")
     if kind is Snooze:
         return Snooze(now, "busy")
-    return Failed("x", "x") if kind is Failed else Done() if kind is Done else HandedBack()
+    return Failed("x", "x") if kind is Failed else Done() if kind is Done else Released()

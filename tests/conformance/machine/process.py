@@ -45,7 +45,7 @@ from arvis.ports.job_store import Claimer
 from arvis.ports.store import Store, Transaction
 from arvis.queue.queue import Handler, Queue
 from arvis.queue.retry_policy import RetryPolicy
-from arvis.queue.retrying_store import PatientStore
+from arvis.queue.retrying_store import RetryingStore
 from arvis.routing import Router
 from tests.conformance.machine.backends import Fate, Script
 from tests.conformance.machine.loop import HandLoop, ProcessClock, WallClock
@@ -143,7 +143,7 @@ class Process:
 
     def _flow(self, graphs: Mapping[str, Graph], new_id: Callable[[], str]) -> MessageFlow:
         engine = Engine(
-            store=PatientStore(store=self.store, clock=self.clock),
+            store=RetryingStore(store=self.store, clock=self.clock),
             graphs=graphs,
             clock=self.clock,
             bus=self._bus,

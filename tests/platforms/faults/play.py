@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from arvis.bots.connectors import BotFleet, ConnectorMaker
-from arvis.bots.registry import BotBook
-from arvis.bots.supervisor import BotKeeper, Running
+from arvis.bots.connectors import ConnectorFactory, ConnectorPool
+from arvis.bots.registry import BotRegistry
+from arvis.bots.supervisor import BotSupervisor, Running
 from arvis.config.schema import ConnectorEntry
 from arvis.delivery import Pace
 from arvis.domain.events import BotStateChanged
@@ -126,13 +126,13 @@ class _Player:
         values = {"name": "main", "agent": "helper", **world.bot}
         places = dict.fromkeys(values, "config.yaml, line 1")
         entry = ConnectorEntry(world.platform, "main", f"connectors.{world.platform}[0]", values, places)
-        self._book = BotBook(configured=[entry], store=house.store, secrets=box)
+        self._book = BotRegistry(configured=[entry], store=house.store, secrets=box)
         services = ConnectorServices(clock=clock, commands=_COMMANDS, max_parts=1)
-        self._fleet = BotFleet(book=self._book, maker=ConnectorMaker(services=services))
+        self._fleet = ConnectorPool(book=self._book, maker=ConnectorFactory(services=services))
         running = Running(
             inbox_for=lambda _: house.inbox, tell_owner=self._tell, owner="boot", node="node", random=lambda: 0.0
         )
-        self._keeper = BotKeeper(
+        self._keeper = BotSupervisor(
             book=self._book, fleet=self._fleet, store=house.store, bus=house.bus, clock=clock, running=running
         )
         house.bus.subscribe(BotStateChanged, lambda _: self._keep(self._note_state()))
