@@ -22,8 +22,8 @@ from arvis.ports.workflows import RunRow
 from arvis.web.api.message_status import Watch
 from arvis.web.api.workflow_run_models import is_over, run_view, shortened
 from arvis.web.http.errors import Failure, attempt
+from arvis.web.http.event_stream import KEEP_ALIVE
 from arvis.web.http.timeouts import Patience
-from arvis.web.openai.streaming import KEEP_ALIVE
 
 Json = dict[str, Any]
 

@@ -38,6 +38,7 @@ from arvis.web.api.workflow_run_models import (
 )
 from arvis.web.auth.authorization import Gate
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.http.event_stream import EventStream
 from arvis.web.http.idempotency import request_of
 from arvis.web.http.identity import OPERATE, READ
 from arvis.web.http.rate_limits import Seats
@@ -45,7 +46,6 @@ from arvis.web.http.requests import BodyLimit, read_json, unusable
 from arvis.web.http.schema import INTEGER, LABEL, STRING, listing, one_of
 from arvis.web.http.timeouts import Patience
 from arvis.web.http.views import Json, page_view
-from arvis.web.openai.streaming import EventStream
 from arvis.workflows import reruns
 
 _RUNS, _ONE = "/api/runs", "/api/runs/{run}"

@@ -30,6 +30,7 @@ from arvis.web.api.message_status import RESTING, StatusWaiter
 from arvis.web.auth.authorization import Gate
 from arvis.web.http.endpoints import Call, Endpoint, ErrorForm, answer
 from arvis.web.http.errors import Failure, attempt
+from arvis.web.http.event_stream import EventStream
 from arvis.web.http.identity import AGENT_CHANNEL, PLATFORM, SEND, Identity
 from arvis.web.http.rate_limits import Seats
 from arvis.web.http.requests import BodyLimit, Fields, read_json
@@ -39,7 +40,7 @@ from arvis.web.openai.conversation import Placed, place, wanted_of
 from arvis.web.openai.history import taint_of_told
 from arvis.web.openai.models import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MODELS, REQUEST, refusal
 from arvis.web.openai.requests import Asked, asked_of
-from arvis.web.openai.streaming import Chunks, EventStream, Overheard
+from arvis.web.openai.streaming import Chunks, Overheard
 from arvis.web.openai.waiting import Answering, Ticket
 
 #: Requests that may wait at once, of all and of one key.

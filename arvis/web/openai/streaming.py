@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
-
-from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
 
 from arvis.domain.events import Delta, NoticesMissed, StatusChanged
 from arvis.domain.messages import Address
@@ -21,7 +18,6 @@ from arvis.ports.bus import Bus
 from arvis.web.api.message_status import RESTING, Watch
 from arvis.web.openai.models import completion_id
 
-KEEP_ALIVE = ": keep-alive\n\n"
 DONE = "data: [DONE]\n\n"
 _BREAK = "\n\n"
 
@@ -148,34 +144,3 @@ class Chunks:
 
 def event(data: Mapping[str, Any]) -> str:
     return f"data: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n"
-
-
-class EventStream(StreamingResponse):
-    """Server-sent events; what the stream holds is given back when it ends, also where its client has left. Then `left` is
-    called."""
-
-    def __init__(
-        self,
-        events: AsyncIterator[str],
-        *,
-        held: contextlib.ExitStack,
-        headers: Mapping[str, str],
-        left: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        super().__init__(
-            self._to_the_end(events), headers={**headers, "x-accel-buffering": "no"}, media_type="text/event-stream"
-        )
-        self._held = held
-        self._left = left
-        self._ended = False
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._held:
-            await super().__call__(scope, receive, send)
-        if not self._ended and self._left is not None:
-            await self._left()
-
-    async def _to_the_end(self, events: AsyncIterator[str]) -> AsyncIterator[str]:
-        async for each in events:
-            yield each
-        self._ended = True

@@ -19,11 +19,12 @@ from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.store import Store, Transaction
 from arvis.web.api.message_status import RESTING, Watch
 from arvis.web.http.errors import Failure, attempt
+from arvis.web.http.event_stream import KEEP_ALIVE
 from arvis.web.http.timeouts import Patience
 from arvis.web.openai.conversation import answer_mark
 from arvis.web.openai.models import completion, error_of, finish_reason_of, usage_of
 from arvis.web.openai.parameters import certain, cut
-from arvis.web.openai.streaming import KEEP_ALIVE, Chunks, Continuing, Overheard, event
+from arvis.web.openai.streaming import Chunks, Continuing, Overheard, event
 
 _BAD_GATEWAY, _TOO_LATE = 502, 504
 
