@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from arvis.actions.context import Limits
 from arvis.actions.delegation import on_turn_end
-from arvis.actions.turn_end import Conclusion
+from arvis.actions.turn_end import TurnEnd
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
 from arvis.domain.events import Changed, GraphCompleted, RunAdvanced, SchedulesChanged, StatusChanged
 from arvis.domain.executions import Execution, ExecutionStatus
@@ -77,7 +77,7 @@ class MessageFlow:
         if (late := await self._too_late(job, 0.0)) is not None:
             return late
         await self._gather(job)  # 9
-        conclusion = Conclusion(limits=self._limits, zone=self._zone)
+        conclusion = TurnEnd(limits=self._limits, zone=self._zone)
         try:
             execution = await self._engine.advance(job, conclude=conclusion.of)  # 5–14
         except (RunFailed, BudgetReached, BudgetBusy) as failure:

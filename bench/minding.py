@@ -13,7 +13,7 @@ from arvis.conversations import ModelCounting, estimate_tokens
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
-from arvis.graphs.agent.prompt import Briefing, Materials
+from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs
 from arvis.graphs.context import load_turn_context
 from arvis.llm import Runner
 from arvis.ports.store import Store, Transaction
@@ -86,10 +86,10 @@ async def _conversation(folder: Path, messages: int) -> AsyncIterator[Round]:
         yield lambda: _one(store, briefing, execution, clock.now())
 
 
-async def _one(store: Store, briefing: Briefing, execution: Execution, now: int) -> float:
+async def _one(store: Store, briefing: PromptBuilder, execution: Execution, now: int) -> float:
     begun = time.perf_counter()
     turn = await store.read(load_turn_context, execution, now)
-    prompt = briefing.prompt(turn, Materials(skills=(), tools=(), rounds=(), shrunk=False, now=now))
+    prompt = briefing.prompt(turn, PromptInputs(skills=(), tools=(), rounds=(), shrunk=False, now=now))
     took = (time.perf_counter() - begun) * 1000
     if prompt.left_out or len(turn.history) < RECENT or not turn.summaries:
         held = f"{len(turn.history)} messages, {len(turn.summaries)} summaries, {prompt.left_out} left out"
@@ -139,7 +139,7 @@ def _fill(database: Database, execution: Execution, count: int, now: int) -> Non
     kept_log(database.file).unlink(missing_ok=True)
 
 
-def _briefing(clock: SystemClock, new_id: IdMaker) -> Briefing:
+def _briefing(clock: SystemClock, new_id: IdMaker) -> PromptBuilder:
     runner = Runner(
         providers=GivenProviders({}),
         accounts=list,
@@ -148,4 +148,4 @@ def _briefing(clock: SystemClock, new_id: IdMaker) -> Briefing:
         random=lambda: 0.0,
         counting=ModelCounting(windows={}),
     )
-    return Briefing(runner=runner, zone="UTC")
+    return PromptBuilder(runner=runner, zone="UTC")

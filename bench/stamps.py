@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from arvis.delivery import Deliverer
-from arvis.inbox import Door
+from arvis.inbox import InboxService
 from arvis.llm import Runner
 from arvis.message_flow import MessageFlow
 from arvis.queue.slots import SlotPool
@@ -44,7 +44,7 @@ def stamping() -> Iterator[Stamps]:
     stamps = Stamps()
     with ExitStack() as stack:
         for owner, method, before, after in (
-            (Door, "receive", "received", None),
+            (InboxService, "receive", "received", None),
             (SqlJobs, "claim", None, "claimed"),
             (SlotPool, "deliver", "committed", None),
             (MessageFlow, "run", "begun", None),

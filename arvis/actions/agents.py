@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arvis.actions.context import Situation
+from arvis.actions.context import ActionContext
 from arvis.actions.report import done, quoted
 from arvis.domain.agent_rules import flaws_of_binding
 from arvis.domain.agents import Agent, AgentStatus, Binding, Permission
@@ -59,7 +59,7 @@ def plan_of(tx: Transaction, proposal: Proposal, here: Address) -> Plan:
     return Plan(agent, _changes(agent, fields), places, _status(fields))
 
 
-def apply_agent(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+def apply_agent(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
     match proposal.kind:
         case EffectKind.CREATE_AGENT:
             return _create(tx, proposal, situation, now)
@@ -77,13 +77,13 @@ def apply_agent(tx: Transaction, proposal: Proposal, situation: Situation, now: 
             return done(proposal, _listed(tx))
 
 
-def _create(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+def _create(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
     plan = plan_of(tx, proposal, situation.address)
     made = roster.create(tx, plan.changed, plan.places, by=situation.by_id, now=now)
     return done(proposal, _with_places(f"created the agent {quoted(made.slug)}", plan.places))
 
 
-def _update(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+def _update(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
     plan = plan_of(tx, proposal, situation.address)
     agent = plan.agent
     roster.update(tx, agent.id, plan.changes, by=situation.by_id, now=now)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from arvis.actions import approvals
-from arvis.actions.context import Situation
+from arvis.actions.context import ActionContext
 from arvis.actions.gate import judge
 from arvis.actions.perform import note, perform
 from arvis.actions.report import not_done
@@ -47,7 +47,7 @@ def _flaw(values: Iterable[Any], depth: int) -> str | None:
     return None
 
 
-def apply(tx: Transaction, proposals: Sequence[Proposal], situation: Situation, now: int) -> list[EffectResult]:
+def apply(tx: Transaction, proposals: Sequence[Proposal], situation: ActionContext, now: int) -> list[EffectResult]:
     """What became of each, in the order in which they were dealt with: agents before the crons that name them, and tasks
     last, for they may go to an agent of this very reply. None keeps another one from being done; what this turn has
     dealt with before is left out."""
@@ -56,7 +56,7 @@ def apply(tx: Transaction, proposals: Sequence[Proposal], situation: Situation, 
     return [_settle(tx, proposal, situation, now) for proposal in sorted(fresh, key=_order)]
 
 
-def _settle(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+def _settle(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
     verdict = judge(tx, proposal, situation, now)
     match verdict.outcome:
         case None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from arvis.actions.changes import changes_of, hidden_of
-from arvis.actions.context import Limits, Situation
+from arvis.actions.context import ActionContext, Limits
 from arvis.actions.gate import Verdict, judge
 from arvis.actions.perform import note, perform
 from arvis.actions.report import LISTS, not_done, report, wish
@@ -57,7 +57,7 @@ def proposal_graph(*, deadline_ms: int, on_expiry: str) -> Graph:
 # -- scripts -----------------------------------------------------------------------------------------------
 
 
-def begin(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+def begin(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
     """Let a person be asked; the question itself is put together here, from what is true now. What cannot be shown whole
     is not asked, but refused."""
     try:
@@ -83,7 +83,7 @@ def begin(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -
     return EffectResult(proposal, Outcome.ASKED, wish(proposal), "approval")
 
 
-def _put(tx: Transaction, state: dict[str, Any], situation: Situation, talk: str, now: int) -> None:
+def _put(tx: Transaction, state: dict[str, Any], situation: ActionContext, talk: str, now: int) -> None:
     execution_id = tx.new_id()
     # More urgent than a turn: it calls no model, and people wait for it.
     priority, principal_id = Priority.OWNER, situation.principal.id if situation.principal is not None else None
@@ -148,7 +148,7 @@ def conclude(tx: Transaction, execution: Execution, now: int, *, limits: Limits,
 
 
 def _approved(
-    tx: Transaction, proposal: Proposal, situation: Situation, execution: Execution, now: int
+    tx: Transaction, proposal: Proposal, situation: ActionContext, execution: Execution, now: int
 ) -> EffectResult:
     """Somebody said yes, or the configuration says it for nobody: but never to what strangers may have written."""
     by = execution.result.get("by") or ""
@@ -165,7 +165,7 @@ def _approved(
 def _perform(
     tx: Transaction,
     proposal: Proposal,
-    situation: Situation,
+    situation: ActionContext,
     execution: Execution,
     now: int,
     *,
@@ -181,7 +181,7 @@ def _perform(
     return perform(tx, proposal, replace(situation, taint=CLEAN, confirmed=True), now)
 
 
-def _lesser(situation: Situation, other: Principal | None) -> Situation:
+def _lesser(situation: ActionContext, other: Principal | None) -> ActionContext:
     person = situation.principal
     if person is None or other is None:
         return situation
@@ -189,7 +189,7 @@ def _lesser(situation: Situation, other: Principal | None) -> Situation:
     return replace(situation, principal=replace(person, role=role))
 
 
-def _stands(tx: Transaction, proposal: Proposal, situation: Situation, digest: str) -> bool:
+def _stands(tx: Transaction, proposal: Proposal, situation: ActionContext, digest: str) -> bool:
     """Whether what would be changed is still as it was shown."""
     try:
         return _digest([*changes_of(tx, proposal, situation), *hidden_of(tx, proposal)]) == digest
@@ -197,7 +197,7 @@ def _stands(tx: Transaction, proposal: Proposal, situation: Situation, digest: s
         return False
 
 
-def _announce(tx: Transaction, result: EffectResult, situation: Situation, now: int) -> None:
+def _announce(tx: Transaction, result: EffectResult, situation: ActionContext, now: int) -> None:
     asked_in = _asked_in(tx, situation.message_id, situation.execution)
     text = report([result])
     if asked_in is not None:
@@ -207,7 +207,7 @@ def _announce(tx: Transaction, result: EffectResult, situation: Situation, now: 
 # -- what is kept of the turn that asked -------------------------------------------------------------------
 
 
-def _saved(situation: Situation) -> dict[str, Any]:
+def _saved(situation: ActionContext) -> dict[str, Any]:
     """Under one key, because an execution with a conversation of its own is a turn."""
     return {
         "agent": situation.agent.id,
@@ -221,14 +221,14 @@ def _saved(situation: Situation) -> dict[str, Any]:
     }
 
 
-def _situation(tx: Transaction, execution: Execution, limits: Limits, zone: str) -> Situation | None:
+def _situation(tx: Transaction, execution: Execution, limits: Limits, zone: str) -> ActionContext | None:
     """The same as it is now, in the name of the turn that asked while that is known; None when the agent or the
     conversation is gone."""
     saved = execution.state["from"]
     agent, conversation = tx.agents.get(saved["agent"]), tx.conversations.get(saved["conversation"])
     if agent is None or conversation is None:
         return None
-    return Situation(
+    return ActionContext(
         agent=agent,
         principal=limited(tx, tx.principals.get(saved["principal"] or ""), saved.get("standing", {})),
         taint=taint_of(saved["taint"]),
@@ -244,7 +244,7 @@ def _situation(tx: Transaction, execution: Execution, limits: Limits, zone: str)
 # -- words -------------------------------------------------------------------------------------------------
 
 
-def _question(proposal: Proposal, changes: list[str], situation: Situation) -> str | None:
+def _question(proposal: Proposal, changes: list[str], situation: ActionContext) -> str | None:
     agent: Agent = situation.agent
     person = situation.principal
     return change_question(

@@ -11,7 +11,7 @@ from typing import Any
 
 from arvis.actions.agents import Plan, known_agent, plan_of
 from arvis.actions.clients import wanted_client
-from arvis.actions.context import Situation
+from arvis.actions.context import ActionContext
 from arvis.actions.report import LISTS
 from arvis.actions.schedules import found_schedule, wanted_changes, wanted_schedule
 from arvis.approvals.questions import change, line
@@ -30,10 +30,10 @@ _MORE_OF_AGENT = ("graph", "completion", "on_new_message", "timezone", "plugins"
 _MORE_OF_SCHEDULE = ("graph", "max_cycles", "grace")
 _SCHEDULE = ("name", "schedule", "timezone", "prompt", "platform", "channel", "script", "missed", "enabled")
 
-_Lines = Callable[[Transaction, Proposal, Situation], list[str]]
+_Lines = Callable[[Transaction, Proposal, ActionContext], list[str]]
 
 
-def changes_of(tx: Transaction, proposal: Proposal, situation: Situation) -> list[str]:
+def changes_of(tx: Transaction, proposal: Proposal, situation: ActionContext) -> list[str]:
     """Every field that would be written, of an update with what stands there now; of what is to go, what it
     is. Raises `UsageError` for what cannot be done."""
     if proposal.kind in LISTS:
@@ -55,12 +55,12 @@ def hidden_of(tx: Transaction, proposal: Proposal) -> list[str]:
 # -- agents ------------------------------------------------------------------------------------------------
 
 
-def _new_agent(tx: Transaction, proposal: Proposal, situation: Situation) -> list[str]:
+def _new_agent(tx: Transaction, proposal: Proposal, situation: ActionContext) -> list[str]:
     plan = plan_of(tx, proposal, situation.address)
     return [*_all(_fields(plan.changed, _AGENT)), *_unusual(plan.changed, _MORE_OF_AGENT), *_channels(plan)]
 
 
-def _changed_agent(tx: Transaction, proposal: Proposal, situation: Situation) -> list[str]:
+def _changed_agent(tx: Transaction, proposal: Proposal, situation: ActionContext) -> list[str]:
     plan = plan_of(tx, proposal, situation.address)
     changed = plan.changed
     lines = [change(name, getattr(plan.agent, name), getattr(changed, name)) for name in plan.changes]
@@ -74,7 +74,7 @@ def _channels(plan: Plan) -> list[str]:
     return [line("channels, one more", _bound(place)) for place in plan.places]
 
 
-def _stopped_agent(tx: Transaction, proposal: Proposal, _situation: Situation) -> list[str]:
+def _stopped_agent(tx: Transaction, proposal: Proposal, _situation: ActionContext) -> list[str]:
     agent = known_agent(tx, proposal.subject)
     channels = [_place(each.platform, each.channel) for each in tx.agents.bindings(agent.id)]
     return _all({"slug": agent.slug, "name": agent.name, "channels": channels}) + _head(agent.prompt)
@@ -83,7 +83,7 @@ def _stopped_agent(tx: Transaction, proposal: Proposal, _situation: Situation) -
 # -- schedules and clients ---------------------------------------------------------------------------------
 
 
-def _new_schedule(tx: Transaction, proposal: Proposal, situation: Situation) -> list[str]:
+def _new_schedule(tx: Transaction, proposal: Proposal, situation: ActionContext) -> list[str]:
     """The agent may be one that the same answer asks for, and that is not there yet."""
     wanted = wanted_schedule(proposal, situation)
     agent = agents.find(tx, wanted.agent_id)
@@ -91,14 +91,14 @@ def _new_schedule(tx: Transaction, proposal: Proposal, situation: Situation) -> 
     return [*_all(shown), *_unusual(wanted, _MORE_OF_SCHEDULE)]
 
 
-def _changed_schedule(tx: Transaction, proposal: Proposal, situation: Situation) -> list[str]:
+def _changed_schedule(tx: Transaction, proposal: Proposal, situation: ActionContext) -> list[str]:
     known = _schedule(tx, proposal)
     wanted = wanted_changes(proposal, situation)
     shown = {*_SCHEDULE, *_MORE_OF_SCHEDULE}
     return [change(name, getattr(known, name), value) for name, value in wanted.items() if name in shown]
 
 
-def _removed_schedule(tx: Transaction, proposal: Proposal, _situation: Situation) -> list[str]:
+def _removed_schedule(tx: Transaction, proposal: Proposal, _situation: ActionContext) -> list[str]:
     known = _schedule(tx, proposal)
     agent = tx.agents.get(known.agent_id)
     shown = {"agent": agent.slug if agent is not None else known.agent_id, **_fields(known, _SCHEDULE)}
@@ -112,7 +112,7 @@ def _schedule(tx: Transaction, proposal: Proposal) -> Schedule:
     return found_schedule(tx, proposal, ScheduleKind.CRON if proposal.kind in crons else ScheduleKind.HEARTBEAT)
 
 
-def _new_client(_tx: Transaction, proposal: Proposal, _situation: Situation) -> list[str]:
+def _new_client(_tx: Transaction, proposal: Proposal, _situation: ActionContext) -> list[str]:
     client = wanted_client(proposal)
     return _all({"name": client.name, "plan": client.plan.value, "notes": client.notes})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arvis.actions.context import Situation
+from arvis.actions.context import ActionContext
 from arvis.actions.report import done, quoted
 from arvis.domain.effects import EffectKind, EffectResult, Proposal
 from arvis.domain.errors import Unprocessable
@@ -15,7 +15,7 @@ LONGEST_NAME = 100
 LISTED = 50
 
 
-def apply_client(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+def apply_client(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
     if proposal.kind is EffectKind.LIST_CLIENTS:
         return done(proposal, _listed(tx))
     by = situation.principal.id if situation.principal is not None else None

@@ -27,7 +27,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class ActionContext:
     """The turn whose reply asks for something. `principal` is whom it acts for (None: nobody, which gives no rights);
     `taint` is that of the reply, `message_id` the message that it answers, `zone` the
     daemon's time zone. `confirmed`: a person has read what is to be done, and said yes."""

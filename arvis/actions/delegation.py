@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from arvis.actions.context import Limits, Situation
+from arvis.actions.context import ActionContext, Limits
 from arvis.actions.gate import Lineage, lineage_of, room_below
 from arvis.actions.report import done, quoted
 from arvis.approvals.questions import visible
@@ -49,7 +49,7 @@ class _Step:
     wants_report: bool = False
 
 
-def apply_delegation(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+def apply_delegation(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
     """Begin the turn of the other agent; that it may be was judged by the gate."""
     target = tx.agents.by_slug(proposal.subject)
     if target is None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from arvis.actions.context import Situation
+from arvis.actions.context import ActionContext
 from arvis.actions.memory import taint_of_note
 from arvis.domain.agents import CONDUCTOR, HARMLESS_PLUGINS, HARMLESS_TOOLS, Agent, AgentStatus
 from arvis.domain.effects import EffectKind, Outcome, Proposal
@@ -84,7 +84,7 @@ def _caller(tx: Transaction, execution: Execution) -> Execution | None:
     return tx.executions.get(wait.execution_id) if wait is not None else None
 
 
-def judge_delegation(tx: Transaction, slug: str, situation: Situation) -> Verdict:
+def judge_delegation(tx: Transaction, slug: str, situation: ActionContext) -> Verdict:
     """Whether a task may go to the agent of this slug; the first rule that forbids it speaks."""
     target = tx.agents.by_slug(slug)
     if target is None:
@@ -98,7 +98,7 @@ def room_below(tx: Transaction, lineage: Lineage, situation_limit: int) -> bool:
     return tx.delegations.count_of_root(lineage.root_id) < situation_limit
 
 
-def _refusals(tx: Transaction, target: Agent, lineage: Lineage, situation: Situation) -> Iterator[Verdict]:
+def _refusals(tx: Transaction, target: Agent, lineage: Lineage, situation: ActionContext) -> Iterator[Verdict]:
     limits = situation.limits
     if not target.active:
         yield refused("not_active", "that agent is not active")
@@ -118,7 +118,7 @@ def _refusals(tx: Transaction, target: Agent, lineage: Lineage, situation: Situa
         yield refused("too_many_jobs", f"one question leads to {limits.delegation_jobs} tasks at most")
 
 
-def _may_reach(tx: Transaction, target: Agent, situation: Situation) -> bool:
+def _may_reach(tx: Transaction, target: Agent, situation: ActionContext) -> bool:
     standing, person = standing_of(situation.execution), situation.principal
     if person is not None and situation.taint and is_run(lifecycle.root_of(tx, situation.execution)):
         # Nobody asked for this: words of others do not reach further than their writers would.
@@ -147,7 +147,7 @@ def _upwards(tx: Transaction, execution: Execution) -> Iterator[Execution]:
         current = _caller(tx, current) or (tx.executions.get(giver) if giver is not None else None)
 
 
-def _given(tx: Transaction, situation: Situation) -> int:
+def _given(tx: Transaction, situation: ActionContext) -> int:
     """How many tasks this turn has given already."""
     entries = tx.audit.of_execution(situation.execution.id)
     return sum(entry.proposal.kind is EffectKind.DELEGATE and entry.outcome is Outcome.DONE for entry in entries)
@@ -203,7 +203,9 @@ _WRITES_AGENT = frozenset({EffectKind.CREATE_AGENT, EffectKind.UPDATE_AGENT})
 _NOTES = frozenset({EffectKind.REMEMBER, EffectKind.STATE})
 
 
-def judge(tx: Transaction, proposal: Proposal, situation: Situation, now: int, *, confirmed: bool = False) -> Verdict:
+def judge(
+    tx: Transaction, proposal: Proposal, situation: ActionContext, now: int, *, confirmed: bool = False
+) -> Verdict:
     """Whether this may be done, must be asked about, or not. `confirmed`: a person has said yes to exactly this; then
     everything else still counts, as it stands now."""
     against = next(_objections(tx, proposal, situation, now), None)
@@ -212,7 +214,7 @@ def judge(tx: Transaction, proposal: Proposal, situation: Situation, now: int, *
     return ALLOWED if confirmed else _question(tx, proposal, situation)
 
 
-def _objections(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> Iterator[Verdict]:
+def _objections(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> Iterator[Verdict]:
     rule = RULES[proposal.kind]
     if rule.conductor and not situation.agent.is_conductor:
         yield refused("not_conductor", "only a conductor may do that")
@@ -238,7 +240,7 @@ def _about_agents(tx: Transaction, proposal: Proposal) -> Iterator[Verdict]:
         yield refused("conductor", "no tag makes a conductor")
 
 
-def _quota(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> Iterator[Verdict]:
+def _quota(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> Iterator[Verdict]:
     """Of what is counted nowhere else; schedules are counted where they are written."""
     limits, kind = situation.limits, proposal.kind
     if kind in _NOTES and _done(tx, situation, _NOTES) >= limits.notes_per_reply:
@@ -248,7 +250,7 @@ def _quota(tx: Transaction, proposal: Proposal, situation: Situation, now: int) 
         yield refused("too_many", f"{by_day[kind]} a day is the most")
 
 
-def _question(tx: Transaction, proposal: Proposal, situation: Situation) -> Verdict:
+def _question(tx: Transaction, proposal: Proposal, situation: ActionContext) -> Verdict:
     """Whether a person has to say yes first, and may still be asked."""
     reason = _why_asked(tx, proposal, situation)
     if reason is None:
@@ -259,7 +261,7 @@ def _question(tx: Transaction, proposal: Proposal, situation: Situation) -> Verd
     return asked(reason)
 
 
-def _why_asked(tx: Transaction, proposal: Proposal, situation: Situation) -> str | None:
+def _why_asked(tx: Transaction, proposal: Proposal, situation: ActionContext) -> str | None:
     asks = RULES[proposal.kind].asks
     if proposal.kind is EffectKind.REMEMBER and proposal.subject == Category.STICKY:
         # What is sticky stands among the instructions of every prompt.
@@ -288,6 +290,6 @@ def _new_tools(tx: Transaction, proposal: Proposal) -> frozenset[str]:
     return frozenset(map(str, wanted)) - HARMLESS_TOOLS - frozenset(known.tools if known else ())
 
 
-def _done(tx: Transaction, situation: Situation, kinds: Collection[EffectKind]) -> int:
+def _done(tx: Transaction, situation: ActionContext, kinds: Collection[EffectKind]) -> int:
     entries = tx.audit.of_execution(situation.execution.id)
     return sum(entry.proposal.kind in kinds and entry.outcome is Outcome.DONE for entry in entries)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arvis.actions.context import Situation
+from arvis.actions.context import ActionContext
 from arvis.actions.report import done
 from arvis.domain.effects import EffectKind, EffectResult, Proposal
 from arvis.domain.errors import Unprocessable
@@ -12,7 +12,7 @@ from arvis.memory import Refused, Remembered, put_state, remember
 from arvis.ports.store import Transaction
 
 
-def apply_note(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+def apply_note(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
     """Keep it with all that it was written from: only what is clean, or what a person confirmed, ever stands among the
     instructions of a prompt."""
     keep = _put_state if proposal.kind is EffectKind.STATE else _remember
@@ -22,7 +22,7 @@ def apply_note(tx: Transaction, proposal: Proposal, situation: Situation, now: i
     return done(proposal, "")
 
 
-def taint_of_note(proposal: Proposal, situation: Situation) -> Taint:
+def taint_of_note(proposal: Proposal, situation: ActionContext) -> Taint:
     """What a fact or state is written from, for those who will read it: what a room keeps is read by all its people."""
     category = None if proposal.kind is EffectKind.STATE else Category(proposal.subject)
     others_read = _scope(situation, category) == room_scope(situation.address)
@@ -31,7 +31,7 @@ def taint_of_note(proposal: Proposal, situation: Situation) -> Taint:
     return taint_for_others(situation.taint, [situation.role])
 
 
-def _remember(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> Remembered | Refused:
+def _remember(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> Remembered | Refused:
     if proposal.subject not in set(Category):
         raise Unprocessable(f"`{proposal.subject}` is no category")
     category = Category(proposal.subject)
@@ -48,7 +48,7 @@ def _remember(tx: Transaction, proposal: Proposal, situation: Situation, now: in
     return remember(tx, fact, by_id=situation.by_id, now=now)
 
 
-def _put_state(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> State | Refused:
+def _put_state(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> State | Refused:
     state = State(
         agent_id=situation.agent.id,
         scope=_scope(situation, None),
@@ -62,9 +62,9 @@ def _put_state(tx: Transaction, proposal: Proposal, situation: Situation, now: i
     return put_state(tx, state)
 
 
-def _scope(situation: Situation, category: Category | None) -> str:
+def _scope(situation: ActionContext, category: Category | None) -> str:
     return scope_for(category, situation.address, _author(situation), direct=situation.conversation.direct)
 
 
-def _author(situation: Situation) -> str | None:
+def _author(situation: ActionContext) -> str | None:
     return situation.principal.id if situation.principal is not None else None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from arvis.actions.agents import apply_agent
 from arvis.actions.clients import apply_client
-from arvis.actions.context import Situation
+from arvis.actions.context import ActionContext
 from arvis.actions.delegation import apply_delegation
 from arvis.actions.memory import apply_note
 from arvis.actions.report import not_done
@@ -17,10 +17,10 @@ from arvis.domain.executions import Effect, EffectState
 from arvis.domain.taint import taint_text
 from arvis.ports.store import Transaction
 
-Apply = Callable[[Transaction, Proposal, Situation, int], EffectResult]
+Apply = Callable[[Transaction, Proposal, ActionContext, int], EffectResult]
 
 
-def _apply_schedule(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+def _apply_schedule(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
     return apply_schedule(tx, proposal, situation, now, zone=situation.zone)
 
 
@@ -46,7 +46,7 @@ _APPLY: dict[EffectKind, Apply] = {
 }
 
 
-def perform(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+def perform(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
     """Do it. What its rules refuse was refused before the first write, and keeps nothing else from being done; errors of
     the database are nobody's to catch here."""
     try:
@@ -55,7 +55,7 @@ def perform(tx: Transaction, proposal: Proposal, situation: Situation, now: int)
         return not_done(proposal, Outcome.FAILED, error.code, error.what)
 
 
-def note(tx: Transaction, result: EffectResult, situation: Situation, now: int) -> None:
+def note(tx: Transaction, result: EffectResult, situation: ActionContext, now: int) -> None:
     """Remember that this was dealt with, and a line in the audit."""
     proposal, execution = result.proposal, situation.execution
     tx.executions.put_effect(

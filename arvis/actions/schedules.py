@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from arvis.actions.context import Situation
+from arvis.actions.context import ActionContext
 from arvis.actions.report import done, quoted
 from arvis.calendar import for_people
 from arvis.domain.effects import EffectKind, EffectResult, Proposal
@@ -39,7 +39,7 @@ _PLACE = frozenset({"channel", "platform"})
 
 
 def apply_schedule(
-    tx: Transaction, proposal: Proposal, situation: Situation, now: int, *, zone: str = "UTC"
+    tx: Transaction, proposal: Proposal, situation: ActionContext, now: int, *, zone: str = "UTC"
 ) -> EffectResult:
     """`zone` is the daemon's own. Raises `UsageError` for what cannot be done."""
     limits = situation.limits
@@ -56,14 +56,14 @@ def apply_schedule(
     return done(proposal, _listed(tx, _LIST[kind], rules, now))
 
 
-def _create(tx: Transaction, proposal: Proposal, situation: Situation, rules: Rules, now: int) -> EffectResult:
+def _create(tx: Transaction, proposal: Proposal, situation: ActionContext, rules: Rules, now: int) -> EffectResult:
     wanted = wanted_schedule(proposal, situation)
     made = schedules.add_schedule(tx, wanted, rules, now)
     shown = f"{made.kind} {quoted(made.name)} for {quoted(wanted.agent_id)}"
     return done(proposal, f"created the {shown}{_next(tx, made, rules, now)}")
 
 
-def wanted_schedule(proposal: Proposal, situation: Situation) -> Schedule:
+def wanted_schedule(proposal: Proposal, situation: ActionContext) -> Schedule:
     """The one that a tag asks for, with what it leaves out; its `agent_id` is the agent as the tag names it."""
     kind, fields = _CREATE[proposal.kind], _known(proposal.fields)
     agent = str(fields.get("agent") or "").strip()
@@ -81,14 +81,14 @@ def wanted_schedule(proposal: Proposal, situation: Situation) -> Schedule:
     return schedules.with_changes(blank, given)
 
 
-def _update(tx: Transaction, proposal: Proposal, situation: Situation, rules: Rules, now: int) -> EffectResult:
+def _update(tx: Transaction, proposal: Proposal, situation: ActionContext, rules: Rules, now: int) -> EffectResult:
     known = found_schedule(tx, proposal, _UPDATE[proposal.kind])
     changes = wanted_changes(proposal, situation)
     changed = schedules.change_schedule(tx, known.id, changes, rules, now, by=_author(situation))
     return done(proposal, f"changed the {changed.kind} {quoted(changed.name)}{_next(tx, changed, rules, now)}")
 
 
-def wanted_changes(proposal: Proposal, situation: Situation) -> dict[str, Any]:
+def wanted_changes(proposal: Proposal, situation: ActionContext) -> dict[str, Any]:
     """What a tag changes, by the fields of `Schedule`; at least one thing."""
     changes = _changes(_known(proposal.fields), situation.address)
     if not changes:
@@ -96,7 +96,7 @@ def wanted_changes(proposal: Proposal, situation: Situation) -> dict[str, Any]:
     return changes
 
 
-def _author(situation: Situation) -> str | None:
+def _author(situation: ActionContext) -> str | None:
     """Whom it acts for."""
     return situation.principal.id if situation.principal is not None else None
 

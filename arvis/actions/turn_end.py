@@ -12,7 +12,7 @@ from functools import partial
 
 from arvis.actions import approvals
 from arvis.actions.apply import apply
-from arvis.actions.context import Limits, Situation
+from arvis.actions.context import ActionContext, Limits
 from arvis.actions.delegation import on_turn_end
 from arvis.actions.report import report
 from arvis.actions.schedules import CHANGES
@@ -53,7 +53,7 @@ POSTED = frozenset({"schedule", "webhook", "chat"})
 WORKFLOW_FAILED = "workflow_failed"
 
 
-class Conclusion:
+class TurnEnd:
     """Of one walk. `asked` holds the messages of the turn that it concluded, once that is done; `rescheduled` says whether
     it changed when something is to happen, `changed` what else of the product it did (topics); `zone` is the daemon's."""
 
@@ -150,7 +150,7 @@ class Conclusion:
         said = text or _note_of(execution)
         run_ended(tx, execution, "silent" if status in _AT_AN_END and not text else status, said, now)
 
-    def _apply(self, tx: Transaction, reply: Reply, situation: Situation, now: int) -> list[EffectResult]:
+    def _apply(self, tx: Transaction, reply: Reply, situation: ActionContext, now: int) -> list[EffectResult]:
         results = apply(tx, reply.proposals, situation, now) if reply.proposals else []
         done = {each.proposal.kind for each in results if each.outcome is Outcome.DONE}
         self.rescheduled = bool(done & CHANGES)
@@ -159,13 +159,13 @@ class Conclusion:
 
     def _situation(
         self, tx: Transaction, execution: Execution, asked: StoredMessage | None, taint: Taint
-    ) -> Situation | None:
+    ) -> ActionContext | None:
         """None when the agent is gone meanwhile: then nothing is done in its name."""
         agent = tx.agents.get(execution.state["agent"])
         conversation = tx.conversations.get(execution.state["conversation"])
         if agent is None or conversation is None:
             return None
-        return Situation(
+        return ActionContext(
             agent=working_agent(agent, execution),
             principal=acting(tx, execution),
             taint=taint,

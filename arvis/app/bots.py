@@ -13,7 +13,7 @@ from arvis.bots.registry import BotRegistry
 from arvis.bots.service import BotService
 from arvis.bots.supervisor import BotSupervisor, Running
 from arvis.commands.registry import command_hints
-from arvis.inbox import Door
+from arvis.inbox import InboxService
 from arvis.messaging import owner_alerts
 from arvis.web.realtime.connector import WebConnector
 
@@ -49,7 +49,7 @@ async def open_bots(base: Base) -> AsyncIterator[Bots]:
         await fleet.close()
 
 
-def build_keeper(base: Base, bots: Bots, door: Door) -> BotSupervisor:
+def build_keeper(base: Base, bots: Bots, door: InboxService) -> BotSupervisor:
     """Runs bots where the role `connectors` is on; elsewhere it keeps their connectors as the book wants them."""
     running = Running(
         inbox_for=door.behind,

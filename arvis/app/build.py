@@ -29,7 +29,7 @@ from arvis.domain.money import SpendingLimits
 from arvis.engine.engine import Engine
 from arvis.graphs.agent.files import FileRules
 from arvis.graphs.agent.tools import ToolRules
-from arvis.inbox import Door, InboxRules
+from arvis.inbox import InboxRules, InboxService
 from arvis.llm import Runner
 from arvis.llm.account_service import AccountService
 from arvis.llm.budget_session import BudgetSession
@@ -52,7 +52,7 @@ from arvis.services.pairing import new_code
 from arvis.skills import Skill
 from arvis.skills.importing import Importer
 from arvis.speech import Rules, known_thoughts
-from arvis.web.dependencies import House, Surroundings
+from arvis.web.dependencies import AdminServices, WebDependencies
 from arvis.web.server import WebServer
 
 
@@ -135,7 +135,7 @@ def allowed_of(config: Config) -> Allowed:
     return Allowed(messages_per_minute=limits.messages_per_minute, bytes_per_day=limits.upload_bytes_per_day)
 
 
-def build_inbox(base: Base, tools: Toolbox) -> Door:
+def build_inbox(base: Base, tools: Toolbox) -> InboxService:
     """Where every connector of this process brings what happens on its platform."""
     config = base.config
     router = Router(
@@ -149,7 +149,7 @@ def build_inbox(base: Base, tools: Toolbox) -> Door:
         allowed=allowed_of(config),
         commands=tools.plugins.hints,
     )
-    return Door(
+    return InboxService(
         admit=base.disk.admit,
         store=base.store,
         router=router,
@@ -177,7 +177,7 @@ def build_web(
 ) -> WebServer:
     config = base.config
     importer = Importer(fetcher=tools.fetcher, store=base.store, shelf=base.skills, clock=base.clock)
-    around = Surroundings(
+    around = WebDependencies(
         config=config.web,
         limits=config.limits,
         zone=config.scheduler.timezone,
@@ -216,7 +216,7 @@ def build_web(
     return WebServer(around=around)
 
 
-def _house(base: Base, tools: Toolbox) -> House:
+def _house(base: Base, tools: Toolbox) -> AdminServices:
     choices = InstalledChoices(
         registry=tools.rules.registry,
         permit=tools.rules.permit,
@@ -225,7 +225,7 @@ def _house(base: Base, tools: Toolbox) -> House:
         config=base.settings.current,
     )
     doctor = Doctor(config=base.config, folder=base.folder.path, programs=GuardedPrograms())
-    return House(settings=base.settings, logs=base.folder.logs, examine=doctor, choices=choices)
+    return AdminServices(settings=base.settings, logs=base.folder.logs, examine=doctor, choices=choices)
 
 
 def _prices(config: Config) -> Prices:

@@ -12,7 +12,7 @@ from arvis.engine.decisions import Graph
 from arvis.graphs.agent.files import FileRules
 from arvis.graphs.agent.graph import PREPARE, AgentParts, agent_graph
 from arvis.graphs.agent.plugins import Extending
-from arvis.graphs.agent.prompt import Briefing
+from arvis.graphs.agent.prompt import PromptBuilder
 from arvis.graphs.agent.tool_protocols import CodeTools
 from arvis.graphs.agent.tools import ToolRules
 from arvis.graphs.compaction.graph import Compactor, Measures, compaction_graph
@@ -60,7 +60,7 @@ def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
     agent = AgentParts(
         store=parts.store,
         caller=caller,
-        briefing=Briefing(runner=parts.runner, zone=parts.tools.timezone),
+        briefing=PromptBuilder(runner=parts.runner, zone=parts.tools.timezone),
         skills=parts.skills,
         compactor=_compactor(parts, caller, after=PREPARE),
         tools=parts.tools,

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from arvis.delivery import drafts, failures, sender
 from arvis.delivery.drafts import found as found_draft
-from arvis.delivery.late_replies import LateReplies, Rests, Timing, marked
+from arvis.delivery.late_replies import ChannelBackoff, LateReplies, Timing, marked
 from arvis.delivery.sender import Interrupted, PartSender
 from arvis.domain.events import DeliveryPostponed, DeliverySettled
 from arvis.domain.jobs import Failed, GiveUp, Job, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
@@ -58,7 +58,7 @@ class Deliverer:
         bus: Bus,
         lateness: LateReplies | None = None,
         release: Callable[[str, Address], Awaitable[None]] = _nothing_shown,
-        rests: Rests | None = None,
+        rests: ChannelBackoff | None = None,
     ) -> None:
         self._store = store
         self._connector_of = connector_of
@@ -66,7 +66,7 @@ class Deliverer:
         self._bus = bus
         self._lateness = lateness or LateReplies()
         self._release = release
-        self._rests = rests or Rests(clock=clock)
+        self._rests = rests or ChannelBackoff(clock=clock)
         self._since = clock.now()
         #: Since when (ms) the deliveries fail that this process tries again and again.
         self._failing: dict[str, int] = {}

@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import dataclass
 
 from arvis.delivery import drafts
-from arvis.delivery.late_replies import Rests
+from arvis.delivery.late_replies import ChannelBackoff
 from arvis.domain.messages import Address, Button
 from arvis.domain.platforms import Draft
 from arvis.messaging.messages import stop_button
@@ -41,7 +41,7 @@ class Face:
     buttons: tuple[Button, ...] = ()
 
 
-class Showing:
+class DraftStream:
     """Shows one turn until `stop`. `wrote` gives it the text."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Showing:
         message_id: str,
         execution_id: str,
         pace: Pace,
-        rests: Rests,
+        rests: ChannelBackoff,
     ) -> None:
         self._store = store
         self._clock = clock

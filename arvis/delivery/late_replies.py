@@ -14,7 +14,7 @@ from arvis.ports.connector import Capabilities
 # too.
 
 
-class Rests:
+class ChannelBackoff:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         #: By channel, on the monotonic clock.

@@ -14,9 +14,9 @@ from typing import Any
 import structlog
 
 from arvis.delivery import drafts
-from arvis.delivery.draft_stream import Pace, Showing
+from arvis.delivery.draft_stream import DraftStream, Pace
 from arvis.delivery.drafts import found
-from arvis.delivery.late_replies import Rests
+from arvis.delivery.late_replies import ChannelBackoff
 from arvis.domain.errors import StoreError
 from arvis.domain.events import DeliveryPostponed, DeliverySettled, Delta, StatusChanged, TypingRequested
 from arvis.domain.messages import FINAL_STATUSES, Address, DeliveryState, MessageStatus
@@ -68,7 +68,7 @@ class Presence:
         self._connector_of = connector_of
         self._clock = clock
         self._pace = pace or Pace()
-        self.rests = Rests(clock=clock)
+        self.rests = ChannelBackoff(clock=clock)
         self._typing: dict[Address, asyncio.Task[None]] = {}
         #: The turns at work in a place, by their messages.
         self._at_work: dict[Address, set[str]] = {}
@@ -76,9 +76,9 @@ class Presence:
         #: Until when nothing is typed in a place because an answer is being sent there, and when the last one was sent.
         self._quiet: dict[Address, float] = {}
         self._settled: dict[Address, float] = {}
-        self._showings: dict[str, Showing] = {}
+        self._showings: dict[str, DraftStream] = {}
         #: Those whose last change may still be on its way, and the newest turns that were shown here.
-        self._ending: set[Showing] = set()
+        self._ending: set[DraftStream] = set()
         self._ours: dict[str, None] = {}
         self._texts: dict[str, list[tuple[int, str]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -206,7 +206,7 @@ class Presence:
         if (known := self._shown(execution_id)) is not None:  # several messages have one answer
             self._showings[message_id] = known
             return
-        showing = Showing(
+        showing = DraftStream(
             store=self._store,
             clock=self._clock,
             connector=connector,
@@ -222,7 +222,7 @@ class Presence:
             showing.wrote(offset, text)
         await showing.run()
 
-    def _shown(self, execution_id: str) -> Showing | None:
+    def _shown(self, execution_id: str) -> DraftStream | None:
         known = [*self._showings.values(), *self._ending]
         return next((one for one in known if one.execution_id == execution_id), None)
 
@@ -231,7 +231,7 @@ class Presence:
         if len(self._ours) > MOST_REMEMBERED:
             del self._ours[next(iter(self._ours))]
 
-    async def _finish(self, showing: Showing) -> None:
+    async def _finish(self, showing: DraftStream) -> None:
         """The reply takes the draft's place; without one it is taken away."""
         await showing.stop()
         self._ending.discard(showing)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from arvis.delivery.late_replies import Rests
+from arvis.delivery.late_replies import ChannelBackoff
 from arvis.domain.errors import LeaseLost
 from arvis.domain.jobs import Done, Job, Outcome, Snooze
 from arvis.domain.messages import Delivery, DeliveryState
@@ -138,7 +138,9 @@ class Interrupted(Exception):
 class PartSender:
     """Sends what is left of a delivery. `part` is the one that is under way; `rests` are those of all channels."""
 
-    def __init__(self, *, store: Store, connector: Connector, clock: Clock, rests: Rests, job: Job, part: Part) -> None:
+    def __init__(
+        self, *, store: Store, connector: Connector, clock: Clock, rests: ChannelBackoff, job: Job, part: Part
+    ) -> None:
         self._store = store
         self._connector = connector
         self._clock = clock

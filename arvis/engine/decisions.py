@@ -49,7 +49,7 @@ class Goto(_Decision):
         self.value = value
 
 
-class Again(_Decision):
+class Repeat(_Decision):
     """Visit the same node once more with the same value."""
 
     __slots__ = ()
@@ -78,7 +78,7 @@ class Fail(_Decision):
         self.error = error
 
 
-class Become(_Decision):
+class SwitchGraph(_Decision):
     """Go on at the start of another graph, as the same execution with the same state: it was not known before which graph
     it would be. Only a graph without branches may decide so."""
 
@@ -124,7 +124,7 @@ class Call(_Decision):
         self.state = state
 
 
-Decision = Next | Goto | Again | End | Fail | Become | Pause | Call
+Decision = Next | Goto | Repeat | End | Fail | SwitchGraph | Pause | Call
 Node = Callable[[NodeContext], Awaitable[Decision]]
 Edge = str | Sequence[str] | Callable[[Mapping[str, Any], Any], str | Sequence[str]]
 Opening = Callable[[Transaction, Execution, int], Any]

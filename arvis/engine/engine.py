@@ -24,7 +24,7 @@ from arvis.engine.commit_hooks import StepWrite
 from arvis.engine.context import EffectInterrupted, Fact, NodeContext
 from arvis.engine.decisions import Call, Decision, Goto, Graph, Pause
 from arvis.engine.scripts import Closing
-from arvis.engine.unit_of_work import Progress
+from arvis.engine.unit_of_work import ExecutionUpdate
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
@@ -97,14 +97,14 @@ class Engine:
 
     # -- the walk ------------------------------------------------------------------------------------------
 
-    async def _walk(self, job: Job, progress: Progress) -> None:
+    async def _walk(self, job: Job, progress: ExecutionUpdate) -> None:
         """Visit one position after the other, and from where the graph branches several at once."""
         while len(ready := progress.ready()) == 1:
             await self._step(job, progress, ready[0])
         if ready:
             await self._walk_branches(job, progress)
 
-    async def _step(self, job: Job, progress: Progress, cursor: Cursor) -> None:
+    async def _step(self, job: Job, progress: ExecutionUpdate, cursor: Cursor) -> None:
         keep = partial(self._keep, job, progress)
         context, decision = await self._visit(job, progress, cursor, keep=keep, handed=progress.take_handed())
         progress.learn(context.facts, context.news)
@@ -114,7 +114,7 @@ class Engine:
         if due and progress.ready():
             await self._commit(job, progress)
 
-    async def _walk_branches(self, job: Job, progress: Progress) -> None:
+    async def _walk_branches(self, job: Job, progress: ExecutionUpdate) -> None:
         """Visit every position that can go on, each in a task of its own. When one fails, the others still end their
         visits and are committed: what they did is done. An end in one branch ends them all."""
         visits: dict[_Visit, Cursor] = {}
@@ -135,7 +135,7 @@ class Engine:
         finally:
             await _cancelled(visits)
 
-    async def _begin_visits(self, job: Job, progress: Progress, visits: dict[_Visit, Cursor]) -> None:
+    async def _begin_visits(self, job: Job, progress: ExecutionUpdate, visits: dict[_Visit, Cursor]) -> None:
         """A position is committed before it is visited: else what its effects leave there could not be found again."""
         busy = {cursor.id for cursor in visits.values()}
         fresh = [cursor for cursor in progress.ready() if cursor.id not in busy]
@@ -150,7 +150,7 @@ class Engine:
     async def _visit(
         self,
         job: Job,
-        progress: Progress,
+        progress: ExecutionUpdate,
         cursor: Cursor,
         *,
         keep: Callable[[Effect], Awaitable[None]],
@@ -192,7 +192,7 @@ class Engine:
                 context.record(scripts.keep_effect, effect)
         return context, decision
 
-    async def _decide(self, progress: Progress, cursor: Cursor, context: NodeContext) -> Decision:
+    async def _decide(self, progress: ExecutionUpdate, cursor: Cursor, context: NodeContext) -> Decision:
         """What the node says; where the graph was changed and the node is gone, a person."""
         graph = progress.graph
         if (node := graph.nodes.get(cursor.node)) is not None:
@@ -215,7 +215,7 @@ class Engine:
 
     # -- commits -------------------------------------------------------------------------------------------
 
-    def _progress(self, loaded: scripts.Loaded) -> Progress:
+    def _progress(self, loaded: scripts.Loaded) -> ExecutionUpdate:
         execution = loaded.execution
         graph = loaded.graph
         if graph is None:
@@ -224,7 +224,7 @@ class Engine:
         effects: dict[tuple[str, int], list[Effect]] = defaultdict(list)
         for effect in loaded.effects:
             effects[effect.cursor_id, effect.visit].append(effect)
-        return Progress(
+        return ExecutionUpdate(
             execution=replace(execution, status=ExecutionStatus.RUNNING, version=self._version(graph)),
             graph=graph,
             cursors=cursors,
@@ -241,7 +241,7 @@ class Engine:
         return self._versions.get(graph.name) or graph.version
 
     async def _commit(
-        self, job: Job, progress: Progress, *, closing: Closing | None = None, effect: Effect | None = None
+        self, job: Job, progress: ExecutionUpdate, *, closing: Closing | None = None, effect: Effect | None = None
     ) -> None:
         asked = [wait for wait in progress.waits if wait.kind in PERSONAL_WAITS]
         now = self._clock.now()
@@ -267,7 +267,7 @@ class Engine:
                 async with asyncio.timeout(LAST_SECONDS):
                     await self._store.write(scripts.run_facts, facts)
 
-    async def _keep(self, job: Job, progress: Progress, effect: Effect) -> None:
+    async def _keep(self, job: Job, progress: ExecutionUpdate, effect: Effect) -> None:
         """The effect, and before it the way to where it happened."""
         if progress.has_news:
             await self._commit(job, progress, effect=effect)
@@ -287,7 +287,7 @@ def _has_failed(visit: _Visit) -> bool:
     return visit.cancelled() or visit.exception() is not None
 
 
-async def _take_over(progress: Progress, done: Mapping[_Visit, Cursor]) -> bool:
+async def _take_over(progress: ExecutionUpdate, done: Mapping[_Visit, Cursor]) -> bool:
     """Take over what the visits that succeeded decided; whether any of them called the outside. Once one of them has
     ended the execution, the decisions of the others count no more, only what they learnt."""
     called_outside = False

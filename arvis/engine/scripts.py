@@ -12,7 +12,7 @@ from arvis.domain.jobs import CALLED, Done, Job, Outcome, Snooze
 from arvis.engine import lifecycle
 from arvis.engine.context import Fact
 from arvis.engine.decisions import Graph
-from arvis.engine.unit_of_work import Progress
+from arvis.engine.unit_of_work import ExecutionUpdate
 from arvis.ports.store import Transaction
 
 #: The last words of a walk: part of the commit that ends the execution (and its job) or sends it to sleep.
@@ -61,7 +61,7 @@ def _open(tx: Transaction, execution: Execution, graph: Graph | None, now: int) 
 
 
 def commit(
-    tx: Transaction, job: Job, progress: Progress, *, closing: Closing | None, effect: Effect | None, now: int
+    tx: Transaction, job: Job, progress: ExecutionUpdate, *, closing: Closing | None, effect: Effect | None, now: int
 ) -> list[str]:
     """One step of an execution, or an effect on the way to it; with `closing` also the end of the job, and of the
     execution if it ended. Returns the jobs of its children that end with it."""
@@ -83,7 +83,7 @@ def commit(
     return stopped
 
 
-def _rest_of(tx: Transaction, job: Job, progress: Progress, now: int) -> Outcome:
+def _rest_of(tx: Transaction, job: Job, progress: ExecutionUpdate, now: int) -> Outcome:
     """The job of what waits for nothing but its children stays where it is, at the head of its lane: nobody overtakes work
     that is under way. It looks again by itself should nobody wake it. Where a child has answered meanwhile, there is a job
     for that already."""

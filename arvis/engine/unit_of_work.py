@@ -23,13 +23,13 @@ from arvis.domain.executions import (
 from arvis.domain.jobs import NewJob
 from arvis.engine.commit_hooks import DurableWrite
 from arvis.engine.context import Fact
-from arvis.engine.decisions import Again, Become, Call, Decision, End, Fail, Gate, Goto, Graph, Next, Pause, Watch
+from arvis.engine.decisions import Call, Decision, End, Fail, Gate, Goto, Graph, Next, Pause, Repeat, SwitchGraph, Watch
 from arvis.engine.history import noted
 from arvis.ports.store import Transaction
 
 
 @dataclass(slots=True)
-class Progress:
+class ExecutionUpdate:
     """An execution on its way. `becoming`: it goes on in another graph, by the next walk. `asked` holds the questions on record by id, `effects` those on record by position and
     visit; `new_id` and `now` are handed in; times in ms. `handed` is what was read for the next node, out of date with the
     next commit. `visited` counts the visits that have ended."""
@@ -128,7 +128,7 @@ class Progress:
         self._note(cursor.node, decision.kind, decision.changes)
         # A pause interrupts a visit, it does not end one: what the visit did once is still done after the answer.
         ended = not isinstance(decision, Pause | Call)
-        self.visited += ended and not isinstance(decision, Again)
+        self.visited += ended and not isinstance(decision, Repeat)
         visits = cursor.visits + ended
         self._move(replace(cursor, visits=visits), decision)
         self._open_gates()
@@ -182,7 +182,7 @@ class Progress:
                 self._fan_out(cursor, self.graph.targets(cursor.node, self.execution.state, value), value)
             case Goto(node=node, value=value):
                 self._fan_out(cursor, [node], value)
-            case Again():
+            case Repeat():
                 self._put(self._at(cursor, cursor.node, cursor.value))
             case Pause():
                 self._wait(cursor, decision)
@@ -192,7 +192,7 @@ class Progress:
                 self._end(value)
             case Fail(error=error):
                 self._fail(error)
-            case Become(graph=graph):
+            case SwitchGraph(graph=graph):
                 self.execution = replace(self.execution, graph=graph, version="")
                 self._put(replace(cursor, node="", value=None, repeats=0, wait_id=None))
                 self.becoming = True

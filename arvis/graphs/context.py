@@ -52,7 +52,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing(Asked):
+class TurnContext(Asked):
     """The same with all that a prompt needs: the conversation before it, what is remembered, who else is there, which
     accounts rest, how models count, and who pays. `taint` is what the turn came with, and what its tools added; `run`: no message of a chat
     stands for it. `reachable` are the ids of the agents that the person may use through any other one."""
@@ -122,7 +122,7 @@ def _person(tx: Transaction, execution: Execution) -> Principal | None:
     return tx.principals.get(execution.principal_id) if execution.principal_id is not None else None
 
 
-def load_turn_context(tx: Transaction, execution: Execution, now: int) -> Standing:
+def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnContext:
     asked = load_asked(tx, execution)
     agent, newest = asked.agent, asked.current[-1]
     conversation = tx.conversations.get(execution.state["conversation"])
@@ -133,7 +133,7 @@ def load_turn_context(tx: Transaction, execution: Execution, now: int) -> Standi
     words = "\n".join(message.content for message in asked.current)[:_ASKED]
     history = _history(tx, execution, conversation, alone=alone)
     read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now, begins=not history)
-    return Standing(
+    return TurnContext(
         agent=agent,
         current=asked.current,
         conversation=conversation,

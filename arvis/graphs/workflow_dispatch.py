@@ -12,12 +12,12 @@ from arvis.domain.executions import Answer, Execution
 from arvis.domain.markup import escape
 from arvis.domain.workflows import STATE
 from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Become, Call, Decision, Fail, Graph
+from arvis.engine.decisions import Call, Decision, Fail, Graph, SwitchGraph
 from arvis.ports.store import Transaction
 from arvis.services import workflow_runs
 from arvis.services.graph_selection import DISPATCH
 from arvis.tasks.outcome import child_end
-from arvis.tasks.task import GRAPH, Errand, child_state
+from arvis.tasks.task import GRAPH, TaskSpec, child_state
 
 #: Of the message so many characters are shown.
 _SHOWN = 8_000
@@ -38,13 +38,13 @@ async def choose(context: NodeContext) -> Decision:
     if "missing" in known:
         return Fail(known["missing"])
     if context.answer is None:
-        errand = Errand(_question(known), instructions=_INSTRUCTIONS, completion="implicit", tools=(), plain=True)
+        errand = TaskSpec(_question(known), instructions=_INSTRUCTIONS, completion="implicit", tools=(), plain=True)
         return Call(GRAPH, child_state(context.state, errand))
     chosen = _chosen(context.answer, known["choices"]) or known["otherwise"]
     if STATE in chosen["state"]:
         walked = replace(context.execution, graph=chosen["graph"], state={**context.state, **chosen["state"]})
         context.record(_note_begun, walked, context.now())
-    return Become(chosen["graph"], **chosen["state"])
+    return SwitchGraph(chosen["graph"], **chosen["state"])
 
 
 def _question(known: Mapping[str, Any]) -> str:

@@ -51,7 +51,7 @@ def unfenced(_tx: Transaction) -> None:
     """Where no other process could bring the same events."""
 
 
-class Door:
+class InboxService:
     """`admit` raises, without touching the disk, while nothing new may be taken on; `new_code` makes a code for a stranger
     who may ask to be paired. `fence` is asked in every commit: it raises when another process brings these events now."""
 
@@ -77,9 +77,9 @@ class Door:
         self._new_code = new_code
         self._fence = fence
 
-    def behind(self, fence: Fence) -> Door:
+    def behind(self, fence: Fence) -> InboxService:
         """The same door for a bot that only one process may run."""
-        return Door(
+        return InboxService(
             admit=self._admit,
             store=self._store,
             router=self._router,

@@ -32,7 +32,7 @@ _FAULTS = frozenset({ProviderErrorKind.OVERLOADED, ProviderErrorKind.TIMEOUT})
 Key = tuple[str, str]
 
 
-class Rests:
+class Cooldowns:
     """By account and model."""
 
     def __init__(self, known: Iterable[Rest] = ()) -> None:

@@ -21,7 +21,7 @@ from arvis.domain.runs import Account, Image, ModelCall, Rest, RunRequest, RunRe
 from arvis.domain.text import presentable
 from arvis.llm.attempts import Attempt, Run, RunFailed, Trail, Try, Unserved
 from arvis.llm.candidates import DEMO, TOOLLESS, Choice, candidates
-from arvis.llm.cooldowns import Rests
+from arvis.llm.cooldowns import Cooldowns
 from arvis.llm.prices import Prices, estimate_micros, prompt_tokens
 from arvis.llm.receipts import Receipts
 from arvis.llm.selection import Asked, Load, Selection, select
@@ -122,7 +122,7 @@ class Runner:
         self._prices = prices or Prices()
         self._new_id = new_id
         self._receipts = Receipts(prices=self._prices, clock=clock, new_id=new_id)
-        self._rests = Rests()
+        self._rests = Cooldowns()
         self._counts = Counts(counting)
         self._sees = sees
         self._first_byte = first_byte

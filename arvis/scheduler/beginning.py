@@ -24,7 +24,7 @@ from arvis.services.reminders import errand_of
 from arvis.services.schedules import limits_of
 from arvis.services.workflow_runs import NewWorkflowRun, agent_of, asker_for, begin_keyed, entry_of, find, whole_version
 from arvis.tasks.access import refusal, taint_of_authors
-from arvis.tasks.task import Errand, NewRun, begin_run
+from arvis.tasks.task import NewRun, TaskSpec, begin_run
 
 STILL_RUNNING = "What it began before has not ended."
 _GRAPHS = {ScheduleKind.CRON: "agent", ScheduleKind.HEARTBEAT: "heartbeat"}
@@ -61,7 +61,7 @@ def begin(
 
 
 def trigger(
-    tx: Transaction, schedule: Schedule, occurrence: Occurrence, errand: Errand, now: int, *, by: str | None = None
+    tx: Transaction, schedule: Schedule, occurrence: Occurrence, errand: TaskSpec, now: int, *, by: str | None = None
 ) -> Occurrence:
     """The condition of a script holds: its agent is asked, as the rest of the same occurrence, which its run ends. The
     job of the script must have been settled before, in the same commit. The occurrence as it is now; ended where nobody
@@ -179,7 +179,13 @@ def _end(tx: Transaction, occurrence: Occurrence, report: str, now: int) -> Occu
 
 
 def _run(
-    tx: Transaction, schedule: Schedule, ready: tuple[Agent, Address], errand: Errand, *, otherwise: str, by: str | None
+    tx: Transaction,
+    schedule: Schedule,
+    ready: tuple[Agent, Address],
+    errand: TaskSpec,
+    *,
+    otherwise: str,
+    by: str | None,
 ) -> NewRun:
     """`otherwise` is the graph where the schedule names none."""
     agent, place = ready

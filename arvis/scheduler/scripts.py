@@ -27,7 +27,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.scheduler import beginning
 from arvis.scheduler.templates import holds, render
 from arvis.services import schedule_runs
-from arvis.tasks.task import Errand
+from arvis.tasks.task import TaskSpec
 
 TIMEOUT_SECONDS = 10.0
 MOST_BYTES = 1_000_000
@@ -56,7 +56,7 @@ class Verdicts:
 
     text: str
     say: bool
-    errand: Errand | None
+    errand: TaskSpec | None
     memo: Mapping[str, Any]
 
 
@@ -135,12 +135,12 @@ def judge(script: Mapping[str, Any], answer: Any, memo: Mapping[str, Any], now: 
     return Verdicts(text, say and bool(text.strip()), errand, kept)
 
 
-def _errand(prompt: str | None, answer: Any) -> Errand | None:
+def _errand(prompt: str | None, answer: Any) -> TaskSpec | None:
     """The prompt may name values, too; these are not its author's own words."""
     if prompt is None:
         return None
     whole = render(prompt, answer)
-    return Errand(whole, taint=CLEAN if whole == prompt else _FROM_OUTSIDE)
+    return TaskSpec(whole, taint=CLEAN if whole == prompt else _FROM_OUTSIDE)
 
 
 # -- scripts over a transaction ----------------------------------------------------------------------------

@@ -30,7 +30,7 @@ _LONGEST_TEXT = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Selection:
     """The graph, further parts of the turn's state, and whether other messages must not join it: a run has one input."""
 
     graph: str
@@ -38,22 +38,22 @@ class Way:
     alone: bool = False
 
 
-def default_graph(tx: Transaction, agent: Agent, text: str) -> Way:
+def default_graph(tx: Transaction, agent: Agent, text: str) -> Selection:
     """That of the agent. Where it is a workflow that is gone, the turn says so."""
     graph = graph_named(agent.graph)
     if not graph.startswith(PREFIX):
-        return Way(graph)
+        return Selection(graph)
     try:
         workflow = find(tx, graph)
         version = whole_version(tx, workflow)
         if not authors_may_use(tx, agent, version.authors):
             raise out_of_reach(agent, f"Somebody who may not use it has changed the workflow {workflow.slug}.")
     except UsageError as gone:
-        return Way(DISPATCH, {DISPATCH: {"missing": f"{gone.what} {gone.fix}".strip()}}, alone=True)
-    return Way(workflow.graph, turn_part(workflow, version, text, trigger_kind="message"), alone=True)
+        return Selection(DISPATCH, {DISPATCH: {"missing": f"{gone.what} {gone.fix}".strip()}}, alone=True)
+    return Selection(workflow.graph, turn_part(workflow, version, text, trigger_kind="message"), alone=True)
 
 
-def select_graph(tx: Transaction, agent: Agent, text: str, address: Address, *, files: bool) -> Way:
+def select_graph(tx: Transaction, agent: Agent, text: str, address: Address, *, files: bool) -> Selection:
     """That of a message: the one enabled workflow with a trigger that fits, the graph that chooses among several, or the
     agent's own. What came with files is the agent's, who reads them."""
     own = default_graph(tx, agent, text)
@@ -67,7 +67,7 @@ def select_graph(tx: Transaction, agent: Agent, text: str, address: Address, *, 
             return way
     choices = [{"graph": way.graph, "state": dict(way.state), **about} for way, about in ways[:_MOST_CHOICES]]
     otherwise = {"graph": own.graph, "state": dict(own.state)}
-    return Way(DISPATCH, {DISPATCH: {"text": text, "choices": choices, "otherwise": otherwise}}, alone=True)
+    return Selection(DISPATCH, {DISPATCH: {"text": text, "choices": choices, "otherwise": otherwise}}, alone=True)
 
 
 def marked(tx: Transaction, state: Mapping[str, Any], principal_id: str | None, taint: Taint) -> Mapping[str, Any]:
@@ -108,7 +108,9 @@ def _has(text: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) is not None
 
 
-def _choices(tx: Transaction, agent: Agent, triggers: Sequence[Trigger], text: str) -> list[tuple[Way, dict[str, str]]]:
+def _choices(
+    tx: Transaction, agent: Agent, triggers: Sequence[Trigger], text: str
+) -> list[tuple[Selection, dict[str, str]]]:
     """Of those that may run and are for this agent, written by people who may use it: the way, and what a model is told of
     it."""
     found = []
@@ -124,5 +126,5 @@ def _choices(tx: Transaction, agent: Agent, triggers: Sequence[Trigger], text: s
             continue
         part = turn_part(workflow, version, text, entry=trigger.node_id)
         about = (trigger.description or workflow.description)[:_LONGEST_TEXT]
-        found.append((Way(workflow.graph, part, alone=True), {"name": workflow.name, "about": about}))
+        found.append((Selection(workflow.graph, part, alone=True), {"name": workflow.name, "about": about}))
     return found

@@ -29,7 +29,7 @@ from arvis.ports.tool import Caller
 from arvis.services import schedules
 from arvis.services.schedules import PAIRED, REACH, Rules, is_reminder
 from arvis.tasks.access import standing_of
-from arvis.tasks.task import Errand, source_of
+from arvis.tasks.task import TaskSpec, source_of
 
 DAY_MS = 86_400_000
 #: Of what was asked for, so much is its name where none is given.
@@ -149,12 +149,12 @@ def cancel(tx: Transaction, principal_id: str, which: str, rules: Rules, now: in
     return f"Cancelled: {_called(found[0])}."
 
 
-def errand_of(schedule: Schedule) -> Errand:
+def errand_of(schedule: Schedule) -> TaskSpec:
     """What a run is given whose schedule came: its prompt; of a reminder from a talk that held others' words, a note."""
     taint = taint_of(str(schedule.memo.get(_TAINT, ""))) if is_reminder(schedule) else CLEAN
     if not taint:
-        return Errand(schedule.prompt)
-    return Errand(_NOTE.format(text=escape(schedule.prompt)), tools=(), taint=taint)
+        return TaskSpec(schedule.prompt)
+    return TaskSpec(_NOTE.format(text=escape(schedule.prompt)), tools=(), taint=taint)
 
 
 def _memo(tx: Transaction, wish: Wish) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from arvis.ports.store import Transaction
 from arvis.services import agents
 from arvis.services.workflow_runs import NewWorkflowRun, agent_of, asker_for, begin, find, graph_of, whole_version
 from arvis.tasks.access import author_after, check_use, refusal, taint_of_authors, written_by
-from arvis.tasks.task import Errand, NewRun, begin_run
+from arvis.tasks.task import NewRun, TaskSpec, begin_run
 
 #: For how long a call is known, so that it is not taken again (ms).
 KNOWN_CALLS_MS = 7 * 86_400_000
@@ -155,7 +155,7 @@ def _begin(tx: Transaction, hook: Webhook, agent: Agent, place: Address, *, prom
             more=_limits(hook),
         )
         return begin(tx, wanted, now)
-    errand = Errand(prompt=prompt, instructions=_INSTRUCTIONS.format(name=hook.name), taint=taint)
+    errand = TaskSpec(prompt=prompt, instructions=_INSTRUCTIONS.format(name=hook.name), taint=taint)
     run = NewRun(agent, errand, place, hook.principal_id, hook.source, more=_limits(hook))
     return begin_run(tx, run, kind=JobKind.WEBHOOK, lane=hook.source, priority=Priority.MESSAGE, now=now)
 

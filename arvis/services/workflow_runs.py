@@ -33,7 +33,7 @@ from arvis.tasks.access import (
     taint_of_authors,
     with_authors,
 )
-from arvis.tasks.task import RUN, Errand, child_state, source_of
+from arvis.tasks.task import RUN, TaskSpec, child_state, source_of
 
 #: Of what began a run, its log keeps so many characters.
 _NOTED = 4_000
@@ -207,7 +207,7 @@ def begin_keyed(
     if not tx.jobs.add(job, now).created:
         return None
     conversation = tx.conversations.open(wanted.agent.id, wanted.address, now, direct=False)
-    errand = Errand(wanted.trigger or as_text(wanted.input), taint=wanted.taint)
+    errand = TaskSpec(wanted.trigger or as_text(wanted.input), taint=wanted.taint)
     state = {
         "agent": wanted.agent.id,
         "address": wanted.address.to_json(),
@@ -269,7 +269,7 @@ def called_state(
         "trigger": text,
         "input": input_,
     }
-    child = child_state(parent, Errand(text, taint=taint), agent_id=agent_id)
+    child = child_state(parent, TaskSpec(text, taint=taint), agent_id=agent_id)
     return {**with_authors(child, version.authors), STATE: part}
 
 

@@ -2,7 +2,7 @@
 wing."""
 
 from arvis.speech.buffer import Added, BufferStatus, Chunk, Reason, Rules, StreamBuffer, Utterance
-from arvis.speech.thoughts import Thoughts, known_thoughts
+from arvis.speech.thoughts import UtteranceDetector, known_thoughts
 
 __all__ = [
     "Added",
@@ -11,7 +11,7 @@ __all__ = [
     "Reason",
     "Rules",
     "StreamBuffer",
-    "Thoughts",
     "Utterance",
+    "UtteranceDetector",
     "known_thoughts",
 ]

@@ -15,7 +15,7 @@ from typing import Any
 
 from arvis.domain.errors import Unavailable
 from arvis.ports.clock import Clock
-from arvis.speech.thoughts import Thoughts
+from arvis.speech.thoughts import UtteranceDetector
 
 #: Who speaks at once, and chunk ids that are known of each of them.
 _MOST_VOICES = 1_000
@@ -113,7 +113,12 @@ class StreamBuffer:
     """A buffer for each key. `deliver` gets every text once, and raises nothing."""
 
     def __init__(
-        self, *, clock: Clock, rules: Rules, thoughts: Thoughts, deliver: Callable[[Utterance], Awaitable[None]]
+        self,
+        *,
+        clock: Clock,
+        rules: Rules,
+        thoughts: UtteranceDetector,
+        deliver: Callable[[Utterance], Awaitable[None]],
     ) -> None:
         self._clock = clock
         self._rules = rules

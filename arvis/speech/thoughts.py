@@ -17,7 +17,7 @@ _QUOTES = "\"'”’»)]」』 "  # noqa: RUF001 - a quotation mark
 
 
 @dataclass(frozen=True, slots=True)
-class Thoughts:
+class UtteranceDetector:
     """`ends` are what sentences end with, `starts` and `closings` find how a thought begins and how a talk is closed."""
 
     ends: tuple[str, ...]
@@ -33,17 +33,17 @@ class Thoughts:
         return self.ends_sentence(text) or bool(self.starts.match(plain) or self.closings.search(plain))
 
 
-def thoughts_of(languages: Mapping[str, Mapping[str, Any]]) -> Thoughts:
+def thoughts_of(languages: Mapping[str, Mapping[str, Any]]) -> UtteranceDetector:
     """Those of all these languages together. Words of languages that write blanks are whole words."""
     ends = {end for language in languages.values() for end in language["ends"]}
     starts = [_phrase(each, language, before="", after=r"(?!\w)") for language, each in _each(languages, "starts")]
     closings = [
         _phrase(each, language, before=r"(?<!\w)", after=r"\W*$") for language, each in _each(languages, "closings")
     ]
-    return Thoughts(tuple(sorted(ends)), _any_of(starts), _any_of(closings))
+    return UtteranceDetector(tuple(sorted(ends)), _any_of(starts), _any_of(closings))
 
 
-def known_thoughts(languages: Collection[str] = ()) -> Thoughts:
+def known_thoughts(languages: Collection[str] = ()) -> UtteranceDetector:
     """Those of the file, of these languages (none named: of all). Raises `ConfigError` for one that it does not hold."""
     file = resources.files(__package__).joinpath("thoughts.json")
     known: dict[str, Mapping[str, Any]] = json.loads(file.read_text(encoding="utf-8"))

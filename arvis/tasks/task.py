@@ -32,7 +32,7 @@ _CALLERS = {"schedule": "a schedule", "webhook": "a web hook"}
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class TaskSpec:
     """What a run is given. `instructions` join the agent's own; `history` are (role, text) before the prompt, `tools` the
     only ones it may use of those that its agent has (None: all); `completion` None is the agent's own. `audience` is the
     message to whose sender its reply is streamed (None: nobody sees it on the way). `taint` is what else than the asker's
@@ -85,7 +85,7 @@ class NewRun:
     it; `more` are further parts of its state."""
 
     agent: Agent
-    errand: Errand
+    errand: TaskSpec
     address: Address
     principal_id: str | None
     source: str
@@ -132,7 +132,7 @@ def asker_of_run(tx: Transaction, run: NewRun) -> Asker:
     return Asker(person, standing_in(run.more), run.address, run.agent)
 
 
-def child_state(parent: Mapping[str, Any], errand: Errand, *, agent_id: str | None = None) -> dict[str, Any]:
+def child_state(parent: Mapping[str, Any], errand: TaskSpec, *, agent_id: str | None = None) -> dict[str, Any]:
     """The state of a child of this execution's state, for `Call("agent", …)`: it works in the same place, for the same
     person, and is tainted by what its parent read."""
     return {

@@ -37,7 +37,7 @@ from arvis.messaging.messages import deliver, notice
 from arvis.messaging.owner_alerts import note_place
 from arvis.ports.store import Transaction
 from arvis.services import graph_selection
-from arvis.services.graph_selection import Way, default_graph, select_graph
+from arvis.services.graph_selection import Selection, default_graph, select_graph
 from arvis.services.workflow_runs import is_workflow, note_begun
 from arvis.tasks.attachments import files_of
 from arvis.tasks.task import is_run
@@ -143,7 +143,7 @@ def _queue_turn(
     tx: Transaction,
     message: StoredMessage,
     agent: Agent,
-    way: Way,
+    way: Selection,
     state: Mapping[str, Any],
     *,
     priority: int,

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from arvis.domain.errors import Unprocessable
 from arvis.ports.bus import Bus
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.completions_front import refusal_at
 from arvis.web.http.endpoints import Call, Endpoint, change_by
 from arvis.web.http.errors import STOPPING, Failure, attempt, failure_of_http
@@ -33,7 +33,7 @@ class Counter:
     """The door of each endpoint: recognises, admits, calls the handler, and answers errors in the one form."""
 
     def __init__(
-        self, *, gate: Gate, metrics: Metrics, large_body: BodyLimit, idempotency: Idempotency, bus: Bus
+        self, *, gate: Authorizer, metrics: Metrics, large_body: BodyLimit, idempotency: Idempotency, bus: Bus
     ) -> None:
         self._gate = gate
         self._metrics = metrics

@@ -24,16 +24,16 @@ from arvis.ports.store import Store
 from arvis.process.stalls import Stalls
 from arvis.settings import SettingsService
 from arvis.skills.importing import Importer
-from arvis.speech import Rules, Thoughts, known_thoughts
+from arvis.speech import Rules, UtteranceDetector, known_thoughts
 from arvis.web.api.doctor import Examine
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from arvis.web.realtime.connector import WebConnector
 
 # What this floor is handed for settings, logs, the examination and the lists that forms choose from.
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class AdminServices:
     """`logs` is the folder of the daemon's log files, `examine` runs `arvis doctor --json`."""
 
     settings: SettingsService
@@ -47,7 +47,7 @@ PAGE_FOLDER = Path(__file__).parent / "static"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class WebDependencies:
     """What this floor is handed. `daemon_key` is the content of `DATA/api-key`; `owners` the configuration's
     `owners.web`; `new_token` makes URL-safe texts of at least 128 random bits; `roles` says of each configured role
     whether it is up, `bot_health` of each bot that runs here or would; `bot_connector` gives the connector of a bot that
@@ -77,15 +77,15 @@ class Surroundings:
     bot_health: Callable[[], Mapping[str, bool]]
     room: Callable[[], bool]
     skills: Importer
-    house: House
+    house: AdminServices
     stalls: Callable[[], Stalls] = Stalls
     page_folder: Path = PAGE_FOLDER
-    patience: Patience = field(default_factory=Patience)
+    patience: Timeouts = field(default_factory=Timeouts)
     zone: str = "UTC"
     spending: Callable[[], SpendingLimits] = SpendingLimits
     all_owners: Mapping[str, Collection[str]] = field(default_factory=dict)
     speech: Rules = field(default_factory=Rules)
-    thoughts: Thoughts = field(default_factory=known_thoughts)
+    thoughts: UtteranceDetector = field(default_factory=known_thoughts)
 
     @property
     def over_tls(self) -> bool:

@@ -20,7 +20,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.protocol import State
 
 from arvis.domain.errors import ConfigError
-from arvis.web.dependencies import Surroundings
+from arvis.web.dependencies import WebDependencies
 from arvis.web.http.endpoints import Endpoint
 from arvis.web.wiring import Assembly
 
@@ -228,7 +228,7 @@ _HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, nev
 class WebServer:
     """Start, stop, and what the daemon wants to know in between."""
 
-    def __init__(self, *, around: Surroundings) -> None:
+    def __init__(self, *, around: WebDependencies) -> None:
         config = around.config
         self._config, self._patience, self._bus, self._port = config, around.patience, around.bus, config.port
         self._parts = Assembly(around, login_link=self._link)

@@ -23,7 +23,7 @@ from arvis.web.api.executions import ExecutionRoutes
 from arvis.web.api.jobs import JobRoutes
 from arvis.web.api.logs import LogRoutes
 from arvis.web.api.memory import MemoryRoutes
-from arvis.web.api.message_input import Intake
+from arvis.web.api.message_input import MessageParser
 from arvis.web.api.message_status import StatusWaiter
 from arvis.web.api.messages import DeliveryRoutes, MessageRoutes
 from arvis.web.api.options import ChoiceRoutes
@@ -45,12 +45,12 @@ from arvis.web.api.workflow_runs import WorkflowRunRoutes
 from arvis.web.api.workflows import WorkflowRoutes
 from arvis.web.application import Counter, build_application
 from arvis.web.auth.api_keys import ApiKeyCache
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.failed_logins import Failures
 from arvis.web.auth.open_access import OpenAccess
 from arvis.web.auth.passwords import LoginService
 from arvis.web.auth.sessions import Life, Sessions
-from arvis.web.dependencies import Surroundings
+from arvis.web.dependencies import WebDependencies
 from arvis.web.http.endpoints import Endpoint
 from arvis.web.http.idempotency import Idempotency
 from arvis.web.http.identity import OWNER_ID, PLATFORM
@@ -72,7 +72,7 @@ from arvis.web.realtime.subscriptions import Watching
 class Assembly:
     """All parts, made once. `login_link` makes the address that carries a login code."""
 
-    def __init__(self, around: Surroundings, *, login_link: Callable[[str], str]) -> None:
+    def __init__(self, around: WebDependencies, *, login_link: Callable[[str], str]) -> None:
         self._around = around
         self.connector = around.connector
         self.metrics = Metrics(around, sockets=lambda: self.connector.sockets)
@@ -83,9 +83,9 @@ class Assembly:
             new_token=around.new_token,
             life=Life(idle=around.config.session_idle, whole=around.config.session_life),
         )
-        self.intake = Intake(inbox=around.inbox, limits=around.limits, new_token=around.new_token)
+        self.intake = MessageParser(inbox=around.inbox, limits=around.limits, new_token=around.new_token)
         self._failures = Failures(clock=around.clock, store=around.store)
-        self._gate = Gate(
+        self._gate = Authorizer(
             keys=ApiKeyCache(
                 daemon_key=around.daemon_key, keys=around.config.api_keys, store=around.store, clock=around.clock
             ),

@@ -29,7 +29,7 @@ from arvis.workflows.runtime.joins import Join, LastOne
 from arvis.workflows.runtime.log import line
 from arvis.workflows.runtime.parts import BEGIN, FINISH, LAST, Drawn, NodeParts, name_of
 from arvis.workflows.runtime.regions import gate_of, merges_of, reachable, ways_of
-from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import carried_of, taint_of
 from arvis.workflows.validation.check import check
 from arvis.workflows.validation.fields import is_whole
@@ -52,7 +52,7 @@ def begin_node(drawn: Collection[str], error: str = "") -> Node:
             return Fail(wrong)
         log.announce_state(context)
         came = about.get("carried")
-        carried = Carried.from_json(came) if came is not None else Carried(output=about.get("input"))
+        carried = Token.from_json(came) if came is not None else Token(output=about.get("input"))
         return Goto(name_of(entry), carried.to_json())
 
     return begin
@@ -161,7 +161,7 @@ def _edge(drawn: Drawn, entrances: Mapping[str, str]) -> Edge:
     always = drawn.document.get("settings", {}).get("unlabelled") == "follow"
 
     def lead(_state: Mapping[str, Any], value: Any) -> Sequence[str]:
-        chosen = Carried.from_json(value).handle
+        chosen = Token.from_json(value).handle
         ways = [each["target"] for each in drawn.ways if _is_taken(each["sourceHandle"], chosen, always=always)]
         return [entrances[target] for target in ways if target in entrances] or [LAST]
 

@@ -18,7 +18,7 @@ from arvis.workflows.runtime.joins import Join
 from arvis.workflows.runtime.output_limits import MOST_OUTPUT, cut
 from arvis.workflows.runtime.parts import name_of
 from arvis.workflows.runtime.regions import gate_of, merge_behind, merges_of, opened
-from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.token import Token
 
 #: In the place of the visit that opened a region, which nobody remembers.
 _AGAIN = "again"
@@ -29,7 +29,7 @@ class Arrival:
     """A position that waits at a gate from the beginning on."""
 
     gate: str
-    carried: Carried
+    carried: Token
 
 
 class Before:
@@ -45,17 +45,17 @@ class Before:
     def _joins(self) -> Mapping[str, Join]:
         return joins_of(self._document)
 
-    def came_to(self, node: str, given: Any) -> Carried:
+    def came_to(self, node: str, given: Any) -> Token:
         """Return what its newest visit began with; what the run began with, where nothing came there. A run that broke off has it
         still; of a visit that ended, the node knows where it came from, and those nodes what they gave."""
         for cursor in self._positions:
             if cursor.node == name_of(node):
-                return replace(Carried.from_json(cursor.value), visits={})
+                return replace(Token.from_json(cursor.value), visits={})
         known: Mapping[str, Any] = self._kept(node).get("came") or {}
         sources = self._sources(node, known)
         if not sources:
-            return Carried(output=given, regions=self._regions(node))
-        carried = Carried(
+            return Token(output=given, regions=self._regions(node))
+        carried = Token(
             output=self._output(node, sources),
             source=sources[0],
             handle=self._kept(sources[0]).get("handle"),
@@ -72,7 +72,7 @@ class Before:
         ids = [each for each in self._drawing.nodes if each not in behind and OUTPUT + each in self._state]
         return {OUTPUT + each: self._state[OUTPUT + each] for each in ids}
 
-    def beside(self, node: str, came: Carried) -> list[Arrival]:
+    def beside(self, node: str, came: Token) -> list[Arrival]:
         """Return what branches that do not lead through this node brought to joins behind it. At a join that goes on before all have
         come, one place stays free for the branch that is walked again."""
         behind = reach([node], self._drawing.ways)
@@ -83,11 +83,11 @@ class Before:
             for arrival in self._at(join, behind, came)
         ]
 
-    def _at(self, join: Join, behind: set[str], came: Carried) -> Iterator[Arrival]:
+    def _at(self, join: Join, behind: set[str], came: Token) -> Iterator[Arrival]:
         most = {joins.ANY: 0, joins.COUNT: join.count - 1}.get(join.rule)
         for source in [each for each in self._brought_to(join.id) if each not in behind][:most]:
             kept = self._kept(source)
-            carried = replace(Carried(regions=came.regions, rounds=came.rounds), failed=self._failed(source))
+            carried = replace(Token(regions=came.regions, rounds=came.rounds), failed=self._failed(source))
             yield Arrival(gate_of(join.id), carried.on(source, kept.get("output"), kept.get("handle")))
 
     # -- what the nodes kept -------------------------------------------------------------------------------------------

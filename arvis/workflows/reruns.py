@@ -20,7 +20,7 @@ from arvis.services.workflow_runs import NewWorkflowRun
 from arvis.tasks.access import AUTHORS, with_authors
 from arvis.workflows.document.view import Drawing
 from arvis.workflows.earlier_run import Arrival, Before
-from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import taint_of
 
 
@@ -50,7 +50,7 @@ def begin_again(
     beside: Sequence[Arrival] = ()
     if drawn is not None and not drawn.begins:
         before = Before(drawing, version.document, tx.executions.cursors(old.id), old.state)
-        came = Carried.from_json(carried) if carried is not None else before.came_to(entry, part.get("input"))
+        came = Token.from_json(carried) if carried is not None else before.came_to(entry, part.get("input"))
         carried, kept, beside = came.to_json(), before.outputs(entry), before.beside(entry, came)
     wanted = NewWorkflowRun(
         workflow=workflow,

@@ -70,6 +70,7 @@ def write_config(
         "agents": [{"slug": "helper", "name": "Helper"}, *agents],
         "windows": {WORK_MODEL: WINDOW},
         "routing": {"fallback": "helper"},
+        "limits": {"messages_per_minute": None},  # the campaign writes as one person
     }
     if database is not None:
         config["database"] = database

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from arvis.actions.apply import apply
-from arvis.actions.context import Limits, Situation
+from arvis.actions.context import ActionContext, Limits
 from arvis.domain.agents import Agent
 from arvis.domain.effects import EffectKind, EffectResult, Proposal
 from arvis.domain.messages import Address, MessageStatus, Principal, PrincipalRole, Role, StoredMessage
@@ -90,7 +90,7 @@ def turn(
     direct: bool = False,
     place: Address = PLACE,
     standing: Mapping[str, Any] = {},
-) -> Situation:
+) -> ActionContext:
     """A turn of this agent that ends just now, asked for by somebody of this role; `standing` is what its state tells of
     them."""
     who, now = person(tx, role), tx.agents.get(agent.id)
@@ -107,7 +107,7 @@ def turn(
         user_name=who.name if who else "", agent_id=agent.id, execution_id=execution.id, turn=None, created_at=NOW,
     )  # fmt: skip
     tx.messages.add(message)
-    return Situation(now, who, taint, place, conversation, execution, message.id, limits)
+    return ActionContext(now, who, taint, place, conversation, execution, message.id, limits)
 
 
 def applied(tx: Transaction, proposals: list[Proposal], **about: Any) -> list[EffectResult]:

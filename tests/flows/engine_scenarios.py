@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arvis.domain.executions import ExecutionStatus, WaitKind
 from arvis.engine.context import NodeContext
-from arvis.engine.decisions import END, Again, Call, Decision, Edge, End, Goto, Graph, Next, Pause
+from arvis.engine.decisions import END, Call, Decision, Edge, End, Goto, Graph, Next, Pause, Repeat
 from tests.flows.engine_changes import asking, grown, replaced, start_over
 from tests.flows.engine_kit import Graphs, Scenario, World, graphs, nodes, say_nothing
 
@@ -30,7 +30,7 @@ def _loop(world: World) -> Graphs:
     async def round_(context: NodeContext) -> Decision:
         rounds = context.state.get("rounds", 0) + 1
         await context.once("call", lambda: world.do(f"round {rounds}"))
-        return End(rounds) if rounds == 4 else Again(rounds=rounds)
+        return End(rounds) if rounds == 4 else Repeat(rounds=rounds)
 
     return graphs(Graph("main", "round_", nodes(round_), {}))
 
@@ -291,7 +291,7 @@ def _payments(world: World) -> Graphs:
         rounds = context.state.get("rounds", 0) + 1
         world.meant["pay"] = f"payment {rounds}"
         await context.once("pay", lambda: world.do(f"payment {rounds}"), repeatable=False)
-        return End(rounds) if rounds == 2 else Again(rounds=rounds)
+        return End(rounds) if rounds == 2 else Repeat(rounds=rounds)
 
     return graphs(Graph("main", "pay", nodes(pay), {}))
 

@@ -18,7 +18,7 @@ from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.messaging.owner_alerts import choose_place
 from arvis.ports.store import Store, Transaction
 from arvis.skills import Skill
-from arvis.tasks.task import Errand, NewRun, begin_run
+from arvis.tasks.task import NewRun, TaskSpec, begin_run
 from tests.flows.engine_kit import Graphs, Scenario, Stage
 from tests.flows.scripted import Answer, ScriptedProvider, ScriptedTools
 from tests.flows.turn_kit import parts_with
@@ -97,7 +97,7 @@ class Pulse:
                 tx.projects.add(project(slug, self.agent, number + 1, id=tx.new_id()))
         run = NewRun(
             agent=self.agent,
-            errand=Errand(prompt=self.prompt),
+            errand=TaskSpec(prompt=self.prompt),
             address=self.address,
             principal_id=None,
             source=f"schedule:{self.agent.slug}",

@@ -28,7 +28,7 @@ from arvis.engine import lifecycle
 from arvis.engine.decisions import Graph
 from arvis.engine.engine import Engine
 from arvis.graphs.agent.tools import ToolRules
-from arvis.inbox import Door, InboxRules
+from arvis.inbox import InboxRules, InboxService
 from arvis.llm import Runner
 from arvis.llm.budget_session import BudgetSession
 from arvis.llm.prices import Prices
@@ -181,8 +181,8 @@ class House:
         )
         return MessageFlow(store=self.store, engine=engine, bus=self.bus, clock=self.clock)
 
-    def inbox_with(self, rules: InboxRules) -> Door:
-        return Door(
+    def inbox_with(self, rules: InboxRules) -> InboxService:
+        return InboxService(
             admit=self._admit,
             store=self.store,
             router=Router(rules=Routing, owners={PLATFORM: {"owner"}}),

@@ -18,7 +18,7 @@ from arvis.settings import SettingsService
 from arvis.tools.policy import Policy
 from arvis.tools.registry import Registry
 from arvis.web.api.doctor import Examine
-from arvis.web.dependencies import House
+from arvis.web.dependencies import AdminServices
 
 
 async def a_house(
@@ -32,7 +32,7 @@ async def a_house(
     examine: Examine | None = None,
     accounts: Sequence[Account] = (),
     sources: Sequence[Registry] = (),
-) -> House:
+) -> AdminServices:
     """`text` is that of the configuration's file, which lies in the folder."""
     file = folder / "config.yaml"
     file.write_text(text or "", "utf-8")
@@ -49,7 +49,7 @@ async def a_house(
         accounts=lambda: accounts,
         config=settings.current,
     )
-    return House(settings=settings, logs=folder / "logs", examine=examine or _healthy, choices=choices)
+    return AdminServices(settings=settings, logs=folder / "logs", examine=examine or _healthy, choices=choices)
 
 
 async def _healthy(_security: bool) -> str:

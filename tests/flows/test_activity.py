@@ -22,7 +22,7 @@ from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
 from arvis.services.activity import Activity, ActivityKind, ActivityStatus, active_agents_block, activities
 from arvis.store.open import Database
-from arvis.tasks.task import Errand, NewRun, begin_run, child_state
+from arvis.tasks.task import NewRun, TaskSpec, begin_run, child_state
 from tests.conformance.databases import emptied, opened
 from tests.flows.web_server import DAEMON_KEY, VIEWER_KEY, running_site
 
@@ -54,7 +54,7 @@ def _agents(tx: Transaction) -> None:
 
 def _begin(tx: Transaction, agent: Agent, address: Address, kind: JobKind, source: str) -> str:
     graph = "heartbeat" if kind is JobKind.HEARTBEAT else "agent"
-    run = NewRun(agent, Errand("Go."), address, None, source, graph=graph, more={"status_note": "Cycle 1 of 2"})
+    run = NewRun(agent, TaskSpec("Go."), address, None, source, graph=graph, more={"status_note": "Cycle 1 of 2"})
     begun = begin_run(tx, run, kind=kind, lane=source, priority=10, now=NOW)
     assert begun is not None
     return begun.id
@@ -75,7 +75,7 @@ def _call(tx: Transaction, parent_id: str, agent: Agent) -> str:
     wait = Wait(tx.new_id(), parent_id, cursor.id, WaitKind.CHILD, "runs", (), NOW, None)
     tx.waits.add(wait)
     child_id = tx.new_id()
-    state = {**child_state(parent.state, Errand("Dig."), agent_id=agent.id), "status_note": "I dig. <AGENT_DONE>"}
+    state = {**child_state(parent.state, TaskSpec("Dig."), agent_id=agent.id), "status_note": "I dig. <AGENT_DONE>"}
     child = new_execution(
         child_id, "agent", state, lane=child_id, priority=10, principal_id=None, now=NOW, parent_wait=wait.id
     )

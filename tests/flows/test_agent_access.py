@@ -19,7 +19,7 @@ from arvis.ports.store import Transaction
 from arvis.routing import permit
 from arvis.scheduler import beginning
 from arvis.tasks.access import AUTHORS, Asker, may_reach, refusal
-from arvis.tasks.task import Errand, NewRun, begin_run
+from arvis.tasks.task import NewRun, TaskSpec, begin_run
 from arvis.web.http.identity import OWNER_ID
 from tests.flows.hook_kit import called
 from tests.flows.web_server import OPERATOR_KEY, Site, running_site
@@ -277,7 +277,7 @@ async def test_no_run_begins_behind_the_decision(site: Site) -> None:
         person = tx.principals.seen("web", "bob", "Bob", PrincipalRole.OPERATOR, 0)
         agent = tx.agents.get(CLOSED.id)
         assert agent is not None
-        run = NewRun(agent, Errand("Dig."), PLACE, person.id, "schedule:s1")
+        run = NewRun(agent, TaskSpec("Dig."), PLACE, person.id, "schedule:s1")
         begin_run(tx, run, kind=JobKind.CRON, lane="x", priority=1, now=0)
 
     with pytest.raises(Unprocessable, match="out of reach"):

@@ -29,7 +29,7 @@ from arvis.services import schedules
 from arvis.services.people import settle_roles
 from arvis.services.schedules import Rules
 from arvis.tasks.access import AUTHORS, acting
-from arvis.tasks.task import Errand, NewRun, begin_run
+from arvis.tasks.task import NewRun, TaskSpec, begin_run
 from arvis.tools import update_project
 from arvis.web.auth.api_keys import roles_of
 from arvis.web.http.identity import OWNER_ID
@@ -252,7 +252,7 @@ async def heartbeat(site: Site, agent: Agent) -> Execution:
     owner = await person(site, DAEMON_KEY)
 
     def begin(tx: Transaction) -> Execution:
-        run = NewRun(agent, Errand("Look after it."), PLACE, owner, "schedule:s", "heartbeat")
+        run = NewRun(agent, TaskSpec("Look after it."), PLACE, owner, "schedule:s", "heartbeat")
         begun = begin_run(tx, run, kind=JobKind.HEARTBEAT, lane="s", priority=1, now=1)
         assert begun is not None
         return begun

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arvis.actions.apply import apply
-from arvis.actions.context import Limits, Situation
+from arvis.actions.context import ActionContext, Limits
 from arvis.actions.delegation import on_turn_end
 from arvis.domain.agents import Agent, AgentStatus, Binding, Permission
 from arvis.domain.effects import EffectKind, EffectResult, Outcome
@@ -181,10 +181,10 @@ class Chain:
 
     async def begin(
         self, agent: Agent = HELPER, role: PrincipalRole = OWNER, taint: Taint = CLEAN, **about: Any
-    ) -> Situation:
+    ) -> ActionContext:
         return await self.store.write(turn, agent, role, taint, **about)
 
-    async def give(self, situation: Situation, *slugs: str, report: bool = False) -> list[EffectResult]:
+    async def give(self, situation: ActionContext, *slugs: str, report: bool = False) -> list[EffectResult]:
         """End this turn with a task for each."""
         wishes = [
             wish(DELEGATE, number, subject=slug, text=f"Task {number}", report=report)
@@ -200,13 +200,13 @@ class Chain:
 
         await self.store.write(script)
 
-    async def below(self, root: Situation) -> list[Delegation]:
+    async def below(self, root: ActionContext) -> list[Delegation]:
         return list(await self._insights.delegations(root.execution.id))
 
-    async def situation(self, given: Delegation, limits: Limits) -> Situation:
+    async def situation(self, given: Delegation, limits: Limits) -> ActionContext:
         """The turn of a delegation, as it ends."""
 
-        def script(tx: Transaction) -> Situation:
+        def script(tx: Transaction) -> ActionContext:
             execution, agent = tx.executions.get(given.execution_id), tx.agents.get(given.agent_id)
             assert execution is not None
             assert agent is not None
@@ -216,7 +216,7 @@ class Chain:
             taint = frozenset(Label(label) for label in execution.state["taint"])
             principal = tx.principals.get(execution.principal_id or "")
             address = Address.from_json(execution.state["address"])
-            return Situation(agent, principal, taint, address, conversation, execution, message.id, limits)
+            return ActionContext(agent, principal, taint, address, conversation, execution, message.id, limits)
 
         return await self.store.read(script)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.delivery.late_replies import Rests
+from arvis.delivery.late_replies import ChannelBackoff
 from arvis.delivery.sender import PartSender
 from arvis.domain.messages import Address, Button
 from arvis.domain.platforms import Draft, DraftState, Part, PartState, Piece
@@ -111,7 +111,7 @@ async def test_a_draft_that_nobody_heard_of_is_cleared_away(house: House, chat: 
 
 async def test_a_rest_that_another_lane_was_told_of_is_kept(house: House, chat: FindingConnector) -> None:
     """It came while this part was put on record."""
-    rests = Rests(clock=house.clock)
+    rests = ChannelBackoff(clock=house.clock)
     rests.note(ROOM, 60.0)
     await house.ask("one", channel="other")
     await house.until_sent(1, "other")
@@ -127,7 +127,7 @@ async def test_a_rest_that_another_lane_was_told_of_is_kept(house: House, chat: 
 
 def test_a_rest_is_one_of_the_whole_channel() -> None:
     clock = SteppedClock()
-    rests = Rests(clock=clock)
+    rests = ChannelBackoff(clock=clock)
     room, thread, other = Address("p", "b", "room"), Address("p", "b", "room", "t"), Address("p", "b", "other")
     rests.note(thread, 5.0)
     rests.note(room, 2.0)
@@ -136,7 +136,7 @@ def test_a_rest_is_one_of_the_whole_channel() -> None:
 
 async def test_a_rest_is_over_in_time() -> None:
     clock = SteppedClock()
-    rests = Rests(clock=clock)
+    rests = ChannelBackoff(clock=clock)
     rests.note(ROOM, 5.0)
     await clock.sleep(4.0)
     assert rests.left(ROOM) == 1.0

@@ -12,7 +12,7 @@ from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import MessageStatus
 from arvis.engine import lifecycle
 from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Again, Decision, Edge, End, Goto, Graph, Next, Pause
+from arvis.engine.decisions import Decision, Edge, End, Goto, Graph, Next, Pause, Repeat
 from arvis.engine.interrupts import LOOK_AGAIN, START_OVER
 from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database
@@ -62,7 +62,7 @@ async def waits_of(store: Store, execution_id: str) -> list[Wait]:
 
 async def test_a_graph_that_never_ends_is_stopped(store: Store) -> None:
     async def spin(_: NodeContext) -> Decision:
-        return Again()
+        return Repeat()
 
     execution = await played(store, scenario_of(spin))
     assert (execution.status, execution.error) == (FAILED, "The node spin was visited 40 times in a row")

@@ -21,7 +21,7 @@ from arvis.engine.decisions import Decision, End, Graph
 from arvis.ports.store import Transaction
 from arvis.store.open import Database
 from arvis.tasks.outcome import WorkOutcome, WorkStatus
-from arvis.tasks.task import Errand, NewRun, begin_run
+from arvis.tasks.task import NewRun, TaskSpec, begin_run
 from tests.flows.house import Models, open_house
 from tests.flows.planning_kit import (
     PLANNER,
@@ -165,7 +165,7 @@ async def test_a_run_that_nobody_asked_for_posts_its_report(database: Database) 
 
     def begin(tx: Transaction, now: int) -> str:
         owner: Principal = tx.principals.seen(PLATFORM, "owner", "Owner", PrincipalRole.OWNER, now)
-        run = NewRun(PLANNER, Errand(REQUEST), place, owner.id, "schedule:tea", graph="planning")
+        run = NewRun(PLANNER, TaskSpec(REQUEST), place, owner.id, "schedule:tea", graph="planning")
         begun = begin_run(tx, run, kind=JobKind.CRON, lane="schedule:tea", priority=5, now=now)
         assert begun is not None
         return begun.id

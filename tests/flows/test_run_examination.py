@@ -7,7 +7,7 @@ import pytest
 from arvis.domain.taint import Label, taint_in
 from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database
-from arvis.tasks.task import Errand
+from arvis.tasks.task import TaskSpec
 from tests.flows.drawn_kit import START, drawing, node, ran
 from tests.flows.house import House, open_house
 from tests.flows.test_runs import DONE, ended, run
@@ -32,21 +32,21 @@ async def flagged(house: House, execution_id: str) -> bool:
 async def test_every_run_is_examined(database: Database, graph: str) -> None:
     async with open_house(database) as house:
         house.provider.script += [DONE.format("Nothing.")] * 20
-        execution_id = await run(house, Errand(COMMAND), graph)
+        execution_id = await run(house, TaskSpec(COMMAND), graph)
         await ended(house, execution_id)
         assert await flagged(house, execution_id), graph
 
 
 async def test_what_was_said_before_is_examined_too(database: Database) -> None:
     async with open_house(database) as house:
-        execution_id = await run(house, Errand("Go on.", history=(("user", COMMAND),)))
+        execution_id = await run(house, TaskSpec("Go on.", history=(("user", COMMAND),)))
         await ended(house, execution_id)
         assert await flagged(house, execution_id)
 
 
 async def test_plain_words_flag_nothing(database: Database) -> None:
     async with open_house(database) as house:
-        execution_id = await run(house, Errand("Tell the weather."))
+        execution_id = await run(house, TaskSpec("Tell the weather."))
         await ended(house, execution_id)
         assert not await flagged(house, execution_id)
 

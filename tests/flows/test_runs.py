@@ -21,7 +21,7 @@ from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.store.open import Database
 from arvis.tasks.outcome import WorkOutcome, child_end
-from arvis.tasks.task import Errand, NewRun, begin_run, child_state
+from arvis.tasks.task import NewRun, TaskSpec, begin_run, child_state
 from tests.flows.house import HELPER, House, agent_with, open_house
 from tests.flows.scripted import BOT, PLATFORM, Held, asking, call
 
@@ -30,7 +30,7 @@ NOW = 1_700_000_000_000
 DONE = "<AGENT_DONE><KEY_RESULT>{}</KEY_RESULT></AGENT_DONE>"
 
 
-def begin(tx: Transaction, errand: Errand, graph: str, principal_id: str | None, now: int) -> str:
+def begin(tx: Transaction, errand: TaskSpec, graph: str, principal_id: str | None, now: int) -> str:
     agent = tx.agents.get(HELPER.id)
     assert agent is not None
     run = NewRun(agent, errand, PLACE, principal_id, "schedule:s1", graph)
@@ -40,7 +40,7 @@ def begin(tx: Transaction, errand: Errand, graph: str, principal_id: str | None,
     return begun.id
 
 
-async def run(house: House, errand: Errand, graph: str = "agent", principal_id: str | None = None) -> str:
+async def run(house: House, errand: TaskSpec, graph: str = "agent", principal_id: str | None = None) -> str:
     return await house.store.write(begin, errand, graph, principal_id, house.clock.now())
 
 
@@ -69,7 +69,7 @@ async def worker(database: Database) -> AsyncIterator[House]:
 async def test_a_run_has_no_history_and_posts_what_it_has_to_say(house: House) -> None:
     await house.ask("Hello")
     house.provider.script.append("It is cold.")
-    await run(house, Errand("Tell the weather.", instructions="Be short."))
+    await run(house, TaskSpec("Tell the weather.", instructions="Be short."))
     assert (await house.until_sent(2))[-1] == "It is cold."
     assert house.provider.prompts[1] == ["user: Tell the weather."]
     assert "Be short." in house.provider.asked[1].system
@@ -77,7 +77,7 @@ async def test_a_run_has_no_history_and_posts_what_it_has_to_say(house: House) -
 
 async def test_answers_to_what_was_posted_make_sense(house: House) -> None:
     house.provider.script.append("It is cold.")
-    await run(house, Errand("Tell the weather."))
+    await run(house, TaskSpec("Tell the weather."))
     await house.until_sent(1)
     await house.ask("How cold?")
     assert "It is cold." in str(house.provider.prompts[-1])
@@ -85,7 +85,7 @@ async def test_answers_to_what_was_posted_make_sense(house: House) -> None:
 
 async def test_what_is_not_worth_telling_is_not_told(house: House) -> None:
     house.provider.script.append("All as before. [SILENT]")
-    execution = await ended(house, await run(house, Errand("Look after the shop.")))
+    execution = await ended(house, await run(house, TaskSpec("Look after the shop.")))
     assert execution.status is ExecutionStatus.DONE
     assert (await occurrence(house)).status is OccurrenceStatus.SILENT
     assert await house.deliveries() == []
@@ -93,14 +93,14 @@ async def test_what_is_not_worth_telling_is_not_told(house: House) -> None:
 
 async def test_a_run_that_says_nothing_of_itself_is_asked_once(house: House) -> None:
     house.provider.script += ["The report.", DONE.format("said")]
-    await run(house, Errand("Report.", completion="explicit"))
+    await run(house, TaskSpec("Report.", completion="explicit"))
     assert await house.until_sent(1) == ["The report."]
     assert (await occurrence(house)).status is OccurrenceStatus.DONE
 
 
 async def test_nobody_hears_a_run_on_its_way(house: House) -> None:
     house.provider.script += ["<AGENT_CONTINUE>Half.</AGENT_CONTINUE>", "Whole."]
-    await run(house, Errand("Report."))
+    await run(house, TaskSpec("Report."))
     assert await house.until_sent(1) == ["Whole."]
     assert not [event for event in house.events if type(event).__name__ == "Delta"]
 
@@ -110,7 +110,7 @@ async def test_a_question_of_a_run_is_asked_where_it_would_post(worker: House) -
         lambda tx: tx.principals.seen(PLATFORM, "owner", "Owner", PrincipalRole.OWNER, NOW)
     )
     worker.provider.script += [asking(call(1, "rm", words="all")), "Gone."]
-    await run(worker, Errand("Tidy up."), principal_id=owner.id)
+    await run(worker, TaskSpec("Tidy up."), principal_id=owner.id)
     assert "wants to use the tool rm" in (await worker.until_sent(1))[0]
     (wait,) = (await worker.insights.waits(open_only=True, limit=10, cursor=None)).items
     await worker.operations.answer_wait(wait.id, WaitAnswer("approve"), owner)
@@ -121,17 +121,17 @@ async def test_a_question_of_a_run_is_asked_where_it_would_post(worker: House) -
 async def test_one_run_of_a_key_at_a_time(house: House) -> None:
     held = Held("late")
     house.provider.script.append(held)
-    await run(house, Errand("Wait."))
+    await run(house, TaskSpec("Wait."))
     await held.until_begun()
     with pytest.raises(AssertionError):
-        await run(house, Errand("Again."))
+        await run(house, TaskSpec("Again."))
     held.go.set()
     await house.until_idle()
 
 
 async def test_a_failed_run_is_written_down(database: Database) -> None:
     async with open_house(database) as house:
-        await run(house, Errand("Do it."), graph="nowhere")
+        await run(house, TaskSpec("Do it."), graph="nowhere")
         found = await occurrence(house)
         assert (found.status, "no graph" in found.report) == (OccurrenceStatus.FAILED, True)
 
@@ -144,7 +144,7 @@ def parent_graph(taint: Taint = CLEAN) -> Graph:
 
     async def ask(context: NodeContext) -> Decision:
         if context.answer is None:
-            return Call("agent", child_state(context.state, Errand("Find it.", tools=["look", "rm"], taint=taint)))
+            return Call("agent", child_state(context.state, TaskSpec("Find it.", tools=["look", "rm"], taint=taint)))
         found = child_end(context.answer)
         outcome = found.outcome or WorkOutcome.from_json({"status": "blocked", "reason": found.error})
         return End(RunResult(outcome.visible, "", "", "").to_json() | {"outcome": outcome.to_json()}, **BY_DAEMON)
@@ -227,10 +227,10 @@ async def test_a_schedule_is_not_run_again_while_its_child_works(database: Datab
     async with open_house(database, graphs=[parent_graph()]) as house:
         thinking = Held("One.")
         house.provider.script.append(thinking)
-        await run(house, Errand("Work."), graph="parent")
+        await run(house, TaskSpec("Work."), graph="parent")
         await thinking.until_begun()
         with pytest.raises(AssertionError):
-            await run(house, Errand("Again."), graph="parent")
+            await run(house, TaskSpec("Again."), graph="parent")
         thinking.go.set()
         assert await house.until_sent(1) == ["One."]
 
@@ -242,7 +242,7 @@ async def waiting_run(worker: House) -> str:
     """A run that asks for a person's word; its id."""
     worker.provider.script += [asking(call(1, "rm", words="all")), "Gone."]
     ann = await worker.store.write(lambda tx: tx.principals.seen(PLATFORM, "ann", "Ann", None, 0).id)
-    execution_id = await run(worker, Errand("Tidy up."), principal_id=ann)
+    execution_id = await run(worker, TaskSpec("Tidy up."), principal_id=ann)
     await worker.until_sent(1)
     await worker.until_idle()
     return execution_id
@@ -262,7 +262,7 @@ async def test_a_waiting_run_that_is_cancelled_by_its_id_is_over_for_its_schedul
 
 async def test_a_failed_run_that_is_retried_by_hand_and_ends_well_has_gone_well(house: House) -> None:
     house.provider.script += [ProviderError(ProviderErrorKind.AUTH, "No entry"), "Well."]
-    await run(house, Errand("Do it."))
+    await run(house, TaskSpec("Do it."))
     assert (await occurrence(house)).status is OccurrenceStatus.FAILED
     (job,) = await house.jobs("cron")
     await house.operations.retry_job(job.id)
@@ -294,5 +294,5 @@ async def test_a_change_that_a_child_wants_is_asked_about_in_the_chat(database: 
 
 async def test_a_change_that_a_run_wants_is_asked_about_where_it_posts(house: House) -> None:
     house.provider.script.append("[MEMORY:sticky] Never sell. [/MEMORY]")
-    await run(house, Errand("Read the news.", taint=frozenset({Label.TOOLS})))
+    await run(house, TaskSpec("Read the news.", taint=frozenset({Label.TOOLS})))
     assert any("wants to remember" in text for text in await house.until_sent(2))

@@ -26,7 +26,7 @@ from arvis.scheduler.handler import ScheduleHandler
 from arvis.scheduler.scheduler import Scheduler
 from arvis.services import schedule_runs
 from arvis.store.open import Database
-from arvis.tasks.task import Errand
+from arvis.tasks.task import TaskSpec
 from tests.conformance.databases import opened
 from tests.flows.house_parts import ObservedStore
 from tests.flows.schedule_kit import (
@@ -282,7 +282,7 @@ async def test_the_condition_of_a_script_has_its_agent_asked(desk: Desk) -> None
         assert job is not None
         tx.jobs.cancel(job.id, NOW)
         (occurrence,) = tx.occurrences.running(beat.id)
-        trigger(tx, beat, occurrence, Errand("The price fell!"), NOW)
+        trigger(tx, beat, occurrence, TaskSpec("The price fell!"), NOW)
 
     await desk.store.write(hold)
     job, execution = await desk.store.read(begun, beat)

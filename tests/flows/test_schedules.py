@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from arvis.actions.context import Situation
+from arvis.actions.context import ActionContext
 from arvis.actions.schedules import apply_schedule
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation
@@ -32,12 +32,12 @@ OWNER = Principal("ann", "telegram", "1", "Ann", PrincipalRole.OWNER)
 SCRIPT = {"type": "script", "url": "https://example.com/price", "template": "{{a.usd}}"}
 
 
-def situation() -> Situation:
+def situation() -> ActionContext:
     conversation = Conversation("k", "c", HERE, turns=0, created_at=NOW)
     execution = Execution(
         "e", "agent", "1", {}, ExecutionStatus.RUNNING, None, "lane", 1, "ann", None, 0, None, NOW, NOW
     )
-    return Situation(BOSS, OWNER, CLEAN, HERE, conversation, execution, "m")
+    return ActionContext(BOSS, OWNER, CLEAN, HERE, conversation, execution, "m")
 
 
 @pytest.fixture

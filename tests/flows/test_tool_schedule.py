@@ -27,7 +27,7 @@ from arvis.services import schedules
 from arvis.services.reminders import DAY_MS, ReminderService
 from arvis.services.schedules import Rules
 from arvis.store.open import Database
-from arvis.tasks.task import Errand, NewRun, begin_run, child_state
+from arvis.tasks.task import NewRun, TaskSpec, begin_run, child_state
 from arvis.tools.policy import Policy
 from arvis.tools.schedule import create
 from tests.flows.house import House, agent_with, open_house
@@ -248,7 +248,7 @@ async def test_what_began_by_itself_makes_none(desk: Desk) -> None:  # L1
 
 def begin_runs(tx: Transaction, ann: str, now: int) -> list[str]:
     """One of a schedule, one of a web hook, and one that the first has called."""
-    errand, started = Errand("x"), []
+    errand, started = TaskSpec("x"), []
     for source in ("schedule:s1", "webhook:w1"):
         new = NewRun(BERLIN, errand, PLACE, ann, source)
         begun = begin_run(tx, new, kind=JobKind.CRON, lane=source, priority=10, now=now)

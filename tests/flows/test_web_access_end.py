@@ -17,7 +17,7 @@ from arvis.ports.store import Transaction
 from arvis.services import people
 from arvis.web.auth.open_access import OpenAccess
 from arvis.web.http.identity import Identity, Role
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from tests.flows.web_server import (
     CHAT_KEY,
     DAEMON_KEY,
@@ -37,7 +37,7 @@ ASKED = {"model": "helper", "messages": [{"role": "user", "content": "hello"}]}
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
     # Nothing here ends by a look that comes by itself.
-    async with running_site(tmp_path, patience=Patience(look=60.0, keepalive=60.0, renewal=600.0)) as site:
+    async with running_site(tmp_path, patience=Timeouts(look=60.0, keepalive=60.0, renewal=600.0)) as site:
         await site.store.write(lambda tx: tx.agents.add(Agent(id="a1", slug="helper", name="helper"), 0))
         yield site
 

@@ -16,7 +16,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from arvis.domain.messages import MessageStatus, Role, StoredMessage
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from tests.flows.web_script import NOW, web_address
 from tests.flows.web_server import CHAT_KEY, Site, running_site
 
@@ -25,7 +25,7 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    async with running_site(tmp_path, patience=Patience(idle=1)) as site:
+    async with running_site(tmp_path, patience=Timeouts(idle=1)) as site:
         yield site
 
 

@@ -14,19 +14,19 @@ import pytest
 from arvis.domain.events import Delta
 from arvis.domain.messages import MessageStatus
 from arvis.domain.taint import CLEAN, Label
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from arvis.web.openai.streaming import Continuing
 from tests.flows.web_script import web_address
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OWNER_KEY, VIEWER_KEY, Answer, Site, eventually, running_site
 
 CHAT = "/v1/chat/completions"
-QUICK = Patience(look=0.05, completion=0.3, keepalive=0.05)
+QUICK = Timeouts(look=0.05, completion=0.3, keepalive=0.05)
 PICTURE = base64.b64encode(b"\x89PNG not really").decode()
 
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    async with running_site(tmp_path, patience=Patience(look=0.05)) as site:
+    async with running_site(tmp_path, patience=Timeouts(look=0.05)) as site:
         yield site
 
 

@@ -14,7 +14,7 @@ from arvis.config.sections import Web
 from arvis.domain.events import Delta
 from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import MessageStatus
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from arvis.web.openai.parameters import certain, cut
 from tests.flows.test_web_completions import CHAT, answered, asked, refused, spoken, streamed
 from tests.flows.web_script import a_job
@@ -26,7 +26,7 @@ PAGE = "https://chat.example.org"
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
     web = Web(port=0, api_keys=KEYS, allowed_origins=(f"{PAGE}:443",))
-    async with running_site(tmp_path, patience=Patience(look=0.05, put_off=0.1), web=web) as site:
+    async with running_site(tmp_path, patience=Timeouts(look=0.05, put_off=0.1), web=web) as site:
         yield site
 
 

@@ -11,14 +11,14 @@ import pytest
 
 from arvis.domain.messages import MessageStatus
 from arvis.domain.taint import CLEAN, Label
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from tests.flows.test_web_completions import CHAT, answered, asked, refused
 from tests.flows.web_server import CHAT_KEY, OWNER_KEY, Site, eventually, running_site
 
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    async with running_site(tmp_path, patience=Patience(look=0.05)) as site:
+    async with running_site(tmp_path, patience=Timeouts(look=0.05)) as site:
         yield site
 
 

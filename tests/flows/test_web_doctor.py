@@ -15,7 +15,7 @@ from arvis.domain.errors import ToolError
 from arvis.process.clock import SystemClock
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.store.open import Database, bring_up_to_date, open_store
-from arvis.web.dependencies import House
+from arvis.web.dependencies import AdminServices
 from tests.flows.house_of_web import a_house
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, running_site
 
@@ -44,7 +44,7 @@ class Examiner:
         return self.said
 
 
-async def house_with(folder: Path, examiner: Examiner) -> House:
+async def house_with(folder: Path, examiner: Examiner) -> AdminServices:
     database = Database(file=folder / "house.db", url=None, folder=folder)
     bring_up_to_date(database, now=0)
     async with open_store(database, boot="house", new_id=lambda: "id") as (store, _):

@@ -9,7 +9,7 @@ import pytest
 from arvis.config.sections import Limits
 from arvis.domain.errors import Unprocessable
 from arvis.domain.messages import Address, Sender, Upload
-from arvis.web.api.message_input import Draft, Intake
+from arvis.web.api.message_input import Draft, MessageParser
 from tests.flows.house import House
 
 ROOM = Address("web", "web", "room")
@@ -17,7 +17,7 @@ ANN = Sender("ann", "Ann")
 
 
 async def test_the_id_of_a_message_with_other_words_or_files_is_refused(house: House) -> None:
-    intake = Intake(inbox=house.inbox, limits=Limits(), new_token=house.new_id)
+    intake = MessageParser(inbox=house.inbox, limits=Limits(), new_token=house.new_id)
     draft = Draft("Hello", "one", (Upload("a.txt", "text/plain", b"hi"),), agent="helper")
     first = await intake.send(draft, ROOM, ANN)
     assert await intake.send(draft, ROOM, ANN) == first

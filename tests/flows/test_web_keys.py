@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from arvis.domain.agents import Agent
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from tests.flows.login_kit import Browser, add_user, make_key, owner
 from tests.flows.web_server import OPERATOR_KEY, Site, files_with, running_site
 
@@ -117,7 +117,7 @@ async def test_keys_are_listed_in_pages_newest_first(site: Site) -> None:
 
 
 async def test_a_socket_ends_whose_key_was_revoked_elsewhere(tmp_path: Path) -> None:
-    async with running_site(tmp_path, patience=Patience(renewal=0.1)) as site:
+    async with running_site(tmp_path, patience=Timeouts(renewal=0.1)) as site:
         made = await make_key(site, "operator")
         async with site.socket(apiKey=made["key"]) as socket:
             await site.store.write(lambda tx: tx.api_keys.remove(made["id"]))

@@ -14,7 +14,7 @@ import pytest
 from arvis.config.sections import Limits
 from arvis.domain.messages import MessageStatus, PrincipalRole
 from arvis.ports.store import Transaction
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from tests.flows.web_script import web_address
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OPERATOR_KEY, Answer, Site, eventually, running_site
 
@@ -255,7 +255,7 @@ async def test_waiting_ends_with_the_event(site: Site) -> None:
 
 async def test_waiting_sees_what_another_process_did(tmp_path: Path) -> None:
     """No event comes from there, so the row is looked at every few seconds."""
-    async with running_site(tmp_path, patience=Patience(look=0.02)) as site:
+    async with running_site(tmp_path, patience=Timeouts(look=0.02)) as site:
         message_id = await send(site, content="hello")
         waiting = await waiter(site, message_id)
         timeline = site.insights.timelines[message_id]

@@ -15,7 +15,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.events import Changed, NoticesMissed, RunAdvanced
 from arvis.domain.executions import ExecutionStatus
 from arvis.ports.store import Transaction
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from tests.flows.test_web_workflow_runs import asks
 from tests.flows.web_server import CHAT_KEY, DAEMON_KEY, Site, running_site
 
@@ -27,7 +27,7 @@ Heard = tuple[str, Any, int | None]
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, patience: Patience | None = None) -> AsyncIterator[tuple[Site, str]]:
+async def opened(folder: Path, patience: Timeouts | None = None) -> AsyncIterator[tuple[Site, str]]:
     async with running_site(folder, real_insights=True, real_operations=True, patience=patience) as site:
         await site.store.write(lambda tx: tx.agents.add(Agent(id="a1", slug="helper", name="helper"), 0))
         await site.call("POST", "/api/workflows", json={"name": "Told", "document": DOCUMENT})
@@ -185,7 +185,7 @@ async def test_news_of_other_processes_that_were_missed_are_looked_up(told: tupl
 
 
 async def test_a_quiet_stream_gives_signs_of_life(tmp_path: Path) -> None:
-    async with opened(tmp_path, Patience(keepalive=0.05)) as (site, run_id), listening(site, run_id) as heard:
+    async with opened(tmp_path, Timeouts(keepalive=0.05)) as (site, run_id), listening(site, run_id) as heard:
         await until(heard, "comment")
 
 

@@ -20,7 +20,7 @@ from arvis.domain.messages import MessageStatus, PrincipalRole
 from arvis.ports.connector import Guarantee
 from arvis.ports.inbox import Inbox
 from arvis.ports.store import Transaction
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from tests.flows.web_script import a_delivery, a_part, web_address, whole
 from tests.flows.web_server import (
     CHAT_KEY,
@@ -297,7 +297,7 @@ async def test_a_client_that_falls_behind_is_sent_away(site: Site) -> None:
 
 async def test_a_client_that_takes_nothing_is_given_up(tmp_path: Path) -> None:
     async with (
-        running_site(tmp_path, patience=Patience(sending=0.2, closing=1)) as site,
+        running_site(tmp_path, patience=Timeouts(sending=0.2, closing=1)) as site,
         site.socket(channelId="room") as quick,
         site.socket(channelId="room") as slow,
     ):
@@ -340,7 +340,7 @@ async def test_a_login_that_ends_before_the_greeting_opens_nothing(site: Site) -
 
 
 async def test_a_login_ended_elsewhere_ends_its_socket(tmp_path: Path) -> None:
-    async with running_site(tmp_path, patience=Patience(renewal=0.05)) as site:
+    async with running_site(tmp_path, patience=Timeouts(renewal=0.05)) as site:
         cookie = {"Cookie": f"arvis_session={await site.log_in()}", "X-Arvis-Request": "1"}
         async with site.socket(apiKey=None, headers=cookie) as socket:
             site.clock.shift_ms = 31 * 24 * 3_600_000
@@ -348,7 +348,7 @@ async def test_a_login_ended_elsewhere_ends_its_socket(tmp_path: Path) -> None:
 
 
 async def test_an_open_socket_keeps_its_login_alive(tmp_path: Path) -> None:
-    async with running_site(tmp_path, patience=Patience(renewal=0.02)) as site:
+    async with running_site(tmp_path, patience=Timeouts(renewal=0.02)) as site:
         cookie = await site.log_in()
         headers = {"Cookie": f"arvis_session={cookie}", "X-Arvis-Request": "1"}
         async with site.socket(apiKey=None, headers=headers) as socket:
@@ -374,7 +374,7 @@ async def touched(site: Site, cookie: str) -> None:
 
 
 async def test_whoever_says_nothing_is_hung_up_on(tmp_path: Path) -> None:
-    async with running_site(tmp_path, patience=Patience(greeting=0.05)) as site, stranger(site) as socket:
+    async with running_site(tmp_path, patience=Timeouts(greeting=0.05)) as site, stranger(site) as socket:
         assert await socket.close_code() == 4001
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from arvis.domain.messages import PrincipalRole
 from arvis.ports.store import Transaction
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from tests.flows.login_kit import Browser, add_user, by_code, owner
 from tests.flows.web_server import CHAT_KEY, OPERATOR_KEY, VIEWER_KEY, Site, principal_of, running_site
 
@@ -233,7 +233,7 @@ async def test_everybody_has_their_own_channel(site: Site) -> None:
 
 async def test_sockets_end_that_heard_nothing_of_it(tmp_path: Path) -> None:
     """Another process took the role away, and its notice was lost: the next look at the login finds out."""
-    async with running_site(tmp_path, patience=Patience(renewal=0.1)) as site:
+    async with running_site(tmp_path, patience=Timeouts(renewal=0.1)) as site:
         amy: Browser = await add_user(site, "amy", "operator")
         async with amy.socket() as socket:
             await site.store.write(lambda tx: tx.users.remove("amy"))

@@ -22,7 +22,7 @@ from arvis.scheduler import due
 from arvis.services.reminders import Wish, create
 from arvis.services.schedules import Rules
 from arvis.store.open import Database
-from arvis.tasks.task import Errand, NewRun, begin_run, child_state
+from arvis.tasks.task import NewRun, TaskSpec, begin_run, child_state
 from arvis.turns.turns import Task, begin_agent_turn
 from tests.flows.house import HELPER, House, agent_with, open_house
 from tests.flows.scripted import BOT, PLATFORM, Held, asking, call
@@ -119,7 +119,7 @@ async def test_what_a_run_posted_taints_the_talk_behind_it(database: Database) -
         house.provider.script += ["Mallory wrote: make the agent evil.", WISH]
 
         def begin(tx: Transaction, now: int) -> None:
-            errand = Errand("Look at what Mallory wrote.", taint=frozenset({Label.TOOLS}))
+            errand = TaskSpec("Look at what Mallory wrote.", taint=frozenset({Label.TOOLS}))
             new = NewRun(CONDUCTOR, errand, PLACE, None, "webhook:w1")
             assert begin_run(tx, new, kind=JobKind.WEBHOOK, lane="webhook:w1", priority=5, now=now)
 
@@ -142,7 +142,7 @@ async def test_what_began_by_itself_makes_no_reminder_through_another_agent(data
     other = Agent(id="agent-other", slug="other", name="Other")
 
     def begin(tx: Transaction, now: int) -> Execution | None:
-        new = NewRun(HELPER, Errand("x"), PLACE, "ann", "schedule:s1")
+        new = NewRun(HELPER, TaskSpec("x"), PLACE, "ann", "schedule:s1")
         run = begin_run(tx, new, kind=JobKind.CRON, lane="schedule:s1", priority=10, now=now)
         assert run is not None
         lineage = {"root": run.id, "parent": run.id, "report": False, "standing": {}}
@@ -168,7 +168,7 @@ async def test_a_run_gives_no_task_to_who_has_tools_that_it_may_not_use(
 
         def begin(tx: Transaction, now: int) -> None:
             owner = tx.principals.seen(PLATFORM, "owner", "Owner", PrincipalRole.OWNER, now)
-            new = NewRun(HELPER, Errand("Tea.", tools=tools), PLACE, owner.id, "schedule:s1")
+            new = NewRun(HELPER, TaskSpec("Tea.", tools=tools), PLACE, owner.id, "schedule:s1")
             assert begin_run(tx, new, kind=JobKind.CRON, lane="schedule:s1", priority=5, now=now)
 
         await house.store.write(begin, house.clock.now())
@@ -185,7 +185,7 @@ async def test_nor_by_way_of_a_third(database: Database) -> None:
 
         def begin(tx: Transaction, now: int) -> None:
             owner = tx.principals.seen(PLATFORM, "owner", "Owner", PrincipalRole.OWNER, now)
-            new = NewRun(HELPER, Errand("Tea.", tools=()), PLACE, owner.id, "schedule:s1")
+            new = NewRun(HELPER, TaskSpec("Tea.", tools=()), PLACE, owner.id, "schedule:s1")
             assert begin_run(tx, new, kind=JobKind.CRON, lane="schedule:s1", priority=5, now=now)
 
         await house.store.write(begin, house.clock.now())
@@ -274,7 +274,7 @@ async def test_what_one_person_told_is_not_told_in_the_talk_of_another(shed: Hou
     def begin(tx: Transaction, now: int) -> None:
         owner = tx.principals.find(PLATFORM, "owner")
         assert owner is not None
-        new = NewRun(HELPER, Errand("Wish a good morning; mind the salary."), place, owner.id, "webhook:w1")
+        new = NewRun(HELPER, TaskSpec("Wish a good morning; mind the salary."), place, owner.id, "webhook:w1")
         assert begin_run(tx, new, kind=JobKind.WEBHOOK, lane="webhook:w1", priority=5, now=now)
 
     await shed.store.write(begin, shed.clock.now())
@@ -290,7 +290,7 @@ async def test_nobody_is_said_to_have_asked_who_did_not(shed: House, source: str
 
     def begin(tx: Transaction, now: int) -> None:
         owner = tx.principals.seen(PLATFORM, "owner", "Owner", PrincipalRole.OWNER, now)
-        new = NewRun(HELPER, Errand("Tidy up."), PLACE, owner.id, source)
+        new = NewRun(HELPER, TaskSpec("Tidy up."), PLACE, owner.id, source)
         assert begin_run(tx, new, kind=JobKind.WEBHOOK, lane=source, priority=5, now=now)
 
     await shed.store.write(begin, shed.clock.now())
@@ -301,5 +301,5 @@ async def test_nobody_is_said_to_have_asked_who_did_not(shed: House, source: str
 
 def test_a_child_says_what_it_works_for_in_the_end() -> None:
     parent = {"agent": "a", "address": [], "conversation": "c", "run": {"source": "webhook:w1"}}
-    child = child_state(child_state(parent, Errand("x")), Errand("y"))
+    child = child_state(child_state(parent, TaskSpec("x")), TaskSpec("y"))
     assert (child["run"]["source"], child["run"]["under"]) == ("", "webhook:w1")

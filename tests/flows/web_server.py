@@ -45,9 +45,9 @@ from arvis.speech import Rules
 from arvis.store.backups.keeper import BackupService
 from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
-from arvis.web.dependencies import PAGE_FOLDER, House, Surroundings
+from arvis.web.dependencies import PAGE_FOLDER, AdminServices, WebDependencies
 from arvis.web.http.schema import ERROR
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from arvis.web.realtime.connector import WebConnector
 from arvis.web.server import WebServer
 from tests.flows import house as flow
@@ -225,7 +225,7 @@ async def running_site(
     *,
     web: Web | None = None,
     limits: Limits | None = None,
-    patience: Patience | None = None,
+    patience: Timeouts | None = None,
     page_folder: Path = PAGE_FOLDER,
     real_insights: bool = False,
     real_operations: bool = False,
@@ -236,7 +236,7 @@ async def running_site(
     configured: Sequence[ConnectorEntry] = (),
     maker: ConnectorFactory | None = None,
     speech: Rules | None = None,
-    house: House | None = None,
+    house: AdminServices | None = None,
 ) -> AsyncIterator[Site]:
     database = Database(file=folder / "arvis.db", url=None, folder=folder)
     bring_up_to_date(database, now=0)
@@ -255,13 +255,13 @@ async def running_site(
         await (bot_book := BotRegistry(configured=configured, store=store, secrets=box)).learn()
         maker = maker or ConnectorFactory(services=ConnectorServices(clock=clock, commands=()))
         fleet = ConnectorPool(book=bot_book, maker=maker)
-        around = Surroundings(
+        around = WebDependencies(
             config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",), daemon_key=DAEMON_KEY, inbox=inbox, insights=reading if real_insights else insights,
             bots=BotService(book=bot_book, maker=maker, store=store, secrets=box, bus=bus, clock=clock),
             bot_connector=fleet.connector, bot_health=lambda: bot_health, operations=acts, backups=BackupService(database=database, every=DAY_MS, clock=clock),
             accounts=AccountService(book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock),
             secrets=box, passwords=Argon2Passwords(), store=store, connector=connector, bus=bus, clock=clock, roles=lambda: roles,
-            new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, patience=patience or Patience(), page_folder=page_folder,
+            new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, patience=patience or Timeouts(), page_folder=page_folder,
             house=house or await a_house(folder, store, bus, clock), skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, shelf=shelf, clock=clock), all_owners={"chat": ("boss",)}, speech=speech or Rules(),
         )  # fmt: skip
         server = WebServer(around=around)

@@ -8,7 +8,7 @@ from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import Account, Rest, RunRequest, RunResult
 from arvis.llm import RunFailed, Runner
 from arvis.llm.candidates import Choice
-from arvis.llm.cooldowns import Rests
+from arvis.llm.cooldowns import Cooldowns
 from arvis.llm.selection import select
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
@@ -146,7 +146,7 @@ async def test_the_rests_come_back_with_the_run() -> None:
     [(1, None, 1), (2, None, 5), (3, None, 25), (4, None, 60), (9, None, 60), (1, 600.0, 10), (3, 600.0, 10)],
 )
 def test_rests_grow_unless_the_vendor_names_a_time(refusals: int, retry_after: float | None, minutes: int) -> None:
-    rests, choice = Rests(), Choice(FIRST, "big")
+    rests, choice = Cooldowns(), Choice(FIRST, "big")
     found = [
         rests.refused(choice, error(KINDS.RATE_LIMIT, retry_after=retry_after), at, asked=at) for at in range(refusals)
     ]
@@ -154,19 +154,19 @@ def test_rests_grow_unless_the_vendor_names_a_time(refusals: int, retry_after: f
 
 
 def test_calls_that_were_under_way_together_are_refused_once() -> None:
-    rests, choice = Rests(), Choice(FIRST, "big")
+    rests, choice = Cooldowns(), Choice(FIRST, "big")
     together = [rests.refused(choice, error(KINDS.RATE_LIMIT), 10 + at, asked=5) for at in range(4)]
     assert [rest.refusals for rest in together] == [1, 1, 1, 1]
     assert rests.refused(choice, error(KINDS.RATE_LIMIT), 20 + MINUTE, asked=15 + MINUTE).refusals == 2
 
 
 def test_a_server_that_is_too_busy_is_left_alone_as_long_as_it_asks() -> None:
-    rests = Rests()
+    rests = Cooldowns()
     assert rests.refused(Choice(FIRST, "big"), error(KINDS.OVERLOADED, retry_after=30.0), 0, asked=0).until == 30_000
 
 
 def test_an_answer_ends_the_row_of_refusals() -> None:
-    rests, choice = Rests(), Choice(FIRST, "big")
+    rests, choice = Cooldowns(), Choice(FIRST, "big")
     assert rests.answered(choice, 0) is None
     rests.refused(choice, error(KINDS.RATE_LIMIT), 0, asked=0)
     rests.refused(choice, error(KINDS.RATE_LIMIT), 1, asked=1)
@@ -178,6 +178,6 @@ def test_an_answer_ends_the_row_of_refusals() -> None:
 
 
 def test_the_later_word_counts() -> None:
-    rests = Rests([Rest("first", "big", 500, 1, "rate_limit", 100)])
+    rests = Cooldowns([Rest("first", "big", 500, 1, "rate_limit", 100)])
     rests.learn([Rest("first", "big", 900, 1, "rate_limit", 50)])
     assert select([Choice(FIRST, "big")], rests.known, 600).now == (Choice(FIRST, "big"),)

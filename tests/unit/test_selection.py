@@ -13,7 +13,7 @@ from arvis.domain.runs import CIRCUIT, Account, Image, Rest, RunRequest, RunResu
 from arvis.domain.tools import ToolOutput, ToolSpec
 from arvis.llm import RunFailed, Runner, Unserved
 from arvis.llm.candidates import Choice
-from arvis.llm.cooldowns import FAILURES, FIRST_PROBE, LAST_PROBE, Rests
+from arvis.llm.cooldowns import FAILURES, FIRST_PROBE, LAST_PROBE, Cooldowns
 from arvis.llm.selection import Load, select
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
@@ -30,7 +30,7 @@ def rest(account: Account, kind: str, until: int, *, at: int = NOW, refusals: in
 
 
 def decide(*rests: Rest, choices: Sequence[Choice] = CHOICES) -> tuple[str, dict[str, int], dict[str, str]]:
-    found = select(choices, Rests(rests).known, NOW)
+    found = select(choices, Cooldowns(rests).known, NOW)
     later = {each.choice.account.name: each.at for each in found.later}
     return (
         "".join(choice.account.name for choice in found.now),
@@ -77,7 +77,7 @@ def test_the_decision(rests: list[Rest], now: str, later: dict[str, int], never:
 
 
 def test_one_request_at_a_time_probes_a_circuit() -> None:
-    rests = Rests([rest(A, CIRCUIT, NOW)])
+    rests = Cooldowns([rest(A, CIRCUIT, NOW)])
     rests.asked(CHOICES[0])
     busy = select(CHOICES, rests.known, NOW, probed=rests.probed)
     assert [choice.account.name for choice in busy.now] == ["b", "c"]
@@ -86,7 +86,7 @@ def test_one_request_at_a_time_probes_a_circuit() -> None:
 
 
 def test_the_circuit_opens_after_failures_in_a_row_and_stays_open_longer_each_time() -> None:
-    rests, fault, choice = Rests(), error(KINDS.OVERLOADED), CHOICES[0]
+    rests, fault, choice = Cooldowns(), error(KINDS.OVERLOADED), CHOICES[0]
     opened = [rests.failed(choice, fault, NOW, asked=NOW) for _ in range(FAILURES)]
     assert opened[:-1] == [None] * (FAILURES - 1)
     found, waits = opened[-1], []
@@ -109,7 +109,7 @@ def test_the_circuit_opens_after_failures_in_a_row_and_stays_open_longer_each_ti
 
 
 def test_one_hang_opens_the_circuit_and_what_was_under_way_says_nothing_new() -> None:
-    rests, hang = Rests(), ProviderError(KINDS.TIMEOUT, "nothing came", silent=True)
+    rests, hang = Cooldowns(), ProviderError(KINDS.TIMEOUT, "nothing came", silent=True)
     opened = rests.failed(CHOICES[0], hang, NOW, asked=NOW - 20_000)
     assert opened is not None
     assert (opened.kind, opened.until) == (CIRCUIT, NOW + FIRST_PROBE)
@@ -117,7 +117,7 @@ def test_one_hang_opens_the_circuit_and_what_was_under_way_says_nothing_new() ->
 
 
 def test_an_answer_between_two_failures_keeps_the_circuit_closed() -> None:
-    rests, fault = Rests(), error(KINDS.OVERLOADED)
+    rests, fault = Cooldowns(), error(KINDS.OVERLOADED)
     for _ in range(9):
         assert rests.failed(CHOICES[0], fault, NOW, asked=NOW) is None
         rests.answered(CHOICES[0], NOW)

@@ -8,7 +8,7 @@ from arvis.domain.executions import Cursor
 from arvis.engine.decisions import Opened
 from arvis.workflows.runtime.joins import ALL, ANY, COUNT, Join, LastOne
 from arvis.workflows.runtime.regions import gate_of, merge_behind, merges_of, opened
-from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.token import Token
 from tests.flows.drawn_kit import drawing, node
 
 BEFORE = frozenset({"node:a", "node:b", "node:p"})
@@ -16,7 +16,7 @@ ORDER = {"a": 0, "b": 1, "c": 2}
 
 
 def at(name: str, mark: str = "", **carried: Any) -> Cursor:
-    return Cursor(mark or name, "execution", name, Carried(**carried).to_json())
+    return Cursor(mark or name, "execution", name, Token(**carried).to_json())
 
 
 def held(source: str, output: Any = None, mark: str = "", **more: Any) -> Cursor:
@@ -27,10 +27,10 @@ def join(rule: str, count: int = 1, *, merges: bool = False, closes: frozenset[s
     return Join("j", rule, BEFORE, ORDER, count, merges=merges, closes=closes)
 
 
-def through(found: Opened | None) -> Carried:
+def through(found: Opened | None) -> Token:
     assert found is not None
     assert found.through
-    return Carried.from_json(found.value)
+    return Token.from_json(found.value)
 
 
 def test_all_waits_for_whoever_can_still_come() -> None:

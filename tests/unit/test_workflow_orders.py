@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from arvis.domain.executions import Answer, Cursor, Execution, ExecutionStatus, Step, Wait
 from arvis.engine.context import Memory, NodeContext
 from arvis.engine.decisions import Decision, Graph
-from arvis.engine.unit_of_work import Progress, new_execution
+from arvis.engine.unit_of_work import ExecutionUpdate, new_execution
 from arvis.ports.store import Transaction
 from arvis.workflows.compiler import compile_document
 from arvis.workflows.runtime.parts import NodeParts
@@ -160,17 +160,17 @@ class Run:
         progress.rest()
         self._commit(progress)
 
-    def _is_open(self, progress: Progress, cursor: Cursor) -> bool:
+    def _is_open(self, progress: ExecutionUpdate, cursor: Cursor) -> bool:
         asked = {**self.rows.questions, **{each.id: each for each in progress.waits}}
         return cursor.wait_id is not None and asked[cursor.wait_id].answer is None
 
-    def _loaded(self) -> Progress:
+    def _loaded(self) -> ExecutionUpdate:
         order = sorted(self.rows.cursors)  # as the database gives them
         cursors = {each: self.rows.cursors[each] for each in order}
         placed = {
             each: cursor if cursor.node else replace(cursor, node=self._graph.start) for each, cursor in cursors.items()
         }
-        return Progress(
+        return ExecutionUpdate(
             execution=replace(self.rows.execution, status=ExecutionStatus.RUNNING),
             graph=self._graph,
             cursors=placed,
@@ -181,12 +181,12 @@ class Run:
             committed=frozenset(placed),
         )
 
-    def _commit(self, progress: Progress) -> None:
+    def _commit(self, progress: ExecutionUpdate) -> None:
         progress._facts.clear()  # lines of the log: nobody reads them here
         progress.write(cast(Transaction, self.rows))
         progress.written()
 
-    def _visit(self, progress: Progress, cursor: Cursor) -> Decision:
+    def _visit(self, progress: ExecutionUpdate, cursor: Cursor) -> Decision:
         asked = progress.asked.get(cursor.wait_id or "")
         context = NodeContext(
             execution=progress.execution,

@@ -29,13 +29,13 @@ from arvis.graphs.agent.completion import EXPLICIT, LISTEN, RULES, Completion, l
 from arvis.graphs.agent.files import FileNode, FileRules, is_voice, unsettled
 from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival
 from arvis.graphs.agent.plugins import Brought, Extending
-from arvis.graphs.agent.prompt import Briefing, Materials, written
+from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs, written
 from arvis.graphs.agent.steering import came_meanwhile, heard_by, heard_with, newcomers, noted, restart, way_of
-from arvis.graphs.agent.tool_protocols import Manner, ToolCalling
+from arvis.graphs.agent.tool_protocols import ToolCalling, ToolProtocol
 from arvis.graphs.agent.tools import ToolNode, ToolRules
 from arvis.graphs.compaction.graph import Compactor
 from arvis.graphs.compaction.scripts import COMPACTION
-from arvis.graphs.context import Standing, load_turn_context
+from arvis.graphs.context import TurnContext, load_turn_context
 from arvis.graphs.model import ModelCaller, unheard
 from arvis.llm import RunFailed
 from arvis.memory import touch
@@ -69,7 +69,7 @@ class AgentParts:
 
     store: Store
     caller: ModelCaller
-    briefing: Briefing
+    briefing: PromptBuilder
     skills: Callable[[], Awaitable[Collection[Skill]]]
     compactor: Compactor
     tools: ToolRules
@@ -80,7 +80,7 @@ class AgentParts:
     loops: int = 40
 
 
-def agent_graph(parts: AgentParts, manner: Manner | None = None) -> Graph:
+def agent_graph(parts: AgentParts, manner: ToolProtocol | None = None) -> Graph:
     """The graph that works on a turn or a run, by the `manner` in which tools are asked for (None: the vendors' own). Its
     result is a `RunResult` as JSON with a `WorkOutcome` beside it, under `outcome`."""
     manner = manner or ToolCalling(registry=parts.tools.registry)
@@ -112,7 +112,7 @@ def agent_graph(parts: AgentParts, manner: Manner | None = None) -> Graph:
 
 
 class _Nodes:
-    def __init__(self, parts: AgentParts, manner: Manner) -> None:
+    def __init__(self, parts: AgentParts, manner: ToolProtocol) -> None:
         self._manner = manner
         self._loops = parts.loops
         self._store = parts.store
@@ -127,7 +127,7 @@ class _Nodes:
     async def prepare(self, context: NodeContext) -> Decision:
         """Build the prompt from what is true now; only its measures are kept."""
         turn = context.handed
-        if not isinstance(turn, Standing):
+        if not isinstance(turn, TurnContext):
             turn = await self._store.read(load_turn_context, context.execution, context.now())
         if unsettled(turn.current):
             return Goto(READ_FILES)  # of a message that joined the turn on the way
@@ -211,11 +211,11 @@ class _Nodes:
             context.record(messages.progress, context.execution, text, context.now())
 
     async def _materials(
-        self, context: NodeContext, turn: Standing, came: Sequence[str], brought: Brought
-    ) -> Materials:
+        self, context: NodeContext, turn: TurnContext, came: Sequence[str], brought: Brought
+    ) -> PromptInputs:
         specs = await self._specs(context, turn.agent.tools)
         used = await self._used(context, came, group=self._briefing.in_group(turn))
-        return Materials(
+        return PromptInputs(
             skills=await self._skills(),
             tools=_with_used(specs, self._manner.shown(turns_of(used))),
             rounds=used,
@@ -291,7 +291,7 @@ class _Nodes:
 
     def _asked(
         self,
-        turn: Standing,
+        turn: TurnContext,
         prompt: Prompt,
         *,
         audience: str | None,
@@ -343,7 +343,7 @@ def is_turn(execution: Execution) -> bool:
     return "conversation" in execution.state and execution.graph != COMPACTION and not is_run(execution)
 
 
-def outgrown(turn: Standing, prompt: Prompt) -> bool:
+def outgrown(turn: TurnContext, prompt: Prompt) -> bool:
     """Whether the prompt has no room for messages that no summary stands for, or holds too many."""
     return prompt.left_out > 0 or len(turn.history) > MOST_MESSAGES
 

@@ -21,7 +21,7 @@ from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Goto, Next
 from arvis.graphs.agent.files import unsettled
 from arvis.graphs.compaction.selection import compaction_due
-from arvis.graphs.context import BY_DAEMON, Standing, load_turn_context
+from arvis.graphs.context import BY_DAEMON, TurnContext, load_turn_context
 from arvis.messaging import notices
 from arvis.ports.compactions import Size
 from arvis.ports.store import Store, Transaction
@@ -251,7 +251,7 @@ class Arrival:
     """What stands before a turn, and what its messages are judged by: when (ms) this person wrote here before, the newest
     first, and how long the conversation is."""
 
-    standing: Standing
+    standing: TurnContext
     times: list[int]
     size: Size
 

@@ -23,7 +23,7 @@ from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import End
-from arvis.graphs.context import BY_DAEMON, Asked, Standing, load_asked
+from arvis.graphs.context import BY_DAEMON, Asked, TurnContext, load_asked
 from arvis.plugins import Guarded, Plugins
 from arvis.ports.plugin import PluginPlace, PluginTurn
 from arvis.ports.store import Store, Transaction
@@ -148,7 +148,7 @@ class Extending:
         more = [name for name in brought if allowed is None or name in allowed]
         return replace(turn, agent=replace(turn.agent, tools=tuple(dict.fromkeys((*turn.agent.tools, *more)))))
 
-    async def open(self, context: NodeContext, turn: Standing) -> Standing | End:
+    async def open(self, context: NodeContext, turn: TurnContext) -> TurnContext | End:
         """Before a prompt is made: the turn with its tools. A message that is a command of a plugin is done: the turn ends
         with its answer, or the agent is asked what it stands for."""
         if not turn.agent.plugins:
@@ -174,7 +174,7 @@ class Extending:
                 context.record(_replace_text, message.id, said)
                 return replace(turn, current=[replace(message, content=said)], taint=turn.taint | {Label.TOOLS})
 
-    async def bring(self, context: NodeContext, turn: Standing) -> Brought:
+    async def bring(self, context: NodeContext, turn: TurnContext) -> Brought:
         """To the prompt that is made now."""
         if not turn.agent.plugins:
             return NOTHING
@@ -219,7 +219,7 @@ class Extending:
         return tuple(files)
 
     async def _added(
-        self, context: NodeContext, turn: Standing, plugins: Sequence[Guarded], asked: PluginTurn
+        self, context: NodeContext, turn: TurnContext, plugins: Sequence[Guarded], asked: PluginTurn
     ) -> tuple[Mapping[str, str], bool]:
         """To the messages in the prompt. What a run is given is no message of the conversation."""
         if is_run(context.execution):
@@ -254,7 +254,7 @@ class Extending:
             zone=first_zone(agent.timezone, self._zone),
         )
 
-    def _turn(self, context: NodeContext, turn: Standing) -> PluginTurn:
+    def _turn(self, context: NodeContext, turn: TurnContext) -> PluginTurn:
         place, agent_id = self._place(context, turn.agent), turn.agent.id
 
         async def working() -> Sequence[str]:
@@ -289,7 +289,7 @@ async def _share(plugin: Guarded, turn: PluginTurn) -> _Share:
     return _Share(tuple(blocks), await plugin.attributes(turn))
 
 
-def _may_be_command(context: NodeContext, turn: Standing) -> bool:
+def _may_be_command(context: NodeContext, turn: TurnContext) -> bool:
     """Only a message that stands for itself, before anything was done about it."""
     alone = len(turn.current) == 1 and not turn.current[0].attachments
     return alone and not rounds.count(context.state) and not is_run(context.execution) and "task" not in context.state

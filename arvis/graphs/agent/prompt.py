@@ -15,7 +15,7 @@ from arvis.domain.agents import HARMLESS_TOOLS, Agent
 from arvis.domain.messages import PastMessage, Role, StoredMessage
 from arvis.domain.tools import ToolSpec
 from arvis.graphs.agent.input import sanitise
-from arvis.graphs.context import Standing
+from arvis.graphs.context import TurnContext
 from arvis.llm import Runner
 from arvis.ports.compactions import Calibration
 from arvis.prompt import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, Round, compose, first_zone, plain_rules
@@ -33,7 +33,7 @@ _CUT_HERE = "[The message is longer; the rest of it was left out. Tell the perso
 
 
 @dataclass(frozen=True, slots=True)
-class Materials:
+class PromptInputs:
     """What the turn itself brings to a prompt: the skills of this moment, the tools on offer, and what came of those that
     were used. `rules` join those of every agent. `shrunk`: a model refused the whole as too long. `now` in ms."""
 
@@ -46,25 +46,25 @@ class Materials:
     extras: Extras = NO_EXTRAS
 
 
-class Briefing:
+class PromptBuilder:
     """`zone` is the daemon's."""
 
     def __init__(self, *, runner: Runner, zone: str) -> None:
         self._runner = runner
         self._zone = zone
 
-    def learn(self, turn: Standing) -> None:
+    def learn(self, turn: TurnContext) -> None:
         """Take over what is stored of the accounts and of how models count."""
         self._runner.learn(turn.rests)
         self._runner.learn_counts(turn.calibrations)
 
-    def budget(self, turn: Standing) -> Budget:
+    def budget(self, turn: TurnContext) -> Budget:
         agent = turn.agent
         window = self._runner.window(agent.model, agent.fallbacks)
         longest = self._runner.reply_tokens(agent.model, agent.fallbacks)
         return Budget(window, agent.context_tokens, longest or LONGEST_REPLY)
 
-    def prompt(self, turn: Standing, brought: Materials) -> Prompt:
+    def prompt(self, turn: TurnContext, brought: PromptInputs) -> Prompt:
         agent, budget, estimator = turn.agent, self.budget(turn), estimator_of(self.calibration(turn))
         rules = conductor_rules(turn.agents, turn.bindings) if agent.is_conductor else plain_rules(_others(turn))
         prompt = compose(
@@ -92,23 +92,23 @@ class Briefing:
         )
         return replace(prompt, taint=prompt.taint | turn.taint)
 
-    def in_group(self, turn: Standing) -> bool:
+    def in_group(self, turn: TurnContext) -> bool:
         """Whether several people write here; in a talk between two nobody needs to be named."""
         return _is_group(turn)
 
-    def calibration(self, turn: Standing) -> Calibration | None:
+    def calibration(self, turn: TurnContext) -> Calibration | None:
         """How the model counts that would be asked first."""
         model = self._runner.counts(turn.agent.model, turn.agent.fallbacks)
         return next((each for each in turn.calibrations if each.model == model), None)
 
 
-def _skill_text(turn: Standing, skills: Collection[Skill], estimator: Estimator) -> str:
+def _skill_text(turn: TurnContext, skills: Collection[Skill], estimator: Estimator) -> str:
     message = "\n".join(each.content for each in turn.current)
     earlier = [each.content for each in turn.history if each.role is Role.USER][-_EARLIER:]
     return choose(skills, message, earlier, turn.agent.tools, estimator.tokens).text
 
 
-def _others(turn: Standing) -> list[Agent]:
+def _others(turn: TurnContext) -> list[Agent]:
     """Return the agents to which a task can be handed: those that this person may use through any agent, and for everybody those
     that can do no more than this one and are closed to nobody."""
     tools = HARMLESS_TOOLS.union(turn.agent.tools)
@@ -125,7 +125,7 @@ def written(message: StoredMessage, *, group: bool) -> str:
     return line_of(_clean(message), group=group).text
 
 
-def _is_group(turn: Standing) -> bool:
+def _is_group(turn: TurnContext) -> bool:
     said: list[PastMessage | StoredMessage] = [*turn.history, *turn.current]
     people = {message.principal_id for message in said if message.role is Role.USER}
     return not turn.run and (not turn.conversation.direct or len(people) > 1)

@@ -27,7 +27,7 @@ from arvis.ports.tool import Caller, Tool
 from arvis.tasks.attachments import files_of, with_files
 from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
 from arvis.tasks.rounds import effect_name
-from arvis.tasks.task import GRAPH, RUN, Errand, child_state
+from arvis.tasks.task import GRAPH, RUN, TaskSpec, child_state
 from arvis.tools.registry import Offer
 
 #: Key of the state: the call whose child is at work.
@@ -176,7 +176,7 @@ def _brought(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, An
 def _state_of_child(context: NodeContext, subagent: Subagent, task: str, event: Mapping[str, Any]) -> dict[str, Any]:
     within = _within(context.state)
     below = {"run": within.get("run", ""), "call": event["callId"], "depth": event["depth"]}
-    errand = Errand(prompt=subagent.words(task), within=below, **subagent.errand)
+    errand = TaskSpec(prompt=subagent.words(task), within=below, **subagent.errand)
     return child_state(context.state, errand, agent_id=subagent.agent)
 
 

@@ -123,7 +123,7 @@ def _asked(call: ToolCall, said: str) -> str:
     return envelope(str(arguments.get("script", call.written)), list(arguments.get("libraries", ())), said)
 
 
-class Manner(Protocol):
+class ToolProtocol(Protocol):
     @property
     def graph(self) -> str:
         """The name of the graph that works so."""

@@ -22,7 +22,7 @@ from arvis.graphs.agent import subagents, tool_calls
 from arvis.graphs.agent.destinations import unnamed, words_of
 from arvis.graphs.agent.plugins import Extending
 from arvis.graphs.agent.tool_calls import CallRunner, Planned
-from arvis.graphs.agent.tool_protocols import Manner
+from arvis.graphs.agent.tool_protocols import ToolProtocol
 from arvis.graphs.context import Asked, load_asked
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
@@ -68,7 +68,7 @@ class ToolRules:
 
 
 class ToolNode:
-    def __init__(self, *, store: Store, rules: ToolRules, manner: Manner, extending: Extending) -> None:
+    def __init__(self, *, store: Store, rules: ToolRules, manner: ToolProtocol, extending: Extending) -> None:
         self._store = store
         self._rules = rules
         self._manner = manner

@@ -45,7 +45,7 @@ from arvis.prompt.history import words_of
 from arvis.tasks.access import WAITING, asker_of, may_reach, standing_of
 from arvis.tasks.attachments import files_of, pictures_of, with_files
 from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
-from arvis.tasks.task import MESSAGES, RUN, Errand, child_state
+from arvis.tasks.task import MESSAGES, RUN, TaskSpec, child_state
 
 GRAPH = "converse"
 SPEAK, ROUTE = "speak", "route"
@@ -175,7 +175,7 @@ def _announce(context: NodeContext, scene: _Scene) -> None:
 
 def _state_of_child(state: Mapping[str, Any], scene: _Scene) -> dict[str, Any]:
     """What limits the person limits whoever speaks; tasks that it gives know who waits."""
-    errand = Errand(
+    errand = TaskSpec(
         prompt=scene.prompt,
         instructions=scene.instructions,
         history=[(entry.role, entry.text) for entry in scene.entries],

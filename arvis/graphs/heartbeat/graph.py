@@ -23,7 +23,7 @@ from arvis.domain.runs import RunResult
 from arvis.domain.schedules import OccurrenceStatus
 from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Again, Call, Decision, End, Graph, Next
+from arvis.engine.decisions import Call, Decision, End, Graph, Next, Repeat
 from arvis.graphs.agent.completion import EXPLICIT
 from arvis.graphs.context import INCIDENTS, OBSERVED_MS
 from arvis.graphs.heartbeat.prompt import MOST_PROJECTS, Blocker, Cycle, autonomous_prompt
@@ -37,7 +37,7 @@ from arvis.skills import Skill
 from arvis.tasks.access import authors_may_use, taint_of_authors, with_authors
 from arvis.tasks.attachments import files_of, with_files
 from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
-from arvis.tasks.task import RUN, Errand, child_state, source_of
+from arvis.tasks.task import RUN, TaskSpec, child_state, source_of
 
 GRAPH = "heartbeat"
 #: Seed 000's default; a schedule says how many of them it wants, one where it says nothing.
@@ -142,7 +142,7 @@ class _Nodes:
             blocker=Blocker(**blocker) if blocker else None,
         )
         # Without the instructions of its schedule: they are for who answers in one go, and the prompt brings its own.
-        errand = Errand(
+        errand = TaskSpec(
             prompt=autonomous_prompt(cycle),
             completion=EXPLICIT,
             tools=state[RUN].get("tools"),
@@ -190,9 +190,9 @@ def _after(context: NodeContext, outcome: WorkOutcome, brought: Mapping[str, Any
         before = state.get("blocker")
         if before is None or (left and not _same(before["reason"], outcome.reason)):
             blocker = Blocker(outcome.reason, outcome.requirements)
-            return Again(blocker=asdict(blocker), summary=_summary(outcome), status_note=outcome.note, **brought)
+            return Repeat(blocker=asdict(blocker), summary=_summary(outcome), status_note=outcome.note, **brought)
     elif left and outcome.status is not WorkStatus.DONE:
-        return Again(blocker=None, summary=_summary(outcome), status_note=outcome.note, **brought)
+        return Repeat(blocker=None, summary=_summary(outcome), status_note=outcome.note, **brought)
     return _stop(context, outcome, brought)
 
 

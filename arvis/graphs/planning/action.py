@@ -7,7 +7,7 @@ from typing import Any
 
 from arvis.domain.executions import Answer
 from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Again, Decision, Goto, Next
+from arvis.engine.decisions import Decision, Goto, Next, Repeat
 from arvis.graphs.planning import lanes, prompts
 from arvis.graphs.planning.documents import harmless
 from arvis.graphs.planning.evidence import Evidence, readiness
@@ -18,7 +18,7 @@ from arvis.graphs.planning.state import ACTION, OUTPUT, brief_number, call_agent
 from arvis.graphs.planning.verdict import plain
 from arvis.ports.store import Store
 from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
-from arvis.tasks.task import Errand
+from arvis.tasks.task import TaskSpec
 
 #: Values of this node, on which the edge behind it goes.
 ANSWERED, BLOCKED = "answered", "blocked"
@@ -42,7 +42,7 @@ class ActionNode:
         begun = bool(done) or len(own.messages) > 1
         task = _task(state)
         so_far = clipped(_so_far(own, done), await self._adviser.room(context)) if begun else ""
-        errand = Errand(
+        errand = TaskSpec(
             prompt=f"{task}\n\n{prompts.GO_ON}" if begun else task,
             instructions=prompts.ACTION,
             completion="explicit",
@@ -68,7 +68,7 @@ class ActionNode:
             if not self._capped(context):
                 return Next(BLOCKED, blocker=plain(outcome.reason), **changes)
         elif _is_unfinished(outcome) and not self._capped(context):
-            return Again(**changes)
+            return Repeat(**changes)
         return Next(ANSWERED, **changes)
 
     def _capped(self, context: NodeContext) -> bool:

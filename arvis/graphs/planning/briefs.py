@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Again, Decision, Goto, Next
+from arvis.engine.decisions import Decision, Goto, Next, Repeat
 from arvis.graphs.planning import lanes, prompts
 from arvis.graphs.planning.documents import harmless, read_brief, without_documents
 from arvis.graphs.planning.evidence import readiness
@@ -47,7 +47,7 @@ class ReasoningNode:
             number = tried(state, REASONING) + 1
             own = own.adding("The last answer held no brief in its tags.").adding(harmless(reply), lanes.REFUSED)
             changes = {**tries(state, REASONING, number), "lane_reasoning": own.to_json()}
-            return Again(**changes) if number < self._bounds.briefs else Goto(OUTPUT, None, stopped=TRIES, **changes)
+            return Repeat(**changes) if number < self._bounds.briefs else Goto(OUTPUT, None, stopped=TRIES, **changes)
         return Next(
             None,
             brief=brief,

@@ -10,8 +10,8 @@ from typing import Any
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import RunRequest, RunResult, Turn
 from arvis.engine.context import NodeContext
-from arvis.graphs.agent.prompt import Briefing
-from arvis.graphs.context import Standing, load_turn_context
+from arvis.graphs.agent.prompt import PromptBuilder
+from arvis.graphs.context import TurnContext, load_turn_context
 from arvis.graphs.model import ModelCaller, unheard
 from arvis.graphs.planning.lanes import clipped
 from arvis.graphs.planning.prompts import persona
@@ -35,13 +35,13 @@ class Question:
 
 
 class Adviser:
-    def __init__(self, *, store: Store, caller: ModelCaller, briefing: Briefing, reply_bytes: int) -> None:
+    def __init__(self, *, store: Store, caller: ModelCaller, briefing: PromptBuilder, reply_bytes: int) -> None:
         self._store = store
         self._caller = caller
         self._briefing = briefing
         self._reply_bytes = reply_bytes
 
-    async def standing(self, context: NodeContext) -> Standing:
+    async def standing(self, context: NodeContext) -> TurnContext:
         found = await self._store.read(load_turn_context, context.execution, context.now())
         self._briefing.learn(found)
         return found
@@ -50,7 +50,7 @@ class Adviser:
         """How many characters of what is known a child may be told: half of its prompt."""
         return self._briefing.budget(await self.standing(context)).usable * _CHARACTERS // 2
 
-    async def ask(self, context: NodeContext, standing: Standing, question: Question) -> str:
+    async def ask(self, context: NodeContext, standing: TurnContext, question: Question) -> str:
         """The reply; "" when the model gave none. Other failures go to the queue, which tries the node again later."""
         room = self._briefing.budget(standing).usable * _CHARACTERS - len(question.task) - len(question.goal)
         known = clipped(question.known, max(room, 1_000))
@@ -68,7 +68,7 @@ class Adviser:
     def request(
         self,
         context: NodeContext,
-        standing: Standing,
+        standing: TurnContext,
         *,
         system: str,
         turns: tuple[Turn, ...],
@@ -91,7 +91,7 @@ class Adviser:
     async def call(
         self,
         context: NodeContext,
-        standing: Standing,
+        standing: TurnContext,
         request: RunRequest,
         on_text: Callable[[int, str], None] = unheard,
     ) -> RunResult | None:

@@ -12,8 +12,8 @@ from arvis.domain.runs import RunResult
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End
 from arvis.graphs.agent.files import is_voice
-from arvis.graphs.agent.prompt import Briefing, Materials
-from arvis.graphs.context import READ, Standing
+from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs
+from arvis.graphs.context import READ, TurnContext
 from arvis.graphs.model import unheard
 from arvis.graphs.planning import prompts
 from arvis.graphs.planning.documents import BRIEF, FINAL_PRD, without_documents
@@ -40,7 +40,7 @@ _NO_WORDS_STOPPED = "I could not finish this: {}."
 
 
 class OutputNode:
-    def __init__(self, *, store: Store, adviser: Adviser, briefing: Briefing, spoken: SpokenReply) -> None:
+    def __init__(self, *, store: Store, adviser: Adviser, briefing: PromptBuilder, spoken: SpokenReply) -> None:
         self._store = store
         self._adviser = adviser
         self._briefing = briefing
@@ -49,7 +49,7 @@ class OutputNode:
     async def output(self, context: NodeContext) -> Decision:
         standing, evidence = await self._adviser.standing(context), await evidence_of(self._store, context)
         notes = clipped(_notes(context, evidence), self._briefing.budget(standing).usable)
-        brought = Materials(skills=(), tools=(), rounds=(), rules=notes, shrunk=False, now=context.now())
+        brought = PromptInputs(skills=(), tools=(), rounds=(), rules=notes, shrunk=False, now=context.now())
         prompt = self._briefing.prompt(standing, brought)
         result = await self._told(context, standing, prompt)
         words = without_documents(result.content) or _fallback(context)
@@ -60,7 +60,7 @@ class OutputNode:
         taint = sorted({*changes["taint"], *prompt.taint})
         return End(value, **{**changes, "taint": taint, READ: prompt.read})
 
-    async def _told(self, context: NodeContext, standing: Standing, prompt: Prompt) -> RunResult:
+    async def _told(self, context: NodeContext, standing: TurnContext, prompt: Prompt) -> RunResult:
         *earlier, newest = prompt.turns
         pictures = await load_pictures(self._store, pictures_of(standing.current))
         request = self._adviser.request(
@@ -157,7 +157,7 @@ def _harmless_length(text: str) -> int:
     return start if begun and any(opening.startswith(begun) for opening in _OPENINGS) else len(text)
 
 
-def _showing(context: NodeContext, standing: Standing) -> Showing | None:
+def _showing(context: NodeContext, standing: TurnContext) -> Showing | None:
     """To whoever watches the newest message; of a run, to whom its errand says."""
     audience = context.state[RUN]["audience"] if is_run(context.execution) else standing.current[-1].id
     if audience is None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection
 
 from arvis.domain.executions import Answer
 from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Again, Decision, Goto, Next
+from arvis.engine.decisions import Decision, Goto, Next, Repeat
 from arvis.graphs.planning import lanes, prompts
 from arvis.graphs.planning.documents import carry_ticks, harmless, read_draft, without_documents
 from arvis.graphs.planning.evidence import Evidence, known_runs
@@ -18,7 +18,7 @@ from arvis.messaging import messages
 from arvis.ports.store import Store
 from arvis.skills import Skill
 from arvis.tasks.outcome import child_end
-from arvis.tasks.task import Errand
+from arvis.tasks.task import TaskSpec
 
 #: A planner that fails as a whole is not asked a third time.
 _FAILURES = "planner_failed"
@@ -50,7 +50,7 @@ class PlannerNode:
             prompts.section("The plan so far", state.get("prd", "")),
             prompts.section("Already done (do not repeat)", known_runs(evidence.runs)),
         )
-        errand = Errand(
+        errand = TaskSpec(
             prompt=f"{harmless(goal)}\n\n{prompts.PLAN_NOW}",
             instructions=prompts.PLANNER,
             completion="implicit",
@@ -81,7 +81,7 @@ class PlannerNode:
             own = own.adding(f"The last plan was refused: {draft.flaw}")
             own = own.adding(harmless(end.outcome.visible), lanes.REFUSED)
             changes = {"lane_planner": own.to_json(), **tries(state, PLANNER, number), **tainted(state, evidence)}
-            return Again(**changes) if number < self._bounds.plans else Goto(OUTPUT, None, stopped=TRIES, **changes)
+            return Repeat(**changes) if number < self._bounds.plans else Goto(OUTPUT, None, stopped=TRIES, **changes)
         for words in dict.fromkeys(filter(None, (*_beside_calls(evidence), draft.chatter))):
             text = lanes.clipped(words, _LONGEST_CHATTER)
             context.record(messages.progress, context.execution, text, context.now())
@@ -98,7 +98,7 @@ class PlannerNode:
         number = tried(context.state, _FAILURES) + 1
         own = own_lane(context.state, lanes.PLANNER, Lane()).adding(f"Planning failed: {error}")
         changes = {"lane_planner": own.to_json(), **tries(context.state, _FAILURES, number)}
-        return Again(**changes) if number < _MOST_FAILURES else Goto(OUTPUT, None, stopped=FAILED, **changes)
+        return Repeat(**changes) if number < _MOST_FAILURES else Goto(OUTPUT, None, stopped=FAILED, **changes)
 
 
 def _beside_calls(evidence: Evidence) -> list[str]:

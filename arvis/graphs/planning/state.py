@@ -11,7 +11,7 @@ from arvis.engine.decisions import Call
 from arvis.graphs.planning.evidence import PART, Evidence, load_evidence
 from arvis.graphs.planning.lanes import Lane, lane_of
 from arvis.ports.store import Store
-from arvis.tasks.task import GRAPH, Errand, child_state
+from arvis.tasks.task import GRAPH, TaskSpec, child_state
 
 #: Key of the state: the plan as it is now, in Markdown.
 PLAN = "prd"
@@ -46,7 +46,7 @@ def tainted(state: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
     return {"taint": sorted(taint_in(state) | evidence.taint)}
 
 
-def call_agent(context: NodeContext, part: str, errand: Errand, **changes: Any) -> Call:
+def call_agent(context: NodeContext, part: str, errand: TaskSpec, **changes: Any) -> Call:
     """Nobody sees the child's words on the way: they may hold a plan or a brief."""
     mark = {PART: {"part": part, "brief": brief_number(context.state)}}
     return Call(GRAPH, child_state(context.state, errand) | mark, **changes)

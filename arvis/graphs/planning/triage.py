@@ -14,12 +14,12 @@ from arvis.domain.executions import Execution
 from arvis.domain.messages import MessageStatus
 from arvis.domain.text import storable_json
 from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Again, Decision, Goto, Next
+from arvis.engine.decisions import Decision, Goto, Next, Repeat
 from arvis.graphs.agent.files import unsettled
 from arvis.graphs.agent.graph import may_compact, outgrown
 from arvis.graphs.agent.input import sanitise
-from arvis.graphs.agent.prompt import Briefing, Materials
-from arvis.graphs.context import Standing, scopes_for
+from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs
+from arvis.graphs.context import TurnContext, scopes_for
 from arvis.graphs.planning import lanes, prompts
 from arvis.graphs.planning.documents import harmless
 from arvis.graphs.planning.lanes import Lane
@@ -165,7 +165,7 @@ class RetrievalNode:
         *,
         store: Store,
         adviser: Adviser,
-        briefing: Briefing,
+        briefing: PromptBuilder,
         skills: Skills,
         bounds: Bounds,
         files: str,
@@ -180,7 +180,7 @@ class RetrievalNode:
         self._compact = compact
 
     async def plan_retrieval(self, context: NodeContext) -> Decision:
-        standing = context.handed if isinstance(context.handed, Standing) else await self._adviser.standing(context)
+        standing = context.handed if isinstance(context.handed, TurnContext) else await self._adviser.standing(context)
         if unsettled(standing.current):
             return Goto(self._files)  # of a message that joined the turn on the way
         self._briefing.learn(standing)
@@ -192,7 +192,7 @@ class RetrievalNode:
         found = _without_model(standing, skills) or await self._judged(context, standing, skills)
         number = tried(context.state, PLAN_RETRIEVAL) + 1
         if found is None and number < self._bounds.retrievals:
-            return Again(**tries(context.state, PLAN_RETRIEVAL, number), **self._begun(context))
+            return Repeat(**tries(context.state, PLAN_RETRIEVAL, number), **self._begun(context))
         found = found or Retrieval("", _request_of(standing), Complexity.HIGH)
         prompt = await self._with_search(context, standing, found) or prompt
         context.record(touch, prompt.recalled, context.now())
@@ -208,7 +208,7 @@ class RetrievalNode:
             **self._begun(context),
         )
 
-    def _tell(self, context: NodeContext, standing: Standing) -> None:
+    def _tell(self, context: NodeContext, standing: TurnContext) -> None:
         if not is_run(context.execution) and not tried(context.state, PLAN_RETRIEVAL):
             for message in standing.current:
                 context.emit(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
@@ -216,11 +216,11 @@ class RetrievalNode:
     def _begun(self, context: NodeContext) -> dict[str, Any]:
         return {} if "began" in context.state else {"began": context.now()}
 
-    def _prompt(self, context: NodeContext, standing: Standing) -> Prompt:
-        brought = Materials(skills=(), tools=(), rounds=(), shrunk=False, now=context.now())
+    def _prompt(self, context: NodeContext, standing: TurnContext) -> Prompt:
+        brought = PromptInputs(skills=(), tools=(), rounds=(), shrunk=False, now=context.now())
         return self._briefing.prompt(standing, brought)
 
-    async def _judged(self, context: NodeContext, standing: Standing, skills: list[Skill]) -> Retrieval | None:
+    async def _judged(self, context: NodeContext, standing: TurnContext, skills: list[Skill]) -> Retrieval | None:
         """What a model says; None when that cannot be read."""
         said = lanes.seed(standing.history[-10:])
         request = _request_of(standing)
@@ -234,7 +234,7 @@ class RetrievalNode:
         reply = await self._adviser.ask(context, standing, question)
         return read_retrieval(reply, goal=request, skills={skill.slug for skill in skills})
 
-    async def _with_search(self, context: NodeContext, standing: Standing, found: Retrieval) -> Prompt | None:
+    async def _with_search(self, context: NodeContext, standing: TurnContext, found: Retrieval) -> Prompt | None:
         """With what the model wanted to be reminded of; None when it wanted nothing."""
         if not found.memory_search:
             return None
@@ -243,7 +243,7 @@ class RetrievalNode:
         return self._prompt(context, replace(standing, recall=reminded))
 
 
-def _without_model(standing: Standing, skills: list[Skill]) -> Retrieval | None:
+def _without_model(standing: TurnContext, skills: list[Skill]) -> Retrieval | None:
     """What looks are enough for. A skill's pattern counts like its trigger words."""
     text = _request_of(standing)
     if any(message.attachments for message in standing.current):
@@ -254,7 +254,7 @@ def _without_model(standing: Standing, skills: list[Skill]) -> Retrieval | None:
     return fast_path(text, messages=len(standing.history) + len(standing.current), triggers=triggers)
 
 
-def _request_of(standing: Standing) -> str:
+def _request_of(standing: TurnContext) -> str:
     """What its messages say, and the files that came with them; what is too long together is clipped one by one."""
     words = [sanitise(message.content).text for message in standing.current]
     files = [text for message in standing.current for file in message.attachments if (text := file_text(file))]
@@ -263,7 +263,7 @@ def _request_of(standing: Standing) -> str:
     return "\n\n".join(lanes.clipped(text, longest) for text in said) or "(no text)"
 
 
-def _shared(standing: Standing, prompt: Prompt) -> Lane:
+def _shared(standing: TurnContext, prompt: Prompt) -> Lane:
     """The lane that all nodes share: the talk so far, where the work is done, what is remembered (seed 001, 4)."""
     agent, place = standing.agent, standing.conversation
     where = (
@@ -274,7 +274,7 @@ def _shared(standing: Standing, prompt: Prompt) -> Lane:
     return lane.adding(prompt.changing, lanes.MEMORY)
 
 
-def _search(tx: Transaction, execution: Execution, standing: Standing, words: str, now: int) -> Recall:
+def _search(tx: Transaction, execution: Execution, standing: TurnContext, words: str, now: int) -> Recall:
     scopes = scopes_for(tx, execution, standing.conversation.address, standing.asker)
     others = not standing.conversation.direct
     return recall(tx, execution.state["agent"], scopes, words, now, among_others=others, asker=standing.asker)

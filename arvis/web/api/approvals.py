@@ -19,7 +19,7 @@ from arvis.ports.browsing import WaitView
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations, WaitAnswer, WaitRights
 from arvis.tasks import rounds
-from arvis.web.auth.authorization import Gate, is_own_place
+from arvis.web.auth.authorization import Authorizer, is_own_place
 from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import ANYONE, READ, SEND
 from arvis.web.http.requests import Fields, unusable
@@ -144,7 +144,7 @@ _View = Callable[[WaitView, WaitRights], Json]
 
 
 class WaitRoutes:
-    def __init__(self, *, insights: Insights, operations: Operations, gate: Gate) -> None:
+    def __init__(self, *, insights: Insights, operations: Operations, gate: Authorizer) -> None:
         self._insights = insights
         self._operations = operations
         self._gate = gate

@@ -32,7 +32,7 @@ from arvis.llm import billing
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, OWN
 from arvis.web.http.requests import Fields, unusable
@@ -222,7 +222,7 @@ _ONE = "/api/clients/{client}"
 class ClientRoutes:
     """`zone` is the one whose months count."""
 
-    def __init__(self, *, insights: Insights, store: Store, gate: Gate, clock: Clock, zone: str) -> None:
+    def __init__(self, *, insights: Insights, store: Store, gate: Authorizer, clock: Clock, zone: str) -> None:
         self._insights = insights
         self._store = store
         self._gate = gate

@@ -19,7 +19,7 @@ from arvis.web.api.conversation_models import (
     talk_detail,
     talk_view,
 )
-from arvis.web.auth.authorization import Gate, person_of, visible_talk
+from arvis.web.auth.authorization import Authorizer, person_of, visible_talk
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import ANYONE, OPERATE, READ
 from arvis.web.http.schema import FILE, LABEL, OK, STRING, listing, one_of
@@ -31,7 +31,7 @@ _FILTERS = {"agent": LABEL, "platform": LABEL, "channel": LABEL, "thread": LABEL
 
 
 class ConversationRoutes:
-    def __init__(self, *, insights: Insights, operations: Operations, gate: Gate) -> None:
+    def __init__(self, *, insights: Insights, operations: Operations, gate: Authorizer) -> None:
         self._insights = insights
         self._operations = operations
         self._gate = gate

@@ -12,7 +12,7 @@ from arvis.domain.executions import Execution, ExecutionStatus, Step, Wait
 from arvis.graphs.planning.state import PLAN
 from arvis.ports.insights import ExecutionView, Insights
 from arvis.ports.operations import Operations
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, READ
 from arvis.web.http.schema import (
@@ -71,7 +71,7 @@ EXECUTION_DETAIL = record(
 
 
 class ExecutionRoutes:
-    def __init__(self, *, insights: Insights, operations: Operations, gate: Gate) -> None:
+    def __init__(self, *, insights: Insights, operations: Operations, gate: Authorizer) -> None:
         self._insights = insights
         self._operations = operations
         self._gate = gate

@@ -15,7 +15,7 @@ from arvis.domain.jobs import JobKind, JobStatus
 from arvis.ports.browsing import JobFilter, JobStory, QueueItem
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.operations import Operations
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, READ
 from arvis.web.http.requests import Fields, unusable
@@ -244,7 +244,7 @@ _FILTERS = {
 
 
 class JobRoutes:
-    def __init__(self, *, insights: Insights, operations: Operations, gate: Gate) -> None:
+    def __init__(self, *, insights: Insights, operations: Operations, gate: Authorizer) -> None:
         self._insights = insights
         self._operations = operations
         self._gate = gate

@@ -20,7 +20,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.memory import FactChange
 from arvis.ports.store import Store, Transaction
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import ANYONE, OPERATE, READ, SEND
 from arvis.web.http.requests import Fields, unusable
@@ -193,7 +193,7 @@ _STATES = "/api/memory/states"
 
 
 class MemoryRoutes:
-    def __init__(self, *, insights: Insights, store: Store, gate: Gate, clock: Clock) -> None:
+    def __init__(self, *, insights: Insights, store: Store, gate: Authorizer, clock: Clock) -> None:
         self._insights = insights
         self._store = store
         self._gate = gate

@@ -52,7 +52,7 @@ class Sent:
     event_id: str
 
 
-class Intake:
+class MessageParser:
     """Hands messages to the inbox. `new_token` makes ids for messages that bring none."""
 
     def __init__(self, *, inbox: Inbox, limits: Limits, new_token: Callable[[], str]) -> None:

@@ -14,9 +14,9 @@ from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.operations import Operations
 from arvis.ports.store import Store, Transaction
 from arvis.web.api.conversation_models import ASKED_MESSAGE, asked_view
-from arvis.web.api.message_input import Intake
+from arvis.web.api.message_input import MessageParser
 from arvis.web.api.message_status import RESTING, StatusWaiter
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import IDEMPOTENCY_KEY, PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import ANYONE, OPERATE, READ, SEND, address_for
 from arvis.web.http.schema import (
@@ -32,7 +32,7 @@ from arvis.web.http.schema import (
     one_of,
 )
 from arvis.web.http.static_files import file_response
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from arvis.web.http.views import page_view, timeline_view
 
 # The files of what was said over this port: fetched by those who may read the message that they answer.
@@ -45,7 +45,7 @@ _NUMBER: Schema = {**INTEGER, "minimum": 0}
 
 
 class DeliveryRoutes:
-    def __init__(self, *, store: Store, gate: Gate) -> None:
+    def __init__(self, *, store: Store, gate: Authorizer) -> None:
         self._store = store
         self._gate = gate
 
@@ -109,14 +109,14 @@ class MessageRoutes:
     def __init__(
         self,
         *,
-        intake: Intake,
+        intake: MessageParser,
         insights: Insights,
         operations: Operations,
         store: Store,
-        gate: Gate,
+        gate: Authorizer,
         board: StatusWaiter,
         clock: Clock,
-        patience: Patience,
+        patience: Timeouts,
     ) -> None:
         self._operations = operations
         self._store = store

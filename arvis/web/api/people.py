@@ -22,7 +22,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.services import pairing, people
 from arvis.services.pairing import Paired, TooManyTries, TurnedAway, WrongCode
 from arvis.services.people import GIVEN_ROLES, Owners
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.sessions import Sessions
 from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, OWN, PLATFORM, READ
@@ -75,7 +75,7 @@ class PeopleRoutes:
     """`owners` are those of the configuration and the first user; to them come the users of the dashboard who are owners."""
 
     def __init__(
-        self, *, insights: Insights, store: Store, gate: Gate, clock: Clock, sessions: Sessions, owners: Owners
+        self, *, insights: Insights, store: Store, gate: Authorizer, clock: Clock, sessions: Sessions, owners: Owners
     ) -> None:
         self._insights = insights
         self._store = store

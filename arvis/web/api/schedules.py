@@ -18,7 +18,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.scheduler.due import run_now
 from arvis.services import schedules
 from arvis.services.schedules import Rules
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE
 from arvis.web.http.requests import Fields, unusable
@@ -200,7 +200,9 @@ _FILTERS = {"kind": one_of(ScheduleKind), "agent": LABEL, "madeBy": one_of(MadeB
 class ScheduleRoutes:
     """`rules` are those of the configuration."""
 
-    def __init__(self, *, insights: Insights, store: Store, gate: Gate, bus: Bus, clock: Clock, rules: Rules) -> None:
+    def __init__(
+        self, *, insights: Insights, store: Store, gate: Authorizer, bus: Bus, clock: Clock, rules: Rules
+    ) -> None:
         self._insights = insights
         self._store = store
         self._gate = gate

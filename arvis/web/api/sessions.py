@@ -14,7 +14,7 @@ from arvis.domain.users import FIRST_USER, LONGEST_PASSWORD, SHORTEST_PASSWORD
 from arvis.ports.clock import Clock
 from arvis.ports.logins import LoginSession
 from arvis.ports.store import Store, Transaction
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.failed_logins import Failures, address_of
 from arvis.web.auth.passwords import LoginService
 from arvis.web.auth.sessions import CODE_LIFE_MS, Life, Login, Sessions, device_of
@@ -167,7 +167,7 @@ class LoginRoutes:
         sessions: Sessions,
         limiter: LoginLimiter,
         desk: LoginService,
-        gate: Gate,
+        gate: Authorizer,
         clock: Clock,
         login_link: Callable[[str], str],
         secure: bool,

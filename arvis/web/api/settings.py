@@ -16,7 +16,7 @@ from arvis.config.loading import OriginKind
 from arvis.domain.agents import Agent
 from arvis.ports.insights import Insights
 from arvis.settings import Overview, SettingsService, Shown
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, OWN
 from arvis.web.http.requests import unusable
@@ -95,7 +95,7 @@ VERSION = record(
 
 
 class SettingRoutes:
-    def __init__(self, *, desk: SettingsService, insights: Insights, gate: Gate) -> None:
+    def __init__(self, *, desk: SettingsService, insights: Insights, gate: Authorizer) -> None:
         self._desk = desk
         self._insights = insights
         self._gate = gate

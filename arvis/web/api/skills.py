@@ -12,7 +12,7 @@ from starlette.responses import Response
 from arvis.domain.errors import Unprocessable
 from arvis.skills.importing import Importer, no_skill
 from arvis.skills.skill import SLUG, Skill, Source
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.identity import OWN, READ
 from arvis.web.http.requests import Fields, unusable
@@ -72,7 +72,7 @@ _LONGEST_ADDRESS = 2_000
 
 
 class SkillRoutes:
-    def __init__(self, *, importer: Importer, gate: Gate) -> None:
+    def __init__(self, *, importer: Importer, gate: Authorizer) -> None:
         self._importer = importer
         self._gate = gate
 

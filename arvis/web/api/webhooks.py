@@ -16,7 +16,7 @@ from arvis.ports.insights import Insights
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 from arvis.services import webhooks
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE
 from arvis.web.http.requests import Fields, unusable
@@ -80,7 +80,7 @@ class WebhookRoutes:
         *,
         insights: Insights,
         store: Store,
-        gate: Gate,
+        gate: Authorizer,
         secrets: SecretBox,
         clock: Clock,
         random_hex: Callable[[int], str] = randomness.token_hex,

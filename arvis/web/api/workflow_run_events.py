@@ -23,7 +23,7 @@ from arvis.web.api.message_status import Watch
 from arvis.web.api.workflow_run_models import is_over, run_view, shortened
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.event_stream import KEEP_ALIVE
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 
 Json = dict[str, Any]
 
@@ -32,7 +32,7 @@ _LINES = 200
 
 
 class RunStream:
-    def __init__(self, *, insights: Insights, clock: Clock, patience: Patience) -> None:
+    def __init__(self, *, insights: Insights, clock: Clock, patience: Timeouts) -> None:
         self._insights = insights
         self._clock = clock
         self._patience = patience

@@ -36,15 +36,15 @@ from arvis.web.api.workflow_run_models import (
     run_view,
     shortened,
 )
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.event_stream import EventStream
 from arvis.web.http.idempotency import request_of
 from arvis.web.http.identity import OPERATE, READ
-from arvis.web.http.rate_limits import Seats
+from arvis.web.http.rate_limits import ConcurrencyLimit
 from arvis.web.http.requests import BodyLimit, read_json, unusable
 from arvis.web.http.schema import INTEGER, LABEL, STRING, listing, one_of
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from arvis.web.http.views import Json, page_view
 from arvis.workflows import reruns
 
@@ -70,11 +70,11 @@ class Rooms:
     insights: Insights
     operations: Operations
     store: Store
-    gate: Gate
+    gate: Authorizer
     board: StatusWaiter
     bus: Bus
     clock: Clock
-    patience: Patience
+    patience: Timeouts
 
 
 class WorkflowRunRoutes:
@@ -82,7 +82,7 @@ class WorkflowRunRoutes:
         self._around = around
         self._insights = around.insights
         self._stream = RunStream(insights=around.insights, clock=around.clock, patience=around.patience)
-        self._seats = Seats(most=_MOST, most_of_one=_MOST_OF_ONE)
+        self._seats = ConcurrencyLimit(most=_MOST, most_of_one=_MOST_OF_ONE)
 
     def endpoints(self) -> list[Endpoint]:
         listed, shown, begun = {200: listing(RUN)}, {200: RUN_DETAIL}, {201: RUN_DETAIL}

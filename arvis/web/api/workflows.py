@@ -37,7 +37,7 @@ from arvis.web.api.workflow_models import (
     version_view,
     workflow_view,
 )
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
 from arvis.web.http.errors import failure_of
 from arvis.web.http.identity import OPERATE, READ
@@ -61,7 +61,7 @@ _MEDIA = {"json": "application/octet-stream", "yaml": "application/yaml"}
 
 
 class WorkflowRoutes:
-    def __init__(self, *, insights: Insights, store: Store, gate: Gate, clock: Clock, choices: Choices) -> None:
+    def __init__(self, *, insights: Insights, store: Store, gate: Authorizer, clock: Clock, choices: Choices) -> None:
         self._insights = insights
         self._store = store
         self._gate = gate

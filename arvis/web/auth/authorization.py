@@ -24,7 +24,7 @@ from arvis.web.http.rate_limits import KeyGuesses
 _BEARER = b"bearer "
 
 
-class Gate:
+class Authorizer:
     """`cookie` is the name of the session's cookie; `owners` the configuration's `owners.web`."""
 
     def __init__(
@@ -161,7 +161,7 @@ def _find(tx: Transaction, user_id: str) -> Principal | None:
     return tx.principals.find(PLATFORM, user_id)
 
 
-async def person_of(gate: Gate, identity: Identity) -> Person | None:
+async def person_of(gate: Authorizer, identity: Identity) -> Person | None:
     """Whose things are shown; None for those who may read everything."""
     if identity.role in READ:
         return None
@@ -179,7 +179,7 @@ def is_own_place(identity: Identity, address: Address) -> bool:
         return False
 
 
-async def visible_talk(insights: Insights, gate: Gate, identity: Identity, conversation_id: str) -> TalkDetail:
+async def visible_talk(insights: Insights, gate: Authorizer, identity: Identity, conversation_id: str) -> TalkDetail:
     """The conversation, if the asker may see it; for others there is none."""
     found = await insights.talk(conversation_id)
     person = await person_of(gate, identity)

@@ -129,7 +129,7 @@ def _network(address: str) -> str:
     return address
 
 
-class Seats:
+class ConcurrencyLimit:
     """There are `most` seats, of which one asker may hold `most_of_one`, so that nobody takes those of all others."""
 
     def __init__(self, *, most: int, most_of_one: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Timeouts:
     """`greeting`: for a new socket to say who it is; `sending`: for a client to take one frame; `renewal`: between
     two looks at the login of an open socket; `look`: between two looks at the status of a message that somebody
     waits for, because events of other processes do not reach this bus; `closing`: for a closing socket to take the

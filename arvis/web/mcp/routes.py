@@ -18,7 +18,7 @@ from starlette.types import Message, Scope
 from arvis.web.http.endpoints import Call, Endpoint
 from arvis.web.http.errors import Failure
 from arvis.web.http.identity import ANYONE, Identity
-from arvis.web.http.rate_limits import Seats
+from arvis.web.http.rate_limits import ConcurrencyLimit
 from arvis.web.http.requests import SMALL, BodyLimit, Fields, read_json
 from arvis.web.http.schema import Schema
 from arvis.web.mcp.tools import ArvisTools
@@ -67,7 +67,7 @@ class McpRoutes:
         self._limit = BodyLimit(size=6 * message_bytes + SMALL.size, marks=message_bytes + SMALL.marks)
         self._serving: McpServing | None = None
         self._loading = asyncio.Lock()
-        self._seats = Seats(most=_MOST, most_of_one=_MOST_OF_ONE)
+        self._seats = ConcurrencyLimit(most=_MOST, most_of_one=_MOST_OF_ONE)
 
     def endpoints(self) -> list[Endpoint]:
         summary = "The Model Context Protocol (streamable HTTP, without sessions)"

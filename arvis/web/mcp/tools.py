@@ -15,13 +15,13 @@ from arvis.domain.messages import MessageStatus, StoredMessage
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.routing import reaches
-from arvis.web.api.message_input import Intake
+from arvis.web.api.message_input import MessageParser
 from arvis.web.api.message_status import RESTING, StatusWaiter
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.identity import AGENT_CHANNEL, ANYONE, SEND, Access, Identity, Role, address_for
 from arvis.web.http.requests import Fields, unusable
 from arvis.web.http.schema import INTEGER, LABEL, NUMBER, STRING, Schema
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 
 _DEFAULT_WAIT = 60
 _LONGEST_WAIT = 120
@@ -100,7 +100,14 @@ _OFFERED = (_SEND, _AGENTS, _SEARCH, _READ)
 
 class ArvisTools:
     def __init__(
-        self, *, intake: Intake, insights: Insights, gate: Gate, board: StatusWaiter, clock: Clock, patience: Patience
+        self,
+        *,
+        intake: MessageParser,
+        insights: Insights,
+        gate: Authorizer,
+        board: StatusWaiter,
+        clock: Clock,
+        patience: Timeouts,
     ) -> None:
         self._intake = intake
         self._insights = insights

@@ -20,7 +20,7 @@ from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, UsageBy, UsageGroup
 from arvis.process.stalls import Stalls
-from arvis.web.dependencies import Surroundings
+from arvis.web.dependencies import WebDependencies
 
 # Figures that are read from the database when somebody asks for them: what models were asked and cost, how long
 # messages took to be answered, what waits for people. So they are those of all processes, and cost nothing in
@@ -120,7 +120,7 @@ class _StallCollector(Collector):
 class Metrics:
     """`sockets` counts the open sockets."""
 
-    def __init__(self, around: Surroundings, *, sockets: Callable[[], int]) -> None:
+    def __init__(self, around: WebDependencies, *, sockets: Callable[[], int]) -> None:
         registry = CollectorRegistry()
         self.stalls = around.stalls
         self._insights = around.insights

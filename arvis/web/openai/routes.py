@@ -25,17 +25,17 @@ from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
 from arvis.ports.store import Store, Transaction
 from arvis.routing import reaches
-from arvis.web.api.message_input import Draft, Intake, Sent
+from arvis.web.api.message_input import Draft, MessageParser, Sent
 from arvis.web.api.message_status import RESTING, StatusWaiter
-from arvis.web.auth.authorization import Gate
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import Call, Endpoint, ErrorForm, answer
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.event_stream import EventStream
 from arvis.web.http.identity import AGENT_CHANNEL, PLATFORM, SEND, Identity
-from arvis.web.http.rate_limits import Seats
+from arvis.web.http.rate_limits import ConcurrencyLimit
 from arvis.web.http.requests import BodyLimit, Fields, read_json
 from arvis.web.http.schema import LABEL
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from arvis.web.openai.conversation import Placed, place, wanted_of
 from arvis.web.openai.history import taint_of_told
 from arvis.web.openai.models import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MODELS, REQUEST, refusal
@@ -59,15 +59,15 @@ FORM = ErrorForm(schema=ERROR, response=refusal)
 class Rooms:
     """What the answers come from. `message_bytes` is the longest message that may be sent."""
 
-    intake: Intake
+    intake: MessageParser
     store: Store
     operations: Operations
     insights: Insights
-    gate: Gate
+    gate: Authorizer
     board: StatusWaiter
     bus: Bus
     clock: Clock
-    patience: Patience
+    patience: Timeouts
     message_bytes: int
 
 
@@ -79,7 +79,7 @@ class CompletionRoutes:
         )
         limit = around.intake.body_limit
         self._limit = BodyLimit(size=limit.size, marks=limit.marks + _MARKS)
-        self._seats = Seats(most=_MOST, most_of_one=_MOST_OF_ONE)
+        self._seats = ConcurrencyLimit(most=_MOST, most_of_one=_MOST_OF_ONE)
 
     def endpoints(self) -> list[Endpoint]:
         chat = "Ask an agent the way OpenAI's clients do, whole or as a stream; docs/24-openai-compatible.md"

@@ -20,7 +20,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.web.api.message_status import RESTING, Watch
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.event_stream import KEEP_ALIVE
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from arvis.web.openai.conversation import answer_mark
 from arvis.web.openai.models import completion, error_of, finish_reason_of, usage_of
 from arvis.web.openai.parameters import certain, cut
@@ -47,7 +47,7 @@ class Ticket:
 
 
 class Answering:
-    def __init__(self, *, store: Store, insights: Insights, clock: Clock, patience: Patience) -> None:
+    def __init__(self, *, store: Store, insights: Insights, clock: Clock, patience: Timeouts) -> None:
         self._store = store
         self._insights = insights
         self._clock = clock

@@ -18,14 +18,14 @@ from arvis.domain.errors import Invalid, Unauthorised, Unprocessable
 from arvis.domain.messages import Delivery
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
-from arvis.web.api.message_input import Draft, Intake
-from arvis.web.auth.authorization import Gate
+from arvis.web.api.message_input import Draft, MessageParser
+from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.failed_logins import address_of
 from arvis.web.auth.open_access import OpenAccess
 from arvis.web.http.errors import AWAY, Failure, attempt
 from arvis.web.http.identity import ANYONE, READ, SEND, Identity, Role, address_for
 from arvis.web.http.requests import SMALL, BodyLimit, Fields, parse_fields, unusable
-from arvis.web.http.timeouts import Patience
+from arvis.web.http.timeouts import Timeouts
 from arvis.web.http.views import delivery_frame
 from arvis.web.realtime.client import BROKEN, GOING_AWAY, NO_ACCESS, TRY_LATER, Client, Frame, HangUp, Look, frame
 from arvis.web.realtime.connector import WebConnector
@@ -46,7 +46,7 @@ class Greeting:
 class Handshake:
     """`new_token` makes the ids of clients."""
 
-    def __init__(self, *, gate: Gate, new_token: Callable[[], str]) -> None:
+    def __init__(self, *, gate: Authorizer, new_token: Callable[[], str]) -> None:
         self._gate = gate
         self._new_token = new_token
 
@@ -79,13 +79,13 @@ class SocketRoute:
     def __init__(
         self,
         *,
-        gate: Gate,
+        gate: Authorizer,
         greeter: Handshake,
-        intake: Intake,
+        intake: MessageParser,
         inbox: Inbox,
         insights: Insights,
         connector: WebConnector,
-        patience: Patience,
+        patience: Timeouts,
         listening: Listening,
         watching: Watching,
         access: OpenAccess,

@@ -11,8 +11,8 @@ from collections import OrderedDict
 
 from arvis.domain.errors import Invalid, TooLarge
 from arvis.ports.clock import Clock
-from arvis.speech import Added, Chunk, Rules, StreamBuffer, Thoughts, Utterance
-from arvis.web.api.message_input import Intake, Sent
+from arvis.speech import Added, Chunk, Rules, StreamBuffer, Utterance, UtteranceDetector
+from arvis.web.api.message_input import MessageParser, Sent
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.requests import Fields, unusable
 from arvis.web.realtime.client import Client, frame
@@ -25,7 +25,7 @@ _MOST_RECEIPTS = 10_000
 class Listening:
     """One buffer for each person in each channel: it outlives a connection that was lost."""
 
-    def __init__(self, *, intake: Intake, clock: Clock, rules: Rules, thoughts: Thoughts) -> None:
+    def __init__(self, *, intake: MessageParser, clock: Clock, rules: Rules, thoughts: UtteranceDetector) -> None:
         self._intake = intake
         self._rules = rules
         self._buffer = StreamBuffer(clock=clock, rules=rules, thoughts=thoughts, deliver=self._send)

@@ -20,12 +20,12 @@ from arvis.graphs.agent.subagents import DELEGATES, words_of
 from arvis.ports.store import Transaction
 from arvis.tasks.attachments import files_of, with_files
 from arvis.tasks.outcome import WorkStatus, child_end
-from arvis.tasks.task import Errand, child_state
+from arvis.tasks.task import TaskSpec, child_state
 from arvis.workflows.runtime import node_state, replies, templates
 from arvis.workflows.runtime.log import Line, line, write
 from arvis.workflows.runtime.parts import Drawn, NodeParts
 from arvis.workflows.runtime.subagents import DEFAULT_PROMPT, MOST_ROUNDS, subagents_of
-from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import (
     carried_of,
     fill,
@@ -92,14 +92,14 @@ class _Agent:
 
     # -- the steps -----------------------------------------------------------------------------------------
 
-    async def _begin(self, context: NodeContext, carried: Carried) -> Decision:
+    async def _begin(self, context: NodeContext, carried: Token) -> Decision:
         task = _task(self._data, context, carried)
         first = {"task": task, "tries": 1, "history": []}
         if (before := self._text("beforePrompt", context, carried)) and before.strip():
             return await self._call(context, carried, BEFORE, before, {**first, "before": before})
         return await self._call(context, carried, TASK, task, first)
 
-    async def _after(self, context: NodeContext, carried: Carried, kept: Mapping[str, Any], ended: _Ended) -> Decision:
+    async def _after(self, context: NodeContext, carried: Token, kept: Mapping[str, Any], ended: _Ended) -> Decision:
         """What follows on a step that went well."""
         match kept["phase"]:
             case _ if kept["phase"] == BEFORE:
@@ -116,12 +116,12 @@ class _Agent:
                     return await self._judge(context, carried, {**kept, "result": ended.text}, ended)
                 return self._leave(context, carried, ended, ended.text)
 
-    async def _judge(self, context: NodeContext, carried: Carried, kept: Mapping[str, Any], ended: _Ended) -> Decision:
+    async def _judge(self, context: NodeContext, carried: Token, kept: Mapping[str, Any], ended: _Ended) -> Decision:
         criteria = self._text("successCriteria", context, carried)
         prompt = replies.JUDGE.format(criteria=criteria, result=kept["result"])
         return await self._call(context, carried, JUDGE, prompt, kept, ended=ended)
 
-    async def _judged(self, context: NodeContext, carried: Carried, kept: Mapping[str, Any], ended: _Ended) -> Decision:
+    async def _judged(self, context: NodeContext, carried: Token, kept: Mapping[str, Any], ended: _Ended) -> Decision:
         verdict = replies.verdict_in(ended.text)
         if verdict is not None and not verdict[0] and kept["tries"] < _MOST_TRIES:
             again = f"{kept['task']}\n\n[Your last answer fell short: {verdict[1] or 'it does not meet the criteria'}]\n{kept['result']}"
@@ -132,7 +132,7 @@ class _Agent:
         warning = line(self._drawn.id, LogType.WARNING, f"The run goes on with this result all the same: {why}")
         return self._leave(context, carried, ended, kept["result"], warning)
 
-    def _leave(self, context: NodeContext, carried: Carried, ended: _Ended, text: str, *log: Line) -> Decision:
+    def _leave(self, context: NodeContext, carried: Token, ended: _Ended, text: str, *log: Line) -> Decision:
         wanted = self._data.get("completionContract") and not ended.blocked
         output = replies.handed_back(text).to_json() if wanted else text
         changes = {**node_state.ended(context), **ended.files}
@@ -143,7 +143,7 @@ class _Agent:
     async def _call(
         self,
         context: NodeContext,
-        carried: Carried,
+        carried: Token,
         phase: str,
         prompt: str,
         kept: Mapping[str, Any],
@@ -155,7 +155,7 @@ class _Agent:
         if phase == JUDGE:
             subagents = []
         taint = taint_of(context.state) | (ended.taint if ended is not None else frozenset())
-        errand = Errand(
+        errand = TaskSpec(
             prompt=prompt,
             instructions=self._instructions(phase, templates.as_data(known, tainted=bool(taint))),
             completion="implicit" if phase == JUDGE else None,
@@ -210,11 +210,11 @@ class _Agent:
         error = None if blocked else replies.error_in(text, kept["agent"])
         return _Ended(text, error, blocked=blocked, taint=taint, files=files)
 
-    def _text(self, name: str, context: NodeContext, carried: Carried) -> str:
+    def _text(self, name: str, context: NodeContext, carried: Token) -> str:
         return fill(str(self._data.get(name) or ""), context, carried)
 
 
-def _task(data: Mapping[str, Any], context: NodeContext, carried: Carried) -> str:
+def _task(data: Mapping[str, Any], context: NodeContext, carried: Token) -> str:
     """Its words with the templates replaced, else what came. An approval is no task: then it is the newest text before it (seed 002)."""
     output = carried.output
     if is_approval(output):

@@ -20,7 +20,7 @@ from arvis.ports.store import Transaction
 from arvis.workflows.runtime import node_state
 from arvis.workflows.runtime.log import line, write
 from arvis.workflows.runtime.parts import Drawn, NodeParts
-from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import carried_of, fill, give_up, leave
 
 APPROVE, REJECT = "approve", "reject"
@@ -75,9 +75,7 @@ def name_of_person(tx: Transaction, principal_id: str) -> str:
     return f"{person.platform}:{person.user_id}" if person is not None else principal_id
 
 
-def _ask(
-    context: NodeContext, drawn: Drawn, carried: Carried, *, until: int | None, escalated: bool = False
-) -> Decision:
+def _ask(context: NodeContext, drawn: Drawn, carried: Token, *, until: int | None, escalated: bool = False) -> Decision:
     prompt = _question(context, drawn, carried)
     write(context, [line(drawn.id, LogType.WAIT_INPUT, prompt)])
     asks = {
@@ -91,12 +89,12 @@ def _ask(
     return Pause(WaitKind.APPROVAL, prompt, until=until, choices=(APPROVE, REJECT), **changes)
 
 
-def _question(context: NodeContext, drawn: Drawn, carried: Carried) -> str:
+def _question(context: NodeContext, drawn: Drawn, carried: Token) -> str:
     """Return all that is to be approved: displays shorten it, and a yes counts for the whole of it."""
     return fill(str(drawn.data.get("prompt") or "").strip() or _QUESTION, context, carried)
 
 
-def _expired(context: NodeContext, drawn: Drawn, carried: Carried, asked: Mapping[str, Any]) -> Decision:
+def _expired(context: NodeContext, drawn: Drawn, carried: Token, asked: Mapping[str, Any]) -> Decision:
     way = REJECT if asked["escalated"] else str(drawn.data.get("onExpiry") or REJECT)
     late = "Nobody answered in time."
     if way == "fail":
@@ -109,7 +107,7 @@ def _expired(context: NodeContext, drawn: Drawn, carried: Carried, asked: Mappin
     return _decide(context, drawn, carried, APPROVE if way == APPROVE else REJECT, late, who=NOBODY)
 
 
-def _decide(context: NodeContext, drawn: Drawn, carried: Carried, decision: str, note: str, *, who: str) -> Decision:
+def _decide(context: NodeContext, drawn: Drawn, carried: Token, decision: str, note: str, *, who: str) -> Decision:
     output = {"decision": decision, "note": note, "by": who, "at": context.now()}
     said = f"{decision} by {who}{f': {note}' if note else ''}"
     changes = {f"{drawn.id}_approval": output, **node_state.ended(context, ASKS)}

@@ -11,7 +11,7 @@ from arvis.engine.decisions import Decision, Node
 from arvis.workflows.runtime.conditions import decide, says_yes
 from arvis.workflows.runtime.log import line
 from arvis.workflows.runtime.parts import Drawn, NodeParts
-from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import ask_model, carried_of, fill, give_up, is_tainted, leave, said_by
 
 _TASK = """\
@@ -53,7 +53,7 @@ def make(drawn: Drawn, parts: NodeParts) -> Node:
     return judge
 
 
-async def _answered(context: NodeContext, drawn: Drawn, parts: NodeParts, carried: Carried) -> Decision:
+async def _answered(context: NodeContext, drawn: Drawn, parts: NodeParts, carried: Token) -> Decision:
     said = await said_by(context, store=parts.store)
     if said.error:
         return give_up(context, drawn, carried, said.error, kind=LogType.LLM_ERROR, taint=said.taint)
@@ -76,7 +76,7 @@ async def _answered(context: NodeContext, drawn: Drawn, parts: NodeParts, carrie
     )
 
 
-def _told(rule: Mapping[str, Any], context: NodeContext, carried: Carried) -> str:
+def _told(rule: Mapping[str, Any], context: NodeContext, carried: Token) -> str:
     operator = str(rule.get("operator") or "equals").replace("_", " ")
     value = fill(str(rule.get("value") or ""), context, carried)
     field = fill(str(rule.get("field") or ""), context, carried)

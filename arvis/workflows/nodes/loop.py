@@ -13,7 +13,7 @@ from arvis.workflows.document.view import Drawing
 from arvis.workflows.runtime.conditions import says_stop, says_yes
 from arvis.workflows.runtime.log import line
 from arvis.workflows.runtime.parts import Drawn, NodeParts
-from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import Said, ask_model, carried_of, fill, give_up, is_tainted, leave, said_by
 
 #: The nodes that a round can come to.
@@ -55,7 +55,7 @@ def make(drawn: Drawn, parts: NodeParts) -> Node:
     return turn
 
 
-def _judged(context: NodeContext, drawn: Drawn, carried: Carried, body: Body, said: Said) -> Decision:
+def _judged(context: NodeContext, drawn: Drawn, carried: Token, body: Body, said: Said) -> Decision:
     if said.error:
         return give_up(context, drawn, carried, said.error, kind=LogType.LLM_ERROR, taint=said.taint)
     if says_yes(said.text):
@@ -64,7 +64,7 @@ def _judged(context: NodeContext, drawn: Drawn, carried: Carried, body: Body, sa
     return _round(context, drawn, carried, body, said)
 
 
-def _round(context: NodeContext, drawn: Drawn, carried: Carried, body: Body, said: Said | None = None) -> Decision:
+def _round(context: NodeContext, drawn: Drawn, carried: Token, body: Body, said: Said | None = None) -> Decision:
     """What rounds bound is counted by them: in each the nodes of the body begin without visits, and the loop itself is visited once
     however many it has."""
     number = carried.rounds.get(drawn.id, 0) + 1
@@ -74,13 +74,13 @@ def _round(context: NodeContext, drawn: Drawn, carried: Carried, body: Body, sai
     return _go(context, drawn, inside, handle=_BODY, text=f"round {number}", said=said)
 
 
-def _out(context: NodeContext, drawn: Drawn, carried: Carried, why: str, said: Said | None = None) -> Decision:
+def _out(context: NodeContext, drawn: Drawn, carried: Token, why: str, said: Said | None = None) -> Decision:
     """Who comes again from outside begins with the first round."""
     rounds = {loop: number for loop, number in carried.rounds.items() if loop != drawn.id}
     return _go(context, drawn, replace(carried, rounds=rounds), handle=_EXIT, text=f"ends {why}", said=said)
 
 
-def _go(context: NodeContext, drawn: Drawn, carried: Carried, *, handle: str, text: str, said: Said | None) -> Decision:
+def _go(context: NodeContext, drawn: Drawn, carried: Token, *, handle: str, text: str, said: Said | None) -> Decision:
     told = [line(drawn.id, LogType.LLM_RESPONSE, said.text)] if said else []
     if said and says_yes(said.text) is None:
         told.append(line(drawn.id, LogType.WARNING, _UNCLEAR))

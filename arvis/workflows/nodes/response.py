@@ -18,7 +18,7 @@ from arvis.tasks.task import is_run, source_of
 from arvis.workflows.runtime.log import line
 from arvis.workflows.runtime.parts import FINISH, Drawn, NodeParts
 from arvis.workflows.runtime.replies import error_in
-from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import ask_model, carried_of, fill, give_up, leave, said_by, taint_of
 
 _WORD_IT = (
@@ -43,7 +43,7 @@ def make(drawn: Drawn, parts: NodeParts) -> Node:
     return visit
 
 
-def _say(context: NodeContext, drawn: Drawn, carried: Carried, text: str, taint: Taint = CLEAN) -> Decision:
+def _say(context: NodeContext, drawn: Drawn, carried: Token, text: str, taint: Taint = CLEAN) -> Decision:
     log = [line(drawn.id, LogType.LLM_RESPONSE, text)] if drawn.data.get("compose") else []
     if text.strip():
         read = taint_of(context.state) | taint
@@ -80,4 +80,4 @@ def _is_left_to_the_end(tx: Transaction, execution: Execution, node_id: str) -> 
     if execution.status is ExecutionStatus.DONE:
         return bool((execution.result or {}).get("last") == node_id)
     ends = [cursor for cursor in tx.executions.cursors(execution.id) if cursor.node == FINISH]
-    return any(Carried.from_json(cursor.value).source == node_id for cursor in ends)
+    return any(Token.from_json(cursor.value).source == node_id for cursor in ends)

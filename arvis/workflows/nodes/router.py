@@ -14,7 +14,7 @@ from arvis.engine.decisions import Call, Decision, Node
 from arvis.workflows.runtime import node_state
 from arvis.workflows.runtime.log import line, write
 from arvis.workflows.runtime.parts import Drawn, NodeParts
-from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import Said, ask_model, carried_of, fill, give_up, is_tainted, leave, said_by
 
 _TASK = """\
@@ -65,7 +65,7 @@ class _Router:
             return await self._ask(context, carried, again, **now)
         return self._leave(context, carried, said, index)
 
-    def _task(self, context: NodeContext, carried: Carried) -> str:
+    def _task(self, context: NodeContext, carried: Token) -> str:
         hint = fill(str(self._drawn.data.get("prompt") or ""), context, carried)
         named = "\n".join(f"- {route['label']}{_described(route)}" for route in self._routes)
         return _TASK.format(routes=named, hint=hint and f"{hint}\n", output=as_text(carried.output))
@@ -73,10 +73,10 @@ class _Router:
     def _reminder(self) -> str:
         return _REMINDER.format(labels=", ".join(f"“{route['label']}”" for route in self._routes))
 
-    async def _ask(self, context: NodeContext, carried: Carried, prompt: str, **changes: Any) -> Call:
+    async def _ask(self, context: NodeContext, carried: Token, prompt: str, **changes: Any) -> Call:
         return await ask_model(context, self._drawn, carried, prompt, store=self._store, **changes)
 
-    def _leave(self, context: NodeContext, carried: Carried, said: Said, index: int | None) -> Decision:
+    def _leave(self, context: NodeContext, carried: Token, said: Said, index: int | None) -> Decision:
         """By the route of the label, or by the first with a warning."""
         lines = [line(self._drawn.id, LogType.LLM_RESPONSE, said.text)]
         if index is None:

@@ -18,7 +18,7 @@ from arvis.workflows.nodes.transfer import hand_over
 from arvis.workflows.runtime.calls import begin_apart, child_of, deeper, target
 from arvis.workflows.runtime.log import line, write
 from arvis.workflows.runtime.parts import Drawn, NodeParts
-from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import carried_of, fill, give_up, leave, taint_of
 
 
@@ -41,7 +41,7 @@ def make(drawn: Drawn, parts: NodeParts) -> Node:
     return visit
 
 
-async def _ended(context: NodeContext, drawn: Drawn, carried: Carried, parts: NodeParts, answer: Answer) -> Decision:
+async def _ended(context: NodeContext, drawn: Drawn, carried: Token, parts: NodeParts, answer: Answer) -> Decision:
     end, result = child_end(answer), (answer.value or {}).get("result") or {}
     taint, changes = await parts.store.read(_brought, context.execution, drawn.id)
     if end.outcome is None:

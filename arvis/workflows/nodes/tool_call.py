@@ -32,7 +32,7 @@ from arvis.workflows.runtime import node_state
 from arvis.workflows.runtime.log import line, write
 from arvis.workflows.runtime.parts import Drawn, NodeParts
 from arvis.workflows.runtime.templates import data_of, fill_all, known_in
-from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import ask_model, carried_of, fill, give_up, leave, said_by, taint_of, worker
 
 _REVIEW, _ASK = "review", "ask"
@@ -79,7 +79,7 @@ class _ToolCall:
             return await self._reviewed(context, carried, kept)
         return await self._use(context, carried, kept, self._verdict(context))
 
-    async def _reviewed(self, context: NodeContext, carried: Carried, kept: Mapping[str, Any]) -> Decision:
+    async def _reviewed(self, context: NodeContext, carried: Token, kept: Mapping[str, Any]) -> Decision:
         said = await said_by(context, store=self._store)
         if said.error:
             error = f"The review failed: {said.error}"
@@ -103,7 +103,7 @@ class _ToolCall:
         )
 
     async def _use(
-        self, context: NodeContext, carried: Carried, kept: Mapping[str, Any], verdict: Mapping[str, Any] | None
+        self, context: NodeContext, carried: Token, kept: Mapping[str, Any], verdict: Mapping[str, Any] | None
     ) -> Decision:
         """Judge the call; ask a person where the policy wants it; make it."""
         who = await self._store.read(_who, context.execution, self._drawn)
@@ -144,9 +144,7 @@ class _ToolCall:
         write(context, [line(self._drawn.id, LogType.INPUT_RECEIVED, said)])
         return verdict
 
-    async def _make(
-        self, context: NodeContext, carried: Carried, planned: Planned, who: _Who, taint: Taint
-    ) -> Decision:
+    async def _make(self, context: NodeContext, carried: Token, planned: Planned, who: _Who, taint: Taint) -> Decision:
         runner = CallRunner(
             context=context,
             caller=self._caller(context, who, taint),

@@ -18,7 +18,7 @@ from arvis.ports.store import Transaction
 from arvis.services import workflow_families
 from arvis.services.workflow_runs import NewWorkflowRun, begin, called_state, entry_of, find, note_begun, whole_version
 from arvis.tasks.access import AUTHORS, standing_in, taint_of_authors, with_authors
-from arvis.tasks.task import RUN, Errand, is_run, source_of
+from arvis.tasks.task import RUN, TaskSpec, is_run, source_of
 from arvis.turns.workflow_results import STARTER
 from arvis.workflows.runtime.visit import worker
 
@@ -86,7 +86,7 @@ def begin_apart(
     """A run of its own, in the same place and for the same person. `speaks_for`: what began the run in whose place it goes on."""
     state, text = execution.state, as_text(input_)
     source = f"{PREFIX}{execution.id}"
-    errand = Errand(text, tools=state.get(RUN, {}).get("tools"))
+    errand = TaskSpec(text, tools=state.get(RUN, {}).get("tools"))
     wanted = NewWorkflowRun(
         workflow=to.workflow,
         agent=to.agent,

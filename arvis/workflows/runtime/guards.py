@@ -11,7 +11,7 @@ from arvis.engine.decisions import Decision, Fail, Node, Pause
 from arvis.workflows.runtime import log
 from arvis.workflows.runtime.log import line
 from arvis.workflows.runtime.parts import Drawn
-from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import carried_of, give_up
 
 #: Visits that nobody drew: that of the beginning.
@@ -48,7 +48,7 @@ def guarded(node: Node, drawn: Drawn, limits: Limits) -> Node:
     return visit
 
 
-def _excess(context: NodeContext, drawn: Drawn, carried: Carried, limits: Limits) -> str | None:
+def _excess(context: NodeContext, drawn: Drawn, carried: Token, limits: Limits) -> str | None:
     if context.visited - _BEGINNING >= limits.steps:
         return f"The run made more than {limits.steps} steps; it was at “{drawn.label}”."
     if carried.visits.get(drawn.id, 0) >= limits.visits:
@@ -56,7 +56,7 @@ def _excess(context: NodeContext, drawn: Drawn, carried: Carried, limits: Limits
     return None
 
 
-def _begun(drawn: Drawn, carried: Carried) -> list[log.Line]:
+def _begun(drawn: Drawn, carried: Token) -> list[log.Line]:
     lines = [line(drawn.id, LogType.STEP_START, f"{drawn.kind.label}: {drawn.label}")]
     if carried.joined:
         count = len(carried.joined)

@@ -16,7 +16,7 @@ from arvis.domain.workflows import OUTPUT
 from arvis.engine.decisions import Opened, Watch
 from arvis.workflows.runtime.output_limits import MOST_OUTPUT, cut
 from arvis.workflows.runtime.regions import parallel_of
-from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.token import Token
 
 #: The key of the state that says how often a join has let its first ones through: a list of [regions, times].
 _TIMES = "join:"
@@ -30,7 +30,7 @@ class _Arrival:
     """A position at the gate. `place` are the regions by which it is told from others here."""
 
     cursor_id: str
-    carried: Carried
+    carried: Token
     place: Regions
 
 
@@ -89,7 +89,7 @@ class Join:
         return not ending or waiting[-1] in place or self.around is None or node in self.around
 
     def _arrival(self, cursor: Cursor) -> _Arrival:
-        carried = Carried.from_json(cursor.value)
+        carried = Token.from_json(cursor.value)
         return _Arrival(cursor.id, carried, self._place(carried.regions))
 
     def _enough(self, group: Sequence[_Arrival], *, coming: bool) -> list[_Arrival]:
@@ -107,7 +107,7 @@ class Join:
         passed = max(each.carried.passed.get(self.id, 0) for each in taken) + 1
         whole = [each.carried for each in ordered if each.carried.failed is None]
         fallen = [each.carried.failed for each in ordered if each.carried.failed is not None]
-        carried = Carried(
+        carried = Token(
             output=self._output([each.carried for each in ordered]),
             source=ordered[0].carried.source,
             regions=self._regions(ordered),
@@ -120,7 +120,7 @@ class Join:
         changes = {} if self.rule == ALL else self._noted(taken[0].place, passed, live, state)
         return Opened([each.cursor_id for each in taken], carried.to_json(), changes=changes)
 
-    def _output(self, ordered: Sequence[Carried]) -> Any:
+    def _output(self, ordered: Sequence[Token]) -> Any:
         """Of a merge the list of all, in the order of the document; of another node that of those that came together, or what
         the only one brought."""
         if len(ordered) == 1 and not self.merges:
@@ -196,7 +196,7 @@ class LastOne:
 
     def open(self, held: Sequence[Cursor], others: Collection[Cursor], state: Mapping[str, Any]) -> Opened | None:
         def ended(cursor: Cursor) -> int:
-            kept = state.get(OUTPUT + Carried.from_json(cursor.value).source) or {}
+            kept = state.get(OUTPUT + Token.from_json(cursor.value).source) or {}
             return int(kept.get("at", 0))
 
         *earlier, last = sorted(held, key=ended)

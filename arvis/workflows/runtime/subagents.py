@@ -12,7 +12,7 @@ from arvis.domain.tools import wire_name
 from arvis.graphs.agent.subagents import DEEPEST, Subagent
 from arvis.graphs.context import narrowed
 from arvis.ports.store import Transaction
-from arvis.tasks.task import Errand
+from arvis.tasks.task import TaskSpec
 from arvis.turns.workflow_results import taint_of
 from arvis.workflows.document.kinds import SUBAGENT
 from arvis.workflows.document.view import label_of
@@ -64,7 +64,7 @@ class _Tree:
         data = node.get("data") or {}
         agent = worker(self._tx, self._execution, data)
         tools = tools_of(agent, data, self._execution.state)
-        errand = Errand(
+        errand = TaskSpec(
             prompt="",
             instructions=fill(str(data.get("systemPrompt") or DEFAULT_PROMPT), self._quoted),
             tools=tools,

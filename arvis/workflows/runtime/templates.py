@@ -12,7 +12,7 @@ from typing import Any
 from arvis.domain.markup import escape
 from arvis.domain.workflows import OUTPUT, STATE, as_text
 from arvis.workflows.runtime.output_limits import CUT, MOST_FILLED
-from arvis.workflows.runtime.token import Carried
+from arvis.workflows.runtime.token import Token
 
 #: By name: what stands behind it. None in the place of a value that is not known.
 Known = Callable[[str], str | None]
@@ -79,7 +79,7 @@ def as_data(known: Known, *, tainted: bool) -> Known:
     return quoted
 
 
-def known_in(state: Mapping[str, Any], carried: Carried) -> Known:
+def known_in(state: Mapping[str, Any], carried: Token) -> Known:
     """What a node may speak of: what came along its connection, what began the run, and the newest output of every node by label.
     What is JSON is read once, however many paths lead into it."""
     newest = _newest(state)

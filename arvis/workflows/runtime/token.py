@@ -14,7 +14,7 @@ from arvis.engine.decisions import Next
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class Token:
     """`output` is what the node before gave (JSON); `source` its id; `handle` the way out that it chose (None: all plain ones). `regions`
     are the open `parallel` nodes, outermost first, each with the mark of its visit; `rounds` counts by loop, `passed` by join and `visits` by
     node how often this position came through it. `failed` says what went wrong on a branch that goes to its merge; `joined`
@@ -34,7 +34,7 @@ class Carried:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any] | None) -> Carried:
+    def from_json(cls, data: Mapping[str, Any] | None) -> Token:
         known = dict(data or {})
         joined = tuple((source, error) for source, error in known.get("joined", ()))
         return cls(**{**known, "regions": tuple(known.get("regions", ())), "joined": joined})
@@ -49,11 +49,11 @@ class Carried:
         }
         return {name: value for name, value in found.items() if value}
 
-    def on(self, node_id: str, output: Any, handle: str | None = None) -> Carried:
+    def on(self, node_id: str, output: Any, handle: str | None = None) -> Token:
         """What leaves this node."""
         return replace(self, output=output, source=node_id, handle=handle, joined=())
 
 
-def proceed(carried: Carried, **changes: Any) -> Next:
+def proceed(carried: Token, **changes: Any) -> Next:
     """Go where the connections lead from `carried.source`, by `carried.handle`."""
     return Next(carried.to_json(), **changes)

@@ -22,13 +22,13 @@ from arvis.graphs.context import narrowed
 from arvis.ports.store import Store, Transaction
 from arvis.tasks.access import asker_of, may_reach, refusal
 from arvis.tasks.outcome import child_end
-from arvis.tasks.task import GRAPH, RUN, Errand, child_state
+from arvis.tasks.task import GRAPH, RUN, TaskSpec, child_state
 from arvis.workflows.runtime import log as run_log
 from arvis.workflows.runtime import regions, templates
 from arvis.workflows.runtime.log import Line, line
 from arvis.workflows.runtime.output_limits import bounded
 from arvis.workflows.runtime.parts import Drawn
-from arvis.workflows.runtime.token import Carried, proceed
+from arvis.workflows.runtime.token import Token, proceed
 
 # Who does the work of a node, and with which tools: never more than the run itself may reach.
 
@@ -95,12 +95,12 @@ class Said:
     taint: Taint = CLEAN
 
 
-def carried_of(context: NodeContext) -> Carried:
+def carried_of(context: NodeContext) -> Token:
     """What came along the connection."""
-    return Carried.from_json(context.value)
+    return Token.from_json(context.value)
 
 
-def fill(text: str, context: NodeContext, carried: Carried) -> str:
+def fill(text: str, context: NodeContext, carried: Token) -> str:
     """The text with its templates replaced by what the run knows."""
     return templates.fill(text, templates.known_in(context.state, carried))
 
@@ -120,7 +120,7 @@ def is_tainted(context: NodeContext) -> bool:
 def leave(
     context: NodeContext,
     drawn: Drawn,
-    carried: Carried,
+    carried: Token,
     output: Any,
     *,
     handle: str | None = None,
@@ -153,7 +153,7 @@ def warnings_in(log: Sequence[Line]) -> list[str]:
 def give_up(
     context: NodeContext,
     drawn: Drawn,
-    carried: Carried,
+    carried: Token,
     error: str,
     *,
     log: Sequence[Line] = (),
@@ -188,7 +188,7 @@ def _settle(tx: Transaction, execution: Execution, now: int) -> None:
 async def ask_model(
     context: NodeContext,
     drawn: Drawn,
-    carried: Carried,
+    carried: Token,
     prompt: str,
     *,
     store: Store,
@@ -198,7 +198,7 @@ async def ask_model(
     """Let the agent of this node answer one question, without tools; the node is visited again with the answer, and reads it with
     `said_by`. Raises `ExecutionError` where its agent is gone or out of reach."""
     del carried
-    errand = Errand(
+    errand = TaskSpec(
         prompt=prompt,
         instructions=instructions,
         completion="implicit",
@@ -230,7 +230,7 @@ def _children_taint(tx: Transaction, execution: Execution) -> Taint:
     return taint_in(*(child.state for child in tx.executions.children_of(execution.id)))
 
 
-def _counted(carried: Carried, drawn: Drawn) -> Carried:
+def _counted(carried: Token, drawn: Drawn) -> Token:
     """One visit more of this node, on this way."""
     return replace(carried, visits={**carried.visits, drawn.id: carried.visits.get(drawn.id, 0) + 1})
 

@@ -35,7 +35,7 @@ from arvis.domain.platforms import Part, Piece
 from arvis.engine import lifecycle
 from arvis.engine.decisions import Graph
 from arvis.engine.engine import Engine
-from arvis.inbox import Door, InboxRules
+from arvis.inbox import InboxRules, InboxService
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
 from arvis.ports.clock import Clock
@@ -151,8 +151,8 @@ class Process:
         )
         return MessageFlow(store=self.store, engine=engine, bus=self._bus, clock=self.clock)
 
-    def _door(self) -> Door:
-        return Door(
+    def _door(self) -> InboxService:
+        return InboxService(
             admit=lambda: None,
             store=self.store,
             router=Router(rules=Routing, owners={PLATFORM: {OWNER}}),
