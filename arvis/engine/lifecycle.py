@@ -56,16 +56,17 @@ def answer(tx: Transaction, wait_id: str, given: Answer, now: int) -> bool:
     execution = _locked(tx, wait.execution_id) if wait is not None else None
     if wait is None or execution is None:
         return False
-    live = execution.status in LIVE
+    goes_on = execution.status in LIVE
     by_person = wait.kind in PERSONAL_WAITS and not given.expired
-    if (by_person and not live) or not tx.waits.answer(wait_id, given, now) or not live:
+    if (by_person and not goes_on) or not tx.waits.answer(wait_id, given, now) or not goes_on:
         return False
     turn = root_of(tx, execution)
     tx.messages.mark_turn(turn.id, MessageStatus.ACCEPTED if turn is execution else MessageStatus.RUNNING)
-    waiting = [job for job in tx.jobs.live_of_execution(execution.id) if job.status is JobStatus.PENDING]
-    for job in waiting:
-        tx.jobs.call_back(job.id, now)
-    if not waiting:
+    live = tx.jobs.live_of_execution(execution.id)
+    for job in live:
+        if job.status is JobStatus.PENDING:
+            tx.jobs.call_back(job.id, now)
+    if not live:  # one that runs finds the answer at its last commit
         tx.jobs.add(
             NewJob.advance(execution.id, execution.lane, execution.priority, principal_id=execution.principal_id), now
         )

@@ -84,15 +84,21 @@ def commit(
 
 
 def _rest_of(tx: Transaction, job: Job, progress: ExecutionUpdate, now: int) -> Outcome:
-    """The job of what waits for nothing but its children stays where it is, at the head of its lane: nobody overtakes work
-    that is under way. It looks again by itself should nobody wake it. Where a child has answered meanwhile, there is a job
-    for that already."""
+    """Return how the job ends. The job of an execution that waits only for its children stays at the head of its lane, so
+    that no later message overtakes the work; it runs again after LOOK_AGAIN_MS even if no child answers. It runs again at
+    once where an answer arrived during this walk, because `lifecycle.answer` adds no job beside a running one."""
     if progress.becoming:
         return Snooze(now, CALLED)
-    if not progress.waits_for_children:
+    if progress.ended:
         return Done()
-    others = [each.id for each in tx.jobs.live_of_execution(progress.execution.id) if each.id != job.id]
-    return Done() if others else Snooze(now + LOOK_AGAIN_MS, CALLED)
+    live = tx.jobs.live_of_execution(
+        progress.execution.id
+    )  # holds the job: an answer comes before or after this commit
+    if progress.is_outdated(tx.waits.answered(progress.execution.id)):
+        return Snooze(now, CALLED)
+    if not progress.waits_for_children or any(each.id != job.id for each in live):
+        return Done()
+    return Snooze(now + LOOK_AGAIN_MS, CALLED)
 
 
 def note_change(tx: Transaction, *, execution: Execution, now: int) -> None:

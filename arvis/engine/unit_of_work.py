@@ -93,6 +93,11 @@ class ExecutionUpdate:
         waits = [known.get(cursor.wait_id or "") for cursor in self.cursors.values()]
         return not self.ended and bool(waits) and all(wait and wait.kind is WaitKind.CHILD for wait in waits)
 
+    def is_outdated(self, answered: Collection[str]) -> bool:
+        """Return whether a question that this update regards as open is among those answered."""
+        open_ = (cursor.wait_id for cursor in self.cursors.values() if not self._is_answered(cursor.wait_id or ""))
+        return any(wait_id in answered for wait_id in open_)
+
     @property
     def has_news(self) -> bool:
         """Whether anything happened since the last commit."""

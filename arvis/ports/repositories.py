@@ -192,6 +192,10 @@ class Waits(Protocol):
 
     def of_execution(self, execution_id: str) -> list[Wait]: ...
 
+    def answered(self, execution_id: str) -> set[str]:
+        """Return the ids of the execution's answered questions."""
+        ...
+
     def any_open(self) -> bool:
         """Whether any question of the whole house is open."""
         ...

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from arvis.bus import EventBus
 from arvis.domain.executions import Answer, Execution, ExecutionStatus, Wait, WaitKind
-from arvis.domain.jobs import JobStatus
+from arvis.domain.jobs import Job, JobStatus, NewJob
 from arvis.domain.messages import MessageStatus
 from arvis.engine import lifecycle
 from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, Edge, End, Goto, Graph, Next, Pause, Repeat
+from arvis.engine.decisions import Call, Decision, Edge, End, Goto, Graph, Next, Pause, Repeat
+from arvis.engine.engine import Engine
 from arvis.engine.interrupts import LOOK_AGAIN, START_OVER
 from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database
+from arvis.testing.clock import SteppedClock
 from tests.conformance.databases import opened
-from tests.flows.engine_kit import Cut, Death, Graphs, Scenario, Stage, World, graphs, nodes, say_yes
+from tests.flows.engine_kit import Cut, Death, Graphs, Scenario, Stage, World, claim, graphs, nodes, say_yes
 from tests.flows.engine_scenarios import SCENARIOS
 from tests.flows.house import agent_with, open_house, steps_of
 from tests.flows.scripted import said
@@ -231,6 +236,72 @@ async def test_cancel_ends_questions_jobs_and_children(store: Store) -> None:
     ids = [stage.execution_id, children[0].id]
     assert await store.write(lambda tx: [job for each in ids for job in tx.jobs.live_of_execution(each)]) == []
     assert await store.write(lifecycle.cancel, stage.execution_id, 0) == []
+
+
+def answered_during_a_walk(ended: list[str], child_ended: asyncio.Event) -> Graphs:
+    """A graph with a child beside a slow branch, and one that comes later in the same lane."""
+
+    async def at_once() -> None:
+        """Call outside, so that the engine commits."""
+
+    async def split(_: NodeContext) -> Decision:
+        return Next()
+
+    async def delegate(context: NodeContext) -> Decision:
+        await context.once("called", at_once)
+        if context.answer is None:
+            return Call("child", {})
+        ended.append("first")
+        return End()
+
+    async def slow(context: NodeContext) -> Decision:
+        await context.once("waited", child_ended.wait)
+        return Pause(WaitKind.USER, "Well?")
+
+    async def child(_: NodeContext) -> Decision:
+        return End()
+
+    async def follow(_: NodeContext) -> Decision:
+        ended.append("second")
+        return End()
+
+    return graphs(
+        Graph("main", "split", nodes(split, delegate, slow), {"split": ["delegate", "slow"]}),
+        Graph("child", "child", nodes(child), {}),
+        Graph("later", "follow", nodes(follow), {}),
+    )
+
+
+async def test_an_answer_during_a_walk_lets_the_execution_go_on_before_its_lane(store: Store) -> None:
+    """A job of its own for the answer would come behind the messages that wait in the lane."""
+    ended: list[str] = []
+    child_ended = asyncio.Event()
+    bus = EventBus()
+    clock = SteppedClock()
+    family = answered_during_a_walk(ended, child_ended)
+    engine = Engine(store=store, graphs=family, clock=clock, bus=bus, new_id=lambda: uuid4().hex)
+
+    def begin(tx: Transaction) -> None:
+        for graph in ("main", "later"):
+            execution_id = tx.new_id()
+            lifecycle.begin(tx, execution_id, graph, {}, lane="lane", priority=5, principal_id=None, now=0)
+            tx.jobs.add(NewJob.advance(execution_id, "lane", 5), 0)
+
+    async def claimed() -> list[Job]:
+        return await store.write(claim, "boot", clock.now())
+
+    await store.write(begin)
+    (first,) = await claimed()
+    walk = asyncio.create_task(engine.advance(first))
+    while not (calls := await claimed()):  # noqa: ASYNC110 - the store has no event for new jobs
+        await asyncio.sleep(0.001)
+    await engine.advance(calls[0])  # the child answers while its parent's job runs
+    child_ended.set()
+    await walk
+    while jobs := await claimed():
+        for job in jobs:
+            await engine.advance(job)
+    assert ended == ["first", "second"]
 
 
 async def test_what_has_ended_neither_fails_nor_begins_again(store: Store) -> None:

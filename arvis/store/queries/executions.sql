@@ -92,6 +92,9 @@ SELECT * FROM waits WHERE id = :id;
 -- name: waits_of
 SELECT * FROM waits WHERE execution_id = :execution_id ORDER BY id;
 
+-- name: answered_waits
+SELECT id FROM waits WHERE execution_id = :execution_id AND answered_at IS NOT NULL;
+
 -- name: any_open_wait
 SELECT id FROM waits WHERE answered_at IS NULL AND id > '' LIMIT 1;
 

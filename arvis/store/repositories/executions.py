@@ -245,6 +245,9 @@ class SqlWaits:
     def of_execution(self, execution_id: str) -> list[Wait]:
         return [wait_of(row) for row in self._session.rows("waits_of", execution_id=execution_id)]
 
+    def answered(self, execution_id: str) -> set[str]:
+        return {row["id"] for row in self._session.rows("answered_waits", execution_id=execution_id)}
+
     def any_open(self) -> bool:
         return self._session.one("any_open_wait") is not None
 
