@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from arvis.domain.errors import ExecutionError, LeaseLost
@@ -127,9 +128,11 @@ class Engine:
                     break
                 done, _ = await asyncio.wait(visits, return_when=asyncio.FIRST_COMPLETED)
                 failed = failed or next((visit for visit in done if _has_failed(visit)), None)
-                called_outside = await _take_over(progress, {visit: visits.pop(visit) for visit in done})
-                if called_outside and (visits or failed) and not progress.ended:
-                    await self._commit(job, progress)
+                for some in _batches(done):
+                    called_outside = await _take_over(progress, {visit: visits.pop(visit) for visit in some})
+                    due = called_outside or progress.uncommitted >= MOST_UNCOMMITTED
+                    if due and (visits or failed) and not progress.ended:
+                        await self._commit(job, progress)
             if failed is not None and not progress.ended:
                 failed.result()
         finally:
@@ -285,6 +288,13 @@ def _placed(cursor: Cursor, graph: Graph) -> Cursor:
 
 def _has_failed(visit: _Visit) -> bool:
     return visit.cancelled() or visit.exception() is not None
+
+
+def _batches(done: Collection[_Visit]) -> Iterator[list[_Visit]]:
+    """Divide the visits that ended together, so that no commit holds more than MOST_UNCOMMITTED of them."""
+    visits = iter(done)
+    while batch := [*islice(visits, MOST_UNCOMMITTED)]:
+        yield batch
 
 
 async def _take_over(progress: ExecutionUpdate, done: Mapping[_Visit, Cursor]) -> bool:
