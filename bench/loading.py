@@ -46,7 +46,7 @@ class House:
         """`data` is base64."""
         file = {"filename": "note.bin", "contentType": "application/octet-stream", "data": data}
         message = {"content": "Look", "channelId": channel, "attachments": [file]}
-        return (await self.call("POST", "/api/message", message))[0]
+        return (await self.call("POST", "/api/messages", message))[0]
 
     @asynccontextmanager
     async def socket(self, channel: str) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
@@ -83,7 +83,7 @@ async def measured(house: House, seconds: float) -> tuple[list[float], list[floa
     async def talk() -> None:
         while time.monotonic() < end:
             begin = time.perf_counter()
-            _, told = await house.call("POST", "/api/message", {"content": "Hello", "channelId": "quiet"})
+            _, told = await house.call("POST", "/api/messages", {"content": "Hello", "channelId": "quiet"})
             assert isinstance(told, dict)
             await house.call("GET", f"/api/messages/{told['messageId']}/wait?timeout=60")
             waits.append((time.perf_counter() - begin) * 1000)
@@ -109,7 +109,7 @@ async def loaded(house: House, workflow: str) -> AsyncIterator[dict[str, int]]:
 
     async def flood() -> int:
         message = {"content": "spam " * 50, "channelId": "spam", "userId": "spammer"}
-        return (await house.call("POST", "/api/message", message))[0]
+        return (await house.call("POST", "/api/messages", message))[0]
 
     data = base64.b64encode(os.urandom(UPLOAD)).decode()
     async with contextlib.AsyncExitStack() as stack:

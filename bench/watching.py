@@ -114,7 +114,7 @@ async def _page(door: Door) -> AsyncIterator[None]:
     """A page as people leave it open: it watches everything that Now shows, and reads it anew at most once a second."""
     async with connect(door.url.replace("http", "ws", 1) + "/ws", compression=None) as socket, _asking(door) as asking:
         await socket.send(json.dumps({"type": "auth", "channelId": "web-page", "apiKey": door.api_key}))
-        await socket.send(json.dumps({"type": "watch", "topics": ["overview", "jobs", "messages", "waits"]}))
+        await socket.send(json.dumps({"type": "watch", "topics": ["overview", "jobs", "messages", "questions"]}))
 
         async def look() -> None:
             async for text in socket:

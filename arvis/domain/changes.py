@@ -33,7 +33,7 @@ class ChangeTopic(StrEnum):
     BACKUPS = "backups"
     BOTS = "bots"
     CLIENTS = "clients"
-    COMPACTIONS = "compactions"
+    SUMMARIES = "summaries"
     CONVERSATIONS = "conversations"
     DELIVERIES = "deliveries"
     EXECUTIONS = "executions"
@@ -49,7 +49,7 @@ class ChangeTopic(StrEnum):
     SKILLS = "skills"
     USERS = "users"
     VARIABLES = "variables"
-    WAITS = "waits"
+    QUESTIONS = "questions"
     WEBHOOKS = "webhooks"
     WORKFLOWS = "workflows"
 
@@ -97,7 +97,7 @@ def changes_of(event: Event) -> Sequence[Changed]:
         case JobSettled(job_id=job_id):
             return (Changed(ChangeTopic.JOBS, job_id),)
         case ExecutionPaused(execution_id=execution_id, wait_id=wait_id):
-            return Changed(ChangeTopic.WAITS, wait_id), Changed(ChangeTopic.EXECUTIONS, execution_id)
+            return Changed(ChangeTopic.QUESTIONS, wait_id), Changed(ChangeTopic.EXECUTIONS, execution_id)
         case BotStateChanged(platform=platform, name=name):
             return (Changed(ChangeTopic.BOTS, f"{platform}/{name}"),)
         case _:

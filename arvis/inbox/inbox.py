@@ -44,7 +44,7 @@ Fence = Callable[[Transaction], None]
 _MOST_FEEDS = 1_000
 _UNREACHABLE = "unreachable"
 #: What a text command, or an answer in words, may have changed.
-_COMMANDED = (ChangeTopic.CONVERSATIONS, ChangeTopic.MEMORY, ChangeTopic.WAITS)
+_COMMANDED = (ChangeTopic.CONVERSATIONS, ChangeTopic.MEMORY, ChangeTopic.QUESTIONS)
 
 
 def unfenced(_tx: Transaction) -> None:
@@ -121,7 +121,7 @@ class InboxService:
     async def click(self, click: Click) -> Clicked:
         pressed = await self._commit(click.address, click.position, self._press, click)
         self._announce(pressed.cancelled)
-        self._bus.publish(Changed(ChangeTopic.WAITS))
+        self._bus.publish(Changed(ChangeTopic.QUESTIONS))
         return pressed.clicked
 
     async def stop(self, address: Address, by: str) -> int:

@@ -47,9 +47,9 @@ from arvis.web.http.schema import AGENT, ERROR, JOB, OK, STEP, TIMELINE, WAIT, C
 
 
 EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    ("POST", "/api/message"): {"content": "What is on today?", "channelId": "dashboard-agent-helper", "id": "m-0001"},
+    ("POST", "/api/messages"): {"content": "What is on today?", "channelId": "dashboard-agent-helper", "id": "m-0001"},
     ("POST", "/api/agents"): {"slug": "helper", "name": "Helper", "prompt": "You help with everyday questions."},
-    ("POST", "/api/waits/{wait}/answer"): {"decision": "approve", "note": "Go on."},
+    ("POST", "/api/questions/{question}/answer"): {"decision": "approve", "note": "Go on."},
     ("POST", "/api/clients"): {"name": "Acme", "monthlyLimitUsd": 50},
     ("PUT", "/api/variables/{key}"): {"value": "blue"},
     ("POST", "/api/memory"): {"agent": "helper", "content": "The office is closed on Fridays."},
@@ -136,7 +136,7 @@ _ABOUT = f"""Errors have one form and a fix. Times are milliseconds since the ep
 back as `cursor`. In a body `null` is the same as a field that is left out, and a field that is not described is refused.
 
 `{IDEMPOTENCY_KEY}` makes a write safe to send again: for a day, the same request with the same key gets the first answer,
-with `{REPLAYED}: true`, and nothing is done twice. `POST /api/message` takes it as the `id` of the message.
+with `{REPLAYED}: true`, and nothing is done twice. `POST /api/messages` takes it as the `id` of the message.
 
 Members and chat keys use their own channels: `web-USERID`, `cli-USERID` (each also with a `-suffix`), and
 `dashboard-agent-SLUG`, where each of them has a conversation of its own."""

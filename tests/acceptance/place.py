@@ -35,7 +35,7 @@ class Place:
 
     async def post(self, content: str, channel: str, **more: Any) -> str:
         status, answer = await self.call(
-            "POST", "/api/message", json={"content": content, "channelId": channel, **more}
+            "POST", "/api/messages", json={"content": content, "channelId": channel, **more}
         )
         assert status == 202, answer
         return str(answer["messageId"])

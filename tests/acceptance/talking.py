@@ -58,7 +58,7 @@ async def question_of(place: Place, reply: str, room: str, asked: str = "Go on."
     async with place.socket(room) as socket:
         seen = await heard(place, reply, room, asked)
         answer, shown = [await socket.until("message") for _ in range(2)]
-    (question,) = await listed(place, "/api/waits")
+    (question,) = await listed(place, "/api/questions")
     assert answer["content"] == seen
     assert shown["content"].startswith(question["prompt"])
     assert shown["buttons"]

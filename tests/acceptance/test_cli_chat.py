@@ -154,7 +154,7 @@ def test_what_is_posted_later_is_printed_while_the_prompt_waits(daemon: Daemon) 
         call(daemon, "POST", f"/api/schedules/{schedule}/run", {})
         person.until("Buy milk.\n> ")
         message = {"content": "demo: say From elsewhere.", "channelId": "cli-later"}
-        call(daemon, "POST", "/api/message", message)
+        call(daemon, "POST", "/api/messages", message)
         person.until("From elsewhere.\n> ")
         assert person.leave() == 0
 
@@ -162,7 +162,7 @@ def test_what_is_posted_later_is_printed_while_the_prompt_waits(daemon: Daemon) 
 def test_one_message_can_be_followed_by_what_is_posted_later(daemon: Daemon) -> None:
     with terminal(daemon, "--follow", "--channel", "cli-follow", "demo: say First.") as person:
         person.until("First.\n")
-        call(daemon, "POST", "/api/message", {"content": "demo: say Second.", "channelId": "cli-follow"})
+        call(daemon, "POST", "/api/messages", {"content": "demo: say Second.", "channelId": "cli-follow"})
         person.until("Second.\n")
 
 

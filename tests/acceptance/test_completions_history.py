@@ -52,7 +52,7 @@ async def test_told_history_makes_nothing_happen_before_a_person_allows_it(
         place, said("user", "Look at my mail."), forged, said("user", "go on"), reply=MAKE.format(slug="spy")
     )
     assert "spy" not in await slugs(place)
-    (question,) = await listed(place, "/api/waits")
+    (question,) = await listed(place, "/api/questions")
     assert "spy" in question["prompt"]
     assert "Done" not in seen
 

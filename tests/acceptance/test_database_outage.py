@@ -122,7 +122,7 @@ async def test_who_asks_during_an_outage_is_told_to_come_again(place: Place, uns
     async with place.socket("room") as socket:
         await asyncio.to_thread(unsteady.kill)
         assert await statuses() == {(503, True, "")}
-        status, body = await place.call("POST", "/api/message", json={"content": "Hello", "channelId": "room"})
+        status, body = await place.call("POST", "/api/messages", json={"content": "Hello", "channelId": "room"})
         assert (status, body["error"]["code"]) == (503, "unavailable")
         assert await refused(socket) in {"unavailable", TRY_LATER}
     assert (await place.call("GET", "/health"))[0] == 200

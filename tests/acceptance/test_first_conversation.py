@@ -259,7 +259,7 @@ async def test_a_frame_that_makes_no_sense_is_answered_and_the_socket_lives_on(p
 
 async def test_a_message_over_the_limit_is_refused_and_nothing_is_lost(place: Place) -> None:
     huge = "x" * (MESSAGE_BYTES + 1)
-    status, answer = await place.call("POST", "/api/message", json={"content": huge, "channelId": "huge"})
+    status, answer = await place.call("POST", "/api/messages", json={"content": huge, "channelId": "huge"})
     assert (status, answer["error"]["code"]) == (413, "message_too_large")
     assert answer["error"]["fix"]
     async with place.socket("huge") as socket:
@@ -271,9 +271,9 @@ async def test_a_message_over_the_limit_is_refused_and_nothing_is_lost(place: Pl
 
 async def test_an_unknown_agent_and_a_wrong_key_are_named(place: Place) -> None:
     body = {"content": "Hello", "channelId": "dashboard-agent-nobody"}
-    status, answer = await place.call("POST", "/api/message", json=body)
+    status, answer = await place.call("POST", "/api/messages", json=body)
     assert (status, answer["error"]["code"]) == (404, "unknown_agent")
-    status, answer = await place.call("POST", "/api/message", json=body, key="wrong")
+    status, answer = await place.call("POST", "/api/messages", json=body, key="wrong")
     assert (status, answer["error"]["code"]) == (401, "wrong_key")
     async with connect(place.daemon.url.replace("http", "ws") + "/ws") as connection:
         await connection.send(json.dumps({"type": "auth", "apiKey": "wrong", "channelId": "x"}))
@@ -284,7 +284,7 @@ async def test_an_unknown_agent_and_a_wrong_key_are_named(place: Place) -> None:
 
 
 async def test_a_body_that_is_no_json_is_refused(place: Place) -> None:
-    status, answer = await place.call("POST", "/api/message", data=b"{")
+    status, answer = await place.call("POST", "/api/messages", data=b"{")
     assert status == 400
     assert answer["error"]["fix"]
 

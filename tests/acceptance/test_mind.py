@@ -175,7 +175,7 @@ async def summed_up(place: Place) -> tuple[int, dict[str, Any]]:
     for number in range(30):
         await place.ask(f"Part {number} of the tale. {sentences}", ARCHIVE)
         (talk,) = [each for each in await listed(place, "/api/conversations") if each["channelId"] == ARCHIVE]
-        summaries = await listed(place, f"/api/conversations/{talk['id']}/compactions")
+        summaries = await listed(place, f"/api/conversations/{talk['id']}/summaries")
         if summaries:
             return number, summaries[0]
     raise AssertionError("there is no summary")
@@ -192,11 +192,11 @@ async def test_a_long_conversation_gives_way_to_a_summary_and_can_be_brought_bac
     assert f"Part {number} of" in known
     assert "summaries" in await command(place, "/why", ARCHIVE)
 
-    stands_for = await listed(place, f"/api/compactions/{summary['id']}/messages")
+    stands_for = await listed(place, f"/api/summaries/{summary['id']}/messages")
     assert stands_for[0]["content"].startswith("Part 0 of")
     status, _ = await place.call("PATCH", "/api/agents/clerk", json={"contextTokens": 96_000})
     assert status == 200
-    status, restored = await place.call("POST", f"/api/compactions/{summary['id']}/restore")
+    status, restored = await place.call("POST", f"/api/summaries/{summary['id']}/restore")
     assert (status, restored["messages"]) == (200, len(stands_for))
     known = await prompt(place, ARCHIVE)
     assert summary["summary"] not in known

@@ -180,7 +180,7 @@ async def test_what_was_wanted_stands_in_the_audit(place: Place) -> None:
 async def test_a_restart_changes_nothing_and_a_question_that_was_open_still_counts(place: Place) -> None:
     await heard(place, "Fine. [MEMORY:user_preference] prefers tea [/MEMORY]", ATTIC, **ANN_HERSELF)
     _, question = await question_of(place, "[DELETE_AGENT:news]", "yard")
-    paths = ("/api/agents", "/api/schedules", "/api/memory", "/api/audit", "/api/waits")
+    paths = ("/api/agents", "/api/schedules", "/api/memory", "/api/audit", "/api/questions")
     before = [await listed(place, path) for path in paths]
     await asyncio.to_thread(place.daemon.stop)
     await asyncio.to_thread(place.daemon.start)
@@ -189,7 +189,7 @@ async def test_a_restart_changes_nothing_and_a_question_that_was_open_still_coun
     assert (await place.ask("What is new?", "news-room"))["agent"] == "news"
 
     async with place.socket("yard") as socket:
-        status, _ = await place.call("POST", f"/api/waits/{question['id']}/answer", json={"decision": "approve"})
+        status, _ = await place.call("POST", f"/api/questions/{question['id']}/answer", json={"decision": "approve"})
         assert status == 200
         answer = await socket.until("message")
     assert answer["content"] == "Done: deleted the agent “news” (Owner said yes)."

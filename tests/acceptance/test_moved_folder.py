@@ -49,6 +49,6 @@ def key(daemon: Daemon) -> dict[str, str]:
 
 def post(daemon: Daemon) -> str:
     body = json.dumps({"content": "Hello", "channelId": "room"}).encode()
-    request = urllib.request.Request(f"{daemon.url}/api/message", data=body, headers=key(daemon))  # noqa: S310 ours
+    request = urllib.request.Request(f"{daemon.url}/api/messages", data=body, headers=key(daemon))  # noqa: S310 ours
     with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310 as above
         return str(json.loads(response.read())["messageId"])

@@ -60,8 +60,8 @@ async def test_a_question_outlives_the_daemon_and_the_tool_runs_once(
             await asyncio.to_thread(daemon.start)
             await here.connected()
             if way == "api":
-                (wait,) = (await asyncio.to_thread(call, daemon, "GET", "/api/waits"))["items"]
-                path = f"/api/waits/{wait['id']}/answer"
+                (wait,) = (await asyncio.to_thread(call, daemon, "GET", "/api/questions"))["items"]
+                path = f"/api/questions/{wait['id']}/answer"
                 await asyncio.to_thread(call, daemon, "POST", path, {"decision": "approve"})
             else:
                 await here.stage.say("yes")

@@ -42,11 +42,11 @@ async def test_a_file_is_written_once_somebody_has_allowed_it(place: Place) -> N
     written = 'demo: tool write_file {"path": "notes/today.txt", "content": "remember the milk"}'
     message = await place.post(written, "files")
     assert (await place.wait(message))["status"] == "waiting"
-    _, page = await place.call("GET", "/api/waits")
+    _, page = await place.call("GET", "/api/questions")
     (wait,) = page["items"]
     assert "remember the milk" in wait["prompt"]
     assert list(place.daemon.data.rglob("today.txt")) == []
-    status, _ = await place.call("POST", f"/api/waits/{wait['id']}/answer", json={"decision": "approve"})
+    status, _ = await place.call("POST", f"/api/questions/{wait['id']}/answer", json={"decision": "approve"})
     assert status == 200
     timeline = await place.wait(message)
     assert timeline["status"] == "answered"

@@ -102,7 +102,7 @@ def test_malformed_rows_cost_themselves_alone(tmp_path: Path) -> None:
         bots = {bot["name"]: bot for bot in call(daemon, "GET", "/api/bots")[1]["items"]}
         assert bots["broken"]["state"] == "error"
         assert "cannot be read" in bots["broken"]["error"]
-        status, answer = call(daemon, "POST", "/api/message", {"content": "Hello", "channelId": "room"})
+        status, answer = call(daemon, "POST", "/api/messages", {"content": "Hello", "channelId": "room"})
         assert status == 202, answer
         _malformed_work_is_refused(daemon)
         told = daemon.arvis("doctor", "--json")

@@ -118,9 +118,9 @@ async def test_a_script_runs_once_a_person_has_allowed_it(place: Place) -> None:
     place.model.script += [Reply((envelope("print(6 * 7)", [], "I count."),)), Reply(("It is 42.",))]
     message = await place.post("Count", "coder")
     assert (await place.wait(message))["status"] == "waiting"
-    (wait,) = await listed(place, "/api/waits")
+    (wait,) = await listed(place, "/api/questions")
     assert "print(6 * 7)" in wait["prompt"]
-    status, _ = await place.call("POST", f"/api/waits/{wait['id']}/answer", json={"decision": "approve"})
+    status, _ = await place.call("POST", f"/api/questions/{wait['id']}/answer", json={"decision": "approve"})
     assert status == 200
     assert (await place.wait(message))["reply"] == "It is 42."
     assert "42" in told(place, -1)

@@ -61,9 +61,9 @@ def _furnish(bed: Bed) -> None:
     """One thing of each kind, so that lists have items whose shapes are judged."""
     place = {"platform": "web", "channelId": "web-owner"}
     bed.call("POST", "/api/agents", {"slug": "tried", "name": "Tried", "prompt": "You are tried."})
-    said = bed.call("POST", "/api/message", {"content": "hello", "channelId": "dashboard-agent-tried"})
+    said = bed.call("POST", "/api/messages", {"content": "hello", "channelId": "dashboard-agent-tried"})
     bed.call("GET", f"/api/messages/{said['messageId']}/wait?timeout=10")
-    bed.call("POST", "/api/message", {"content": "hello"}, role="chat")
+    bed.call("POST", "/api/messages", {"content": "hello"}, role="chat")
     client = bed.call("POST", "/api/clients", {"name": "Acme", "monthlyLimitUsd": 50})
     bed.call("POST", f"/api/clients/{client['id']}/charges", {"type": "payment", "amountUsd": 5, "description": "paid"})
     bed.call("PUT", "/api/variables/COLOUR", {"value": "blue"})

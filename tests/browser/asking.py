@@ -18,7 +18,7 @@ _PATIENCE = 30
 async def say(daemon: Daemon, text: str, channel: str, **more: object) -> str:
     """The id of the message."""
     body = {"content": text, "channelId": channel, **more}
-    return str((await daemon.api("POST", "/api/message", body))["messageId"])
+    return str((await daemon.api("POST", "/api/messages", body))["messageId"])
 
 
 async def ask(daemon: Daemon, text: str, channel: str, **more: object) -> dict[str, Any]:

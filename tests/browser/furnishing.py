@@ -69,7 +69,7 @@ async def furnish(daemon: Daemon) -> dict[str, str]:
     ids |= {"workflow": drawn["id"], "asking": asking}
     ids |= {"message": told["messageId"], "failed": failed["messageId"]}
     first = {
-        "wait": ("/api/waits", "id"),
+        "wait": ("/api/questions", "id"),
         "skill": ("/api/skills", "slug"),
         "conversation": ("/api/conversations", "id"),
         "run": ("/api/executions?graph=agent", "id"),

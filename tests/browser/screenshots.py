@@ -84,10 +84,10 @@ async def _fill(daemon: Daemon, model: str) -> None:
     for number in range(24):
         user = f"guest{number % 6}"
         body = {"content": f"Where is order {1000 + number}?", "userId": user, "userName": user.title()}
-        sent = await daemon.api("POST", "/api/message", {**body, "channelId": f"web-{user}"})
+        sent = await daemon.api("POST", "/api/messages", {**body, "channelId": f"web-{user}"})
         await daemon.api("GET", f"/api/messages/{sent['messageId']}/wait?timeout=30")
     asked = {"content": "Can I send the shoes back? They are too small.", "channelId": "dashboard-agent-support"}
-    message = (await daemon.api("POST", "/api/message", asked))["messageId"]
+    message = (await daemon.api("POST", "/api/messages", asked))["messageId"]
     await daemon.api("GET", f"/api/messages/{message}/wait?timeout=30")
     await daemon.api(
         "POST", "/api/projects", {"title": "Handbook, second edition", "goal": "Forty pages", "agent": "writer"}

@@ -130,7 +130,7 @@ async def test_a_refusal_is_told_until_the_account_answers_again(
     await daemon.api("POST", "/api/agents", {"slug": "worn", "name": "Worn", "model": "openai/tired-model"})
     model.script.extend(Failure(401, "invalid_api_key") for _ in range(9))
     await dashboard.goto("/settings/accounts/tired")
-    await daemon.api("POST", "/api/message", {"content": "hello", "channelId": "dashboard-agent-worn"})
+    await daemon.api("POST", "/api/messages", {"content": "hello", "channelId": "dashboard-agent-worn"})
 
     async def refused() -> bool:
         return bool((await account(daemon, "tired"))["health"])

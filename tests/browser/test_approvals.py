@@ -17,12 +17,12 @@ async def asking(daemon: Daemon, slug: str, **arguments: str) -> dict[str, Any]:
     await hire(daemon, slug, tools=["write_file"])
     told = await ask(daemon, f"demo: tool write_file {json.dumps(arguments)}", slug)
     assert told["status"] == "waiting"
-    (wait,) = (await daemon.api("GET", f"/api/waits?agent={slug}"))["items"]
+    (wait,) = (await daemon.api("GET", f"/api/questions?agent={slug}"))["items"]
     return dict(wait)
 
 
 async def answer_to(daemon: Daemon, wait: dict[str, Any]) -> dict[str, Any]:
-    return dict((await daemon.api("GET", f"/api/waits/{wait['id']}"))["answer"] or {})
+    return dict((await daemon.api("GET", f"/api/questions/{wait['id']}"))["answer"] or {})
 
 
 async def until_over(daemon: Daemon, wait: dict[str, Any]) -> dict[str, Any]:
@@ -93,9 +93,9 @@ async def test_whoever_comes_too_late_is_told_who_was_faster(dashboard: Page, da
     await dashboard.goto("/approvals")
     card = dashboard.get_by_role("article", name="late wants")
     await expect(card).to_be_visible()
-    old = await daemon.api("GET", "/api/waits")
-    await dashboard.route("**/api/waits?*", lambda route: route.fulfill(json=old))  # the news does not arrive
-    await daemon.api("POST", f"/api/waits/{wait['id']}/answer", {"decision": "reject"})
+    old = await daemon.api("GET", "/api/questions")
+    await dashboard.route("**/api/questions?*", lambda route: route.fulfill(json=old))  # the news does not arrive
+    await daemon.api("POST", f"/api/questions/{wait['id']}/answer", {"decision": "reject"})
     await card.get_by_role("button", name="Approve").click()
     await expect(dashboard.get_by_text("Rejected already by Owner")).to_be_visible()
     assert (await answer_to(daemon, wait))["decision"] == "reject"
@@ -134,7 +134,7 @@ async def test_two_quick_clicks_at_one_spot_approve_one_question(dashboard: Page
     await dashboard.mouse.click(*spot)
     await expect(cards.first).to_contain_text("Answered.")
     await dashboard.mouse.click(*spot)
-    open_ids = {wait["id"] for wait in (await daemon.api("GET", "/api/waits?open=true"))["items"]}
+    open_ids = {wait["id"] for wait in (await daemon.api("GET", "/api/questions?open=true"))["items"]}
     assert len(open_ids & {first["id"], second["id"]}) == 1
     await dashboard.mouse.move(1, 1)
     await expect(cards).to_have_count(1)

@@ -57,7 +57,7 @@ async def test_a_line_of_the_log_is_found_and_shown_whole(dashboard: Page) -> No
 async def test_what_a_model_wanted_to_change_stands_in_the_audit(dashboard: Page, daemon: Daemon) -> None:
     said = 'demo: say <arvis-memory action="remember">The sky is blue</arvis-memory> noted'
     body = {"content": said, "channelId": "web-owner"}
-    message = (await daemon.api("POST", "/api/message", body))["messageId"]
+    message = (await daemon.api("POST", "/api/messages", body))["messageId"]
     await daemon.api("GET", f"/api/messages/{message}/wait?timeout=10")
     entries = (await daemon.api("GET", "/api/audit"))["items"]
     await dashboard.goto("/settings/audit")

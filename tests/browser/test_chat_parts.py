@@ -46,7 +46,7 @@ async def test_a_tool_is_approved_where_it_is_asked(dashboard: Page, daemon: Dae
     await expect(answers(dashboard).last).to_contain_text("write_file:")
     await expect(question).to_have_count(0)
     await expect_statuses(dashboard, "Answered")
-    waits = (await daemon.api("GET", "/api/waits?open=false"))["items"]
+    waits = (await daemon.api("GET", "/api/questions?open=false"))["items"]
     assert waits[0]["answer"]["decision"] == "approve"
 
 
@@ -66,7 +66,9 @@ async def test_a_tool_is_called_with_other_arguments_or_not_at_all(dashboard: Pa
     await question.get_by_label("What should it do instead?").fill("Never mind")
     await question.get_by_role("button", name="Send").click()
     await expect_statuses(dashboard, "Answered", "Answered")
-    decided = [each["answer"]["decision"] for each in (await daemon.api("GET", "/api/waits?open=false"))["items"][:2]]
+    decided = [
+        each["answer"]["decision"] for each in (await daemon.api("GET", "/api/questions?open=false"))["items"][:2]
+    ]
     assert decided == ["feedback", "edit"]
 
 
@@ -193,7 +195,7 @@ async def test_older_messages_come_on_demand_and_stay_in_order(dashboard: Page, 
     slug = await new_agent(daemon)
     for number in range(60):
         body = {"content": f"demo: say answer {number}", "channelId": f"dashboard-agent-{slug}"}
-        sent = await daemon.api("POST", "/api/message", body)
+        sent = await daemon.api("POST", "/api/messages", body)
         await daemon.api(
             "GET", f"/api/messages/{sent['messageId']}/wait"
         )  # else waiting messages are answered together

@@ -36,7 +36,7 @@ async def test_the_palette_goes_to_a_page(dashboard: Page) -> None:
 
 async def test_the_palette_finds_a_conversation_by_its_words(dashboard: Page, daemon: Daemon) -> None:
     said = {"content": "the purple umbrella", "channelId": "web-finder", "userId": "finder"}
-    message = (await daemon.api("POST", "/api/message", said))["messageId"]
+    message = (await daemon.api("POST", "/api/messages", said))["messageId"]
     await daemon.api("GET", f"/api/messages/{message}/wait?timeout=10")
     (talk,) = (await daemon.api("GET", "/api/conversations?q=umbrella"))["items"]
     await dashboard.goto("/now")

@@ -59,13 +59,13 @@ def _makers(daemon: Daemon) -> Sequence[Make]:
     async def message(number: int, text: str) -> None:
         sender = {"userId": f"guest{number}", "userName": text[:100], "channelId": f"web-guest{number}"}
         file = {"filename": text[:100] or "x", "data": b64encode(b"words").decode()}
-        await tried("/api/message", {**sender, "content": f"demo: say {text}\n{text}", "attachments": [file]})
+        await tried("/api/messages", {**sender, "content": f"demo: say {text}\n{text}", "attachments": [file]})
 
     async def talk(number: int, text: str) -> None:
         asked = json.dumps({"expression": text[:200]})
         body = {"content": f"demo: tool calculate {asked}\ndemo: say {text}", "channelId": "dashboard-agent-clerk"}
         if number % 10 == 0:
-            await tried("/api/message", body)
+            await tried("/api/messages", body)
 
     async def named(number: int, text: str) -> None:
         name = text[:100]

@@ -26,7 +26,7 @@ async def fact(daemon: Daemon, content: str, **fields: object) -> Any:
 async def say(daemon: Daemon, text: str, user: str, to: str = "clerk") -> None:
     """Talks with an agent, and waits for the answer."""
     body = {"content": text, "userId": user, "userName": user.title(), "channelId": f"dashboard-agent-{to}"}
-    message = (await daemon.api("POST", "/api/message", body))["messageId"]
+    message = (await daemon.api("POST", "/api/messages", body))["messageId"]
     answered = await daemon.api("GET", f"/api/messages/{message}/wait?timeout=20")
     assert answered["status"] == "answered"
 

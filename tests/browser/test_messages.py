@@ -17,7 +17,7 @@ WORDS = Path(__file__).parents[2] / "arvis" / "web" / "ui" / "src" / "parts" / "
 async def test_what_was_dropped_says_why(dashboard: Page, daemon: Daemon) -> None:
     await hire(daemon, "club", allowUsers=["ann"])
     body = {"content": "let me in", "channelId": "club", "userId": "bob", "userName": "Bob"}
-    await daemon.api("POST", "/api/message", body, status=403)
+    await daemon.api("POST", "/api/messages", body, status=403)
     (dropped,) = (await daemon.api("GET", "/api/messages?status=dropped"))["items"]
     told = await daemon.api("GET", f"/api/messages/{dropped['id']}")
     await dashboard.goto("/messages")

@@ -9,7 +9,7 @@ from tests.browser.daemon import Daemon
 
 async def say(daemon: Daemon, text: str, user: str) -> str:
     body = {"content": text, "channelId": f"web-{user}", "userId": user}
-    return str((await daemon.api("POST", "/api/message", body))["messageId"])
+    return str((await daemon.api("POST", "/api/messages", body))["messageId"])
 
 
 async def test_running_work_appears_and_goes_without_a_reload(dashboard: Page, daemon: Daemon) -> None:

@@ -47,7 +47,7 @@ async def test_a_run_is_ended_by_hand(dashboard: Page, daemon: Daemon) -> None:
 async def test_a_run_that_waits_leads_to_its_question(dashboard: Page, daemon: Daemon) -> None:
     await hire(daemon, "scribe", tools=["write_file"])
     told = await ask(daemon, 'demo: tool write_file {"path": "a.txt", "content": "x"}', "scribe")
-    (wait,) = (await daemon.api("GET", "/api/waits?agent=scribe"))["items"]
+    (wait,) = (await daemon.api("GET", "/api/questions?agent=scribe"))["items"]
     await dashboard.goto(f"/runs/{told['job']['executionId']}")
     await expect(dashboard.get_by_text("It waits for a person's word.")).to_be_visible()
     await dashboard.get_by_role("link", name="Decide").click()

@@ -157,7 +157,7 @@ async def test_a_chat_key_is_limited_to_the_agents_that_were_chosen(dashboard: P
     await dashboard.get_by_label("Name", exact=True).fill("door bell")
     await dashboard.get_by_label("Porter").check()
     await dashboard.get_by_role("button", name="Make the key").click()
-    await expect(dashboard.get_by_role("region", name="Try it")).to_contain_text("/api/message")
+    await expect(dashboard.get_by_role("region", name="Try it")).to_contain_text("/api/messages")
 
     async def made() -> bool:
         keys = (await daemon.api("GET", "/api/keys"))["items"]

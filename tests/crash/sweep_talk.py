@@ -79,7 +79,7 @@ class Post:
             file = {"filename": "a.txt", "contentType": "text/plain", "data": base64.b64encode(FILE).decode()}
             body["attachments"] = [file]
         async with self._door.session.post(
-            f"{self._door.url}/api/message", json=body, headers=self._door.headers
+            f"{self._door.url}/api/messages", json=body, headers=self._door.headers
         ) as response:
             answer = await response.json()
             if response.status != 202:

@@ -116,18 +116,18 @@ async def decide(doors: Doors, rng: Random) -> None:
         await asyncio.sleep(LOOK)
         with suppress(*Refused):
             door = await doors.one(rng)
-            async with door.session.get(f"{door.url}/api/waits?open=true", headers=door.headers) as response:
+            async with door.session.get(f"{door.url}/api/questions?open=true", headers=door.headers) as response:
                 response.raise_for_status()
                 waits = (await response.json())["items"]
             for wait in waits:
                 answer = {"decision": "answer", "text": "skip"}
-                url = f"{door.url}/api/waits/{wait['id']}/answer"
+                url = f"{door.url}/api/questions/{wait['id']}/answer"
                 async with door.session.post(url, json=answer, headers=door.headers):
                     """Somebody may have been faster, or the turn is over."""
 
 
 class HttpVoice:
-    """Sends by `POST /api/message`. A refusal (4xx) is a problem: nothing that this client sends is wrong."""
+    """Sends by `POST /api/messages`. A refusal (4xx) is a problem: nothing that this client sends is wrong."""
 
     def __init__(self, *, doors: Doors, channel: str, rng: Random, problem: Callable[[str], None]) -> None:
         self._doors = doors
@@ -139,7 +139,7 @@ class HttpVoice:
         door = await self._doors.one(self._rng)
         body = {"content": content, "userId": self._channel, "userName": self._channel, "channelId": self._channel}
         async with door.session.post(
-            f"{door.url}/api/message",
+            f"{door.url}/api/messages",
             json=body | {"id": token},
             headers=door.headers,
             timeout=aiohttp.ClientTimeout(total=ACK_WITHIN),

@@ -131,10 +131,10 @@ class Campaign:
 
     async def _say_yes(self, http: aiohttp.ClientSession) -> None:
         while True:
-            waits = await self._insist(http, "GET", "/api/waits?limit=100")
+            waits = await self._insist(http, "GET", "/api/questions?limit=100")
             for wait in waits["items"]:
                 with suppress(aiohttp.ClientResponseError):
-                    await self._insist(http, "POST", f"/api/waits/{wait['id']}/answer", {"decision": "approve"})
+                    await self._insist(http, "POST", f"/api/questions/{wait['id']}/answer", {"decision": "approve"})
             await asyncio.sleep(0.2)
 
     async def _until_over(self, http: aiohttp.ClientSession, beginning: asyncio.Task[None]) -> None:

@@ -111,7 +111,7 @@ async def test_an_operator_begins_no_workflow_of_an_agent_that_is_closed_to_them
 async def test_an_operator_does_not_repeat_the_run_of_an_agent_that_is_closed_to_them(site: Site) -> None:
     slug = await drawn(site, "Dig", "closed", key="daemon-key-of-the-data-folder")
     run = (await site.call("POST", f"/api/workflows/{slug}/runs", json={})).json()["id"]
-    refused = await site.call("POST", f"/api/runs/{run}/again", key=OPERATOR_KEY, json={})
+    refused = await site.call("POST", f"/api/runs/{run}/rerun", key=OPERATOR_KEY, json={})
     assert (refused.status, refused.code) == (422, "out_of_reach")
     assert len(await executions(site)) == 1
 

@@ -73,10 +73,10 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 async def test_a_client_of_the_api_is_told_to_come_again(site: Site) -> None:
     site.inbox.full = True
-    answer = await site.call("POST", "/api/message", json={"content": "hello", "id": "mine"})
+    answer = await site.call("POST", "/api/messages", json={"content": "hello", "id": "mine"})
     assert (answer.status, answer.code, answer.headers["retry-after"]) == (503, "disk_low", "10")
     site.inbox.full = False
-    assert (await site.call("POST", "/api/message", json={"content": "hello", "id": "mine"})).status == 202
+    assert (await site.call("POST", "/api/messages", json={"content": "hello", "id": "mine"})).status == 202
 
 
 async def test_a_socket_is_told_and_stays_open(site: Site) -> None:

@@ -190,7 +190,7 @@ async def test_a_form_of_another_site_is_no_message(site: Site, kind: str) -> No
     headers = {"Cookie": f"arvis_session={await site.log_in()}", "Content-Type": kind}
     for more in ({}, {"Origin": site.url}):
         answer = await site.call(
-            "POST", "/api/message", key=None, headers={**headers, **more}, data=b'{"content": "x"}'
+            "POST", "/api/messages", key=None, headers={**headers, **more}, data=b'{"content": "x"}'
         )
         assert answer.status in {400, 403}
     assert not site.inbox.received
@@ -199,9 +199,9 @@ async def test_a_form_of_another_site_is_no_message(site: Site, kind: str) -> No
 async def test_a_cookie_must_say_where_it_comes_from(site: Site) -> None:
     cookie = {"Cookie": f"arvis_session={await site.log_in()}"}
     sent = {"content": "x"}
-    assert (await site.call("POST", "/api/message", key=None, headers=cookie, json=sent)).code == "no_origin"
+    assert (await site.call("POST", "/api/messages", key=None, headers=cookie, json=sent)).code == "no_origin"
     for more in ({"Origin": site.url}, {"X-Arvis-Request": "1"}):
-        answer = await site.call("POST", "/api/message", key=None, headers={**cookie, **more}, json=sent)
+        answer = await site.call("POST", "/api/messages", key=None, headers={**cookie, **more}, json=sent)
         assert answer.status == 202
 
 

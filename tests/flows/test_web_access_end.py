@@ -78,7 +78,7 @@ async def test_a_key_of_somebody_who_is_blocked_opens_nothing(site: Site, config
     for method, path, body in (
         ("GET", "/api/jobs", None),
         ("GET", "/api/auth/me", None),
-        ("POST", "/api/message", {"content": "x"}),
+        ("POST", "/api/messages", {"content": "x"}),
         ("POST", CHAT, ASKED),
         ("GET", "/v1/models", None),
         ("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
@@ -135,7 +135,7 @@ async def test_requests_that_wait_end_at_once_and_tell_nothing(site: Site) -> No
 
 async def test_a_wait_for_a_message_ends_with_its_key(site: Site) -> None:
     key, user = await made_key(site, "operator")
-    await site.call("POST", "/api/message", json={"content": "a secret"})
+    await site.call("POST", "/api/messages", json={"content": "a secret"})
     waiting = await waiting_for(site, "/api/messages/m1/wait?timeout=30", key)
     await block(site, user)
     async with asyncio.timeout(AT_ONCE):

@@ -120,9 +120,9 @@ async def test_names_are_given_once_and_bots_of_the_configuration_stay(site: Sit
 
 async def test_any_bot_is_examined_and_restarted(site: Site) -> None:
     await entered(site)
-    found = (await site.call("POST", f"{MAIN}/check")).json()["findings"]
+    found = (await site.call("POST", f"{MAIN}/test")).json()["findings"]
     assert found == [{"level": "warning", "text": "A scope is missing", "fix": "Add it."}]
-    found = (await site.call("POST", f"{CONFIGURED}/check")).json()["findings"]
+    found = (await site.call("POST", f"{CONFIGURED}/test")).json()["findings"]
     assert found == [{"level": "ok", "text": "The platform plain has nothing to check", "fix": None}]
     heard: list[BotsChanged] = []
     site.bus.subscribe(BotsChanged, heard.append)
@@ -132,7 +132,7 @@ async def test_any_bot_is_examined_and_restarted(site: Site) -> None:
 
 async def test_only_the_owner_touches_bots(site: Site) -> None:
     await entered(site)
-    for method, path in (("POST", ALL), ("PATCH", MAIN), ("DELETE", MAIN), ("POST", f"{MAIN}/check")):
+    for method, path in (("POST", ALL), ("PATCH", MAIN), ("DELETE", MAIN), ("POST", f"{MAIN}/test")):
         assert (await site.call(method, path, key=OPERATOR_KEY, json=a_bot())).status == 403
     assert (await site.call("GET", ALL, key=OPERATOR_KEY)).status == 200
     assert (await site.call("GET", ALL, key=VIEWER_KEY)).status == 403

@@ -33,7 +33,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 async def test_json_that_swells_is_refused(site: Site, shape: str) -> None:
     """A list of empty objects takes 24 times its own size."""
     body = shape % ",".join(["{}"] * 400_000)
-    answer = await site.call("POST", "/api/message", key=CHAT_KEY, data=io.BytesIO(body.encode()), headers=JSON)
+    answer = await site.call("POST", "/api/messages", key=CHAT_KEY, data=io.BytesIO(body.encode()), headers=JSON)
     assert answer.status == 413
     async with site.socket(apiKey=CHAT_KEY) as socket:
         await socket.connection.send(body)
@@ -42,14 +42,14 @@ async def test_json_that_swells_is_refused(site: Site, shape: str) -> None:
 
 
 async def test_a_message_may_be_all_commas(site: Site) -> None:
-    answer = await site.call("POST", "/api/message", json={"content": "," * 262_144})
+    answer = await site.call("POST", "/api/messages", json={"content": "," * 262_144})
     assert answer.status == 202
 
 
 @pytest.mark.parametrize("body", [b'{"content": "x", "more": 1e999}', '{"content": "x"}'.encode("utf-16")])
 async def test_numbers_and_encodings_that_json_does_not_know_are_refused(site: Site, body: bytes) -> None:
     """An infinity in an answer to a question would break every list that shows it."""
-    assert (await site.call("POST", "/api/message", data=body, headers=JSON)).status == 400
+    assert (await site.call("POST", "/api/messages", data=body, headers=JSON)).status == 400
 
 
 async def test_a_stranger_s_frame_is_small_and_a_client_s_is_not(site: Site) -> None:

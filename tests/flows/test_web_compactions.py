@@ -29,7 +29,7 @@ async def compacted(site: Site) -> str:
 
 async def test_summaries_are_listed_newest_first(site: Site) -> None:
     conversation = await compacted(site)
-    path = f"/api/conversations/{conversation}/compactions"
+    path = f"/api/conversations/{conversation}/summaries"
     first = (await site.call("GET", f"{path}?limit=1", key=VIEWER_KEY)).json()
     assert first["nextCursor"] == "C2"
     rest = (await site.call("GET", f"{path}?cursor=C2")).json()
@@ -43,27 +43,27 @@ async def test_summaries_are_listed_newest_first(site: Site) -> None:
 
 async def test_what_a_summary_stands_for_is_shown_in_order(site: Site) -> None:
     await compacted(site)
-    shown = (await site.call("GET", "/api/compactions/C2/messages")).json()
+    shown = (await site.call("GET", "/api/summaries/C2/messages")).json()
     assert [message["content"] for message in shown["items"]] == ["Question 3", "Answer 3", "Question 4", "Answer 4"]
-    assert (await site.call("GET", "/api/compactions/unknown/messages")).status == 404
+    assert (await site.call("GET", "/api/summaries/unknown/messages")).status == 404
 
 
 async def test_an_operator_brings_messages_back_once(site: Site) -> None:
     conversation = await compacted(site)
-    assert (await site.call("POST", "/api/compactions/C1/restore", key=VIEWER_KEY)).status == 403
-    answer = await site.call("POST", "/api/compactions/C1/restore", key=OPERATOR_KEY)
+    assert (await site.call("POST", "/api/summaries/C1/restore", key=VIEWER_KEY)).status == 403
+    answer = await site.call("POST", "/api/summaries/C1/restore", key=OPERATOR_KEY)
     assert answer.json() == {"ok": True, "messages": 4}
     assert [message.turn for message in await site.store.read(history, conversation)] == [1, 1, 2, 2, 5, 5, 6, 6]
-    again = await site.call("POST", "/api/compactions/C1/restore", key=OPERATOR_KEY)
+    again = await site.call("POST", "/api/summaries/C1/restore", key=OPERATOR_KEY)
     assert (again.status, again.code) == (409, "conflict")
-    assert (await site.call("POST", "/api/compactions/unknown/restore")).status == 404
+    assert (await site.call("POST", "/api/summaries/unknown/restore")).status == 404
 
 
 async def test_what_is_past_its_time_is_not_brought_back(site: Site) -> None:
     await compacted(site)
     await site.store.write(lambda tx: tx.compactions.forget(NOW + 1, 10, NOW + 1))
-    assert (await site.call("POST", "/api/compactions/C2/restore")).status == 409
-    shown = (await site.call("GET", "/api/compactions/C2/messages")).json()
+    assert (await site.call("POST", "/api/summaries/C2/restore")).status == 409
+    shown = (await site.call("GET", "/api/summaries/C2/messages")).json()
     assert {message["content"] for message in shown["items"]} == {""}
 
 

@@ -168,7 +168,7 @@ async def test_no_other_page_may(site: Site, origin: str) -> None:
 
 
 async def test_a_page_that_may_call_v1_may_call_nothing_else(site: Site) -> None:
-    answer = await site.call("POST", "/api/message", json={"content": "x"}, headers={"Origin": PAGE})
+    answer = await site.call("POST", "/api/messages", json={"content": "x"}, headers={"Origin": PAGE})
     assert answer.status == 403
     cookie = await site.log_in()
     headers = {"Origin": PAGE, "Cookie": f"arvis_session={cookie}"}

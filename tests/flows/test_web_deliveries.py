@@ -70,7 +70,7 @@ async def test_what_is_not_there_is_not_found(site: Site, number: str) -> None:
 
 
 async def test_a_chat_key_reads_what_answers_its_own_messages(site: Site) -> None:
-    await site.call("POST", "/api/message", key=CHAT_KEY, json={"content": "hi"})
+    await site.call("POST", "/api/messages", key=CHAT_KEY, json={"content": "hi"})
     user = site.inbox.received[0].sender.user_id
     principal = await site.store.write(lambda tx: tx.principals.seen("web", user, "API key", None, 1).id)
     await say(site, OutgoingFile("answer.md", "text/markdown", 4, content="text"), asked_by=principal)

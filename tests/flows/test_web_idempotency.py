@@ -67,7 +67,7 @@ async def test_another_request_with_the_same_key_is_refused(site: Site) -> None:
 
 
 async def test_a_key_belongs_to_who_asks(site: Site) -> None:
-    path = "/api/waits/nothing/answer"
+    path = "/api/questions/nothing/answer"
     for key in (OPERATOR_KEY, DAEMON_KEY):
         asked = await site.call(
             "POST", path, key=key, headers={"Idempotency-Key": "k1"}, json={"decision": "approve", "note": key}
@@ -109,7 +109,7 @@ async def test_the_filter_of_the_logs_does_not_learn_whole_answers(site: Site) -
 
 async def test_a_message_takes_the_key_as_its_id(site: Site) -> None:
     for _ in range(2):
-        sent = await site.call("POST", "/api/message", headers={"Idempotency-Key": "k1"}, json={"content": "hello"})
+        sent = await site.call("POST", "/api/messages", headers={"Idempotency-Key": "k1"}, json={"content": "hello"})
         assert sent.status == 202
     assert [message.event_id for message in site.inbox.received] == ["k1"]
 

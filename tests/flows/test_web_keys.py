@@ -56,7 +56,7 @@ async def test_a_key_does_what_its_role_may_until_it_is_revoked(site: Site, tmp_
 async def test_two_keys_are_two_users_and_an_owners_key_speaks_for_others(site: Site) -> None:
     for role in ("chat", "chat", "owner"):
         key = (await make_key(site, role))["key"]
-        await site.call("POST", "/api/message", key=key, json={"content": "x", "userId": "bob"})
+        await site.call("POST", "/api/messages", key=key, json={"content": "x", "userId": "bob"})
     users = [message.sender.user_id for message in site.inbox.received]
     assert len(set(users)) == 3
     assert users[2] == "bob"
@@ -66,7 +66,7 @@ async def test_two_keys_are_two_users_and_an_owners_key_speaks_for_others(site: 
 async def test_a_key_of_some_agents_counts_as_paired_with_them(site: Site) -> None:
     await site.store.write(lambda tx: tx.agents.add(Agent(id=tx.new_id(), slug="helper", name="Helper"), 1))
     key = (await make_key(site, "chat", agents=["helper"]))["key"]
-    await site.call("POST", "/api/message", key=key, json={"content": "x"})
+    await site.call("POST", "/api/messages", key=key, json={"content": "x"})
     (message,) = site.inbox.received
     assert (message.sender.agents, message.sender.paired) == (("helper",), True)
 

@@ -102,13 +102,13 @@ async def test_the_methods_of_a_path_are_named(site: Site) -> None:
 
 async def test_open_questions_are_listed(site: Site) -> None:
     site.insights.all_waits = {"w1": a_wait("w1"), "w2": a_wait("w2", answer=Answer({"decision": "reject"}, "p1"))}
-    assert [wait["id"] for wait in (await site.call("GET", "/api/waits")).json()["items"]] == ["w1"]
-    assert len((await site.call("GET", "/api/waits?open=false")).json()["items"]) == 2
-    assert (await site.call("GET", "/api/waits?open=perhaps")).status == 422
-    shown = (await site.call("GET", "/api/waits/w2", key=VIEWER_KEY)).json()
+    assert [wait["id"] for wait in (await site.call("GET", "/api/questions")).json()["items"]] == ["w1"]
+    assert len((await site.call("GET", "/api/questions?open=false")).json()["items"]) == 2
+    assert (await site.call("GET", "/api/questions?open=perhaps")).status == 422
+    shown = (await site.call("GET", "/api/questions/w2", key=VIEWER_KEY)).json()
     assert (shown["kind"], shown["prompt"], shown["answer"]) == ("approval", "Delete it?", {"decision": "reject"})
     assert shown["choices"] == ["approve", "reject"]
-    assert (await site.call("GET", "/api/waits/none")).status == 404
+    assert (await site.call("GET", "/api/questions/none")).status == 404
 
 
 @pytest.mark.parametrize(
@@ -124,11 +124,11 @@ async def test_open_questions_are_listed(site: Site) -> None:
 )
 async def test_a_question_is_answered_once(site: Site, body: dict[str, Any], given: WaitAnswer) -> None:
     site.insights.all_waits["w1"] = a_wait("w1")
-    assert (await site.call("POST", "/api/waits/w1/answer", key=OPERATOR_KEY, json=body)).status == 200
+    assert (await site.call("POST", "/api/questions/w1/answer", key=OPERATOR_KEY, json=body)).status == 200
     ((wait_id, answer, by),) = site.operations.answers
     assert (wait_id, answer) == ("w1", given)
     assert (by.platform, by.role) == ("web", PrincipalRole.OPERATOR)
-    again = await site.call("POST", "/api/waits/w1/answer", json=body)
+    again = await site.call("POST", "/api/questions/w1/answer", json=body)
     assert (again.status, again.code) == (409, "already_answered")
 
 
@@ -147,7 +147,7 @@ async def test_a_question_is_answered_once(site: Site, body: dict[str, Any], giv
 )
 async def test_an_answer_that_says_nothing_is_unprocessable(site: Site, body: dict[str, Any]) -> None:
     site.insights.all_waits["w1"] = a_wait("w1")
-    assert (await site.call("POST", "/api/waits/w1/answer", json=body)).status == 422
+    assert (await site.call("POST", "/api/questions/w1/answer", json=body)).status == 422
     assert not site.operations.answers
 
 

@@ -28,7 +28,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 
 async def send(site: Site, **fields: Any) -> str:
-    answer = await site.call("POST", "/api/message", json=fields)
+    answer = await site.call("POST", "/api/messages", json=fields)
     assert answer.status == 202, answer.text
     assert answer.json()["ok"] is True
     return str(answer.json()["messageId"])
@@ -74,7 +74,7 @@ async def test_messages_without_an_id_are_different(site: Site) -> None:
 async def test_a_chat_key_is_a_user_of_its_own(
     site: Site, key: str, agents: tuple[str, ...] | None, paired: bool
 ) -> None:
-    answer = await site.call("POST", "/api/message", key=key, json={"content": "hi", "userId": "ann"})
+    answer = await site.call("POST", "/api/messages", key=key, json={"content": "hi", "userId": "ann"})
     assert answer.status == 202
     sender = site.inbox.received[0].sender
     assert sender.user_id.startswith("key-")
@@ -83,7 +83,7 @@ async def test_a_chat_key_is_a_user_of_its_own(
 
 async def test_a_chat_key_has_an_agent_for_itself_and_no_strange_channel(site: Site) -> None:
     for channel, status in [("room", 403), ("web-owner", 403), ("dashboard-agent-helper", 202)]:
-        answer = await site.call("POST", "/api/message", key=CHAT_KEY, json={"content": "hi", "channelId": channel})
+        answer = await site.call("POST", "/api/messages", key=CHAT_KEY, json={"content": "hi", "channelId": channel})
         assert answer.status == status
     (message,) = site.inbox.received
     assert message.address == web_address("dashboard-agent-helper", thread=message.sender.user_id)
@@ -91,7 +91,7 @@ async def test_a_chat_key_has_an_agent_for_itself_and_no_strange_channel(site: S
 
 async def test_an_operator_key_speaks_for_itself_on_any_channel(site: Site) -> None:
     fields = {"content": "hi", "channelId": "room", "userId": "ann"}
-    assert (await site.call("POST", "/api/message", key=OPERATOR_KEY, json=fields)).status == 202
+    assert (await site.call("POST", "/api/messages", key=OPERATOR_KEY, json=fields)).status == 202
     assert site.inbox.received[0].sender.role is PrincipalRole.OPERATOR
     assert site.inbox.received[0].address == web_address("room")
 
@@ -121,7 +121,7 @@ async def test_an_operator_key_speaks_for_itself_on_any_channel(site: Site) -> N
 async def test_what_cannot_be_a_message_is_refused_before_the_inbox(
     site: Site, fields: dict[str, Any], status: int, code: str
 ) -> None:
-    answer = await site.call("POST", "/api/message", json=fields)
+    answer = await site.call("POST", "/api/messages", json=fields)
     assert (answer.status, answer.code) == (status, code)
     assert not site.inbox.received
 
@@ -130,12 +130,12 @@ async def test_what_cannot_be_a_message_is_refused_before_the_inbox(
     "body", ["", "[]", '"text"', "{", '{"content": NaN}', "[" * 50_000, "\ud800".encode("utf-8", "surrogatepass")]
 )
 async def test_a_body_that_is_no_json_object_is_refused(site: Site, body: str | bytes) -> None:
-    answer = await site.call("POST", "/api/message", data=body, headers={"Content-Type": "application/json"})
+    answer = await site.call("POST", "/api/messages", data=body, headers={"Content-Type": "application/json"})
     assert (answer.status, answer.code) == (400, "invalid")
 
 
 async def test_only_json_is_read(site: Site) -> None:
-    answer = await site.call("POST", "/api/message", data={"content": "from a form"})
+    answer = await site.call("POST", "/api/messages", data={"content": "from a form"})
     assert (answer.status, answer.code) == (400, "invalid")
 
 
@@ -145,14 +145,14 @@ async def test_a_body_over_the_limit_is_not_kept(site: Site) -> None:
             yield b" " * 1024
 
     json_type = {"Content-Type": "application/json"}
-    declared = await site.call("POST", "/api/message", data=b" " * 200_000, headers=json_type)
-    streamed = await site.call("POST", "/api/message", data=endless(), headers=json_type)
+    declared = await site.call("POST", "/api/messages", data=b" " * 200_000, headers=json_type)
+    streamed = await site.call("POST", "/api/messages", data=endless(), headers=json_type)
     assert (declared.status, streamed.status) == (413, 413)
 
 
 async def test_text_is_cleaned_at_the_border(site: Site) -> None:
     body = b'{"content": "a\\u0000b\\ud800c \\ud83d\\ude00", "userName": "B\\u0000o\\nb", "userId": "bob"}'
-    answer = await site.call("POST", "/api/message", data=body, headers={"Content-Type": "application/json"})
+    answer = await site.call("POST", "/api/messages", data=body, headers={"Content-Type": "application/json"})
     assert answer.status == 202
     assert site.inbox.received[0].content == "ab\ufffdc \U0001f600"
     assert site.inbox.received[0].sender.name == "Bob"
@@ -177,7 +177,7 @@ async def test_attachments_arrive_as_bytes_with_harmless_names(site: Site) -> No
 async def test_a_refusal_carries_its_reason(site: Site, reason: str, status: int) -> None:
     site.inbox.refusals["room"] = reason
     for _ in range(2):
-        answer = await site.call("POST", "/api/message", json={"content": "x", "channelId": "room", "id": "same"})
+        answer = await site.call("POST", "/api/messages", json={"content": "x", "channelId": "room", "id": "same"})
         assert (answer.status, answer.code) == (status, reason)
     assert len(site.inbox.received) == 1
 
@@ -186,17 +186,17 @@ async def test_a_refusal_carries_its_reason(site: Site, reason: str, status: int
 async def test_an_agent_that_is_closed_looks_to_a_chat_key_as_if_it_were_not_there(site: Site, reason: str) -> None:
     site.inbox.refusals["dashboard-agent-secret"] = reason
     asked = {"content": "x", "channelId": "dashboard-agent-secret"}
-    answer = await site.call("POST", "/api/message", key=CHAT_KEY, json=asked)
+    answer = await site.call("POST", "/api/messages", key=CHAT_KEY, json=asked)
     told = answer.json()["error"]
     assert (answer.status, answer.code) == (404, "unknown_agent")
     assert told["message"] == "There is no such agent, or none that you may ask."
     # Who sees the list of agents hears why.
-    assert (await site.call("POST", "/api/message", json=asked)).code == reason
+    assert (await site.call("POST", "/api/messages", json=asked)).code == reason
 
 
 async def test_what_goes_wrong_inside_is_not_shown(site: Site) -> None:
     site.inbox.broken = True
-    answer = await site.call("POST", "/api/message", json={"content": "x"})
+    answer = await site.call("POST", "/api/messages", json={"content": "x"})
     assert (answer.status, answer.code) == (500, "internal")
     assert "swordfish" not in answer.text
 
@@ -225,7 +225,7 @@ async def test_a_chat_key_reads_its_own_messages_only(site: Site) -> None:
     def meet(tx: Transaction, user_id: str) -> str:
         return tx.principals.seen("web", user_id, "API key", None, 1).id
 
-    answer = await site.call("POST", "/api/message", key=CHAT_KEY, json={"content": "hi"})
+    answer = await site.call("POST", "/api/messages", key=CHAT_KEY, json={"content": "hi"})
     own = answer.json()["messageId"]
     path = f"/api/messages/{own}"
     assert (await site.call("GET", path, key=CHAT_KEY)).status == 404

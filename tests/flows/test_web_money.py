@@ -163,7 +163,7 @@ async def test_a_channel_has_one_client(site: Site) -> None:
     first, second = [(await site.call("POST", "/api/clients", json={"name": n})).json()["id"] for n in "AB"]
     hall = {"platform": "telegram", "channel": "-100:7/8"}
     for client in (first, second):
-        bound = await site.call("PUT", f"/api/clients/{client}/channels", json=hall)
+        bound = await site.call("POST", f"/api/clients/{client}/channels", json=hall)
         assert bound.json()["channels"] == [hall]
     assert (await site.call("GET", f"/api/clients/{first}")).json()["channels"] == []
     where = "platform=telegram&channel=-100:7/8"
@@ -191,11 +191,11 @@ async def test_a_payment_adds_and_everything_else_subtracts(site: Site) -> None:
     before = (await site.call("GET", f"{path}/summary?month=2020-02")).json()
     assert (before["chargedUsd"], before["paidUsd"], before["balanceUsd"], before["items"]) == (0, 0, 35.009999, [])
     line_id = lines["items"][2]["id"]
-    judged = await site.call("PUT", f"{path}/charges/{line_id}/status", json={"status": "disputed"})
+    judged = await site.call("PATCH", f"{path}/charges/{line_id}", json={"status": "disputed"})
     assert judged.status == 200
     statuses = [line["status"] for line in (await site.call("GET", f"{path}/charges")).json()["items"]]
     assert statuses == ["approved", "approved", "disputed", "paid"]
-    assert (await site.call("PUT", f"{path}/charges/none/status", json={"status": "paid"})).status == 404
+    assert (await site.call("PATCH", f"{path}/charges/none", json={"status": "paid"})).status == 404
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ async def say(house: House, user: str, agent: str) -> str:
 
 
 async def listed(site: Site, key: str, query: str = "") -> list[dict[str, Any]]:
-    items = (await site.call("GET", f"/api/waits?{query}", key=key)).json()["items"]
+    items = (await site.call("GET", f"/api/questions?{query}", key=key)).json()["items"]
     assert isinstance(items, list)
     return items
 
@@ -74,16 +74,18 @@ async def test_a_question_says_who_asks_what_and_why(site: Site, house: House) -
     assert await listed(site, VIEWER_KEY, "agent=asker") == []
     assert await listed(site, VIEWER_KEY, "kind=user") == []
     assert len(await listed(site, VIEWER_KEY, "kind=approval&agent=helper")) == 1
-    assert (await site.call("GET", "/api/waits?kind=timer")).status == 422
+    assert (await site.call("GET", "/api/questions?kind=timer")).status == 422
     answer = {"decision": "approve"}
-    assert (await site.call("POST", f"/api/waits/{shown['id']}/answer", key=OPERATOR_KEY, json=answer)).status == 403
-    assert (await site.call("POST", f"/api/waits/{shown['id']}/answer", json=answer)).status == 200
+    assert (
+        await site.call("POST", f"/api/questions/{shown['id']}/answer", key=OPERATOR_KEY, json=answer)
+    ).status == 403
+    assert (await site.call("POST", f"/api/questions/{shown['id']}/answer", json=answer)).status == 200
     await house.until_status(message, MessageStatus.ANSWERED)
     (tool,) = [step.data for step in (await house.timeline(message)).steps if step.step == "tool"]
     assert (tool["decision"], tool["arguments"]) == ("approve", '{"words": "the attic"}')
     (done,) = await listed(site, VIEWER_KEY, "open=false")
     assert (done["answer"]["decision"], done["tool"], done["answeredByName"] is None) == ("approve", None, False)
-    late = await site.call("POST", f"/api/waits/{shown['id']}/answer", json=answer)
+    late = await site.call("POST", f"/api/questions/{shown['id']}/answer", json=answer)
     assert (late.status, done["answeredByName"] in late.json()["error"]["message"]) == (409, True)
     assert tool["durationMs"] >= 0
 
@@ -92,7 +94,7 @@ async def test_a_chat_key_answers_what_it_was_asked_itself(site: Site, house: Ho
     user = await user_of(site, CHAT_KEY)
     message = await say(house, user, "asker")
     (shown,) = await listed(site, CHAT_KEY)
-    path = f"/api/waits/{shown['id']}"
+    path = f"/api/questions/{shown['id']}"
     assert (shown["mayAnswer"], shown["messageId"]) == (True, message)
     assert await listed(site, AGENT_KEY) == []
     assert (await site.call("GET", path, key=AGENT_KEY)).status == 404
@@ -108,7 +110,7 @@ async def test_a_chat_key_does_not_allow_its_own_wish(site: Site, house: House) 
     house.provider.script.append(asking(call(1, "rm", words="all")))
     await say(house, user, "handy")
     (wait,) = await listed(site, VIEWER_KEY)
-    path = f"/api/waits/{wait['id']}"
+    path = f"/api/questions/{wait['id']}"
     assert await listed(site, CHAT_KEY) == []
     assert (await site.call("GET", path, key=CHAT_KEY)).status == 403
     assert (await site.call("POST", f"{path}/answer", key=CHAT_KEY, json={"decision": "approve"})).status == 403
@@ -133,7 +135,7 @@ async def test_a_message_that_replies_to_the_question_is_feedback_on_it(site: Si
     question = next(each for each in shown if each["buttons"])
     assert "arvis waits" not in question["content"]
     body = {"content": "Only the left side", "replyTo": question["id"], "channelId": "web-ann", "userId": "ann"}
-    await site.call("POST", "/api/message", json=body)
+    await site.call("POST", "/api/messages", json=body)
     (sent,) = site.inbox.received
     assert (sent.content, sent.in_reply_to) == ("Only the left side", question["id"])
     for text, replied in (("What is the capital of France?", None), (sent.content, sent.in_reply_to)):
@@ -157,7 +159,7 @@ async def test_a_message_says_how_far_its_question_is(site: Site, house: House) 
 
     (wait,) = await listed(site, VIEWER_KEY)
     assert await question() == {"id": wait["id"], "state": "open", "decision": None, "answeredAt": None}
-    await site.call("POST", f"/api/waits/{wait['id']}/answer", json={"decision": "approve"})
+    await site.call("POST", f"/api/questions/{wait['id']}/answer", json={"decision": "approve"})
     await house.until_status(first, MessageStatus.ANSWERED)
     shown = await question()
     assert (shown["state"], shown["decision"], shown["answeredAt"] is None) == ("answered", "approve", False)

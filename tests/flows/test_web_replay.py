@@ -82,7 +82,7 @@ async def test_people_who_share_a_channel_do_not_read_one_another(site: Site) ->
     channel = "dashboard-agent-helper"
     threads = []
     for key in (CHAT_KEY, AGENT_KEY):
-        sent = await site.call("POST", "/api/message", key=key, json={"content": "x", "channelId": channel, "id": "1"})
+        sent = await site.call("POST", "/api/messages", key=key, json={"content": "x", "channelId": channel, "id": "1"})
         assert sent.status == 202
         threads.append(site.inbox.received[-1].address.thread)
     assert len(set(threads)) == 2

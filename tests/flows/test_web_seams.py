@@ -35,7 +35,7 @@ async def test_an_address_that_is_no_path_is_nothing_and_breaks_nothing(site: Si
 
 async def test_a_slash_too_many_is_not_sent_elsewhere(site: Site) -> None:
     """The answer named the address with `http://`, whatever stands before us: a key would have been sent again in clear."""
-    for path in ("/api/jobs/", "/api/message/", "/v1/chat/completions/", "/health/", "/mcp/", "/index.html/"):
+    for path in ("/api/jobs/", "/api/messages/", "/v1/chat/completions/", "/health/", "/mcp/", "/index.html/"):
         for method in ("GET", "POST"):
             found = await ask_raw(site, f"{method} {path}")
             assert (found.status, found.headers.get("location")) == (404, None), path
@@ -54,7 +54,7 @@ async def test_behind_tls_a_page_without_it_is_another_site(tmp_path: Path) -> N
             ("127.0.0.1:5070", "http://127.0.0.1:5070", 202),
         ):
             headers = {"Host": host, "Origin": origin}
-            sent = await site.call("POST", "/api/message", headers=headers, json={"content": "x"})
+            sent = await site.call("POST", "/api/messages", headers=headers, json={"content": "x"})
             assert sent.status == status, (host, origin, sent.text)
 
 
@@ -63,7 +63,7 @@ async def test_ids_of_messages_do_not_meet_across_people(site: Site) -> None:
     amy, boss, v1 = await add_user(site, "amy", "chat"), await owner(site), await add_user(site, "v1", "chat")
     for who, event_id in ((boss, "amy/1"), (amy, "1"), (v1, "owner/2")):
         sent = {"content": "x", "channelId": "dashboard-agent-helper", "id": event_id}
-        assert (await who.call("POST", "/api/message", json=sent)).status == 202
+        assert (await who.call("POST", "/api/messages", json=sent)).status == 202
     ids = [message.event_id for message in site.inbox.received]
     assert len(set(ids)) == 3
     # `v1/owner` is where a program of the owner's speaks.

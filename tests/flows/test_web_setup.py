@@ -77,7 +77,7 @@ async def test_the_first_run_comes_further_with_what_is_done(site: Site) -> None
 
 async def test_an_account_is_tried_before_it_is_kept(site: Site, vendor: Vendor, tmp_path: Path) -> None:
     form = {"provider": "openai", "apiKey": f" {CANARY} ", "model": "gpt-4o"}
-    trial = (await site.call("POST", "/api/accounts/try", json=form)).json()
+    trial = (await site.call("POST", "/api/accounts/test", json=form)).json()
     assert (trial["ok"], trial["model"], trial["kind"], trial["error"]) == (True, "gpt-4o", None, None)
     assert trial["costUsd"] == pytest.approx((1_000 * 2.5 + 100 * 10) / 1_000_000)
     assert vendor.asked[0].api_key == CANARY
@@ -102,30 +102,30 @@ async def test_a_kept_account_tells_what_a_word_of_it_costs(site: Site, vendor: 
 async def test_a_trial_that_fails_says_why_and_what_to_do(site: Site, vendor: Vendor, kind: str) -> None:
     vendor.kind = ProviderErrorKind(kind)
     form = {"provider": "openai", "apiKey": CANARY}
-    trial = (await site.call("POST", "/api/accounts/try", json=form)).json()
+    trial = (await site.call("POST", "/api/accounts/test", json=form)).json()
     assert (trial["ok"], trial["kind"], trial["error"], trial["costUsd"]) == (False, kind, "the vendor said no", None)
     assert trial["fix"]
 
 
 async def test_what_cannot_be_tried_is_refused(site: Site) -> None:
     for form in ({}, {"provider": "nobody"}, {"provider": "openai"}, {"provider": "openai", "apiKey": "env:PATH"}):
-        assert (await site.call("POST", "/api/accounts/try", json=form)).status == 422, form
+        assert (await site.call("POST", "/api/accounts/test", json=form)).status == 422, form
     missing = {"provider": "ollama"}
-    trial = (await site.call("POST", "/api/accounts/try", json=missing)).json()
+    trial = (await site.call("POST", "/api/accounts/test", json=missing)).json()
     assert (trial["kind"], "no provider ollama" in trial["error"]) == ("other", True)
-    for path in ("/api/accounts/try", "/api/bots/check"):
+    for path in ("/api/accounts/test", "/api/bots/test"):
         assert (await site.call("POST", path, key=OPERATOR_KEY, json={})).status == 403
 
 
 async def test_a_bot_is_examined_before_it_is_kept(site: Site, tmp_path: Path) -> None:
     form = {"platform": "hooked", "secrets": {"token": TOKEN}}
-    answer = await site.call("POST", "/api/bots/check", json=form)
+    answer = await site.call("POST", "/api/bots/test", json=form)
     assert answer.json()["findings"][0]["text"] == "A scope is missing"
     assert TOKEN not in answer.text
     assert TOKEN not in site.redact(f"at {TOKEN}."), "the log hides it"
     assert (await site.call("GET", "/api/bots")).json()["items"] == []
     for wrong in ({}, {"platform": "No!"}, {"platform": "hooked", "settings": {"token": TOKEN}}):
-        assert (await site.call("POST", "/api/bots/check", json=wrong)).status == 422, wrong
+        assert (await site.call("POST", "/api/bots/test", json=wrong)).status == 422, wrong
 
 
 async def test_a_skill_rests_and_comes_back(site: Site) -> None:

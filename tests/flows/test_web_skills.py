@@ -88,7 +88,7 @@ async def test_only_owners_bring_some_in(site: Site) -> None:
 
 
 async def test_a_skill_is_read_before_it_is_kept(site: Site) -> None:
-    tried = (await site.call("POST", f"{ALL}/try", json={"url": PAGE})).json()
+    tried = (await site.call("POST", f"{ALL}/test", json={"url": PAGE})).json()
     assert (tried["skill"]["slug"], len(tried["skill"]["warnings"]), tried["replaces"]) == ("knots", 1, None)
     assert (await site.call("GET", f"{ALL}/knots")).status == 404
     other = await site.call("POST", ALL, json={"url": PAGE, "seen": "0123456789abcdef"})
@@ -96,7 +96,7 @@ async def test_a_skill_is_read_before_it_is_kept(site: Site) -> None:
     made = await site.call("POST", ALL, json={"url": PAGE, "seen": tried["skill"]["hash"]})
     assert made.status == 201
     ours = KNOTS.replace("slug: knots", "slug: devops")
-    assert (await site.call("POST", f"{ALL}/try", json={"text": ours})).json()["replaces"] == "built_in"
-    assert (await site.call("POST", f"{ALL}/try", key=OPERATOR_KEY, json={"text": KNOTS})).status == 403
+    assert (await site.call("POST", f"{ALL}/test", json={"text": ours})).json()["replaces"] == "built_in"
+    assert (await site.call("POST", f"{ALL}/test", key=OPERATOR_KEY, json={"text": KNOTS})).status == 403
     for body in ({}, {"text": "x"}, {"text": KNOTS, "url": PAGE}, {"url": "http://10.0.0.1/"}):
-        assert (await site.call("POST", f"{ALL}/try", json=body)).status == 422
+        assert (await site.call("POST", f"{ALL}/test", json=body)).status == 422

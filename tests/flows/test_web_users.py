@@ -57,7 +57,7 @@ async def test_a_user_comes_in_by_the_link_and_is_who_the_row_says(
     known = await site.store.read(principal_of, "amy")
     assert known is not None
     assert (known.name, known.role) == ("Amy ü", principal)
-    sent = await amy.call("POST", "/api/message", json={"content": "hello", "userId": "owner"})
+    sent = await amy.call("POST", "/api/messages", json={"content": "hello", "userId": "owner"})
     assert sent.status == (403 if role == "viewer" else 202)
     if role != "viewer":
         (message,) = site.inbox.received
@@ -227,7 +227,7 @@ async def test_a_blocked_person_stays_out(site: Site) -> None:
 async def test_everybody_has_their_own_channel(site: Site) -> None:
     amy, bob = await add_user(site, "amy", "chat"), await add_user(site, "bob", "chat")
     for who, channel, status in ((amy, "web-amy-x", 202), (amy, "web-bob", 403), (bob, "web-amy-x", 403)):
-        sent = await who.call("POST", "/api/message", json={"content": "x", "channelId": channel})
+        sent = await who.call("POST", "/api/messages", json={"content": "x", "channelId": channel})
         assert sent.status == status, (channel, sent.text)
 
 

@@ -79,7 +79,7 @@ async def test_a_change_made_over_the_api_is_heard_with_its_id(site: Site) -> No
     [
         (StatusChanged(PLACE, "m1", MessageStatus.ANSWERED), "messages", ["m1"]),
         (StatusChanged(PLACE, "m1", MessageStatus.RUNNING), "jobs", None),
-        (ExecutionPaused("e1", "w1", "May I?"), "waits", ["w1"]),
+        (ExecutionPaused("e1", "w1", "May I?"), "questions", ["w1"]),
         (ExecutionPaused("e1", "w1", "May I?"), "executions", ["e1"]),
         (BotStateChanged("telegram", "main", BotState.ERROR), "bots", ["telegram/main"]),
         (DeliverySettled(PLACE, None, DeliveryState.SENT), "deliveries", None),
@@ -127,13 +127,13 @@ async def test_the_counters_come_at_once_and_when_they_change(site: Site) -> Non
 
 async def test_a_busy_moment_is_one_notice(site: Site) -> None:
     async with site.socket() as socket:
-        await watching(socket, "jobs", "waits")
+        await watching(socket, "jobs", "questions")
         for number in range(15):
-            site.bus.publish(Changed("waits", f"w{number}"))
+            site.bus.publish(Changed("questions", f"w{number}"))
         for number in range(500):
             site.bus.publish(Changed("jobs", f"j{number}"))
         heard = [await socket.until("changed"), await socket.until("changed")]
-        assert sorted((each["topic"], len(each.get("ids", ()))) for each in heard) == [("jobs", 0), ("waits", 15)]
+        assert sorted((each["topic"], len(each.get("ids", ()))) for each in heard) == [("jobs", 0), ("questions", 15)]
         await socket.send(type="ping")
         assert (await socket.receive())["type"] == "pong"
 
@@ -201,23 +201,23 @@ async def test_who_is_slow_is_bounded_and_hears_in_the_end(site: Site) -> None:
     )  # fmt: skip
     slow = _client(Identity(Role.VIEWER, "ann", "Ann"))
     with quick.listening(site.bus):
-        await quick.watch(slow, ["jobs", "waits"])
+        await quick.watch(slow, ["jobs", "questions"])
         for number in range(200):
             site.bus.publish(Changed("jobs", f"j{number}"))
-            site.bus.publish(Changed("waits", f"w{number % 3}"))
+            site.bus.publish(Changed("questions", f"w{number % 3}"))
             await asyncio.sleep(0.0015)
         assert await _drained(slow) <= 2
         await eventually(lambda: slow.behind)
         late = sorted([await _next(slow) for _ in range(2)])
         assert late[0] == '{"type":"changed","topic":"jobs"}'
-        assert late[1] == '{"type":"changed","topic":"waits","ids":["w0","w1","w2"]}'
+        assert late[1] == '{"type":"changed","topic":"questions","ids":["w0","w1","w2"]}'
 
 
 # -- every route that writes -------------------------------------------------------------------------------
 
 
 async def test_whatever_any_route_changes_reaches_a_watcher(site: Site) -> None:
-    asking = {"/api/workflows/check"}  # it changes nothing
+    asking = {"/api/workflows/validate"}  # it changes nothing
     every = [each for each in site.server.endpoints if each.path.startswith("/api/") and each.path not in asking]
     writing = [each for each in every if each.method != "GET"]
     assert len(writing) > 40

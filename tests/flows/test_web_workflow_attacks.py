@@ -71,7 +71,7 @@ async def test_no_text_that_is_brought_in_does_more_than_be_refused(tmp_path: Pa
         for _ in range(200):
             nested = [nested]
         for document in ({"nodes": nested}, {"settings": nested}, BLANK | {"more": nested}):
-            answer = await site.call("POST", f"{ALL}/check", json={"document": document})
+            answer = await site.call("POST", f"{ALL}/validate", json={"document": document})
             assert answer.status in {200, 422}
             assert answer.status == 422 or not answer.json()["runnable"]
         assert (await site.call("GET", f"{ALL}?limit=5")).status == 200
@@ -87,7 +87,7 @@ async def test_of_what_is_wrong_with_a_document_not_all_is_told(tmp_path: Path) 
     ]
     document = {"nodes": nodes, "connections": [{"source": "s", "target": "a0"}]}
     async with opened(tmp_path) as (site, _):
-        checked = await site.call("POST", f"{ALL}/check", json={"document": document})
+        checked = await site.call("POST", f"{ALL}/validate", json={"document": document})
         kept = await site.call("POST", ALL, json={"name": "Wrong", "document": document, "draft": True})
         for answer in (checked, kept):
             found = answer.json()["problems"]

@@ -285,14 +285,14 @@ async def test_a_run_is_ended_once(site: Site) -> None:
 async def test_a_run_begins_again_in_its_midst_with_what_came_there(site: Site) -> None:
     run_id = await asking(site)
     await site.store.write(ends, run_id, ExecutionStatus.DONE)
-    found = (await site.call("POST", f"{RUNS}/{run_id}/again", json={"node": "ok"})).json()
+    found = (await site.call("POST", f"{RUNS}/{run_id}/rerun", json={"node": "ok"})).json()
     assert (found["againOf"], found["entry"], found["version"]) == (run_id, "ok", 1)
     execution = await site.store.read(lambda tx: tx.executions.get(found["id"]))
     assert execution is not None
     carried = execution.state["workflow"]["carried"]
     assert (carried["output"], carried["source"]) == ("a summary", "a")
     assert found["state"] == {"s": "news", "a": "a summary"}
-    whole = (await site.call("POST", f"{RUNS}/{run_id}/again", json={})).json()
+    whole = (await site.call("POST", f"{RUNS}/{run_id}/rerun", json={})).json()
     assert (whole["entry"], whole["state"]) == ("s", {})
 
 
@@ -301,12 +301,12 @@ async def test_again_with_the_newest_version(site: Site) -> None:
     changed = {**DOCUMENT, "name": "other"}
     assert (await site.call("PATCH", f"{ALL}/digest", json={"document": changed})).json()["version"] == 2
     same, newest = [
-        (await site.call("POST", f"{RUNS}/{run_id}/again", json={"version": which})).json()
+        (await site.call("POST", f"{RUNS}/{run_id}/rerun", json={"version": which})).json()
         for which in ("same", "newest")
     ]
     assert (same["version"], newest["version"], newest["input"]) == (1, 2, "x")
-    assert (await site.call("POST", f"{RUNS}/{run_id}/again", json={"node": "nowhere"})).code == "unknown_node"
-    assert (await site.call("POST", f"{RUNS}/{run_id}/again", json={"version": "2"})).status == 422
+    assert (await site.call("POST", f"{RUNS}/{run_id}/rerun", json={"node": "nowhere"})).code == "unknown_node"
+    assert (await site.call("POST", f"{RUNS}/{run_id}/rerun", json={"version": "2"})).status == 422
 
 
 # -- rights ------------------------------------------------------------------------------------------------

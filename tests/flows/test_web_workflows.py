@@ -114,7 +114,7 @@ async def test_a_trigger_that_no_schedule_calls_is_warned_of_until_one_does(site
     assert answer.status == 201, answer.text
     assert (await site.call("GET", f"{ALL}/digest")).json()["problems"] == []
     assert (await site.call("GET", "/api/names?workflow=digest")).json()["begun"] == ["schedule"]
-    checked = await site.call("POST", f"{ALL}/check", json={"document": called()})
+    checked = await site.call("POST", f"{ALL}/validate", json={"document": called()})
     assert [each["rule"] for each in checked.json()["problems"]] == ["trigger-idle"]
     paused = await site.call("PATCH", f"/api/schedules/{answer.json()['id']}", json={"enabled": False})
     assert paused.status == 200, paused.text
@@ -267,10 +267,12 @@ async def test_versions_are_listed_shown_and_brought_back(site: Site) -> None:
 async def test_a_document_is_checked_without_being_kept_and_nobody_is_told(site: Site) -> None:
     heard: list[Changed] = []
     site.bus.subscribe(Changed, heard.append)
-    answer = (await site.call("POST", f"{ALL}/check", json={"document": drawn(agent="nobody")}, key=VIEWER_KEY)).json()
+    answer = (
+        await site.call("POST", f"{ALL}/validate", json={"document": drawn(agent="nobody")}, key=VIEWER_KEY)
+    ).json()
     assert (answer["runnable"], [each["node"] for each in answer["problems"]]) == (False, ["a"])
-    assert (await site.call("POST", f"{ALL}/check", json={"document": drawn(agent="helper")})).json()["runnable"]
-    assert (await site.call("POST", f"{ALL}/check", json={})).status == 422
+    assert (await site.call("POST", f"{ALL}/validate", json={"document": drawn(agent="helper")})).json()["runnable"]
+    assert (await site.call("POST", f"{ALL}/validate", json={})).status == 422
     assert (await site.call("GET", ALL)).json()["items"] == []
     assert heard == []
 

@@ -67,7 +67,7 @@ async def test_the_job_of_a_step_that_failed_the_run_is_not_tried_again_by_itsel
     job = await failed_job(house)
     with pytest.raises(Conflict) as refused:
         await house.operations.retry_job(job.id)
-    assert f"/api/runs/{run_id}/again" in (refused.value.fix or "")
+    assert f"/api/runs/{run_id}/rerun" in (refused.value.fix or "")
     assert len(house.provider.asked) == 1
     assert (await failed_job(house)).id == job.id
 

@@ -59,7 +59,7 @@ class Scene:
 
     async def post(self, content: str, channel: str) -> str:
         message = {"content": content, "userId": "reader", "userName": "reader", "channelId": channel}
-        return str((await self._call("POST", "/api/message", message))["messageId"])
+        return str((await self._call("POST", "/api/messages", message))["messageId"])
 
     async def timeline(self, message: str, wait: float = 0.0) -> dict[str, Any]:
         return await self._call("GET", f"/api/messages/{message}/wait?timeout={min(wait, _LONGEST_WAIT):.2f}")

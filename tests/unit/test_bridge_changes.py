@@ -52,14 +52,14 @@ async def test_a_busy_moment_crosses_as_one_notice_for_each_topic() -> None:
     with Bridge(bus=bus, relay=wire, topics=[]).passing_on():
         for number in range(100):
             bus.publish(Changed("jobs", f"j{number}"))
-        bus.publish(Changed("waits", "w1"))
-        bus.publish(Changed("waits", "w1"))
+        bus.publish(Changed("questions", "w1"))
+        bus.publish(Changed("questions", "w1"))
         bus.publish(Changed("memory"))
         assert wire.posted == []
         async with asyncio.timeout(5):
             while not wire.posted:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-    expected = [Changed("jobs"), Changed("waits", "w1"), Changed("memory")]
+    expected = [Changed("jobs"), Changed("questions", "w1"), Changed("memory")]
     assert wire.posted == [(Topic.CHAT, each) for each in expected]
 
 
@@ -77,7 +77,7 @@ async def test_what_pages_would_not_hear_crosses_as_a_change() -> None:
     changes = [event for _, event in wire.posted if isinstance(event, Changed)]
     assert changes == [
         Changed("deliveries"),
-        Changed("waits", "w1"),
+        Changed("questions", "w1"),
         Changed("executions", "e1"),
         Changed("bots", "chat/main"),
         Changed("schedules"),

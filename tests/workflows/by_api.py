@@ -1,4 +1,4 @@
-"""What `POST /api/workflows/check` says of documents, against what this process finds by itself."""
+"""What `POST /api/workflows/validate` says of documents, against what this process finds by itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arvis.workflows.document import kinds
 from tests.flows.web_server import Site, running_site
 from tests.workflows.preflight import Judged, Names, difference, in_python
 
-_PATH = "/api/workflows/check"
+_PATH = "/api/workflows/validate"
 #: Bodies larger than a document may be are refused before anybody looks into them, and so is what is nested without end.
 _UNREAD = {400, 413, 422}
 

@@ -199,7 +199,7 @@ def remove(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Pa
 @place_options
 def check(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
     """Ask the platform whether token, scopes and intents are what the bot needs. Exit code 1 for an error."""
-    answer = connect(config, data).post("api", "bots", *bot, "check", patience=_PATIENCE)
+    answer = connect(config, data).post("api", "bots", *bot, "test", patience=_PATIENCE)
     findings = answer["findings"]
     if as_json:
         print_json(answer)

@@ -123,12 +123,12 @@ class Talk:
 
     def _questions(self) -> list[str]:
         """Return the ids of the open questions of this channel."""
-        page = self._api.get("api", "waits", query={"limit": _MOST_QUESTIONS})
+        page = self._api.get("api", "questions", query={"limit": _MOST_QUESTIONS})
         return [wait["id"] for wait in page["items"] if wait["channelId"] == self._channel]
 
     def _await_outcome(self, wait_id: str) -> None:
         """Wait until the work goes on no longer whose question has been answered."""
-        wait = self._api.get("api", "waits", wait_id)
+        wait = self._api.get("api", "questions", wait_id)
         if wait["answeredAt"] is None:
             return
         if wait["messageId"] is not None:
@@ -168,7 +168,7 @@ class Talk:
 
     def _send(self, api: Api, channel: str, text: str, event_id: str) -> str:
         body = {"content": text, "channelId": channel, "id": event_id}
-        sent = api.post("api", "message", body=body if self._agent is None else {**body, "agent": self._agent})
+        sent = api.post("api", "messages", body=body if self._agent is None else {**body, "agent": self._agent})
         return str(sent["messageId"])
 
     def _write(self, text: str) -> None:

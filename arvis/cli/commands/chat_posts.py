@@ -121,7 +121,7 @@ class Posts:
 
     def _question(self, wait_id: str) -> str:
         """Return the whole question with the ways to answer it from a terminal."""
-        wait: Mapping[str, Any] = self._api.get("api", "waits", wait_id)
+        wait: Mapping[str, Any] = self._api.get("api", "questions", wait_id)
         choices = wait["choices"]
         decision = "DECISION" if set(choices) >= _APPROVAL else "answer --text CHOICE"
         if wait["answeredAt"] is not None:

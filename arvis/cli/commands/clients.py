@@ -96,7 +96,7 @@ def add(
     body = {key: value for key, value in given.items() if value is not None}
     client = api.post("api", "clients", body=body)
     for place in places:
-        client = api.put("api", "clients", client["id"], "channels", body=place)
+        client = api.post("api", "clients", client["id"], "channels", body=place)
     if as_json:
         print_json(client)
     else:

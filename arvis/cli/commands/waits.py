@@ -43,7 +43,7 @@ def list_waits(
 ) -> None:
     """List open questions, the newest first."""
     query = {"open": "false" if everything else "true", "limit": limit, "cursor": cursor}
-    page = connect(config, data).get("api", "waits", query=query)
+    page = connect(config, data).get("api", "questions", query=query)
     if as_json:
         print_json(page)
         return
@@ -57,7 +57,7 @@ def list_waits(
 @place_options
 def show(*, wait_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Show one question whole."""
-    wait = connect(config, data).get("api", "waits", wait_id)
+    wait = connect(config, data).get("api", "questions", wait_id)
     if as_json:
         print_json(wait)
         return
@@ -90,7 +90,7 @@ def answer(
     """Answer a question; the first answer wins."""
     given = {"decision": decision, "text": text, "note": note, "arguments": _object(arguments)}
     body = {name: value for name, value in given.items() if value is not None}
-    wait = connect(config, data).post("api", "waits", wait_id, "answer", body=body)
+    wait = connect(config, data).post("api", "questions", wait_id, "answer", body=body)
     if as_json:
         print_json(wait)
     else:

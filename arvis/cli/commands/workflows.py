@@ -166,7 +166,7 @@ def cancel(*, run: str, as_json: bool, config: Path | None, data: Path | None) -
 def again(*, run: str, node: str | None, newest: bool, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Begin a run once more, also in its midst."""
     body = {"version": "newest" if newest else "same", **({"node": node} if node is not None else {})}
-    _tell(connect(config, data).post("api", "runs", run, "again", body=body), as_json=as_json)
+    _tell(connect(config, data).post("api", "runs", run, "rerun", body=body), as_json=as_json)
 
 
 @workflows.command()

@@ -150,12 +150,12 @@ class WaitRoutes:
         self._gate = gate
 
     def endpoints(self) -> list[Endpoint]:
-        one = "/api/waits/{wait}"
+        one = "/api/questions/{question}"
         only = {**FLAG, "default": True, "description": "Only those without an answer."}
         return [
             Endpoint(
                 "GET",
-                "/api/waits",
+                "/api/questions",
                 "Questions to people, newest first; with a chat key those that one may answer",
                 ANYONE,
                 self._list,
@@ -214,12 +214,12 @@ class WaitRoutes:
         given = _wait_answer(await call.fields())
         by = await self._gate.principal(self._gate.sender(call.identity))
         await self._wait(call, by)
-        await self._operations.answer_wait(call.id("wait"), given, by)
+        await self._operations.answer_wait(call.id("question"), given, by)
         return await self._show(call)
 
     async def _wait(self, call: Call, by: Principal) -> WaitView:
         """The question, if the asker may know of it: a chat key knows those of its own conversations."""
-        view = await self._insights.question(call.id("wait"))
+        view = await self._insights.question(call.id("question"))
         if view is None or view.wait.kind not in PERSONAL_WAITS:
             raise _no_wait()
         if call.identity.role not in READ and not _is_theirs(call, view, by):
@@ -240,7 +240,8 @@ def _is_theirs(call: Call, view: WaitView, by: Principal) -> bool:
 
 def _no_wait() -> NotFound:
     return NotFound(
-        "There is no such question.", fix="Look it up in the list of open ones (`arvis waits list`, GET /api/waits)."
+        "There is no such question.",
+        fix="Look it up in the list of open ones (`arvis waits list`, GET /api/questions).",
     )
 
 

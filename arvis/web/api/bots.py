@@ -84,7 +84,7 @@ class BotRoutes:
             self._of_one("GET", one, "One bot", self._show, {200: BOT}, access=OPERATE),
             self._of_one("PATCH", one, "Change a bot of the product", self._change, {200: BOT}, body=CHANGED_BOT),
             self._of_one("DELETE", one, "Remove a bot of the product", self._remove, {200: OK}),
-            self._of_one("POST", f"{one}/check", "Ask its platform about its setup", self._check, {200: FINDINGS}),
+            self._of_one("POST", f"{one}/test", "Ask its platform about its setup", self._check, {200: FINDINGS}),
             self._of_one("POST", f"{one}/restart", "Start it anew, wherever it runs", self._restart, {200: BOT}),
         ]
 

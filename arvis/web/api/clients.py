@@ -247,7 +247,7 @@ class ClientRoutes:
         path, place = f"{_ONE}/channels", {"platform": LABEL, "channel": LABEL}
         shown = {200: CLIENT_DETAIL}
         return [
-            Endpoint("PUT", path, "Serve this client in a channel", OWN, self._bind, shown, body=CHANNEL),
+            Endpoint("POST", path, "Serve this client in a channel", OWN, self._bind, shown, body=CHANNEL),
             Endpoint("DELETE", path, "Serve it there no more", OWN, self._unbind, shown, query=place),
         ]
 
@@ -259,9 +259,9 @@ class ClientRoutes:
             Endpoint("GET", path, "Lines of its account, newest first", OPERATE, self._charges, listed, query=PAGING),
             Endpoint("POST", path, "Enter a line, which moves the balance", OWN, self._charge, made, body=NEW_CHARGE),
             Endpoint(
-                "PUT",
-                f"{path}/{{charge}}/status",
-                "Say where a line stands",
+                "PATCH",
+                f"{path}/{{charge}}",
+                "Change the status of a line",
                 OWN,
                 self._judge,
                 {200: OK},

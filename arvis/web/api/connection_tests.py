@@ -51,7 +51,7 @@ class ConnectionTestRoutes:
         return [
             Endpoint(
                 "POST",
-                "/api/accounts/try",
+                "/api/accounts/test",
                 "Ask an account that is not kept for one word",
                 OWN,
                 self._account,
@@ -69,7 +69,7 @@ class ConnectionTestRoutes:
             ),
             Endpoint(
                 "POST",
-                "/api/bots/check",
+                "/api/bots/test",
                 "Ask a platform about a bot that is not kept",
                 OWN,
                 self._bot,

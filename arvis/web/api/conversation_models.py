@@ -67,7 +67,7 @@ STORED_FILE: Schema = record({"name": STRING, "contentType": STRING, "size": INT
 STORED_BUTTON: Schema = record({"id": STRING, "label": STRING, "style": one_of(ButtonStyle)})
 QUESTION: Schema = record(
     {
-        "id": {**STRING, "description": "Of the question: GET /api/waits/{wait} shows it whole."},
+        "id": {**STRING, "description": "Of the question: GET /api/questions/{question} shows it whole."},
         "state": {
             **one_of(QuestionState),
             "description": "`closed`: the work that asked has ended, so no answer is wanted any more.",

@@ -132,7 +132,7 @@ class MessageRoutes:
         return [
             Endpoint(
                 "POST",
-                "/api/message",
+                "/api/messages",
                 "Send a message; answered once it is committed",
                 SEND,
                 self._send,

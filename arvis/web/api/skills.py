@@ -83,7 +83,7 @@ class SkillRoutes:
             Endpoint("GET", all_, "Skills by slug", READ, self._list, {200: SKILLS}),
             Endpoint(
                 "POST",
-                f"{all_}/try",
+                f"{all_}/test",
                 "Read one without keeping it",
                 OWN,
                 self._try,

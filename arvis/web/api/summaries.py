@@ -57,11 +57,11 @@ class CompactionRoutes:
         self._clock = clock
 
     def endpoints(self) -> list[Endpoint]:
-        one = "/api/compactions/{compaction}"
+        one = "/api/summaries/{summary}"
         return [
             Endpoint(
                 "GET",
-                "/api/conversations/{conversation}/compactions",
+                "/api/conversations/{conversation}/summaries",
                 "Summaries of a conversation, newest first",
                 READ,
                 self._list,
@@ -91,17 +91,17 @@ class CompactionRoutes:
         return answer(page_view([_compaction_view(each) for each in page.items], page.next_cursor))
 
     async def _messages(self, call: Call) -> Response:
-        compaction_id = call.id("compaction")
+        compaction_id = call.id("summary")
         if await self._insights.compaction(compaction_id) is None:
             raise NotFound(
                 "There is no such summary.",
-                fix="List those of the conversation (GET /api/conversations/{conversation}/compactions).",
+                fix="List those of the conversation (GET /api/conversations/{conversation}/summaries).",
             )
         found = await self._insights.compacted_messages(compaction_id)
         return answer(page_view([_message_view(each) for each in found], None))
 
     async def _restore(self, call: Call) -> Response:
-        restored = await self._store.write(restore_messages, call.id("compaction"), self._clock.now())
+        restored = await self._store.write(restore_messages, call.id("summary"), self._clock.now())
         return answer({"ok": True, "messages": restored})
 
 

@@ -112,7 +112,7 @@ class WorkflowRunRoutes:
                 self._resume, shown, RESUMED,
             ),
             Endpoint(
-                "POST", f"{_ONE}/again", "Begin it once more, also in its midst", OPERATE, self._again, begun, AGAIN,
+                "POST", f"{_ONE}/rerun", "Begin it once more, also in its midst", OPERATE, self._again, begun, AGAIN,
                 repeatable=True,
             ),
         ]  # fmt: skip

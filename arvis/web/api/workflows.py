@@ -88,7 +88,7 @@ class WorkflowRoutes:
         made, examples = {201: WORKFLOW_DETAIL}, {200: listing(EXAMPLE)}
         return [
             Endpoint(
-                "POST", f"{ALL}/check", "What is wrong with a document", READ, self._check, {200: CHECKED}, TO_CHECK,
+                "POST", f"{ALL}/validate", "What is wrong with a document", READ, self._check, {200: CHECKED}, TO_CHECK,
                 large=True, keyed=False,
             ),
             Endpoint(

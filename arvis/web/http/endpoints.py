@@ -36,7 +36,6 @@ _OTHERS: Mapping[str, ChangeTopic] = {
     "budgets": ChangeTopic.SETTINGS,
     "connectors": ChangeTopic.BOTS,
     "hooks": ChangeTopic.WEBHOOKS,
-    "message": ChangeTopic.MESSAGES,
     "pairings": ChangeTopic.PEOPLE,
     "principals": ChangeTopic.PEOPLE,
     "queue": ChangeTopic.JOBS,
@@ -45,7 +44,7 @@ _OTHERS: Mapping[str, ChangeTopic] = {
     "speech": ChangeTopic.MESSAGES,
 }
 #: What is sent there is looked at and not kept.
-_ASKING = frozenset({"/api/workflows/check"})
+_ASKING = frozenset({"/api/workflows/validate"})
 _KNOWN: Mapping[str, ChangeTopic] = {**{topic.value: topic for topic in ChangeTopic}, **_OTHERS}
 
 

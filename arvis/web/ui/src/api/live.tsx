@@ -39,9 +39,9 @@ export function useLive(): Live {
 
 /** Everything that a page may show: most are second parts of the API's addresses. */
 const TOPICS = [
-  ...["accounts", "agents", "backups", "bots", "clients", "compactions", "conversations", "deliveries", "executions"],
-  ...["jobs", "keys", "memory", "messages", "overview", "people", "projects", "schedules", "settings", "skills"],
-  ...["users", "variables", "waits", "webhooks", "workflows"],
+  ...["accounts", "agents", "backups", "bots", "clients", "conversations", "deliveries", "executions"],
+  ...["jobs", "keys", "memory", "messages", "overview", "people", "projects", "questions", "schedules", "settings"],
+  ...["skills", "summaries", "users", "variables", "webhooks", "workflows"],
 ];
 
 /** What else is read again when a topic has changed. */
@@ -49,15 +49,15 @@ const ALSO: Record<string, string[]> = {
   accounts: ["models", "names", "setup"],
   agents: ["names", "setup"],
   bots: ["setup"],
-  compactions: ["conversations"],
+  summaries: ["conversations"],
   executions: ["activity", "schedules", "projects", "runs"],
   jobs: ["activity", "executions"],
-  messages: ["conversations", "waits"],
+  messages: ["conversations", "questions"],
   people: ["pairings"],
   schedules: ["names"],
   settings: ["names", "setup"],
   users: ["auth"],
-  waits: ["runs"],
+  questions: ["runs"],
   webhooks: ["names"],
   workflows: ["names", "runs"],
 };

@@ -17,7 +17,7 @@ export interface Routes {
     answer: { id: string | null; name: string; provider: string; model: string; models: string[]; baseUrl: string | null; priority: number; status: "active" | "disabled"; source: "configuration" | "product"; hasKey: boolean; problem: string | null; health: { model: string; restingUntil: number | null; kind: string; refusals: number }[] };
   };
   /** Ask an account that is not kept for one word. */
-  "POST /api/accounts/try": {
+  "POST /api/accounts/test": {
     path: Record<string, never>;
     query: Record<string, never>;
     body: { name?: string; provider: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; status?: "active" | "disabled" };
@@ -234,7 +234,7 @@ export interface Routes {
     answer: { platform: string; name: string; enabled: boolean; source: "configuration" | "product"; settings: Record<string, unknown>; secrets: string[]; state: "error" | "running" | "starting" | "stopped" | "waiting"; error: string | null; since: number | null; userId: string | null; userName: string | null };
   };
   /** Ask a platform about a bot that is not kept. */
-  "POST /api/bots/check": {
+  "POST /api/bots/test": {
     path: Record<string, never>;
     query: Record<string, never>;
     body: { platform: string; name?: string; settings?: Record<string, unknown>; secrets?: Record<string, string>; enabled?: boolean };
@@ -261,19 +261,19 @@ export interface Routes {
     body: { settings?: Record<string, unknown>; secrets?: Record<string, string>; enabled?: boolean };
     answer: { platform: string; name: string; enabled: boolean; source: "configuration" | "product"; settings: Record<string, unknown>; secrets: string[]; state: "error" | "running" | "starting" | "stopped" | "waiting"; error: string | null; since: number | null; userId: string | null; userName: string | null };
   };
-  /** Ask its platform about its setup. */
-  "POST /api/bots/{platform}/{name}/check": {
-    path: { platform: string; name: string };
-    query: Record<string, never>;
-    body: undefined;
-    answer: { findings: { level: "error" | "ok" | "warning"; text: string; fix: string | null }[] };
-  };
   /** Start it anew, wherever it runs. */
   "POST /api/bots/{platform}/{name}/restart": {
     path: { platform: string; name: string };
     query: Record<string, never>;
     body: undefined;
     answer: { platform: string; name: string; enabled: boolean; source: "configuration" | "product"; settings: Record<string, unknown>; secrets: string[]; state: "error" | "running" | "starting" | "stopped" | "waiting"; error: string | null; since: number | null; userId: string | null; userName: string | null };
+  };
+  /** Ask its platform about its setup. */
+  "POST /api/bots/{platform}/{name}/test": {
+    path: { platform: string; name: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: { findings: { level: "error" | "ok" | "warning"; text: string; fix: string | null }[] };
   };
   /** Clients, newest first. */
   "GET /api/clients": {
@@ -311,7 +311,7 @@ export interface Routes {
     answer: { id: string; name: string; plan: "monthly" | "per_task" | "prepaid"; status: "active" | "archived" | "paused"; pricePerTaskUsd: number; monthlyFeeUsd: number; tokenFactor: number; monthlyLimitUsd: number | null; notes: string; balanceUsd: number; createdAt: number; updatedAt: number; channels: { platform: string; channel: string }[] };
   };
   /** Serve this client in a channel. */
-  "PUT /api/clients/{client}/channels": {
+  "POST /api/clients/{client}/channels": {
     path: { client: string };
     query: Record<string, never>;
     body: { platform: string; channel: string };
@@ -331,8 +331,8 @@ export interface Routes {
     body: { type: "adjustment" | "payment" | "subscription"; amountUsd: number; description?: string };
     answer: { id: string; type: "adjustment" | "payment" | "subscription" | "task"; status: "approved" | "disputed" | "paid" | "pending"; amountUsd: number; description: string; messageId: string | null; executionId: string | null; createdAt: number };
   };
-  /** Say where a line stands. */
-  "PUT /api/clients/{client}/charges/{charge}/status": {
+  /** Change the status of a line. */
+  "PATCH /api/clients/{client}/charges/{charge}": {
     path: { client: string; charge: string };
     query: Record<string, never>;
     body: { status: "approved" | "disputed" | "paid" | "pending" };
@@ -351,20 +351,6 @@ export interface Routes {
     query: Record<string, never>;
     body: undefined;
     answer: { id: string; name: string; plan: "monthly" | "per_task" | "prepaid"; status: "active" | "archived" | "paused"; pricePerTaskUsd: number; monthlyFeeUsd: number; tokenFactor: number; monthlyLimitUsd: number | null; notes: string; balanceUsd: number; createdAt: number; updatedAt: number; channels: { platform: string; channel: string }[] };
-  };
-  /** What a summary stands for, in order; texts are empty once they are past `retention.archive_days`. */
-  "GET /api/compactions/{compaction}/messages": {
-    path: { compaction: string };
-    query: Record<string, never>;
-    body: undefined;
-    answer: { items: { id: string; role: "assistant" | "notice" | "progress" | "user"; content: string; userName: string; turn: number; tokens: number; createdAt: number }[]; nextCursor: string | null };
-  };
-  /** Bring the messages of a summary back into the prompts. */
-  "POST /api/compactions/{compaction}/restore": {
-    path: { compaction: string };
-    query: Record<string, never>;
-    body: undefined;
-    answer: { ok: boolean; messages: number };
   };
   /** Conversations, the last used first; with a chat key one's own. */
   "GET /api/conversations": {
@@ -387,13 +373,6 @@ export interface Routes {
     body: undefined;
     answer: { ok: boolean };
   };
-  /** Summaries of a conversation, newest first. */
-  "GET /api/conversations/{conversation}/compactions": {
-    path: { conversation: string };
-    query: { limit?: number; cursor?: string };
-    body: undefined;
-    answer: { items: { id: string; conversationId: string; executionId: string; firstTurn: number; lastTurn: number; summary: string; tokens: number; taint: ("agents" | "files" | "flagged" | "people" | "tools")[]; messagesBefore: number; messagesAfter: number; tokensSaved: number; status: "active" | "final" | "restored"; createdAt: number }[]; nextCursor: string | null };
-  };
   /** The whole conversation as a file, with what its summaries stand for. */
   "GET /api/conversations/{conversation}/export": {
     path: { conversation: string };
@@ -407,6 +386,13 @@ export interface Routes {
     query: { limit?: number; cursor?: string };
     body: undefined;
     answer: { items: { id: string; role: "assistant" | "notice" | "progress" | "user"; content: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; reason: string | null; userName: string; agent: string | null; replyTo: string | null; answeredBy: string | null; executionId: string | null; turn: number | null; source: string; taint: ("agents" | "files" | "flagged" | "people" | "tools")[]; costUsd: number; attachments: { filename: string; contentType: string; size: number; state: "failed" | "stored" | "waiting"; kind: ("document" | "image" | "other" | "voice") | null; problem: string; url: string | null }[]; files: { name: string; contentType: string; size: number; url: string }[]; buttons: { id: string; label: string; style: "danger" | "primary" | "secondary" | "success" }[]; delivery: ("expired" | "failed" | "pending" | "sending" | "sent" | "unknown") | null; question: { id: string; state: "answered" | "closed" | "expired" | "open"; decision: string | null; answeredAt: number | null } | null; createdAt: number }[]; nextCursor: string | null };
+  };
+  /** Summaries of a conversation, newest first. */
+  "GET /api/conversations/{conversation}/summaries": {
+    path: { conversation: string };
+    query: { limit?: number; cursor?: string };
+    body: undefined;
+    answer: { items: { id: string; conversationId: string; executionId: string; firstTurn: number; lastTurn: number; summary: string; tokens: number; taint: ("agents" | "files" | "flagged" | "people" | "tools")[]; messagesBefore: number; messagesAfter: number; tokensSaved: number; status: "active" | "final" | "restored"; createdAt: number }[]; nextCursor: string | null };
   };
   /** A file of what was said, counted from 0. */
   "GET /api/deliveries/{delivery}/files/{number}": {
@@ -597,19 +583,19 @@ export interface Routes {
     body: undefined;
     answer: { id: string; number: number; agent: string; scope: string; category: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; content: string; taint: string[]; authorId: string | null; messageId: string | null; executionId: string | null; confidence: number; status: "active" | "deleted" | "faded" | "superseded"; supersededBy: string | null; accessedAt: number; accessCount: number; expiresAt: number | null; createdAt: number; updatedAt: number; changes: { id: string; change: string; otherId: string | null; undoes: string | null; byId: string; at: number }[] };
   };
-  /** Send a message; answered once it is committed. */
-  "POST /api/message": {
-    path: Record<string, never>;
-    query: Record<string, never>;
-    body: { content?: string; userId?: string; userName?: string; channelId?: string; agent?: string; id?: string; replyTo?: string; attachments?: { filename: string; contentType?: string; data: string; voice?: boolean }[] };
-    answer: { ok: boolean; messageId: string };
-  };
   /** What people wrote, newest first. */
   "GET /api/messages": {
     path: Record<string, never>;
     query: { limit?: number; cursor?: string; status?: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; agent?: string; platform?: string; conversation?: string; q?: string };
     body: undefined;
     answer: { items: { id: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; reason: string | null; agent: string | null; userName: string; platform: string; connector: string; channelId: string; conversationId: string | null; executionId: string | null; preview: string; createdAt: number }[]; nextCursor: string | null };
+  };
+  /** Send a message; answered once it is committed. */
+  "POST /api/messages": {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: { content?: string; userId?: string; userName?: string; channelId?: string; agent?: string; id?: string; replyTo?: string; attachments?: { filename: string; contentType?: string; data: string; voice?: boolean }[] };
+    answer: { ok: boolean; messageId: string };
   };
   /** What became of a message, and why. */
   "GET /api/messages/{message}": {
@@ -765,6 +751,27 @@ export interface Routes {
     body: undefined;
     answer: { items: { name: string; title: string; description: string; key: "none" | "optional" | "required"; keyFrom: string | null; baseUrl: "none" | "optional" | "required"; defaultModel: string | null }[]; nextCursor: string | null };
   };
+  /** Questions to people, newest first; with a chat key those that one may answer. */
+  "GET /api/questions": {
+    path: Record<string, never>;
+    query: { limit?: number; cursor?: string; open?: boolean; kind?: "approval" | "review" | "user"; agent?: string };
+    body: undefined;
+    answer: { items: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nextCursor: string | null };
+  };
+  /** One question. */
+  "GET /api/questions/{question}": {
+    path: { question: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null };
+  };
+  /** Answer a question; the first answer wins. */
+  "POST /api/questions/{question}/answer": {
+    path: { question: string };
+    query: Record<string, never>;
+    body: { decision: "accept" | "answer" | "approve" | "edit" | "feedback" | "reject"; note?: string; arguments?: Record<string, unknown>; text?: string };
+    answer: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null };
+  };
   /** Runs of all workflows, the newest first. */
   "GET /api/runs": {
     path: Record<string, never>;
@@ -777,13 +784,6 @@ export interface Routes {
     path: { run: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; waits: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "cancelled" | "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null; retry?: { attempts: number; nextAt: number; reason: string }; warnings?: string[] }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logs: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; logsTotal: number };
-  };
-  /** Begin it once more, also in its midst. */
-  "POST /api/runs/{run}/again": {
-    path: { run: string };
-    query: Record<string, never>;
-    body: { node?: string; version?: "newest" | "same" };
     answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; waits: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "cancelled" | "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null; retry?: { attempts: number; nextAt: number; reason: string }; warnings?: string[] }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logs: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; logsTotal: number };
   };
   /** End it with all that works for it. */
@@ -813,6 +813,13 @@ export interface Routes {
     query: { after?: number; limit?: number };
     body: undefined;
     answer: { items: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; last: number; more: boolean };
+  };
+  /** Begin it once more, also in its midst. */
+  "POST /api/runs/{run}/rerun": {
+    path: { run: string };
+    query: Record<string, never>;
+    body: { node?: string; version?: "newest" | "same" };
+    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; waits: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "cancelled" | "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null; retry?: { attempts: number; nextAt: number; reason: string }; warnings?: string[] }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logs: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; logsTotal: number };
   };
   /** Answer the approval that it waits for; the first answer wins. */
   "POST /api/runs/{run}/resume": {
@@ -934,7 +941,7 @@ export interface Routes {
     answer: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; hash: string; keywords: string[]; patterns: string[]; body: string; text: string };
   };
   /** Read one without keeping it. */
-  "POST /api/skills/try": {
+  "POST /api/skills/test": {
     path: Record<string, never>;
     query: Record<string, never>;
     body: { text?: string; url?: string };
@@ -967,6 +974,20 @@ export interface Routes {
     query: Record<string, never>;
     body: undefined;
     answer: { skill: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; hash: string; keywords: string[]; patterns: string[]; body: string; text: string } | null };
+  };
+  /** What a summary stands for, in order; texts are empty once they are past `retention.archive_days`. */
+  "GET /api/summaries/{summary}/messages": {
+    path: { summary: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: { items: { id: string; role: "assistant" | "notice" | "progress" | "user"; content: string; userName: string; turn: number; tokens: number; createdAt: number }[]; nextCursor: string | null };
+  };
+  /** Bring the messages of a summary back into the prompts. */
+  "POST /api/summaries/{summary}/restore": {
+    path: { summary: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: { ok: boolean; messages: number };
   };
   /** Tools that agents may be given. */
   "GET /api/tools": {
@@ -1059,27 +1080,6 @@ export interface Routes {
     body: { value: string; secret?: boolean };
     answer: { key: string; value: string; secret: boolean; updatedAt: number };
   };
-  /** Questions to people, newest first; with a chat key those that one may answer. */
-  "GET /api/waits": {
-    path: Record<string, never>;
-    query: { limit?: number; cursor?: string; open?: boolean; kind?: "approval" | "review" | "user"; agent?: string };
-    body: undefined;
-    answer: { items: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nextCursor: string | null };
-  };
-  /** One question. */
-  "GET /api/waits/{wait}": {
-    path: { wait: string };
-    query: Record<string, never>;
-    body: undefined;
-    answer: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null };
-  };
-  /** Answer a question; the first answer wins. */
-  "POST /api/waits/{wait}/answer": {
-    path: { wait: string };
-    query: Record<string, never>;
-    body: { decision: "accept" | "answer" | "approve" | "edit" | "feedback" | "reject"; note?: string; arguments?: Record<string, unknown>; text?: string };
-    answer: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null };
-  };
   /** Web hooks, newest first. */
   "GET /api/webhooks": {
     path: Record<string, never>;
@@ -1136,13 +1136,6 @@ export interface Routes {
     body: { name: string; slug?: string; description?: string; document?: Record<string, unknown>; draft?: boolean; note?: string; enabled?: boolean };
     answer: { id: string; slug: string; name: string; description: string; enabled: boolean; version: number; runnable: number | null; problemCount: number; triggers: string[]; lastRun: { id: string; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; at: number } | null; liveRuns: number; createdAt: number; updatedAt: number; document: Record<string, unknown>; note: string; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[] };
   };
-  /** What is wrong with a document. */
-  "POST /api/workflows/check": {
-    path: Record<string, never>;
-    query: Record<string, never>;
-    body: { document: Record<string, unknown> };
-    answer: { document: Record<string, unknown>; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[]; runnable: boolean };
-  };
   /** Workflows to begin with. */
   "GET /api/workflows/examples": {
     path: Record<string, never>;
@@ -1170,6 +1163,13 @@ export interface Routes {
     query: Record<string, never>;
     body: undefined;
     answer: Record<string, unknown>;
+  };
+  /** What is wrong with a document. */
+  "POST /api/workflows/validate": {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: { document: Record<string, unknown> };
+    answer: { document: Record<string, unknown>; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[]; runnable: boolean };
   };
   /** Remove it; runs that go on end by themselves. */
   "DELETE /api/workflows/{workflow}": {

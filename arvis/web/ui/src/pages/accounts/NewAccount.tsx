@@ -19,7 +19,7 @@ export function NewAccount({ providers, accounts }: { providers: readonly Provid
   const [named, setNamed] = useState<string | null>(null);
   const [draft, setDraft] = useState<Draft>(EMPTY);
   const provider = vendors.find((one) => one.name === vendor);
-  const attempt = useSend("POST /api/accounts/try", { quiet: true });
+  const attempt = useSend("POST /api/accounts/test", { quiet: true });
   const add = useSend("POST /api/accounts", { quiet: true, done: texts.saved });
   if (provider === undefined) return null;
   const suggested = freeName(

@@ -4,7 +4,7 @@ import type { Answer, Body, Item } from "../../api/types";
 
 export type Account = Item<"GET /api/accounts">;
 export type Provider = Item<"GET /api/providers">;
-export type Trial = Answer<"POST /api/accounts/try">;
+export type Trial = Answer<"POST /api/accounts/test">;
 
 /** What is typed into a form. An empty key stays as it is. */
 export type Draft = { apiKey: string; baseUrl: string; model: string };
@@ -20,7 +20,7 @@ export function freeName(base: string, taken: readonly string[]): string {
 }
 
 /** The fields of a new account; what is empty is left out. */
-export function bodyOf(provider: string, draft: Draft): Body<"POST /api/accounts/try"> {
+export function bodyOf(provider: string, draft: Draft): Body<"POST /api/accounts/test"> {
   return {
     provider,
     ...(draft.apiKey !== "" && { apiKey: draft.apiKey }),

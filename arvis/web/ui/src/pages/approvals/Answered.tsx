@@ -19,11 +19,11 @@ export function Answered({
   openId,
   onOpen,
 }: {
-  query: Query<"GET /api/waits">;
+  query: Query<"GET /api/questions">;
   openId: string | null;
   onOpen: (id: string) => void;
 }) {
-  const pages = useList("GET /api/waits", { ...query, open: false });
+  const pages = useList("GET /api/questions", { ...query, open: false });
   const rows = pages.rows.filter((wait) => wait.answeredAt !== null);
   return (
     <Table

@@ -55,12 +55,12 @@ function Open({
   filtered,
   onOpen,
 }: {
-  query: Query<"GET /api/waits">;
+  query: Query<"GET /api/questions">;
   openId: string | null;
   filtered: boolean;
   onOpen: (id: string) => void;
 }) {
-  const waits = useList("GET /api/waits", { ...query, open: true });
+  const waits = useList("GET /api/questions", { ...query, open: true });
   const { places, hover } = useHeldPlaces(waits.rows);
   if (places.length > 0) {
     return (

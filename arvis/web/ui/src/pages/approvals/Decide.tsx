@@ -17,11 +17,11 @@ const CONFLICT = 409;
 /** The answers that a question takes. `keys`: it is the open detail, where `a` approves. */
 export function Decide({ wait, keys = false, onAnswered }: { wait: Wait; keys?: boolean; onAnswered?: () => void }) {
   const [words, setWords] = useState<Words | null>(null);
-  const send = useSend("POST /api/waits/{wait}/answer", { quiet: true, done: texts.done });
+  const send = useSend("POST /api/questions/{question}/answer", { quiet: true, done: texts.done });
   const mayRead = useMay("viewer");
-  const answer = (body: Body<"POST /api/waits/{wait}/answer">) =>
+  const answer = (body: Body<"POST /api/questions/{question}/answer">) =>
     send.mutate(
-      { path: { wait: wait.id }, body },
+      { path: { question: wait.id }, body },
       // Somebody was faster: the detail tells who, which is no failure.
       { onError: (error) => error.status === CONFLICT && onAnswered?.() },
     );

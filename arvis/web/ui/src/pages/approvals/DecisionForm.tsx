@@ -19,7 +19,7 @@ export function DecisionForm({
   words: Words;
   wait: Wait;
   busy: boolean;
-  onSend: (body: Body<"POST /api/waits/{wait}/answer">) => void;
+  onSend: (body: Body<"POST /api/questions/{question}/answer">) => void;
   onCancel?: () => void;
 }) {
   const [text, setText] = useState(words === "edit" ? JSON.stringify(wait.arguments ?? {}, null, 2) : "");

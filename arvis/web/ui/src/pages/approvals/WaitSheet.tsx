@@ -16,7 +16,7 @@ const NOT_FOUND = 404;
 
 /** One question with its answer, or with the ways to give one. */
 export function WaitSheet({ id, onClose }: { id: string; onClose: () => void }) {
-  const wait = useApi("GET /api/waits/{wait}", { path: { wait: id } });
+  const wait = useApi("GET /api/questions/{question}", { path: { question: id } });
   return (
     <Sheet title={wait.data === undefined ? "" : headline(wait.data)} onClose={onClose}>
       {wait.error?.status === NOT_FOUND ? (

@@ -2,7 +2,7 @@ import type { Item } from "../../api/types";
 import { ago, reveal } from "../../words/format";
 import { texts } from "./texts";
 
-export type Wait = Item<"GET /api/waits">;
+export type Wait = Item<"GET /api/questions">;
 export type Decision = "approve" | "reject" | "edit" | "feedback" | "answer";
 
 /** Whether a yes calls a tool, whose arguments can be changed. */

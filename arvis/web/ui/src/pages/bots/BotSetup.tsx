@@ -29,7 +29,7 @@ export function BotSetup({
   const [draft, setDraft] = useState<Draft>(agent === undefined ? EMPTY : { ...EMPTY, settings: { agent } });
   const [named, setNamed] = useState<string | null>(null);
   const [pressed, setPressed] = useState(false);
-  const check = useSend("POST /api/bots/check", { quiet: true });
+  const check = useSend("POST /api/bots/test", { quiet: true });
   const add = useSend("POST /api/bots", { quiet: true });
   const name = named ?? freeName(taken);
   const look = (at: Draft, asked: boolean) => {

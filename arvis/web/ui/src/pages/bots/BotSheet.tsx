@@ -19,7 +19,7 @@ import { texts } from "./texts";
 export function BotSheet({ bot, platform }: { bot: Bot; platform: Platform }) {
   const owns = useMay("owner");
   const mine = bot.source === "product";
-  const check = useSend("POST /api/bots/{platform}/{name}/check", { quiet: true });
+  const check = useSend("POST /api/bots/{platform}/{name}/test", { quiet: true });
   const restart = useSend("POST /api/bots/{platform}/{name}/restart", { done: texts.restarted });
   const path = { platform: bot.platform, name: bot.name };
   return (

@@ -6,7 +6,7 @@ import type { Tone } from "../../parts/show";
 export type Bot = Item<"GET /api/bots">;
 export type Platform = Item<"GET /api/platforms">;
 export type BotField = Platform["fields"][number];
-export type Finding = Answer<"POST /api/bots/check">["findings"][number];
+export type Finding = Answer<"POST /api/bots/test">["findings"][number];
 
 /** What was changed in a form; `null` takes a setting away. Secrets that were not typed anew are not in it. */
 export type Draft = { settings: Record<string, unknown>; secrets: Record<string, string> };

@@ -66,7 +66,7 @@ export const AgentMessage = memo(function AgentMessage({
 /** A question that is no longer open, with the decision: the message brings it, or the question itself is asked. */
 function Decided({ wait, known, text }: { wait: string; known: string | null; text: string }) {
   const reads = useMay("viewer");
-  const found = useApi("GET /api/waits/{wait}", known === null && reads ? { path: { wait } } : null);
+  const found = useApi("GET /api/questions/{question}", known === null && reads ? { path: { question: wait } } : null);
   const given = found.data?.answer as { decision?: string } | null | undefined;
   const decision = known ?? given?.decision ?? null;
   const words: Record<string, string> = texts.decisions;

@@ -16,13 +16,13 @@ const WORDS: Record<string, string> = { approve: texts.approve, accept: texts.ap
 
 /** What an agent wants to do, exactly, and the word of a person on it. */
 export function Question({ wait }: { wait: Wait }) {
-  const send = useSend("POST /api/waits/{wait}/answer", { quiet: true });
+  const send = useSend("POST /api/questions/{question}/answer", { quiet: true });
   const [form, setForm] = useState<"edit" | "feedback" | null>(null);
   const { me } = useSession();
   const operates = useMay("operator");
   const sends = operates || me.role === "chat";
   const answer = (decision: Decision, more: { text?: string; arguments?: Record<string, unknown> } = {}) =>
-    send.mutate({ path: { wait: wait.id }, body: { decision, ...more } });
+    send.mutate({ path: { question: wait.id }, body: { decision, ...more } });
   const choices = wait.choices.length > 0 ? wait.choices : ["approve", "reject"];
   return (
     <section className={styles.question} aria-label={texts.question} data-wait={wait.id}>

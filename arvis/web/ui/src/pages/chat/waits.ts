@@ -7,7 +7,7 @@ import type { Item } from "../../api/types";
 import type { Chat, View } from "./chat";
 import type { AgentEntry, Choice } from "./conversation";
 
-export type Wait = Item<"GET /api/waits">;
+export type Wait = Item<"GET /api/questions">;
 
 const BUTTON = /^wait\.([^.]+)\./;
 
@@ -38,7 +38,7 @@ export function isDecided({ question }: AgentEntry, { known, byId }: Questions, 
 
 export function useQuestions(chat: Chat, { talk }: View): Questions {
   const client = useQueryClient();
-  const found = useApi("GET /api/waits", { query: { open: true } });
+  const found = useApi("GET /api/questions", { query: { open: true } });
   // Who is told of no changes sees by the messages that something is asked, or is no more.
   const signs = useMemo(() => {
     const asked = talk.entries.flatMap((entry) => (entry.kind === "agent" ? (waitOf(entry) ?? []) : []));

@@ -112,7 +112,7 @@ function Lines({ client, month }: { client: string; month: string }) {
 
 /** Says where a line stands. */
 function Judge({ client, line }: { client: string; line: Line }) {
-  const judge = useSend("PUT /api/clients/{client}/charges/{charge}/status", { done: texts.judged });
+  const judge = useSend("PATCH /api/clients/{client}/charges/{charge}", { done: texts.judged });
   return (
     <Choice
       aria-label={texts.standsOf(texts.types[line.type])}

@@ -41,7 +41,7 @@ export function Channels({ client }: { client: ClientDetail }) {
 function Unbind({ client, channel }: { client: string; channel: Channel }) {
   const { tell } = useToast();
   const unbind = useSend("DELETE /api/clients/{client}/channels");
-  const bind = useSend("PUT /api/clients/{client}/channels", { done: texts.bound });
+  const bind = useSend("POST /api/clients/{client}/channels", { done: texts.bound });
   const back = { words: texts.back, act: () => bind.mutate({ path: { client }, body: channel }) };
   // The notice that it is gone may come first and take this button away: what follows must not hang on it.
   const drop = () =>
@@ -59,7 +59,7 @@ function Unbind({ client, channel }: { client: string; channel: Channel }) {
 function Bind({ client }: { client: string }) {
   const [platform, setPlatform] = useState("web");
   const [channel, setChannel] = useState("");
-  const bind = useSend("PUT /api/clients/{client}/channels", { quiet: true, done: texts.bound });
+  const bind = useSend("POST /api/clients/{client}/channels", { quiet: true, done: texts.bound });
   const send = () =>
     bind.mutate({ path: { client }, body: { platform, channel } }, { onSuccess: () => setChannel("") });
   return (

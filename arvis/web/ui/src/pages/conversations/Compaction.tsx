@@ -11,7 +11,7 @@ import { clock, count } from "../../words/format";
 import styles from "./conversations.module.css";
 import { texts } from "./texts";
 
-export type Summed = Item<"GET /api/conversations/{conversation}/compactions">;
+export type Summed = Item<"GET /api/conversations/{conversation}/summaries">;
 
 /** A line in the place of messages that stand in a summary: the summary, the messages themselves, and the way back. */
 export function Compaction({ summed, agent }: { summed: Summed; agent: string }) {
@@ -41,11 +41,11 @@ export function Compaction({ summed, agent }: { summed: Summed; agent: string })
 function Restore({ compaction, number }: { compaction: string; number: string }) {
   const ask = useAsk();
   const operates = useMay("operator");
-  const restore = useSend("POST /api/compactions/{compaction}/restore", { done: texts.restored });
+  const restore = useSend("POST /api/summaries/{summary}/restore", { done: texts.restored });
   if (!operates) return null;
   const back = async () => {
     if (await ask({ title: texts.restoreTitle, words: texts.restoreWhy(number), yes: texts.restore })) {
-      restore.mutate({ path: { compaction } });
+      restore.mutate({ path: { summary: compaction } });
     }
   };
   return (
@@ -56,7 +56,7 @@ function Restore({ compaction, number }: { compaction: string; number: string })
 }
 
 function Originals({ compaction, agent }: { compaction: string; agent: string }) {
-  const found = useApi("GET /api/compactions/{compaction}/messages", { path: { compaction } });
+  const found = useApi("GET /api/summaries/{summary}/messages", { path: { summary: compaction } });
   return (
     <Loaded of={found}>
       {({ items }) => (

@@ -17,7 +17,7 @@ const NEAR_PX = 80;
 export function Log({ talk, agent }: { talk: string; agent: string }) {
   const path = { conversation: talk };
   const pages = useList("GET /api/conversations/{conversation}/messages", { limit: 50 }, path);
-  const summaries = useApi("GET /api/conversations/{conversation}/compactions", { path, query: { limit: 200 } });
+  const summaries = useApi("GET /api/conversations/{conversation}/summaries", { path, query: { limit: 200 } });
   const entries = useMemo(() => woven(pages.rows, summaries.data?.items ?? []), [pages.rows, summaries.data]);
   const place = usePlace(entries.length, keyOf(entries[0]));
   if (entries.length === 0) {

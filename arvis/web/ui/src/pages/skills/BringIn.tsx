@@ -17,7 +17,7 @@ export function BringIn({ onClose, onMade }: { onClose: () => void; onMade: (slu
   const [way, setWay] = useState<Way>("text");
   const [text, setText] = useState("");
   const [url, setUrl] = useState("");
-  const look = useSend("POST /api/skills/try", { quiet: true });
+  const look = useSend("POST /api/skills/test", { quiet: true });
   const make = useSend("POST /api/skills", { quiet: true, done: texts.broughtIn });
   const found = look.data;
   const given = way === "text" ? { text } : { url: url.trim() };

@@ -71,5 +71,5 @@ function example(key: string, role: Role): string {
   const curl = `curl -H "Authorization: Bearer ${key}"`;
   if (role === "viewer") return `${curl} ${location.origin}/api/overview`;
   const body = JSON.stringify({ content: "Hello" });
-  return `${curl} -H "Content-Type: application/json" -d '${body}' ${location.origin}/api/message`;
+  return `${curl} -H "Content-Type: application/json" -d '${body}' ${location.origin}/api/messages`;
 }

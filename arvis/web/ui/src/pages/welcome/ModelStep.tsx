@@ -41,7 +41,7 @@ export function ModelStep({ onDone, onSkip }: StepProps) {
 function Key({ provider, onDone }: { provider: Provider; onDone: StepProps["onDone"] }) {
   const [draft, setDraft] = useState<Draft>(EMPTY);
   const accounts = useApi("GET /api/accounts", {});
-  const attempt = useSend("POST /api/accounts/try", { quiet: true });
+  const attempt = useSend("POST /api/accounts/test", { quiet: true });
   const add = useSend("POST /api/accounts", { quiet: true });
   const free = provider.key === "none";
   const test = (apiKey = draft.apiKey) => {

@@ -10,7 +10,7 @@ import { texts } from "./texts";
 /** Begins a run once more, perhaps in its midst, and goes to the new one. */
 export function useAgain(run: RunDetail): { again: (node?: string, newest?: boolean) => void; busy: boolean } {
   const [, navigate] = useLocation();
-  const send = useSend("POST /api/runs/{run}/again", { done: texts.begun });
+  const send = useSend("POST /api/runs/{run}/rerun", { done: texts.begun });
   const again = (node?: string, newest = false) =>
     send.mutate(
       {
