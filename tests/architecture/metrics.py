@@ -14,10 +14,11 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Self
 
 HERE = Path(__file__).parents[2]
 PACKAGES = ("arvis", "connectors")
@@ -25,7 +26,9 @@ WH = re.compile(r"\W*(What|Whatever|Whether|Who|Whoever|Whose|Which|That|How|Whe
 #: An expression that reads the state of an execution by a literal key.
 STATE_KEY = re.compile(r"\bstate(?:\[\"|\.get\(\"|\[f\")")
 #: A citation of a document that is not in the repository: `behaviour 1.10`, `queue.md`, `reliability.md §2`.
-ABSENT = re.compile(r"\b(?:behaviour|reliability|interfaces|ecosystem|packaging|peers|queue)(?:\.md|\s+§?\d+(?:\.\d+)*)")
+ABSENT = re.compile(
+    r"\b(?:behaviour|reliability|interfaces|ecosystem|packaging|peers|queue)(?:\.md|\s+§?\d+(?:\.\d+)*)"
+)
 IMPORT = re.compile(r"""(?:^|\n)\s*(?:import|export)[^;'"]*?from\s+["'](\.[^"']+)["']""")
 SHORT = 5
 
@@ -167,7 +170,7 @@ class Walk:
         if frame.f_lasti <= begins_at:
             self.calls.append((code.co_filename, code.co_qualname, code.co_firstlineno))
 
-    def __enter__(self) -> Walk:
+    def __enter__(self) -> Self:
         threading.setprofile_all_threads(self._see) if sys.version_info >= (3, 12) else threading.setprofile(self._see)
         sys.setprofile(self._see)
         return self
@@ -178,15 +181,15 @@ class Walk:
 
     def figures(self) -> str:
         files = [file for file, _, _ in self.calls]
-        changes = sum(before != after for before, after in zip(files, files[1:], strict=False))
+        changes = sum(before != after for before, after in pairwise(files))
         return f"{len(set(self.calls))} functions in {len(set(files))} files, {len(files)} calls, {changes} changes of file"
 
 
 async def walk_of_a_hello() -> dict[str, str]:
     """Let a scripted model answer one plain message over a scripted platform; the second one, so that all is loaded."""
-    from arvis.domain.events import DeliverySettled
-    from arvis.store.open import Database
-    from tests.flows.house import open_house
+    from arvis.domain.events import DeliverySettled  # noqa: PLC0415 only for this tree
+    from arvis.store.open import Database  # noqa: PLC0415 only for this tree
+    from tests.flows.house import open_house  # noqa: PLC0415 only for this tree
 
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder) / "arvis.db", None, Path(folder))
