@@ -24,13 +24,13 @@ from arvis.workflows.document.paths import backwards, reach
 from arvis.workflows.document.view import label_of
 from arvis.workflows.nodes import make_node
 from arvis.workflows.runtime import joins, log
-from arvis.workflows.runtime.guards import Limits, guarded
+from arvis.workflows.runtime.guards import VisitLimits, guarded
 from arvis.workflows.runtime.joins import Join, LastOne
 from arvis.workflows.runtime.log import line
-from arvis.workflows.runtime.parts import BEGIN, FINISH, LAST, Drawn, NodeParts, name_of
+from arvis.workflows.runtime.parts import BEGIN, FINISH, LAST, NodeParts, NodeSpec, name_of
 from arvis.workflows.runtime.regions import gate_of, merges_of, reachable, ways_of
 from arvis.workflows.runtime.token import Token
-from arvis.workflows.runtime.visit import carried_of, taint_of
+from arvis.workflows.runtime.visit import taint_of, token_of
 from arvis.workflows.validation.check import check
 from arvis.workflows.validation.fields import is_whole
 from arvis.workflows.validation.rules import Severity
@@ -38,22 +38,22 @@ from arvis.workflows.validation.rules import Severity
 # The first and the last node of every drawn graph: where the run begins, and what comes of it.
 
 
-def begin_node(drawn: Collection[str], error: str = "") -> Node:
+def begin_node(node_ids: Collection[str], error: str = "") -> Node:
     """To the node at which this run begins, with what it was given; with an `error` the run fails instead."""
 
     async def begin(context: NodeContext) -> Decision:
         context.record(_ensure_run, context.execution, context.now())
         about = context.state[STATE]
         entry = str(about.get("entry", ""))
-        wrong = error or ("" if entry in drawn else f"The workflow has no node “{entry}” to begin at.")
+        wrong = error or ("" if entry in node_ids else f"The workflow has no node “{entry}” to begin at.")
         if wrong:
             log.write(context, [line(SYSTEM, LogType.ERROR, wrong), line(SYSTEM, LogType.RUN_END, "failed")])
             log.announce_state(context)
             return Fail(wrong)
         log.announce_state(context)
         came = about.get("carried")
-        carried = Token.from_json(came) if came is not None else Token(output=about.get("input"))
-        return Goto(name_of(entry), carried.to_json())
+        token = Token.from_json(came) if came is not None else Token(output=about.get("input"))
+        return Goto(name_of(entry), token.to_json())
 
     return begin
 
@@ -62,15 +62,15 @@ def finish_node() -> Node:
     """The result of a run is what its last branch ended with, in the form that every run has."""
 
     async def finish(context: NodeContext) -> Decision:
-        carried = carried_of(context)
-        output = carried.output
+        token = token_of(context)
+        output = token.output
         text = as_text(output)
         outcome = WorkOutcome(WorkStatus.DONE, visible=text)
         log.write_state(context, LogType.RUN_END, "completed")
         result = RunResult(text, "", "", "").to_json() | {
             "outcome": outcome.to_json(),
             "output": output,
-            "last": carried.source,
+            "last": token.source,
         }
         return End(result, taint=sorted(taint_of(context.state)), status_note=outcome.note)
 
@@ -101,9 +101,9 @@ def compile_document(document: Mapping[str, Any], parts: NodeParts, name: str) -
     if errors:
         more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
         raise Unprocessable(f"{errors[0].message}{more}", fix=errors[0].fix, code="workflow_problems")
-    drawing = [_drawn(node, document) for node in document["nodes"]]
+    drawing = [_spec(node, document) for node in document["nodes"]]
     known = _joins(document, drawing)
-    limits = Limits(steps=_setting(document, "maxSteps"), visits=_setting(document, "maxVisits"))
+    limits = VisitLimits(steps=_setting(document, "maxSteps"), visits=_setting(document, "maxVisits"))
     entrances = {each.id: gate_of(each.id) if each.id in known else name_of(each.id) for each in drawing}
     return Graph(
         name=name,
@@ -138,10 +138,10 @@ def _setting(document: Mapping[str, Any], name: str) -> Any:
     return given if given is not None else next(each.default for each in SETTINGS if each.name == name)
 
 
-def _drawn(node: Mapping[str, Any], document: Mapping[str, Any]) -> Drawn:
+def _spec(node: Mapping[str, Any], document: Mapping[str, Any]) -> NodeSpec:
     kind = KINDS.get(node["type"]) or Kind(str(node["type"]), str(node["type"]), "unknown", "")
     mine = [each for each in document["connections"] if each["source"] == node["id"]]
-    return Drawn(
+    return NodeSpec(
         id=node["id"],
         kind=kind,
         label=label_of(node),
@@ -155,14 +155,14 @@ def _drawn(node: Mapping[str, Any], document: Mapping[str, Any]) -> Drawn:
 # -- edges -------------------------------------------------------------------------------------------------------------
 
 
-def _edge(drawn: Drawn, entrances: Mapping[str, str]) -> Edge:
+def _edge(spec: NodeSpec, entrances: Mapping[str, str]) -> Edge:
     """By the way out that the node chose; a branch without a connection for it ends quietly (seed 002). Connections without a handle
     are followed from a node that chooses only where the document says so (2.7)."""
-    always = drawn.document.get("settings", {}).get("unlabelled") == "follow"
+    always = spec.document.get("settings", {}).get("unlabelled") == "follow"
 
     def lead(_state: Mapping[str, Any], value: Any) -> Sequence[str]:
         chosen = Token.from_json(value).handle
-        ways = [each["target"] for each in drawn.ways if _is_taken(each["sourceHandle"], chosen, always=always)]
+        ways = [each["target"] for each in spec.ways if _is_taken(each["sourceHandle"], chosen, always=always)]
         return [entrances[target] for target in ways if target in entrances] or [LAST]
 
     return lead
@@ -174,13 +174,13 @@ def _is_taken(handle: str, chosen: str | None, *, always: bool) -> bool:
 
 def joins_of(document: Mapping[str, Any]) -> dict[str, Join]:
     """Return how branches come together in a document without errors, by node."""
-    return _joins(document, [_drawn(node, document) for node in document["nodes"]])
+    return _joins(document, [_spec(node, document) for node in document["nodes"]])
 
 
 # -- joins -------------------------------------------------------------------------------------------------------------
 
 
-def _joins(document: Mapping[str, Any], drawing: Sequence[Drawn]) -> dict[str, Join]:
+def _joins(document: Mapping[str, Any], drawing: Sequence[NodeSpec]) -> dict[str, Join]:
     """By node: how branches come together there."""
     ways, order = ways_of(document), {each.id: index for index, each in enumerate(drawing)}
     merges = merges_of(document)
@@ -208,18 +208,18 @@ def _places(nodes: Iterable[str]) -> frozenset[str]:
     return frozenset(name for each in nodes for name in (name_of(each), gate_of(each)))
 
 
-def _rule(drawn: Drawn) -> str | None:
+def _rule(spec: NodeSpec) -> str | None:
     """None: it runs once for every arrival. What is written into nodes of unknown kinds was never checked; a loop tells its
     entrances and its rounds apart by itself."""
-    rule = drawn.data.get("join") if drawn.kind.name != "loop" else None
-    if drawn.kind.name == "merge" and rule in {None, "", "each"}:
-        return joins.ANY if drawn.data.get("strategy") == "first" else joins.ALL
-    if rule == joins.COUNT and not is_whole(drawn.data.get("joinCount")):
+    rule = spec.data.get("join") if spec.kind.name != "loop" else None
+    if spec.kind.name == "merge" and rule in {None, "", "each"}:
+        return joins.ANY if spec.data.get("strategy") == "first" else joins.ALL
+    if rule == joins.COUNT and not is_whole(spec.data.get("joinCount")):
         return None
     return rule if rule in (joins.ALL, joins.ANY, joins.COUNT) else None
 
 
-def _gates(drawing: Sequence[Drawn], known: Mapping[str, Join]) -> dict[str, Gate]:
+def _gates(drawing: Sequence[NodeSpec], known: Mapping[str, Join]) -> dict[str, Gate]:
     labels = {each.id: each.label for each in drawing}
     return {
         gate_of(join.id): Gate(name_of(join.id), join.open, f"“{labels[join.id]}”", watch=join.watch)
@@ -227,7 +227,7 @@ def _gates(drawing: Sequence[Drawn], known: Mapping[str, Join]) -> dict[str, Gat
     }
 
 
-def _breaks(document: Mapping[str, Any], drawing: Sequence[Drawn]) -> frozenset[str]:
+def _breaks(document: Mapping[str, Any], drawing: Sequence[NodeSpec]) -> frozenset[str]:
     """Where people are asked, everything else waits for them, unless the document says that it goes on."""
     if _setting(document, "pauses") == "branch":
         return frozenset()

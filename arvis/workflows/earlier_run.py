@@ -29,10 +29,10 @@ class Arrival:
     """A position that waits at a gate from the beginning on."""
 
     gate: str
-    carried: Token
+    token: Token
 
 
-class Before:
+class EarlierRun:
     def __init__(
         self, drawing: Drawing, document: Mapping[str, Any], positions: Sequence[Cursor], state: Mapping[str, Any]
     ) -> None:
@@ -45,7 +45,7 @@ class Before:
     def _joins(self) -> Mapping[str, Join]:
         return joins_of(self._document)
 
-    def came_to(self, node: str, given: Any) -> Token:
+    def token_at(self, node: str, given: Any) -> Token:
         """Return what its newest visit began with; what the run began with, where nothing came there. A run that broke off has it
         still; of a visit that ended, the node knows where it came from, and those nodes what they gave."""
         for cursor in self._positions:
@@ -55,7 +55,7 @@ class Before:
         sources = self._sources(node, known)
         if not sources:
             return Token(output=given, regions=self._regions(node))
-        carried = Token(
+        token = Token(
             output=self._output(node, sources),
             source=sources[0],
             handle=self._kept(sources[0]).get("handle"),
@@ -63,8 +63,8 @@ class Before:
             regions=self._regions(node),
         )
         if node not in self._joins:
-            return carried
-        return replace(carried, joined=tuple((each, self._failed(each) or "") for each in sources))
+            return token
+        return replace(token, joined=tuple((each, self._failed(each) or "") for each in sources))
 
     def outputs(self, node: str) -> dict[str, Any]:
         """Return the state that the nodes left which this one does not lead to: templates speak of them."""
@@ -72,7 +72,7 @@ class Before:
         ids = [each for each in self._drawing.nodes if each not in behind and OUTPUT + each in self._state]
         return {OUTPUT + each: self._state[OUTPUT + each] for each in ids}
 
-    def beside(self, node: str, came: Token) -> list[Arrival]:
+    def side_arrivals(self, node: str, came: Token) -> list[Arrival]:
         """Return what branches that do not lead through this node brought to joins behind it. At a join that goes on before all have
         come, one place stays free for the branch that is walked again."""
         behind = reach([node], self._drawing.ways)
@@ -87,8 +87,8 @@ class Before:
         most = {joins.ANY: 0, joins.COUNT: join.count - 1}.get(join.rule)
         for source in [each for each in self._brought_to(join.id) if each not in behind][:most]:
             kept = self._kept(source)
-            carried = replace(Token(regions=came.regions, rounds=came.rounds), failed=self._failed(source))
-            yield Arrival(gate_of(join.id), carried.on(source, kept.get("output"), kept.get("handle")))
+            token = replace(Token(regions=came.regions, rounds=came.rounds), failed=self._failed(source))
+            yield Arrival(gate_of(join.id), token.on(source, kept.get("output"), kept.get("handle")))
 
     # -- what the nodes kept -------------------------------------------------------------------------------------------
 

@@ -19,12 +19,12 @@ from arvis.services import workflow_runs
 from arvis.services.workflow_runs import NewWorkflowRun
 from arvis.tasks.access import AUTHORS, with_authors
 from arvis.workflows.document.view import Drawing
-from arvis.workflows.earlier_run import Arrival, Before
+from arvis.workflows.earlier_run import Arrival, EarlierRun
 from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import taint_of
 
 
-def begin_again(
+def rerun(
     tx: Transaction,
     run_id: str,
     node: str | None,
@@ -42,16 +42,16 @@ def begin_again(
     version = workflow_runs.whole_version(tx, workflow, None if newest else run.version)
     part = old.state[STATE]
     others: Taint = CLEAN if by == run.principal_id else frozenset({Label.PEOPLE})
-    carried: Mapping[str, Any] | None = part.get("carried") if node in {None, run.entry} else None
+    token: Mapping[str, Any] | None = part.get("carried") if node in {None, run.entry} else None
     kept: Mapping[str, Any] = {}
     entry = node or run.entry
     drawing = Drawing(version.document)
-    drawn = drawing.nodes.get(entry)
-    beside: Sequence[Arrival] = ()
-    if drawn is not None and not drawn.begins:
-        before = Before(drawing, version.document, tx.executions.cursors(old.id), old.state)
-        came = Token.from_json(carried) if carried is not None else before.came_to(entry, part.get("input"))
-        carried, kept, beside = came.to_json(), before.outputs(entry), before.beside(entry, came)
+    entry_node = drawing.nodes.get(entry)
+    side_arrivals: Sequence[Arrival] = ()
+    if entry_node is not None and not entry_node.begins:
+        before = EarlierRun(drawing, version.document, tx.executions.cursors(old.id), old.state)
+        came = Token.from_json(token) if token is not None else before.token_at(entry, part.get("input"))
+        token, kept, side_arrivals = came.to_json(), before.outputs(entry), before.side_arrivals(entry, came)
     wanted = NewWorkflowRun(
         workflow=workflow,
         agent=_agent(tx, old, version, by),
@@ -66,12 +66,12 @@ def begin_again(
         taint=taint_of(old.state) | others,
         again_of=run_id,
         request=request,
-        carried=carried,
+        token=token,
         more=with_authors(kept, old.state.get(AUTHORS, ())),
     )
     begun = workflow_runs.begin(tx, wanted, now)
-    for arrival in beside:
-        tx.executions.put_cursor(Cursor(tx.new_id(), begun.id, arrival.gate, arrival.carried.to_json()))
+    for arrival in side_arrivals:
+        tx.executions.put_cursor(Cursor(tx.new_id(), begun.id, arrival.gate, arrival.token.to_json()))
     return begun
 
 

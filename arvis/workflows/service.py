@@ -22,7 +22,7 @@ from arvis.ports.store import Transaction
 from arvis.services.workflow_runs import find
 from arvis.tasks.access import has_more_rights
 from arvis.workflows.document.model import normalise
-from arvis.workflows.validation.check import Known, check
+from arvis.workflows.validation.check import KnownNames, check
 from arvis.workflows.validation.routing import SEARCH
 from arvis.workflows.validation.rules import Problem, Severity
 
@@ -36,11 +36,11 @@ _TRIGGERED = {str(ScheduleKind.CRON): "schedule"}
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
 _LONGEST_SLUG = 48
 #: Of a removed one, too, the newest version stays; so it is not made of what changes with each.
-_TOLD = ("slug", "name", "description", "enabled", "version", "runnable")
+_AUDITED = ("slug", "name", "description", "enabled", "version", "runnable")
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class CheckedDocument:
     """A document in the canonical form, and what is wrong with it."""
 
     document: Mapping[str, Any]
@@ -59,19 +59,19 @@ class Wanted:
     slug: str | None = None
     description: str | None = None
     enabled: bool | None = None
-    examined: Examined | None = None
+    checked: CheckedDocument | None = None
     note: str = ""
     expected: int | None = None
 
 
-def examine(raw: Mapping[str, Any], known: Known | None = None) -> Examined:
+def check_document(raw: Mapping[str, Any], known: KnownNames | None = None) -> CheckedDocument:
     """The document of any form in ours, with its problems. `known` are the names that exist."""
     document = normalise(raw)
-    return Examined(document, check(document, known))
+    return CheckedDocument(document, check(document, known))
 
 
 @dataclass(frozen=True, slots=True)
-class There:
+class AvailableNames:
     """What is there beside the rows, for `known_in`: the names of tools, of servers of tools, and of models that are served."""
 
     tools: Collection[str] | None = None
@@ -79,16 +79,16 @@ class There:
     models: Collection[str] | None = None
 
 
-def known_in(tx: Transaction, there: There, workflow: str | None = None) -> Known:
+def known_in(tx: Transaction, available: AvailableNames, workflow: str | None = None) -> KnownNames:
     """Return the names that the document of this workflow may use; None: of one that is not saved, so that no row can name it."""
     agents = tx.agents.all()
     saved = None if workflow is None else find(tx, workflow)
-    return Known(
+    return KnownNames(
         agents={name for agent in agents for name in (agent.id, agent.slug)},
         searching={name for agent in agents if SEARCH in agent.tools for name in (agent.id, agent.slug)},
-        tools=there.tools,
-        servers=there.servers,
-        models=there.models,
+        tools=available.tools,
+        servers=available.servers,
+        models=available.models,
         workflows={name for each in tx.workflows.all() for name in (each.id, each.slug)},
         begun=set() if saved is None else {_TRIGGERED.get(each, each) for each in tx.workflows.begun_by(saved)},
     )
@@ -102,9 +102,9 @@ def create(tx: Transaction, wanted: Wanted, now: int, *, by: str | None) -> Work
             fix="Remove one that nobody uses.",
             code="too_many_workflows",
         )
-    examined = wanted.examined or examine({})
+    checked = wanted.checked or check_document({})
     name = (wanted.name or "").strip()
-    made = _checked(
+    made = _validated(
         tx,
         Workflow(
             id=tx.new_id(),
@@ -113,22 +113,22 @@ def create(tx: Transaction, wanted: Wanted, now: int, *, by: str | None) -> Work
             description=wanted.description or "",
             enabled=wanted.enabled is not False,
             version=1,
-            runnable=None if examined.errors else 1,
+            runnable=None if checked.errors else 1,
             principal_id=by,
             created_at=now,
             updated_at=now,
         ),
     )
     tx.workflows.add(made)
-    _keep_version(tx, made, examined, wanted.note, now, by=by)
-    _follow(tx, made)
-    _tell(tx, None, made, now, by)
+    _keep_version(tx, made, checked, wanted.note, now, by=by)
+    _set_triggers(tx, made)
+    _keep_audit_record(tx, None, made, now, by)
     return made
 
 
 def update(tx: Transaction, name: str, wanted: Wanted, now: int, *, by: str | None) -> Workflow:
     """Write what is wanted. Raises `Conflict` where somebody saved another version than the expected one meanwhile."""
-    known = _held(tx, name)
+    known = _lock(tx, name)
     if wanted.expected is not None and wanted.expected != known.version:
         raise Conflict(
             f"The workflow {known.slug} was saved by somebody else meanwhile.",
@@ -146,23 +146,25 @@ def update(tx: Transaction, name: str, wanted: Wanted, now: int, *, by: str | No
     return _write(tx, known, changed, wanted, now, by=by)
 
 
-def restore(tx: Transaction, name: str, version: int, known: Known | None, now: int, *, by: str | None) -> Workflow:
+def restore(
+    tx: Transaction, name: str, version: int, known: KnownNames | None, now: int, *, by: str | None
+) -> Workflow:
     """A new version with the document of this one. It is examined anew: names may be gone."""
-    workflow = _held(tx, name)
+    workflow = _lock(tx, name)
     old = version_of(tx, workflow, version)
-    examined = examine(old.document, known)
-    wanted = Wanted(examined=examined, note=f"Version {version} again")
+    checked = check_document(old.document, known)
+    wanted = Wanted(checked=checked, note=f"Version {version} again")
     # Bringing words back makes them no other person's.
     return _write(tx, workflow, workflow, wanted, now, by=by, author=old.author_id or old.principal_id)
 
 
 def remove(tx: Transaction, name: str, now: int, *, by: str | None) -> Workflow:
     """It is found no more, and nothing begins it; runs that go on end by themselves."""
-    known = _held(tx, name)
+    known = _lock(tx, name)
     gone = replace(known, removed_at=now, updated_at=now)
     tx.workflows.update(gone)
     tx.workflows.set_triggers(known.id, ())
-    _tell(tx, known, None, now, by)
+    _keep_audit_record(tx, known, None, now, by)
     return gone
 
 
@@ -207,38 +209,38 @@ def _write(
 ) -> Workflow:
     """The row and, where the document is another one or gets an author with more rights, its new version. `author` wrote it
     (None: `by`)."""
-    changed, examined = _checked(tx, wanted_row), wanted.examined
+    changed, checked = _validated(tx, wanted_row), wanted.checked
     newest = version_of(tx, known, known.version)
-    other = examined is not None and dict(examined.document) != dict(newest.document)
-    if examined is not None and (other or (author is None and has_more_rights(tx, by, newest.authors))):
+    other = checked is not None and dict(checked.document) != dict(newest.document)
+    if checked is not None and (other or (author is None and has_more_rights(tx, by, newest.authors))):
         number = known.version + 1
-        changed = replace(changed, version=number, runnable=known.runnable if examined.errors else number)
-        _keep_version(tx, changed, examined, wanted.note, now, by=by, author=author)
+        changed = replace(changed, version=number, runnable=known.runnable if checked.errors else number)
+        _keep_version(tx, changed, checked, wanted.note, now, by=by, author=author)
     if changed == known:
         return known
     changed = replace(changed, updated_at=now)
     tx.workflows.update(changed)
-    _follow(tx, changed)
-    _tell(tx, known, changed, now, by)
+    _set_triggers(tx, changed)
+    _keep_audit_record(tx, known, changed, now, by)
     return changed
 
 
 def _keep_version(
     tx: Transaction,
     workflow: Workflow,
-    examined: Examined,
+    checked: CheckedDocument,
     note: str,
     now: int,
     *,
     by: str | None,
     author: str | None = None,
 ) -> None:
-    said = " ".join(storable(note).split())[:LONGEST_NOTE]
-    version = WorkflowVersion(workflow.id, workflow.version, examined.document, examined.errors, said, by, now, author)
+    text = " ".join(storable(note).split())[:LONGEST_NOTE]
+    version = WorkflowVersion(workflow.id, workflow.version, checked.document, checked.errors, text, by, now, author)
     tx.workflows.keep_version(version)
 
 
-def _follow(tx: Transaction, workflow: Workflow) -> None:
+def _set_triggers(tx: Transaction, workflow: Workflow) -> None:
     """What begins it is what its runnable version says, while it is on."""
     found: list[Trigger] = []
     if workflow.enabled and workflow.runnable is not None:
@@ -246,20 +248,24 @@ def _follow(tx: Transaction, workflow: Workflow) -> None:
     tx.workflows.set_triggers(workflow.id, found)
 
 
-def _tell(tx: Transaction, before: Workflow | None, after: Workflow | None, now: int, by: str | None) -> None:
+def _keep_audit_record(
+    tx: Transaction, before: Workflow | None, after: Workflow | None, now: int, by: str | None
+) -> None:
     """Who changed what, without the document: that has versions of its own."""
     row = before or after
     if row is not None:
-        told = [None if each is None else {name: asdict(each)[name] for name in _TOLD} for each in (before, after)]
-        tx.versions.keep(Versioned.WORKFLOW, row.id, told[1], by, now, before=told[0])
+        audited = [
+            None if each is None else {name: asdict(each)[name] for name in _AUDITED} for each in (before, after)
+        ]
+        tx.versions.keep(Versioned.WORKFLOW, row.id, audited[1], by, now, before=audited[0])
 
 
-def _held(tx: Transaction, name: str) -> Workflow:
+def _lock(tx: Transaction, name: str) -> Workflow:
     """Nobody else changes it before this commit. Where it was removed while it was waited for, another one may have its slug."""
     while True:
-        held = tx.workflows.hold(find(tx, name).id)
-        if held is not None and held.removed_at is None:
-            return held
+        locked = tx.workflows.hold(find(tx, name).id)
+        if locked is not None and locked.removed_at is None:
+            return locked
 
 
 # -- rules -------------------------------------------------------------------------------------------------
@@ -272,7 +278,7 @@ def _free_slug(tx: Transaction, name: str) -> str:
     return next(each for each in names if each not in _RESERVED and tx.workflows.by_slug(each) is None)
 
 
-def _checked(tx: Transaction, wanted: Workflow) -> Workflow:
+def _validated(tx: Transaction, wanted: Workflow) -> Workflow:
     if not SLUG.fullmatch(wanted.slug):
         text = "`slug` must be 1 to 64 lower-case letters, digits, - and _, and begin with a letter or digit."
         raise Unprocessable(text, fix="Write for example `daily-digest`.")

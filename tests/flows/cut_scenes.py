@@ -18,7 +18,7 @@ from arvis.store.repositories.executions import execution_of
 from arvis.store.repositories.workflows import SqlWorkflowRuns
 from arvis.turns.turns import begin_turn
 from arvis.turns.workflow_results import STARTER
-from arvis.workflows.reruns import begin_again
+from arvis.workflows.reruns import rerun
 from arvis.workflows.service import triggers_of
 from tests.flows.drawn_kit import MOST_LINES, Play, WorkflowStage
 from tests.flows.engine_kit import Cut, Death
@@ -85,7 +85,7 @@ class Repeated(Play):
         for job in tx.jobs.live_of_execution(first):
             tx.jobs.cancel(job.id, now)
         tx.workflow_runs.log(first, [("system", "run_end", "completed")], now)
-        return begin_again(tx, first, "b", now, by=None).id
+        return rerun(tx, first, "b", now, by=None).id
 
 
 def trace(tx: Transaction, play: Play) -> dict[str, Any]:

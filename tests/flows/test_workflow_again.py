@@ -9,7 +9,7 @@ import pytest
 
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.store.open import Database
-from arvis.workflows.reruns import begin_again
+from arvis.workflows.reruns import rerun
 from tests.flows.drawn_kit import drawing, node
 from tests.flows.house import House, open_house
 from tests.flows.people_kit import begun, drawn, ended
@@ -35,7 +35,7 @@ async def ran(house: House, document: Mapping[str, Any]) -> Execution:
 
 
 async def once_more(house: House, run: Execution, at: str) -> Execution:
-    again = await house.store.write(begin_again, run.id, at, house.clock.now(), by=run.principal_id)
+    again = await house.store.write(rerun, run.id, at, house.clock.now(), by=run.principal_id)
     return await ended(house, again.id)
 
 

@@ -25,9 +25,9 @@ from arvis.services.workflow_runs import NewWorkflowRun, begin
 from arvis.store.open import Database
 from arvis.tools import start_workflow
 from arvis.turns.workflow_tools import WorkflowStarter
-from arvis.workflows.reruns import begin_again
+from arvis.workflows.reruns import rerun
 from arvis.workflows.runtime.output_limits import MOST_CARRIED, size_of
-from arvis.workflows.service import Wanted, examine, update
+from arvis.workflows.service import Wanted, check_document, update
 from tests.flows.drawn_kit import START, Play, WorkflowStage, drawing, node
 from tests.flows.house import HELPER, House, agent_with, open_house
 from tests.flows.scripted import BOT, PLATFORM, asking, call
@@ -167,7 +167,7 @@ async def test_words_of_one_person_do_not_become_those_of_who_begins_the_run_aga
     await ended_run(house, workflow)
     for user, labels in (("owner", {Label.PEOPLE}), ("ann", set())):
         by = (await person(house, user)).id
-        again = await house.store.write(begin_again, run.id, None, house.clock.now(), by=by)
+        again = await house.store.write(rerun, run.id, None, house.clock.now(), by=by)
         assert taint_in(again.state) & {Label.PEOPLE} == labels
         assert again.principal_id == by
 
@@ -318,7 +318,7 @@ async def test_workflows_that_begin_one_another_come_to_an_end(house: House, wai
     await draw(house, "Bomb", quiet)
     workflow = await house.store.read(lambda tx: tx.workflows.by_slug("bomb"))
     assert workflow is not None
-    await house.store.write(update, workflow.id, Wanted(examined=examine(bomb)), house.clock.now(), by=None)
+    await house.store.write(update, workflow.id, Wanted(checked=check_document(bomb)), house.clock.now(), by=None)
     workflow = await house.store.read(lambda tx: tx.workflows.by_slug("bomb"))
     assert workflow is not None
     run = await house.store.write(_almost, workflow, house.clock.now())

@@ -7,7 +7,7 @@ from typing import Any
 
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.workflows import Workflow
-from arvis.workflows.service import Wanted, create, examine
+from arvis.workflows.service import Wanted, check_document, create
 from tests.flows.house import House
 
 OVER = frozenset({ExecutionStatus.DONE, ExecutionStatus.FAILED, ExecutionStatus.CANCELLED})
@@ -37,9 +37,9 @@ def triggered(words: str = "", agent: str = "", kind: str = "message", **data: A
 async def draw(
     house: House, name: str, document: dict[str, Any], *, description: str = "", on: bool = True
 ) -> Workflow:
-    examined = examine(document)
-    assert not examined.errors, examined.problems
-    wanted = Wanted(name=name, description=description, enabled=on, examined=examined)
+    checked = check_document(document)
+    assert not checked.errors, checked.problems
+    wanted = Wanted(name=name, description=description, enabled=on, checked=checked)
     return await house.store.write(create, wanted, house.clock.now(), by=None)
 
 

@@ -27,7 +27,7 @@ from arvis.queue import queue
 from arvis.services import workflow_runs
 from arvis.store.open import Database
 from arvis.turns.cancellation import cancel_turn
-from arvis.workflows.service import Examined, Wanted, create, examine, remove, restore, update
+from arvis.workflows.service import CheckedDocument, Wanted, check_document, create, remove, restore, update
 from tests.conformance.databases import opened
 from tests.flows.cut_scenes import trace
 from tests.flows.drawn_kit import START, Play, WorkflowStage, drawing, node, pause
@@ -159,8 +159,8 @@ async def races(url: str, *, rounds: int, seed: str) -> Counter[str]:
 # -- one workflow, edited by many --------------------------------------------------------------------------------------
 
 
-def _triggered(number: int) -> Examined:
-    return examine(drawing(node("t", "trigger", kind="message", words=f"w{number}"), pause("n"), ways=["t > n"]))
+def _triggered(number: int) -> CheckedDocument:
+    return check_document(drawing(node("t", "trigger", kind="message", words=f"w{number}"), pause("n"), ways=["t > n"]))
 
 
 def _begun(tx: Transaction, agent: Agent) -> None:
@@ -176,10 +176,10 @@ async def savings(url: str, *, writes: int, seed: str) -> Counter[str]:
     agent = Agent(id="raced", slug="raced", name="Raced")
 
     async def change(store: Store) -> str:
-        fresh = Wanted(name="Raced", slug="raced", enabled=True, examined=_triggered(next(numbers)))
+        fresh = Wanted(name="Raced", slug="raced", enabled=True, checked=_triggered(next(numbers)))
         match rng.choices(["save", "switch", "restore", "remove", "create", "begin"], [35, 15, 10, 3, 7, 30])[0]:
             case "save":
-                await store.write(update, "raced", Wanted(examined=fresh.examined), 1, by=None)
+                await store.write(update, "raced", Wanted(checked=fresh.checked), 1, by=None)
                 return "save"
             case "switch":
                 await store.write(update, "raced", Wanted(enabled=rng.random() < 0.5), 1, by=None)
@@ -205,7 +205,7 @@ async def savings(url: str, *, writes: int, seed: str) -> Counter[str]:
     with tempfile.TemporaryDirectory() as folder:
         async with opened(Database(Path(folder) / "arvis.db", url, Path(folder))) as store:
             await store.write(lambda tx: tx.agents.add(agent, 0))
-            await store.write(create, Wanted(name="Raced", slug="raced", examined=_triggered(0)), 1, by=None)
+            await store.write(create, Wanted(name="Raced", slug="raced", checked=_triggered(0)), 1, by=None)
             await asyncio.gather(*(person(store) for _ in range(_PEOPLE)))
     _judge_rows(url)
     return done

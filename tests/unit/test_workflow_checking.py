@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arvis.workflows.document.model import normalise
-from arvis.workflows.validation.check import Known, check, runnable
+from arvis.workflows.validation.check import KnownNames, check, runnable
 from arvis.workflows.validation.rules import RULES, Severity, problem
 from tests.unit.workflow_cases import CASES, KNOWN, deep, drawn
 
@@ -17,7 +17,7 @@ _TWO: dict[str, Any] = {"conditions": [{"value": "x"}, {"value": "y"}]}
 _ON: dict[str, Any] = {"tools": {"subagents": True}}
 
 
-def codes(document: dict[str, Any], known: Known | None = None) -> list[str]:
+def codes(document: dict[str, Any], known: KnownNames | None = None) -> list[str]:
     return [each.rule for each in check(normalise(document), known)]
 
 
@@ -59,7 +59,7 @@ def test_a_rule_is_broken(
     ],
 )
 def test_nothing_is_wrong_with(document: dict[str, Any]) -> None:
-    assert codes(document, Known(agents=(), tools=(), workflows=())) == []
+    assert codes(document, KnownNames(agents=(), tools=(), workflows=())) == []
 
 
 def test_labels_with_points_are_found() -> None:
@@ -180,7 +180,7 @@ def test_what_is_very_deep_is_told_and_not_followed() -> None:
 )
 def test_a_model_is_served_by_its_name_or_by_its_provider(model: str, served: bool) -> None:
     document = drawn("s:start a:agent", "s>a", data={"a": {"model": model}})
-    known = Known(models={"openai/served", "anthropic/*"})
+    known = KnownNames(models={"openai/served", "anthropic/*"})
     assert codes(document, known) == ([] if served else ["model-unknown"])
     assert codes(document) == []
 
@@ -188,7 +188,7 @@ def test_a_model_is_served_by_its_name_or_by_its_provider(model: str, served: bo
 @pytest.mark.parametrize("kind", ["message", "chat-app", "dashboard", "chat-completions", "manual", "schedule"])
 def test_triggers_that_something_begins_are_in_order(kind: str) -> None:
     document = drawn("t:trigger a:agent", "t>a", data={"t": {"kind": kind}})
-    assert codes(document, Known(begun={"schedule"})) == []
+    assert codes(document, KnownNames(begun={"schedule"})) == []
 
 
 @pytest.mark.parametrize("shape", [{"maxIterations": 249}, {"maxIterations": 300, "settings": {"maxSteps": 1_200}}])

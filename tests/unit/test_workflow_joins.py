@@ -15,8 +15,8 @@ BEFORE = frozenset({"node:a", "node:b", "node:p"})
 ORDER = {"a": 0, "b": 1, "c": 2}
 
 
-def at(name: str, mark: str = "", **carried: Any) -> Cursor:
-    return Cursor(mark or name, "execution", name, Token(**carried).to_json())
+def at(name: str, mark: str = "", **token: Any) -> Cursor:
+    return Cursor(mark or name, "execution", name, Token(**token).to_json())
 
 
 def held(source: str, output: Any = None, mark: str = "", **more: Any) -> Cursor:
@@ -39,16 +39,16 @@ def test_all_waits_for_whoever_can_still_come() -> None:
 
 
 def test_all_gives_what_came_in_the_order_of_the_document() -> None:
-    carried = through(join(ALL).open([held("b", {"x": 1}), held("a")], [], {}))
-    assert carried.output == ["a", {"x": 1}]
-    assert carried.joined == (("a", ""), ("b", ""))
+    token = through(join(ALL).open([held("b", {"x": 1}), held("a")], [], {}))
+    assert token.output == ["a", {"x": 1}]
+    assert token.joined == (("a", ""), ("b", ""))
 
 
 def test_counts_of_branches_become_the_largest() -> None:
     one = held("a", rounds={"l": 2}, visits={"x": 1}, passed={"k": 3})
     other = held("b", rounds={"l": 1, "m": 4}, visits={"x": 5})
-    carried = through(join(ALL).open([one, other], [], {}))
-    assert (carried.rounds, carried.visits, carried.passed) == ({"l": 2, "m": 4}, {"x": 5}, {"k": 3, "j": 1})
+    token = through(join(ALL).open([one, other], [], {}))
+    assert (token.rounds, token.visits, token.passed) == ({"l": 2, "m": 4}, {"x": 5}, {"k": 3, "j": 1})
 
 
 def test_any_lets_the_first_through_and_ends_the_others() -> None:

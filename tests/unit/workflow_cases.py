@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arvis.workflows.validation.check import Known
+from arvis.workflows.validation.check import KnownNames
 
 Case = tuple[str, dict[str, Any], tuple[str | None, str | None, str | None]]
 
@@ -180,7 +180,7 @@ _DRAWN: list[Case] = [
 ]
 
 CASES: list[Case] = [*_PARTS, *_CONNECTIONS, *_DRAWN]
-KNOWN = Known(
+KNOWN = KnownNames(
     agents={"helper"},
     searching=(),
     tools={"calculate", "web_search"},

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from arvis.workflows.document.model import normalise
-from arvis.workflows.validation.check import Known, check
+from arvis.workflows.validation.check import KnownNames, check
 from arvis.workflows.validation.rules import Problem
 
 UI = Path(__file__).parents[2] / "arvis" / "web" / "ui"
@@ -76,7 +76,7 @@ def bundle_of(entry: Path, node: Path, folder: Path) -> Path:
 def in_python(document: Any, names: Names | None = None) -> Judged:
     """By the rules of the API and the runtime."""
     normal = normalise(document)
-    problems = check(normal, Known(**(names or {})))
+    problems = check(normal, KnownNames(**(names or {})))
     return Judged(_as_json(normal), _as_json([problem.to_json() for problem in problems]))
 
 

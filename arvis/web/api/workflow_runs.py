@@ -194,7 +194,7 @@ class WorkflowRunRoutes:
         if newest not in {None, "same", "newest"}:
             raise unusable("version", "must be same or newest")
         begun = await self._around.store.write(
-            reruns.begin_again, call.id("run"), fields.label("node"), self._around.clock.now(),
+            reruns.rerun, call.id("run"), fields.label("node"), self._around.clock.now(),
             by=await self._by(call), newest=newest == "newest", request=request_of(call),
         )  # fmt: skip
         return await self._shown(call, begun.id, 201)

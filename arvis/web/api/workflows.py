@@ -49,8 +49,8 @@ from arvis.workflows.document import model
 from arvis.workflows.document.model import MOST_MARKS, write
 from arvis.workflows.document.schema import schema
 from arvis.workflows.examples import examples
-from arvis.workflows.service import Examined, There, Wanted
-from arvis.workflows.validation.check import Known
+from arvis.workflows.service import AvailableNames, CheckedDocument, Wanted
+from arvis.workflows.validation.check import KnownNames
 
 ALL, ONE = "/api/workflows", "/api/workflows/{workflow}"
 #: A document, and the little that stands around it.
@@ -142,10 +142,10 @@ class WorkflowRoutes:
     async def _update(self, call: Call) -> Response:
         fields = await _fields(call, CHANGED_WORKFLOW)
         raw, draft = fields.mapping("document"), _switch(fields, "draft")
-        examined = None if raw is None else await self._examined(raw, call.id("workflow"))
-        if examined is not None and examined.errors and not draft:
-            return _refused(examined)
-        wanted = replace(_wanted(fields, examined), name=fields.text("name"), expected=fields.whole("version"))
+        checked = None if raw is None else await self._checked(raw, call.id("workflow"))
+        if checked is not None and checked.errors and not draft:
+            return _refused(checked)
+        wanted = replace(_wanted(fields, checked), name=fields.text("name"), expected=fields.whole("version"))
         known = await self._store.write(
             service.update, call.id("workflow"), wanted, self._clock.now(), by=await self._by(call)
         )
@@ -159,10 +159,10 @@ class WorkflowRoutes:
         self, call: Call, fields: Fields, raw: Mapping[str, Any] | None, *, name: str, draft: bool = False
     ) -> Response:
         draft = bool(_switch(fields, "draft")) or draft
-        examined = await self._examined(raw if raw is not None else model.BLANK)
-        if examined.errors and not draft:
-            return _refused(examined)
-        wanted = replace(_wanted(fields, examined), name=name)
+        checked = await self._checked(raw if raw is not None else model.BLANK)
+        if checked.errors and not draft:
+            return _refused(checked)
+        wanted = replace(_wanted(fields, checked), name=name)
         made = await self._store.write(service.create, wanted, self._clock.now(), by=await self._by(call))
         return await self._shown(made.id, 201)
 
@@ -173,9 +173,9 @@ class WorkflowRoutes:
         raw = fields.mapping("document")
         if raw is None:
             raise unusable("document", "is missing")
-        examined = await self._examined(raw)
-        found = problems_view(examined.problems)
-        return answer({"document": examined.document, "problems": found, "runnable": not examined.errors})
+        checked = await self._checked(raw)
+        found = problems_view(checked.problems)
+        return answer({"document": checked.document, "problems": found, "runnable": not checked.errors})
 
     async def _kinds(self, _call: Call) -> Response:
         return answer(kinds_view())
@@ -218,7 +218,7 @@ class WorkflowRoutes:
         number = _number(str(call.request.path_params["version"]))
         workflow, kept = await self._store.read(_look, call.id("workflow"), number)
         page = await self._insights.workflow_versions(workflow.id, limit=1, cursor=str(number + 1))
-        problems = (await self._examined(kept.document, workflow.id)).problems
+        problems = (await self._checked(kept.document, workflow.id)).problems
         found = problems_view(problems)
         return answer({**version_view(page.items[0]), "document": kept.document, "problems": found})
 
@@ -237,14 +237,14 @@ class WorkflowRoutes:
         row = await self._insights.workflow(workflow.id)
         if row is None:
             raise NotFound("There is no such workflow.", fix="Look it up in the list (GET /api/workflows).")
-        examined = await self._examined(newest.document, None if workflow.removed_at else workflow.id)
-        return answer(detail_view(replace(row, workflow=workflow), newest, examined.problems), status)
+        checked = await self._checked(newest.document, None if workflow.removed_at else workflow.id)
+        return answer(detail_view(replace(row, workflow=workflow), newest, checked.problems), status)
 
-    async def _examined(self, raw: Mapping[str, Any], workflow: str | None = None) -> Examined:
+    async def _checked(self, raw: Mapping[str, Any], workflow: str | None = None) -> CheckedDocument:
         """Examine the document in a thread, because a large one would hold up everybody. `workflow`: the saved one that it is of."""
-        return await asyncio.to_thread(service.examine, raw, await self._known(workflow))
+        return await asyncio.to_thread(service.check_document, raw, await self._known(workflow))
 
-    async def _known(self, workflow: str | None) -> Known:
+    async def _known(self, workflow: str | None) -> KnownNames:
         return await names_in(self._store, self._choices, workflow)
 
     async def _names(self, call: Call) -> Response:
@@ -254,11 +254,11 @@ class WorkflowRoutes:
         return (await self._gate.principal(self._gate.sender(call.identity))).id
 
 
-async def names_in(store: Store, choices: Choices, workflow: str | None) -> Known:
+async def names_in(store: Store, choices: Choices, workflow: str | None) -> KnownNames:
     """Return what the document of this workflow may name; None: of one that is not saved."""
     tools = {tool.spec.name for tool in await choices.tools()}
-    there = There(tools=tools, servers=set(choices.servers()), models=choices.served())
-    return await store.read(service.known_in, there, workflow)
+    available = AvailableNames(tools=tools, servers=set(choices.servers()), models=choices.served())
+    return await store.read(service.known_in, available, workflow)
 
 
 async def _fields(call: Call, shape: Mapping[str, Any]) -> Fields:
@@ -267,12 +267,12 @@ async def _fields(call: Call, shape: Mapping[str, Any]) -> Fields:
     return fields
 
 
-def _wanted(fields: Fields, examined: Examined | None) -> Wanted:
+def _wanted(fields: Fields, checked: CheckedDocument | None) -> Wanted:
     return Wanted(
         slug=fields.text("slug"),
         description=fields.text("description"),
         enabled=_switch(fields, "enabled"),
-        examined=examined,
+        checked=checked,
         note=fields.text("note") or "",
     )
 
@@ -290,15 +290,15 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _refused(examined: Examined) -> Response:
+def _refused(checked: CheckedDocument) -> Response:
     """The error in its usual form, and all that is wrong."""
-    count = examined.errors
+    count = checked.errors
     error = Unprocessable(
         f"The document has {count} {'error' if count == 1 else 'errors'}.",
         fix="Mend what `problems` names, or send `draft: true` to keep it as it is.",
         code="problems",
     )
-    found: list[Json] = problems_view(examined.problems)
+    found: list[Json] = problems_view(checked.problems)
     return answer({**failure_of(error).to_json(), "problems": found}, _REFUSED)
 
 

@@ -212,7 +212,7 @@ AGENT_FIELDS: tuple[Field, ...] = (
 )
 
 
-TRIGGER_WORDS = (
+TRIGGER_LABELS = (
     "A message comes",
     "A message comes in a chat app",
     "Somebody writes in the dashboard",
@@ -235,7 +235,7 @@ CALLED_TRIGGERS = {
 }
 
 #: Each is read after the word "is".
-RULE_WORDS = (
+RULE_LABELS = (
     "equal to",
     "not equal to",
     "containing",

@@ -23,9 +23,9 @@ from arvis.workflows.nodes import (
     user_input,
     wait,
 )
-from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.parts import NodeParts, NodeSpec
 
-Make = Callable[[Drawn, NodeParts], Node]
+Make = Callable[[NodeSpec, NodeParts], Node]
 
 _MAKERS: Mapping[str, Make] = {
     "start": start.make,
@@ -47,6 +47,6 @@ _MAKERS: Mapping[str, Make] = {
 }
 
 
-def make_node(drawn: Drawn, parts: NodeParts) -> Node:
+def make_node(spec: NodeSpec, parts: NodeParts) -> Node:
     """Its kind's, or the one that says that nobody knows it."""
-    return _MAKERS.get(drawn.kind.name, unknown.make)(drawn, parts)
+    return _MAKERS.get(spec.kind.name, unknown.make)(spec, parts)

@@ -23,17 +23,17 @@ from arvis.tasks.outcome import WorkStatus, child_end
 from arvis.tasks.task import TaskSpec, child_state
 from arvis.workflows.runtime import node_state, replies, templates
 from arvis.workflows.runtime.log import Line, line, write
-from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.parts import NodeParts, NodeSpec
 from arvis.workflows.runtime.subagents import DEFAULT_PROMPT, MOST_ROUNDS, subagents_of
 from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import (
-    carried_of,
+    fail_branch,
     fill,
-    give_up,
     graph_of,
     is_chosen,
-    leave,
+    succeed,
     taint_of,
+    token_of,
     tools_of,
     worker,
 )
@@ -43,13 +43,13 @@ BEFORE, TASK, AFTER, JUDGE = "before", "task", "after", "judge"
 #: A task is tried so often.
 _MOST_TRIES = 2
 #: Key of a run's state: of what its nodes ask for in vain it has warned.
-_TOLD = "lacking_told"
+_WARNED = "lacking_told"
 #: Where there is neither a task nor a previous output.
 _NO_TASK = "Begin."
 
 
-def make(drawn: Drawn, parts: NodeParts) -> Node:
-    return _Agent(drawn, parts).visit
+def make(spec: NodeSpec, parts: NodeParts) -> Node:
+    return _Agent(spec, parts).visit
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,94 +64,94 @@ class _Ended:
 
 
 class _Agent:
-    def __init__(self, drawn: Drawn, parts: NodeParts) -> None:
-        self._drawn = drawn
-        self._data = drawn.data
+    def __init__(self, spec: NodeSpec, parts: NodeParts) -> None:
+        self._spec = spec
+        self._data = spec.data
         self._store = parts.store
 
     async def visit(self, context: NodeContext) -> Decision:
-        carried = carried_of(context)
+        token = token_of(context)
         kept = node_state.kept(context)
         if context.answer is None or not kept:
-            return await self._begin(context, carried)
+            return await self._begin(context, token)
         ended = await self._ended(context, context.answer, kept)
         if ended.error is not None:
-            return give_up(
+            return fail_branch(
                 context,
-                self._drawn,
-                carried,
+                self._spec,
+                token,
                 ended.error,
                 kind=LogType.LLM_ERROR,
                 **node_state.ended(context),
                 **ended.files,
             )
-        write(context, [line(self._drawn.id, LogType.LLM_RESPONSE, ended.text)])
+        write(context, [line(self._spec.id, LogType.LLM_RESPONSE, ended.text)])
         if ended.blocked:
-            return self._leave(context, carried, ended, ended.text)
-        return await self._after(context, carried, kept, ended)
+            return self._succeed(context, token, ended, ended.text)
+        return await self._after(context, token, kept, ended)
 
     # -- the steps -----------------------------------------------------------------------------------------
 
-    async def _begin(self, context: NodeContext, carried: Token) -> Decision:
-        task = _task(self._data, context, carried)
+    async def _begin(self, context: NodeContext, token: Token) -> Decision:
+        task = _task(self._data, context, token)
         first = {"task": task, "tries": 1, "history": []}
-        if (before := self._text("beforePrompt", context, carried)) and before.strip():
-            return await self._call(context, carried, BEFORE, before, {**first, "before": before})
-        return await self._call(context, carried, TASK, task, first)
+        if (before := self._text("beforePrompt", context, token)) and before.strip():
+            return await self._call(context, token, BEFORE, before, {**first, "before": before})
+        return await self._call(context, token, TASK, task, first)
 
-    async def _after(self, context: NodeContext, carried: Token, kept: Mapping[str, Any], ended: _Ended) -> Decision:
+    async def _after(self, context: NodeContext, token: Token, kept: Mapping[str, Any], ended: _Ended) -> Decision:
         """What follows on a step that went well."""
         match kept["phase"]:
             case _ if kept["phase"] == BEFORE:
                 history = [["user", kept["before"]], ["assistant", ended.text]]
-                return await self._call(context, carried, TASK, kept["task"], {**kept, "history": history}, ended=ended)
+                return await self._call(context, token, TASK, kept["task"], {**kept, "history": history}, ended=ended)
             case _ if kept["phase"] == JUDGE:
-                return await self._judged(context, carried, kept, ended)
+                return await self._judged(context, token, kept, ended)
             case phase:
-                after = self._text("afterPrompt", context, carried)
+                after = self._text("afterPrompt", context, token)
                 if phase == TASK and after.strip():
-                    said = [["user", kept["asked"]], ["assistant", ended.text]]
-                    return await self._call(context, carried, AFTER, after, {**kept, "talk": said}, ended=ended)
-                if self._text("successCriteria", context, carried).strip():
-                    return await self._judge(context, carried, {**kept, "result": ended.text}, ended)
-                return self._leave(context, carried, ended, ended.text)
+                    conversation = [["user", kept["asked"]], ["assistant", ended.text]]
+                    return await self._call(context, token, AFTER, after, {**kept, "talk": conversation}, ended=ended)
+                if self._text("successCriteria", context, token).strip():
+                    return await self._judge(context, token, {**kept, "result": ended.text}, ended)
+                return self._succeed(context, token, ended, ended.text)
 
-    async def _judge(self, context: NodeContext, carried: Token, kept: Mapping[str, Any], ended: _Ended) -> Decision:
-        criteria = self._text("successCriteria", context, carried)
+    async def _judge(self, context: NodeContext, token: Token, kept: Mapping[str, Any], ended: _Ended) -> Decision:
+        criteria = self._text("successCriteria", context, token)
         prompt = replies.JUDGE.format(criteria=criteria, result=kept["result"])
-        return await self._call(context, carried, JUDGE, prompt, kept, ended=ended)
+        return await self._call(context, token, JUDGE, prompt, kept, ended=ended)
 
-    async def _judged(self, context: NodeContext, carried: Token, kept: Mapping[str, Any], ended: _Ended) -> Decision:
+    async def _judged(self, context: NodeContext, token: Token, kept: Mapping[str, Any], ended: _Ended) -> Decision:
         verdict = replies.verdict_in(ended.text)
         if verdict is not None and not verdict[0] and kept["tries"] < _MOST_TRIES:
             again = f"{kept['task']}\n\n[Your last answer fell short: {verdict[1] or 'it does not meet the criteria'}]\n{kept['result']}"
-            return await self._call(context, carried, TASK, again, {**kept, "tries": kept["tries"] + 1}, ended=ended)
+            return await self._call(context, token, TASK, again, {**kept, "tries": kept["tries"] + 1}, ended=ended)
         if verdict is not None and verdict[0]:
-            return self._leave(context, carried, ended, kept["result"])
+            return self._succeed(context, token, ended, kept["result"])
         why = "the answer was neither APPROVED nor RETRY" if verdict is None else verdict[1]
-        warning = line(self._drawn.id, LogType.WARNING, f"The run goes on with this result all the same: {why}")
-        return self._leave(context, carried, ended, kept["result"], warning)
+        warning = line(self._spec.id, LogType.WARNING, f"The run goes on with this result all the same: {why}")
+        return self._succeed(context, token, ended, kept["result"], warning)
 
-    def _leave(self, context: NodeContext, carried: Token, ended: _Ended, text: str, *log: Line) -> Decision:
+    def _succeed(self, context: NodeContext, token: Token, ended: _Ended, text: str, *log: Line) -> Decision:
         wanted = self._data.get("completionContract") and not ended.blocked
         output = replies.handed_back(text).to_json() if wanted else text
         changes = {**node_state.ended(context), **ended.files}
-        return leave(context, self._drawn, carried, output, log=log, taint=ended.taint, **changes)
+        return succeed(context, self._spec, token, output, log=log, taint=ended.taint, **changes)
 
     # -- children ------------------------------------------------------------------------------------------
 
     async def _call(
         self,
         context: NodeContext,
-        carried: Token,
+        token: Token,
         phase: str,
         prompt: str,
         kept: Mapping[str, Any],
         *,
         ended: _Ended | None = None,
     ) -> Decision:
-        known = templates.known_in(context.state, carried)
-        agent, subagents = await self._store.read(_team, context.execution, self._drawn, known)
+        known = templates.known_in(context.state, token)
+        agent, subagents = await self._store.read(_team, context.execution, self._spec, known)
         if phase == JUDGE:
             subagents = []
         taint = taint_of(context.state) | (ended.taint if ended is not None else frozenset())
@@ -166,9 +166,9 @@ class _Agent:
             rounds=MOST_ROUNDS,
             subagents=subagents,
             within={"run": context.execution.id, "call": None, "depth": 0} if subagents else None,
-            plain=phase == JUDGE or not is_chosen(self._data, self._drawn.document),
+            plain=phase == JUDGE or not is_chosen(self._data, self._spec.document),
         )
-        write(context, [line(self._drawn.id, LogType.START_PROMPT, prompt)])
+        write(context, [line(self._spec.id, LogType.START_PROMPT, prompt)])
         now = {**kept, "phase": phase, "asked": prompt, "agent": agent.name}
         changes = {
             **node_state.keeping(context, now),
@@ -187,10 +187,10 @@ class _Agent:
 
     def _warned(self, context: NodeContext, agent: Agent) -> dict[str, Any]:
         """Warn, once in a run, of what nodes ask for and do not get."""
-        told: Mapping[str, Any] = context.state.get(_TOLD) or {}
-        fresh = {name: text for name, text in self._lacking(agent) if name not in told}
-        write(context, [line(self._drawn.id, LogType.WARNING, text) for text in fresh.values()])
-        return {_TOLD: {**told, **dict.fromkeys(fresh, True)}} if fresh else {}
+        warned: Mapping[str, Any] = context.state.get(_WARNED) or {}
+        fresh = {name: text for name, text in self._lacking(agent) if name not in warned}
+        write(context, [line(self._spec.id, LogType.WARNING, text) for text in fresh.values()])
+        return {_WARNED: {**warned, **dict.fromkeys(fresh, True)}} if fresh else {}
 
     def _lacking(self, agent: Agent) -> Iterator[tuple[str, str]]:
         """Name what this node asks for in vain, each with a sentence."""
@@ -210,18 +210,18 @@ class _Agent:
         error = None if blocked else replies.error_in(text, kept["agent"])
         return _Ended(text, error, blocked=blocked, taint=taint, files=files)
 
-    def _text(self, name: str, context: NodeContext, carried: Token) -> str:
-        return fill(str(self._data.get(name) or ""), context, carried)
+    def _text(self, name: str, context: NodeContext, token: Token) -> str:
+        return fill(str(self._data.get(name) or ""), context, token)
 
 
-def _task(data: Mapping[str, Any], context: NodeContext, carried: Token) -> str:
+def _task(data: Mapping[str, Any], context: NodeContext, token: Token) -> str:
     """Its words with the templates replaced, else what came. An approval is no task: then it is the newest text before it (seed 002)."""
-    output = carried.output
+    output = token.output
     if is_approval(output):
         output = newest_text(context.state)
     prompt = str(data.get("userPrompt") or "")
     if prompt.strip():
-        return templates.fill(prompt, templates.known_in(context.state, carried.on(carried.source, output)))
+        return templates.fill(prompt, templates.known_in(context.state, token.on(token.source, output)))
     text = as_text(output)
     return text if text.strip() else _NO_TASK
 
@@ -239,9 +239,9 @@ def newest_text(state: Mapping[str, Any]) -> str:
 
 
 def _team(
-    tx: Transaction, execution: Execution, drawn: Drawn, known: templates.Known
+    tx: Transaction, execution: Execution, spec: NodeSpec, known: templates.Known
 ) -> tuple[Agent, list[dict[str, Any]]]:
-    return worker(tx, execution, drawn.data), subagents_of(tx, execution, drawn.document, drawn.id, known)
+    return worker(tx, execution, spec.data), subagents_of(tx, execution, spec.document, spec.id, known)
 
 
 def _brought(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, Any]]:

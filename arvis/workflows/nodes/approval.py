@@ -19,9 +19,9 @@ from arvis.messaging.owner_alerts import Hint, tell_owner
 from arvis.ports.store import Transaction
 from arvis.workflows.runtime import node_state
 from arvis.workflows.runtime.log import line, write
-from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.parts import NodeParts, NodeSpec
 from arvis.workflows.runtime.token import Token
-from arvis.workflows.runtime.visit import carried_of, fill, give_up, leave
+from arvis.workflows.runtime.visit import fail_branch, fill, succeed, token_of
 
 APPROVE, REJECT = "approve", "reject"
 NOBODY = "nobody"
@@ -32,25 +32,25 @@ _ESCALATED = 1_440
 _CHANGED = "What was approved is not what the run would go on with now, because a branch beside it has changed that: it is asked again."
 
 
-def make(drawn: Drawn, parts: NodeParts) -> Node:
+def make(spec: NodeSpec, parts: NodeParts) -> Node:
     async def visit(context: NodeContext) -> Decision:
-        carried, asked = carried_of(context), node_state.kept(context, ASKS)
-        if context.answer is None or not asked:
-            return _ask(context, drawn, carried, until=_deadline(context, drawn.data.get("deadlineMinutes")))
+        token, question = token_of(context), node_state.kept(context, ASKS)
+        if context.answer is None or not question:
+            return _ask(context, spec, token, until=_deadline(context, spec.data.get("deadlineMinutes")))
         if context.answer.expired:
-            return _expired(context, drawn, carried, asked)
+            return _expired(context, spec, token, question)
         given = decision_of(context.answer)
-        if given == APPROVE and asked.get("hash") not in {None, digest(_question(context, drawn, carried))}:
-            write(context, [line(drawn.id, LogType.WARNING, _CHANGED)])
-            return _ask(context, drawn, carried, until=asked["until"], escalated=asked["escalated"])
+        if given == APPROVE and question.get("hash") not in {None, digest(_question(context, spec, token))}:
+            write(context, [line(spec.id, LogType.WARNING, _CHANGED)])
+            return _ask(context, spec, token, until=question["until"], escalated=question["escalated"])
         if given is None:
             write(
                 context,
-                [line(drawn.id, LogType.WARNING, "The answer is neither approve nor reject: it is asked again.")],
+                [line(spec.id, LogType.WARNING, "The answer is neither approve nor reject: it is asked again.")],
             )
-            return _ask(context, drawn, carried, until=asked["until"], escalated=asked["escalated"])
+            return _ask(context, spec, token, until=question["until"], escalated=question["escalated"])
         who = await parts.store.read(name_of_person, context.answer.by)
-        return _decide(context, drawn, carried, given, _note(context.answer), who=who)
+        return _decide(context, spec, token, given, _note(context.answer), who=who)
 
     return visit
 
@@ -58,12 +58,14 @@ def make(drawn: Drawn, parts: NodeParts) -> Node:
 def decision_of(answer: Answer) -> str | None:
     """Seed 002's words, but that what says neither is no decision."""
     value = answer.value if isinstance(answer.value, Mapping) else {"decision": answer.value}
-    said = str(value.get("decision") or "").strip().casefold()
-    if said in {APPROVE, "accept"}:
+    choice = str(value.get("decision") or "").strip().casefold()
+    if choice in {APPROVE, "accept"}:
         return APPROVE
-    if said == REJECT:
+    if choice == REJECT:
         return REJECT
-    words = str(value.get("text") or (said if said not in {"answer", "feedback", "edit"} else "")).strip().casefold()
+    words = (
+        str(value.get("text") or (choice if choice not in {"answer", "feedback", "edit"} else "")).strip().casefold()
+    )
     if REJECT in words:
         return REJECT
     return APPROVE if words.startswith(APPROVE) else None
@@ -75,44 +77,44 @@ def name_of_person(tx: Transaction, principal_id: str) -> str:
     return f"{person.platform}:{person.user_id}" if person is not None else principal_id
 
 
-def _ask(context: NodeContext, drawn: Drawn, carried: Token, *, until: int | None, escalated: bool = False) -> Decision:
-    prompt = _question(context, drawn, carried)
-    write(context, [line(drawn.id, LogType.WAIT_INPUT, prompt)])
+def _ask(context: NodeContext, spec: NodeSpec, token: Token, *, until: int | None, escalated: bool = False) -> Decision:
+    prompt = _question(context, spec, token)
+    write(context, [line(spec.id, LogType.WAIT_INPUT, prompt)])
     asks = {
-        "approvers": list(drawn.data.get("approvers") or ()),
+        "approvers": list(spec.data.get("approvers") or ()),
         "until": until,
         "escalated": escalated,
-        "node": drawn.id,
+        "node": spec.id,
         "hash": digest(prompt),
     }
     changes = node_state.keeping(context, asks, ASKS)
     return Pause(WaitKind.APPROVAL, prompt, until=until, choices=(APPROVE, REJECT), **changes)
 
 
-def _question(context: NodeContext, drawn: Drawn, carried: Token) -> str:
+def _question(context: NodeContext, spec: NodeSpec, token: Token) -> str:
     """Return all that is to be approved: displays shorten it, and a yes counts for the whole of it."""
-    return fill(str(drawn.data.get("prompt") or "").strip() or _QUESTION, context, carried)
+    return fill(str(spec.data.get("prompt") or "").strip() or _QUESTION, context, token)
 
 
-def _expired(context: NodeContext, drawn: Drawn, carried: Token, asked: Mapping[str, Any]) -> Decision:
-    way = REJECT if asked["escalated"] else str(drawn.data.get("onExpiry") or REJECT)
+def _expired(context: NodeContext, spec: NodeSpec, token: Token, question: Mapping[str, Any]) -> Decision:
+    way = REJECT if question["escalated"] else str(spec.data.get("onExpiry") or REJECT)
     late = "Nobody answered in time."
     if way == "fail":
-        return give_up(context, drawn, carried, late, **node_state.ended(context, ASKS))
+        return fail_branch(context, spec, token, late, **node_state.ended(context, ASKS))
     if way == "escalate":
-        write(context, [line(drawn.id, LogType.ESCALATED, f"{late} It is asked once more, and the owners are told.")])
-        context.record(_tell, context.execution.id, drawn.label, context.now())
-        minutes = drawn.data.get("escalateMinutes") or _ESCALATED
-        return _ask(context, drawn, carried, until=_deadline(context, minutes), escalated=True)
-    return _decide(context, drawn, carried, APPROVE if way == APPROVE else REJECT, late, who=NOBODY)
+        write(context, [line(spec.id, LogType.ESCALATED, f"{late} It is asked once more, and the owners are told.")])
+        context.record(_tell, context.execution.id, spec.label, context.now())
+        minutes = spec.data.get("escalateMinutes") or _ESCALATED
+        return _ask(context, spec, token, until=_deadline(context, minutes), escalated=True)
+    return _decide(context, spec, token, APPROVE if way == APPROVE else REJECT, late, who=NOBODY)
 
 
-def _decide(context: NodeContext, drawn: Drawn, carried: Token, decision: str, note: str, *, who: str) -> Decision:
+def _decide(context: NodeContext, spec: NodeSpec, token: Token, decision: str, note: str, *, who: str) -> Decision:
     output = {"decision": decision, "note": note, "by": who, "at": context.now()}
-    said = f"{decision} by {who}{f': {note}' if note else ''}"
-    changes = {f"{drawn.id}_approval": output, **node_state.ended(context, ASKS)}
-    log = [line(drawn.id, LogType.INPUT_RECEIVED, said)]
-    return leave(context, drawn, carried, output, handle=decision, log=log, **changes)
+    choice = f"{decision} by {who}{f': {note}' if note else ''}"
+    changes = {f"{spec.id}_approval": output, **node_state.ended(context, ASKS)}
+    log = [line(spec.id, LogType.INPUT_RECEIVED, choice)]
+    return succeed(context, spec, token, output, handle=decision, log=log, **changes)
 
 
 def _note(answer: Answer) -> str:

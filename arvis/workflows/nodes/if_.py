@@ -7,23 +7,23 @@ from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Node
 from arvis.workflows.runtime.conditions import checks
 from arvis.workflows.runtime.log import line
-from arvis.workflows.runtime.parts import Drawn, NodeParts
-from arvis.workflows.runtime.visit import carried_of, fill, is_tainted, leave
+from arvis.workflows.runtime.parts import NodeParts, NodeSpec
+from arvis.workflows.runtime.visit import fill, is_tainted, succeed, token_of
 
 _FALLBACK = "false"
 
 
-def make(drawn: Drawn, parts: NodeParts) -> Node:
+def make(spec: NodeSpec, parts: NodeParts) -> Node:
     del parts
 
     async def choose(context: NodeContext) -> Decision:
-        carried = carried_of(context)
-        done = checks(drawn.data.get("conditions") or (), carried.output, lambda text: fill(text, context, carried))
+        token = token_of(context)
+        done = checks(spec.data.get("conditions") or (), token.output, lambda text: fill(text, context, token))
         lines = [
-            line(drawn.id, LogType.LOGIC_CHECK, f"{_said(each.operator, each.expected, each.holds)}") for each in done
+            line(spec.id, LogType.LOGIC_CHECK, f"{_said(each.operator, each.expected, each.holds)}") for each in done
         ]
         handle = next((each.handle for each in done if each.holds), _FALLBACK)
-        return leave(context, drawn, carried, carried.output, handle=handle, log=lines, tainted=is_tainted(context))
+        return succeed(context, spec, token, token.output, handle=handle, log=lines, tainted=is_tainted(context))
 
     return choose
 

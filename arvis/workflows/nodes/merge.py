@@ -8,21 +8,21 @@ from arvis.domain.workflows import LogType
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Node
 from arvis.workflows.runtime.log import line
-from arvis.workflows.runtime.parts import Drawn, NodeParts
-from arvis.workflows.runtime.visit import carried_of, give_up, leave
+from arvis.workflows.runtime.parts import NodeParts, NodeSpec
+from arvis.workflows.runtime.visit import fail_branch, succeed, token_of
 
 
-def make(drawn: Drawn, parts: NodeParts) -> Node:
+def make(spec: NodeSpec, parts: NodeParts) -> Node:
     del parts
 
     async def merge(context: NodeContext) -> Decision:
-        carried = carried_of(context)
-        if carried.failed is not None:
-            error = f"too few of its branches came through: {carried.failed}"
-            return give_up(context, drawn, replace(carried, failed=None), error)
-        fallen = [error for _, error in carried.joined if error]
-        text = f"{len(fallen)} of {len(carried.joined)} branches failed: {'; '.join(fallen)}"
-        lines = [line(drawn.id, LogType.WARNING, text)] if fallen else []
-        return leave(context, drawn, carried, carried.output, log=lines)
+        token = token_of(context)
+        if token.failed is not None:
+            error = f"too few of its branches came through: {token.failed}"
+            return fail_branch(context, spec, replace(token, failed=None), error)
+        errors = [error for _, error in token.joined if error]
+        text = f"{len(errors)} of {len(token.joined)} branches failed: {'; '.join(errors)}"
+        lines = [line(spec.id, LogType.WARNING, text)] if errors else []
+        return succeed(context, spec, token, token.output, log=lines)
 
     return merge

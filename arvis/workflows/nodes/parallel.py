@@ -6,17 +6,17 @@ from dataclasses import replace
 
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Node
-from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.parts import NodeParts, NodeSpec
 from arvis.workflows.runtime.regions import opened
-from arvis.workflows.runtime.visit import carried_of, leave
+from arvis.workflows.runtime.visit import succeed, token_of
 
 
-def make(drawn: Drawn, parts: NodeParts) -> Node:
+def make(spec: NodeSpec, parts: NodeParts) -> Node:
     del parts
 
     async def spread(context: NodeContext) -> Decision:
-        carried = carried_of(context)
-        inside = replace(carried, regions=opened(carried.regions, drawn.id, context.visit))
-        return leave(context, drawn, inside, carried.output)
+        token = token_of(context)
+        inside = replace(token, regions=opened(token.regions, spec.id, context.visit))
+        return succeed(context, spec, inside, token.output)
 
     return spread

@@ -16,40 +16,40 @@ from arvis.messaging.messages import post, unsilenced
 from arvis.ports.store import Transaction
 from arvis.tasks.task import is_run, source_of
 from arvis.workflows.runtime.log import line
-from arvis.workflows.runtime.parts import FINISH, Drawn, NodeParts
+from arvis.workflows.runtime.parts import FINISH, NodeParts, NodeSpec
 from arvis.workflows.runtime.replies import error_in
 from arvis.workflows.runtime.token import Token
-from arvis.workflows.runtime.visit import ask_model, carried_of, fill, give_up, leave, said_by, taint_of
+from arvis.workflows.runtime.visit import ask_model, fail_branch, fill, model_reply, succeed, taint_of, token_of
 
-_WORD_IT = (
+_PHRASE_PROMPT = (
     "Word the following as a message to the person who asked. Answer with that message and nothing else.\n\n{text}"
 )
 
 
-def make(drawn: Drawn, parts: NodeParts) -> Node:
+def make(spec: NodeSpec, parts: NodeParts) -> Node:
     async def visit(context: NodeContext) -> Decision:
-        carried = carried_of(context)
-        text = fill(str(drawn.data.get("template") or ""), context, carried)
-        text = text if text.strip() else as_text(carried.output)
-        if not drawn.data.get("compose"):
-            return _say(context, drawn, carried, text)
+        token = token_of(context)
+        text = fill(str(spec.data.get("template") or ""), context, token)
+        text = text if text.strip() else as_text(token.output)
+        if not spec.data.get("compose"):
+            return _say(context, spec, token, text)
         if context.answer is None:
-            return await ask_model(context, drawn, carried, _WORD_IT.format(text=text), store=parts.store)
-        said = await said_by(context, store=parts.store)
-        if wrong := said.error or error_in(said.text, ""):
-            return give_up(context, drawn, carried, wrong, kind=LogType.LLM_ERROR)
-        return _say(context, drawn, carried, said.text, said.taint)
+            return await ask_model(context, spec, token, _PHRASE_PROMPT.format(text=text), store=parts.store)
+        reply = await model_reply(context, store=parts.store)
+        if wrong := reply.error or error_in(reply.text, ""):
+            return fail_branch(context, spec, token, wrong, kind=LogType.LLM_ERROR)
+        return _say(context, spec, token, reply.text, reply.taint)
 
     return visit
 
 
-def _say(context: NodeContext, drawn: Drawn, carried: Token, text: str, taint: Taint = CLEAN) -> Decision:
-    log = [line(drawn.id, LogType.LLM_RESPONSE, text)] if drawn.data.get("compose") else []
+def _say(context: NodeContext, spec: NodeSpec, token: Token, text: str, taint: Taint = CLEAN) -> Decision:
+    log = [line(spec.id, LogType.LLM_RESPONSE, text)] if spec.data.get("compose") else []
     if text.strip():
         read = taint_of(context.state) | taint
-        context.record(_speak, context.execution.id, drawn.id, text, taint=read, now=context.now())
+        context.record(_speak, context.execution.id, spec.id, text, taint=read, now=context.now())
         context.commit_first()
-    return leave(context, drawn, carried, text, log=log, taint=taint, **dict[str, Any]({SAID + drawn.id: text}))
+    return succeed(context, spec, token, text, log=log, taint=taint, **dict[str, Any]({SAID + spec.id: text}))
 
 
 def _speak(tx: Transaction, execution_id: str, node_id: str, text: str, *, taint: Taint, now: int) -> None:

@@ -13,9 +13,18 @@ from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Call, Decision, Node
 from arvis.workflows.runtime import node_state
 from arvis.workflows.runtime.log import line, write
-from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.parts import NodeParts, NodeSpec
 from arvis.workflows.runtime.token import Token
-from arvis.workflows.runtime.visit import Said, ask_model, carried_of, fill, give_up, is_tainted, leave, said_by
+from arvis.workflows.runtime.visit import (
+    ModelReply,
+    ask_model,
+    fail_branch,
+    fill,
+    is_tainted,
+    model_reply,
+    succeed,
+    token_of,
+)
 
 _TASK = """\
 Choose the route for what is shown below. Answer with exactly one of these labels and nothing else:
@@ -31,69 +40,69 @@ _NO_LABEL = (
 _ENDS = re.compile(r"^[\W_]+|[\W_]+$")
 
 
-def make(drawn: Drawn, parts: NodeParts) -> Node:
-    return _Router(drawn, parts).visit
+def make(spec: NodeSpec, parts: NodeParts) -> Node:
+    return _Router(spec, parts).visit
 
 
 class _Router:
-    def __init__(self, drawn: Drawn, parts: NodeParts) -> None:
-        self._drawn = drawn
+    def __init__(self, spec: NodeSpec, parts: NodeParts) -> None:
+        self._spec = spec
         self._store = parts.store
-        self._routes: Sequence[Mapping[str, Any]] = drawn.data.get("routes") or ()
+        self._routes: Sequence[Mapping[str, Any]] = spec.data.get("routes") or ()
 
     async def visit(self, context: NodeContext) -> Decision:
-        carried = carried_of(context)
+        token = token_of(context)
         if context.answer is None:
-            return await self._ask(context, carried, self._task(context, carried))
-        said = await said_by(context, store=self._store)
-        if said.error:
-            return give_up(
+            return await self._ask(context, token, self._task(context, token))
+        reply = await model_reply(context, store=self._store)
+        if reply.error:
+            return fail_branch(
                 context,
-                self._drawn,
-                carried,
-                said.error,
+                self._spec,
+                token,
+                reply.error,
                 kind=LogType.LLM_ERROR,
-                taint=said.taint,
+                taint=reply.taint,
                 **node_state.ended(context),
             )
-        index = _chosen(self._routes, said.text)
+        index = _chosen(self._routes, reply.text)
         if index is None and not node_state.kept(context):
-            answered = line(self._drawn.id, LogType.LLM_RESPONSE, said.text)
-            write(context, [answered, line(self._drawn.id, LogType.LOGIC_CHECK, "No label: it is asked once more.")])
-            again = f"{self._task(context, carried)}\n\n{self._reminder()}"
-            now = node_state.keeping(context, {"asked": 2, "read": sorted(said.taint)})
-            return await self._ask(context, carried, again, **now)
-        return self._leave(context, carried, said, index)
+            answered = line(self._spec.id, LogType.LLM_RESPONSE, reply.text)
+            write(context, [answered, line(self._spec.id, LogType.LOGIC_CHECK, "No label: it is asked once more.")])
+            again = f"{self._task(context, token)}\n\n{self._reminder()}"
+            now = node_state.keeping(context, {"asked": 2, "read": sorted(reply.taint)})
+            return await self._ask(context, token, again, **now)
+        return self._succeed(context, token, reply, index)
 
-    def _task(self, context: NodeContext, carried: Token) -> str:
-        hint = fill(str(self._drawn.data.get("prompt") or ""), context, carried)
+    def _task(self, context: NodeContext, token: Token) -> str:
+        hint = fill(str(self._spec.data.get("prompt") or ""), context, token)
         named = "\n".join(f"- {route['label']}{_described(route)}" for route in self._routes)
-        return _TASK.format(routes=named, hint=hint and f"{hint}\n", output=as_text(carried.output))
+        return _TASK.format(routes=named, hint=hint and f"{hint}\n", output=as_text(token.output))
 
     def _reminder(self) -> str:
         return _REMINDER.format(labels=", ".join(f"“{route['label']}”" for route in self._routes))
 
-    async def _ask(self, context: NodeContext, carried: Token, prompt: str, **changes: Any) -> Call:
-        return await ask_model(context, self._drawn, carried, prompt, store=self._store, **changes)
+    async def _ask(self, context: NodeContext, token: Token, prompt: str, **changes: Any) -> Call:
+        return await ask_model(context, self._spec, token, prompt, store=self._store, **changes)
 
-    def _leave(self, context: NodeContext, carried: Token, said: Said, index: int | None) -> Decision:
+    def _succeed(self, context: NodeContext, token: Token, reply: ModelReply, index: int | None) -> Decision:
         """By the route of the label, or by the first with a warning."""
-        lines = [line(self._drawn.id, LogType.LLM_RESPONSE, said.text)]
+        lines = [line(self._spec.id, LogType.LLM_RESPONSE, reply.text)]
         if index is None:
             first = self._routes[0]["label"]
-            lines.append(line(self._drawn.id, LogType.WARNING, _NO_LABEL.format(label=first)))
+            lines.append(line(self._spec.id, LogType.WARNING, _NO_LABEL.format(label=first)))
         taken = index or 0
-        lines.append(line(self._drawn.id, LogType.LOGIC_CHECK, f"The route is “{self._routes[taken]['label']}”."))
+        lines.append(line(self._spec.id, LogType.LOGIC_CHECK, f"The route is “{self._routes[taken]['label']}”."))
         earlier = frozenset(map(Label, node_state.kept(context).get("read") or ()))
-        return leave(
+        return succeed(
             context,
-            self._drawn,
-            carried,
-            carried.output,
+            self._spec,
+            token,
+            token.output,
             handle=f"route-{taken}",
             log=lines,
             tainted=is_tainted(context),
-            taint=said.taint | earlier,
+            taint=reply.taint | earlier,
             **node_state.ended(context),
         )
 
@@ -102,11 +111,11 @@ def _described(route: Mapping[str, Any]) -> str:
     return f": {route['description']}" if route.get("description") else ""
 
 
-def _chosen(routes: Sequence[Mapping[str, Any]], said: str) -> int | None:
+def _chosen(routes: Sequence[Mapping[str, Any]], reply: str) -> int | None:
     """Return the route whose label is the whole answer, whatever its case and the punctuation around it; None where no label, or more
     than one, is."""
     for form in (_exactly, _roughly):
-        wanted = form(said)
+        wanted = form(reply)
         found = [index for index, route in enumerate(routes) if wanted and form(str(route["label"])) == wanted]
         if len(found) == 1 or (found and form is _exactly):
             return found[0]

@@ -6,17 +6,17 @@ from arvis.domain.workflows import STATE, LogType, as_text
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Node
 from arvis.workflows.runtime.log import line
-from arvis.workflows.runtime.parts import Drawn, NodeParts
-from arvis.workflows.runtime.visit import carried_of, leave
+from arvis.workflows.runtime.parts import NodeParts, NodeSpec
+from arvis.workflows.runtime.visit import succeed, token_of
 
 
-def make(drawn: Drawn, parts: NodeParts) -> Node:
+def make(spec: NodeSpec, parts: NodeParts) -> Node:
     del parts
 
     async def begin(context: NodeContext) -> Decision:
         given = context.state[STATE].get("input")
-        output = drawn.data.get("initialInput") or "" if given in (None, "") else given
-        lines = [line(drawn.id, LogType.START_PROMPT, as_text(output))]
-        return leave(context, drawn, carried_of(context), output, log=lines)
+        output = spec.data.get("initialInput") or "" if given in (None, "") else given
+        lines = [line(spec.id, LogType.START_PROMPT, as_text(output))]
+        return succeed(context, spec, token_of(context), output, log=lines)
 
     return begin

@@ -30,10 +30,10 @@ from arvis.tasks.rounds import effect_name
 from arvis.tasks.task import RUN
 from arvis.workflows.runtime import node_state
 from arvis.workflows.runtime.log import line, write
-from arvis.workflows.runtime.parts import Drawn, NodeParts
+from arvis.workflows.runtime.parts import NodeParts, NodeSpec
 from arvis.workflows.runtime.templates import data_of, fill_all, known_in
 from arvis.workflows.runtime.token import Token
-from arvis.workflows.runtime.visit import ask_model, carried_of, fill, give_up, leave, said_by, taint_of, worker
+from arvis.workflows.runtime.visit import ask_model, fail_branch, fill, model_reply, succeed, taint_of, token_of, worker
 
 _REVIEW, _ASK = "review", "ask"
 _REVIEWED = """\
@@ -52,46 +52,46 @@ class _Who:
     person: Principal | None
 
 
-def make(drawn: Drawn, parts: NodeParts) -> Node:
-    return _ToolCall(drawn, parts.store, parts.rules, parts.plugins).visit
+def make(spec: NodeSpec, parts: NodeParts) -> Node:
+    return _ToolCall(spec, parts.store, parts.rules, parts.plugins).visit
 
 
 class _ToolCall:
-    def __init__(self, drawn: Drawn, store: Store, rules: ToolRules, plugins: Plugins) -> None:
-        self._drawn = drawn
+    def __init__(self, spec: NodeSpec, store: Store, rules: ToolRules, plugins: Plugins) -> None:
+        self._spec = spec
         self._store = store
         self._rules = rules
         self._plugins = plugins
 
     async def visit(self, context: NodeContext) -> Decision:
-        carried, kept = carried_of(context), node_state.kept(context)
-        review = fill(str(self._drawn.data.get("review") or ""), context, carried)
+        token, kept = token_of(context), node_state.kept(context)
+        review = fill(str(self._spec.data.get("review") or ""), context, token)
         if not kept:
-            known = known_in(context.state, carried)
-            arguments = fill_all(self._drawn.data.get("arguments") or {}, known)
+            known = known_in(context.state, token)
+            arguments = fill_all(self._spec.data.get("arguments") or {}, known)
             if not review.strip():
-                return await self._use(context, carried, {"arguments": arguments, "read": []}, None)
+                return await self._use(context, token, {"arguments": arguments, "read": []}, None)
             shown = json.dumps(arguments, ensure_ascii=False, indent=1)
-            prompt = _REVIEWED.format(tool=self._drawn.data.get("tool"), arguments=shown, review=review)
+            prompt = _REVIEWED.format(tool=self._spec.data.get("tool"), arguments=shown, review=review)
             now = node_state.keeping(context, {"phase": _REVIEW, "arguments": arguments, "read": []})
-            return await ask_model(context, self._drawn, carried, prompt, store=self._store, **now)
+            return await ask_model(context, self._spec, token, prompt, store=self._store, **now)
         if kept["phase"] == _REVIEW:
-            return await self._reviewed(context, carried, kept)
-        return await self._use(context, carried, kept, self._verdict(context))
+            return await self._reviewed(context, token, kept)
+        return await self._use(context, token, kept, self._verdict(context))
 
-    async def _reviewed(self, context: NodeContext, carried: Token, kept: Mapping[str, Any]) -> Decision:
-        said = await said_by(context, store=self._store)
+    async def _reviewed(self, context: NodeContext, token: Token, kept: Mapping[str, Any]) -> Decision:
+        said = await model_reply(context, store=self._store)
         if said.error:
             error = f"The review failed: {said.error}"
-            return give_up(context, self._drawn, carried, error, kind=LogType.LLM_ERROR, **node_state.ended(context))
-        write(context, [line(self._drawn.id, LogType.LLM_RESPONSE, said.text)])
+            return fail_branch(context, self._spec, token, error, kind=LogType.LLM_ERROR, **node_state.ended(context))
+        write(context, [line(self._spec.id, LogType.LLM_RESPONSE, said.text)])
         changed = data_of(_unfenced(said.text))
         if not isinstance(changed, dict):
             changed = kept["arguments"]
             if said.text.strip(" .!\n").casefold() not in {"ok", "okay"}:
                 warning = "The review is no JSON object: the arguments stay as they are."
-                write(context, [line(self._drawn.id, LogType.WARNING, warning)])
-        return await self._use(context, carried, {"arguments": changed, "read": sorted(said.taint)}, None)
+                write(context, [line(self._spec.id, LogType.WARNING, warning)])
+        return await self._use(context, token, {"arguments": changed, "read": sorted(said.taint)}, None)
 
     def _strange(self, planned: Planned) -> bool:
         """Return whether the call names a host that neither the drawing nor the configuration names."""
@@ -99,16 +99,16 @@ class _ToolCall:
         if tool is None or tool.risk not in {Risk.READ, Risk.EGRESS} or self._rules.ruled(tool):
             return False
         return unnamed(
-            planned.arguments, json.dumps(dict(self._drawn.data), ensure_ascii=False), self._rules.known_hosts
+            planned.arguments, json.dumps(dict(self._spec.data), ensure_ascii=False), self._rules.known_hosts
         )
 
     async def _use(
-        self, context: NodeContext, carried: Token, kept: Mapping[str, Any], verdict: Mapping[str, Any] | None
+        self, context: NodeContext, token: Token, kept: Mapping[str, Any], verdict: Mapping[str, Any] | None
     ) -> Decision:
         """Judge the call; ask a person where the policy wants it; make it."""
-        who = await self._store.read(_who, context.execution, self._drawn)
+        who = await self._store.read(_who, context.execution, self._spec)
         taint = taint_of(context.state) | frozenset(map(Label, kept["read"]))
-        call = ToolCall(context.visit, wire_name(str(self._drawn.data["tool"])), kept["arguments"])
+        call = ToolCall(context.visit, wire_name(str(self._spec.data["tool"])), kept["arguments"])
         (planned,) = tool_calls.wary(await self._plan(context, who.agent, call), taint, self._strange)
         if planned.tool is not None and planned.tool.sensitive:
             planned = planned.refused(f"The tool {planned.name} must not be used here: {_UNKEPT}.")
@@ -119,7 +119,7 @@ class _ToolCall:
             if (text := _question(planned, who, context.execution)) is not None:
                 return self._ask(context, text, {**kept, "hash": fingerprint(call, planned.name)})
             planned = planned.refused(TOO_LONG)
-        return await self._make(context, carried, planned, who, taint)
+        return await self._make(context, token, planned, who, taint)
 
     async def _plan(self, context: NodeContext, agent: Agent, call: ToolCall) -> list[Planned]:
         allowed = context.state.get(RUN, {}).get("tools")
@@ -129,7 +129,7 @@ class _ToolCall:
         return tool_calls.plan([call], [], offer, self._rules.permit)
 
     def _ask(self, context: NodeContext, text: str, kept: Mapping[str, Any]) -> Decision:
-        write(context, [line(self._drawn.id, LogType.WAIT_INPUT, text)])
+        write(context, [line(self._spec.id, LogType.WAIT_INPUT, text)])
         until = context.now() + self._rules.approval_ms
         changes = node_state.keeping(context, {**kept, "phase": _ASK})
         return Pause(WaitKind.APPROVAL, text, until=until, choices=(APPROVE, REJECT), **changes)
@@ -141,10 +141,10 @@ class _ToolCall:
         said = " ".join(
             filter(None, [verdict["decision"], f"by {context.answer.by}", verdict.get("note") or verdict.get("text")])
         )
-        write(context, [line(self._drawn.id, LogType.INPUT_RECEIVED, said)])
+        write(context, [line(self._spec.id, LogType.INPUT_RECEIVED, said)])
         return verdict
 
-    async def _make(self, context: NodeContext, carried: Token, planned: Planned, who: _Who, taint: Taint) -> Decision:
+    async def _make(self, context: NodeContext, token: Token, planned: Planned, who: _Who, taint: Taint) -> Decision:
         runner = CallRunner(
             context=context,
             caller=self._caller(context, who, taint),
@@ -152,16 +152,16 @@ class _ToolCall:
             timeout=self._rules.seconds,
         )
         (output,) = await runner.run([planned])
-        asked = [line(self._drawn.id, LogType.TOOL_CALL, {"tool": planned.name, "arguments": dict(planned.arguments)})]
+        asked = [line(self._spec.id, LogType.TOOL_CALL, {"tool": planned.name, "arguments": dict(planned.arguments)})]
         if output.failed:
-            return give_up(context, self._drawn, carried, output.content, log=asked, **node_state.ended(context))
+            return fail_branch(context, self._spec, token, output.content, log=asked, **node_state.ended(context))
         read = CLEAN if planned.name in OWN_WORD_TOOLS else frozenset({Label.TOOLS})
-        return leave(
+        return succeed(
             context,
-            self._drawn,
-            carried,
+            self._spec,
+            token,
             output.content,
-            log=[*asked, line(self._drawn.id, LogType.TOOL_RESULT, output.content)],
+            log=[*asked, line(self._spec.id, LogType.TOOL_RESULT, output.content)],
             taint=read | taint,
             **node_state.ended(context),
             **with_files(context.state, output.files),
@@ -199,5 +199,5 @@ def _question(planned: Planned, who: _Who, execution: Execution) -> str | None:
     )
 
 
-def _who(tx: Transaction, execution: Execution, drawn: Drawn) -> _Who:
-    return _Who(worker(tx, execution, drawn.data), tx.principals.get(execution.principal_id or ""))
+def _who(tx: Transaction, execution: Execution, spec: NodeSpec) -> _Who:
+    return _Who(worker(tx, execution, spec.data), tx.principals.get(execution.principal_id or ""))

@@ -16,22 +16,22 @@ from arvis.tasks.outcome import WorkOutcome, WorkStatus
 from arvis.turns.workflow_results import STARTER
 from arvis.workflows.runtime.calls import MOST_TRANSFERS, TRANSFERS, target, transfer
 from arvis.workflows.runtime.log import announce_state, line, write
-from arvis.workflows.runtime.parts import Drawn, NodeParts
-from arvis.workflows.runtime.visit import carried_of, taint_of
+from arvis.workflows.runtime.parts import NodeParts, NodeSpec
+from arvis.workflows.runtime.visit import taint_of, token_of
 
 _STATUS = "transferred"
 
 
-def make(drawn: Drawn, parts: NodeParts) -> Node:
+def make(spec: NodeSpec, parts: NodeParts) -> Node:
     async def visit(context: NodeContext) -> Decision:
-        carried = carried_of(context)
-        return await hand_over(context, drawn, parts, str(drawn.data.get("workflow") or ""), carried.output)
+        token = token_of(context)
+        return await hand_over(context, spec, parts, str(spec.data.get("workflow") or ""), token.output)
 
     return visit
 
 
 async def hand_over(
-    context: NodeContext, drawn: Drawn, parts: NodeParts, name: str, output: Any, *, read: Taint = CLEAN
+    context: NodeContext, spec: NodeSpec, parts: NodeParts, name: str, output: Any, *, read: Taint = CLEAN
 ) -> Decision:
     """The outermost run begins the other one; one below it only says so to whoever called it."""
     if int(context.state.get(TRANSFERS) or 0) >= MOST_TRANSFERS:
@@ -44,8 +44,8 @@ async def hand_over(
     if context.execution.parent_wait is None:
         context.record(transfer, context.execution, to, output, taint=taint, now=context.now())
         changes[STARTER] = None
-    said = f"It goes on in the workflow {to.workflow.slug}."
-    write(context, [line(drawn.id, LogType.TRANSFER, said), line(SYSTEM, LogType.RUN_END, _STATUS)])
+    summary = f"It goes on in the workflow {to.workflow.slug}."
+    write(context, [line(spec.id, LogType.TRANSFER, summary), line(SYSTEM, LogType.RUN_END, _STATUS)])
     announce_state(context)
     result = RunResult("", "", "", "").to_json() | {"outcome": WorkOutcome(WorkStatus.DONE).to_json()}
     gone = {"workflow": to.workflow.id, "input": output}

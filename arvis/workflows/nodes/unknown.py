@@ -6,15 +6,15 @@ from arvis.domain.workflows import LogType
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Node
 from arvis.workflows.runtime.log import line
-from arvis.workflows.runtime.parts import Drawn, NodeParts
-from arvis.workflows.runtime.visit import carried_of, leave
+from arvis.workflows.runtime.parts import NodeParts, NodeSpec
+from arvis.workflows.runtime.visit import succeed, token_of
 
 
-def make(drawn: Drawn, parts: NodeParts) -> Node:
+def make(spec: NodeSpec, parts: NodeParts) -> Node:
     del parts
 
     async def skip(context: NodeContext) -> Decision:
-        lines = [line(drawn.id, LogType.WARNING, f"Nobody knows nodes of the kind “{drawn.kind.name}”: it is skipped.")]
-        return leave(context, drawn, carried_of(context), None, log=lines)
+        lines = [line(spec.id, LogType.WARNING, f"Nobody knows nodes of the kind “{spec.kind.name}”: it is skipped.")]
+        return succeed(context, spec, token_of(context), None, log=lines)
 
     return skip

@@ -11,29 +11,29 @@ from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Node, Pause
 from arvis.workflows.nodes.approval import MINUTE_MS, name_of_person
 from arvis.workflows.runtime.log import line, write
-from arvis.workflows.runtime.parts import Drawn, NodeParts
-from arvis.workflows.runtime.visit import carried_of, fill, give_up, leave
+from arvis.workflows.runtime.parts import NodeParts, NodeSpec
+from arvis.workflows.runtime.visit import fail_branch, fill, succeed, token_of
 
 _QUESTION = "What do you say?"
 
 
-def make(drawn: Drawn, parts: NodeParts) -> Node:
+def make(spec: NodeSpec, parts: NodeParts) -> Node:
     async def visit(context: NodeContext) -> Decision:
-        carried = carried_of(context)
+        token = token_of(context)
         if context.answer is None:
-            prompt = fill(str(drawn.data.get("prompt") or "").strip() or _QUESTION, context, carried)
-            write(context, [line(drawn.id, LogType.WAIT_INPUT, prompt)])
-            minutes = drawn.data.get("deadlineMinutes")
+            prompt = fill(str(spec.data.get("prompt") or "").strip() or _QUESTION, context, token)
+            write(context, [line(spec.id, LogType.WAIT_INPUT, prompt)])
+            minutes = spec.data.get("deadlineMinutes")
             until = context.now() + int(float(minutes) * MINUTE_MS) if minutes else None
             return Pause(WaitKind.USER, prompt, until=until)
         if context.answer.expired:
-            return give_up(context, drawn, carried, "Nobody answered in time.")
+            return fail_branch(context, spec, token, "Nobody answered in time.")
         value = context.answer.value if isinstance(context.answer.value, Mapping) else {}
         text = str(value.get("text") or value.get("note") or "")
         who = await parts.store.read(name_of_person, context.answer.by)
         # Whoever answers in the person's place does not speak with the person's rights.
         taint = CLEAN if context.answer.by == context.execution.principal_id else frozenset({Label.PEOPLE})
-        log = [line(drawn.id, LogType.INPUT_RECEIVED, f"{who}: {text}")]
-        return leave(context, drawn, carried, text, log=log, taint=taint)
+        log = [line(spec.id, LogType.INPUT_RECEIVED, f"{who}: {text}")]
+        return succeed(context, spec, token, text, log=log, taint=taint)
 
     return visit

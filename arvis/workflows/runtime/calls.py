@@ -27,7 +27,7 @@ MOST_DEEP, MOST_TRANSFERS = 8, 50
 #: Of a run: how often it was transferred on its way.
 TRANSFERS = "workflow_transfers"
 #: Parts of a turn's state that hold whichever workflow answers it.
-_STANDING = ("address", "conversation", "reach", "paired", AUTHORS, "task", "lineage", "audience", "files")
+_CALLER_KEYS = ("address", "conversation", "reach", "paired", AUTHORS, "task", "lineage", "audience", "files")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def child_of(state: Mapping[str, Any], to: Target, input_: Any, taint: Taint, de
     return {**child, DEPTH: depth, RUN: {**child[RUN], "tools": state.get(RUN, {}).get("tools")}}
 
 
-def begin_apart(
+def begin_detached(
     tx: Transaction,
     execution: Execution,
     to: Target,
@@ -112,7 +112,7 @@ def transfer(tx: Transaction, execution: Execution, to: Target, input_: Any, *, 
         starter = execution.state.get(STARTER)
         more = {**times, **({STARTER: starter} if starter is not None else {})}
         source = source_of(execution)
-        return begin_apart(tx, execution, to, input_, taint=taint, more=more, now=now, speaks_for=source)
+        return begin_detached(tx, execution, to, input_, taint=taint, more=more, now=now, speaks_for=source)
     begun = lifecycle.begin(
         tx,
         tx.new_id(),
@@ -127,7 +127,7 @@ def transfer(tx: Transaction, execution: Execution, to: Target, input_: Any, *, 
 
 
 def _state_of_turn(execution: Execution, to: Target, input_: Any) -> dict[str, Any]:
-    kept = {name: execution.state[name] for name in _STANDING if name in execution.state}
+    kept = {name: execution.state[name] for name in _CALLER_KEYS if name in execution.state}
     part = {
         "id": to.workflow.id,
         "version": to.version.version,

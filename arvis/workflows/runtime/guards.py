@@ -10,37 +10,37 @@ from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Fail, Node, Pause
 from arvis.workflows.runtime import log
 from arvis.workflows.runtime.log import line
-from arvis.workflows.runtime.parts import Drawn
+from arvis.workflows.runtime.parts import NodeSpec
 from arvis.workflows.runtime.token import Token
-from arvis.workflows.runtime.visit import carried_of, give_up
+from arvis.workflows.runtime.visit import fail_branch, token_of
 
 #: Visits that nobody drew: that of the beginning.
 _BEGINNING = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class VisitLimits:
     """Of one run: `steps` of all nodes together, `visits` of one node on one way, or in one round of the loop that it is in."""
 
     steps: int
     visits: int
 
 
-def guarded(node: Node, drawn: Drawn, limits: Limits) -> Node:
+def guarded(node: Node, spec: NodeSpec, limits: VisitLimits) -> Node:
     """The node, kept within its limits. What makes no sense to it is an error of its branch, not of the engine."""
 
     async def visit(context: NodeContext) -> Decision:
-        carried = carried_of(context)
-        if (excess := _excess(context, drawn, carried, limits)) is not None:
-            log.write(context, [line(drawn.id, LogType.ERROR, excess), line(SYSTEM, LogType.RUN_END, "failed")])
+        token = token_of(context)
+        if (excess := _excess(context, spec, token, limits)) is not None:
+            log.write(context, [line(spec.id, LogType.ERROR, excess), line(SYSTEM, LogType.RUN_END, "failed")])
             log.announce_state(context)
             return Fail(excess)
         if context.answer is None:
-            log.write(context, _begun(drawn, carried))
+            log.write(context, _begun(spec, token))
         try:
             decision = await node(context)
         except ExecutionError as error:
-            return give_up(context, drawn, carried, " ".join(filter(None, [f"{error.what}.", error.why, error.fix])))
+            return fail_branch(context, spec, token, " ".join(filter(None, [f"{error.what}.", error.why, error.fix])))
         if isinstance(decision, Pause):
             log.announce_state(context)
         return decision
@@ -48,19 +48,19 @@ def guarded(node: Node, drawn: Drawn, limits: Limits) -> Node:
     return visit
 
 
-def _excess(context: NodeContext, drawn: Drawn, carried: Token, limits: Limits) -> str | None:
+def _excess(context: NodeContext, spec: NodeSpec, token: Token, limits: VisitLimits) -> str | None:
     if context.visited - _BEGINNING >= limits.steps:
-        return f"The run made more than {limits.steps} steps; it was at “{drawn.label}”."
-    if carried.visits.get(drawn.id, 0) >= limits.visits:
-        return f"The run came to “{drawn.label}” more than {limits.visits} times."
+        return f"The run made more than {limits.steps} steps; it was at “{spec.label}”."
+    if token.visits.get(spec.id, 0) >= limits.visits:
+        return f"The run came to “{spec.label}” more than {limits.visits} times."
     return None
 
 
-def _begun(drawn: Drawn, carried: Token) -> list[log.Line]:
-    lines = [line(drawn.id, LogType.STEP_START, f"{drawn.kind.label}: {drawn.label}")]
-    if carried.joined:
-        count = len(carried.joined)
+def _begun(spec: NodeSpec, token: Token) -> list[log.Line]:
+    lines = [line(spec.id, LogType.STEP_START, f"{spec.kind.label}: {spec.label}")]
+    if token.joined:
+        count = len(token.joined)
         lines.append(
-            line(drawn.id, LogType.JOIN, f"{count} {'branch has' if count == 1 else 'branches have'} come together")
+            line(spec.id, LogType.JOIN, f"{count} {'branch has' if count == 1 else 'branches have'} come together")
         )
     return lines

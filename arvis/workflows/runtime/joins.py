@@ -30,7 +30,7 @@ class _Arrival:
     """A position at the gate. `place` are the regions by which it is told from others here."""
 
     cursor_id: str
-    carried: Token
+    token: Token
     place: Regions
 
 
@@ -89,12 +89,12 @@ class Join:
         return not ending or waiting[-1] in place or self.around is None or node in self.around
 
     def _arrival(self, cursor: Cursor) -> _Arrival:
-        carried = Token.from_json(cursor.value)
-        return _Arrival(cursor.id, carried, self._place(carried.regions))
+        token = Token.from_json(cursor.value)
+        return _Arrival(cursor.id, token, self._place(token.regions))
 
     def _enough(self, group: Sequence[_Arrival], *, coming: bool) -> list[_Arrival]:
         """Those that go on as one; empty while it is not the time."""
-        whole = [each for each in group if each.carried.failed is None]
+        whole = [each for each in group if each.token.failed is None]
         if self.rule == ALL:
             return [] if coming else list(group)
         if len(whole) >= self.count:
@@ -103,22 +103,22 @@ class Join:
         return list(group) if not coming and len(whole) < len(group) else []
 
     def _opened(self, taken: Sequence[_Arrival], live: Sequence[Cursor], state: Mapping[str, Any]) -> Opened:
-        ordered = sorted(taken, key=lambda each: self.order.get(each.carried.source, len(self.order)))
-        passed = max(each.carried.passed.get(self.id, 0) for each in taken) + 1
-        whole = [each.carried for each in ordered if each.carried.failed is None]
-        fallen = [each.carried.failed for each in ordered if each.carried.failed is not None]
-        carried = Token(
-            output=self._output([each.carried for each in ordered]),
-            source=ordered[0].carried.source,
+        ordered = sorted(taken, key=lambda each: self.order.get(each.token.source, len(self.order)))
+        passed = max(each.token.passed.get(self.id, 0) for each in taken) + 1
+        whole = [each.token for each in ordered if each.token.failed is None]
+        errors = [each.token.failed for each in ordered if each.token.failed is not None]
+        token = Token(
+            output=self._output([each.token for each in ordered]),
+            source=ordered[0].token.source,
             regions=self._regions(ordered),
-            rounds=_most([each.carried.rounds for each in taken]),
-            passed={**_most([each.carried.passed for each in taken]), self.id: passed},
-            visits=_most([each.carried.visits for each in taken]),
-            failed="; ".join(fallen) if not whole or (self.rule != ALL and len(whole) < self.count) else None,
-            joined=tuple((each.carried.source, each.carried.failed or "") for each in ordered),
+            rounds=_most([each.token.rounds for each in taken]),
+            passed={**_most([each.token.passed for each in taken]), self.id: passed},
+            visits=_most([each.token.visits for each in taken]),
+            failed="; ".join(errors) if not whole or (self.rule != ALL and len(whole) < self.count) else None,
+            joined=tuple((each.token.source, each.token.failed or "") for each in ordered),
         )
         changes = {} if self.rule == ALL else self._noted(taken[0].place, passed, live, state)
-        return Opened([each.cursor_id for each in taken], carried.to_json(), changes=changes)
+        return Opened([each.cursor_id for each in taken], token.to_json(), changes=changes)
 
     def _output(self, ordered: Sequence[Token]) -> Any:
         """Of a merge the list of all, in the order of the document; of another node that of those that came together, or what
@@ -139,7 +139,7 @@ class Join:
     def _is_late(self, arrival: _Arrival, state: Mapping[str, Any]) -> bool:
         """Whether others have gone through that left with it. A position that went through itself knows so (`passed`)."""
         known = state.get(_TIMES + self.id, ()) if self.rule != ALL else ()
-        mine = arrival.carried.passed.get(self.id, 0)
+        mine = arrival.token.passed.get(self.id, 0)
         return any(times > mine and not _apart(tuple(place), arrival.place) for place, times in known)
 
     def _noted(

@@ -68,6 +68,6 @@ def _explain(tx: Transaction, run_id: str, lines: Sequence[Line], now: int) -> N
     execution = tx.executions.get(run_id) if warnings else None
     if execution is None:
         return
-    asked = [message.id for message in tx.messages.of_turn(lifecycle.root_of(tx, execution).id)]
+    message_ids = [message.id for message in tx.messages.of_turn(lifecycle.root_of(tx, execution).id)]
     for node_id, content in warnings:
-        tx.timeline.note(asked, "warning", {"node": node_id, "warning": content}, now)
+        tx.timeline.note(message_ids, "warning", {"node": node_id, "warning": content}, now)

@@ -28,7 +28,7 @@ class NodeParts:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class NodeSpec:
     """A node as it is drawn. `label` is what people and templates call it; `ways` are the connections that lead on from it (without those
     to subagents), `document` the whole canonical document, `subagents` the ids of the agents that are its tools."""
 

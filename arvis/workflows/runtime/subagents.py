@@ -48,7 +48,7 @@ class _Tree:
         self._nodes = {node["id"]: node for node in document["nodes"]}
         self._ways = [each for each in document["connections"] if each["sourceHandle"] == SUBAGENT]
         self._known = known
-        self._quoted = as_data(self._spoken, tainted=bool(taint_of(execution.state)))
+        self._quoted = as_data(self._value_after_task, tainted=bool(taint_of(execution.state)))
 
     def below(self, parent: str, depth: int) -> list[Subagent]:
         if depth >= DEEPEST or not (self._nodes[parent].get("data", {}).get("tools") or {}).get("subagents"):
@@ -73,10 +73,12 @@ class _Tree:
             plain=not is_chosen(data, self._document),
             subagents=[each.to_json() for each in below],
         ).to_json()
-        prompt = fill(str(data.get("userPrompt") or ""), self._spoken)
+        prompt = fill(str(data.get("userPrompt") or ""), self._value_after_task)
         return Subagent(
             tool=name,
-            description=_described(node, agent, tools, fill(str(data.get("userPrompt") or ""), self._told), below),
+            description=_described(
+                node, agent, tools, fill(str(data.get("userPrompt") or ""), self._value_before_task), below
+            ),
             label=label_of(node),
             node=target,
             parent=parent,
@@ -86,11 +88,11 @@ class _Tree:
             errand={key: errand[key] for key in _KEPT if key in errand},
         )
 
-    def _told(self, name: str) -> str | None:
+    def _value_before_task(self, name: str) -> str | None:
         """In its description the task has no words yet."""
         return _TASK if name == PREVIOUS else self._quoted(name)
 
-    def _spoken(self, name: str) -> str | None:
+    def _value_after_task(self, name: str) -> str | None:
         """The task is not known before it is given."""
         return None if name == PREVIOUS else self._known(name)
 

@@ -79,7 +79,7 @@ def as_data(known: Known, *, tainted: bool) -> Known:
     return quoted
 
 
-def known_in(state: Mapping[str, Any], carried: Token) -> Known:
+def known_in(state: Mapping[str, Any], token: Token) -> Known:
     """What a node may speak of: what came along its connection, what began the run, and the newest output of every node by label.
     What is JSON is read once, however many paths lead into it."""
     newest = _newest(state)
@@ -87,7 +87,7 @@ def known_in(state: Mapping[str, Any], carried: Token) -> Known:
 
     def known(name: str) -> str | None:
         if name == PREVIOUS:
-            return as_text(carried.output)
+            return as_text(token.output)
         if name == TRIGGER:
             return str(state[STATE].get("trigger", ""))
         label, path = _label_in(name, newest)

@@ -54,6 +54,6 @@ class Token:
         return replace(self, output=output, source=node_id, handle=handle, joined=())
 
 
-def proceed(carried: Token, **changes: Any) -> Next:
+def proceed(token: Token, **changes: Any) -> Next:
     """Go where the connections lead from `carried.source`, by `carried.handle`."""
-    return Next(carried.to_json(), **changes)
+    return Next(token.to_json(), **changes)

@@ -27,7 +27,7 @@ from arvis.workflows.runtime import log as run_log
 from arvis.workflows.runtime import regions, templates
 from arvis.workflows.runtime.log import Line, line
 from arvis.workflows.runtime.output_limits import bounded
-from arvis.workflows.runtime.parts import Drawn
+from arvis.workflows.runtime.parts import NodeSpec
 from arvis.workflows.runtime.token import Token, proceed
 
 # Who does the work of a node, and with which tools: never more than the run itself may reach.
@@ -87,7 +87,7 @@ _LONGEST_WARNING = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ModelReply:
     """What a model answered: its words, or why there are none. `taint` is what it read."""
 
     text: str
@@ -95,14 +95,14 @@ class Said:
     taint: Taint = CLEAN
 
 
-def carried_of(context: NodeContext) -> Token:
+def token_of(context: NodeContext) -> Token:
     """What came along the connection."""
     return Token.from_json(context.value)
 
 
-def fill(text: str, context: NodeContext, carried: Token) -> str:
+def fill(text: str, context: NodeContext, token: Token) -> str:
     """The text with its templates replaced by what the run knows."""
-    return templates.fill(text, templates.known_in(context.state, carried))
+    return templates.fill(text, templates.known_in(context.state, token))
 
 
 def taint_of(state: Mapping[str, Any]) -> Taint:
@@ -117,10 +117,10 @@ def is_tainted(context: NodeContext) -> bool:
     return bool(taint_of(context.state))
 
 
-def leave(
+def succeed(
     context: NodeContext,
-    drawn: Drawn,
-    carried: Token,
+    spec: NodeSpec,
+    token: Token,
     output: Any,
     *,
     handle: str | None = None,
@@ -132,17 +132,17 @@ def leave(
 ) -> Decision:
     """Go on with this output, by this way out. `log` are lines (`log.line`) of the node; `tainted` marks a decision that was made upon
     tainted words, `taint` is what this node's children read, `thread` the talk that the output comes from."""
-    taken = [each for each in drawn.ways if handle is None or each["sourceHandle"] in {handle, ""}]
-    output = bounded(output, context.state, drawn.id, context.branches + max(len(taken), 1) - 1)
-    run_log.write(context, [*log, line(drawn.id, LogType.STEP_END, _end_note(handle, tainted=tainted))])
+    taken = [each for each in spec.ways if handle is None or each["sourceHandle"] in {handle, ""}]
+    output = bounded(output, context.state, spec.id, context.branches + max(len(taken), 1) - 1)
+    run_log.write(context, [*log, line(spec.id, LogType.STEP_END, _end_note(handle, tainted=tainted))])
     known = taint_of(context.state) | taint
-    kept: dict[str, Any] = {"output": output, "label": drawn.label, "at": context.now(), "handle": handle}
-    kept |= {"came": carried.origin(), **({"tainted": True} if tainted else {})}
+    kept: dict[str, Any] = {"output": output, "label": spec.label, "at": context.now(), "handle": handle}
+    kept |= {"came": token.origin(), **({"tainted": True} if tainted else {})}
     kept |= {_TAINT: sorted(taint)} if taint else {}
     kept |= {"threadId": thread} if thread else {}
     kept |= {"warnings": warnings} if (warnings := warnings_in(log)) else {}
-    moved = _counted(carried, drawn).on(drawn.id, output, handle)
-    return proceed(moved, **{OUTPUT + drawn.id: kept, _TAINT: sorted(known), **changes})
+    moved = _counted(token, spec).on(spec.id, output, handle)
+    return proceed(moved, **{OUTPUT + spec.id: kept, _TAINT: sorted(known), **changes})
 
 
 def warnings_in(log: Sequence[Line]) -> list[str]:
@@ -150,10 +150,10 @@ def warnings_in(log: Sequence[Line]) -> list[str]:
     return [content[:_LONGEST_WARNING] for _, kind, content in log if kind == LogType.WARNING]
 
 
-def give_up(
+def fail_branch(
     context: NodeContext,
-    drawn: Drawn,
-    carried: Token,
+    spec: NodeSpec,
+    token: Token,
     error: str,
     *,
     log: Sequence[Line] = (),
@@ -163,18 +163,18 @@ def give_up(
 ) -> Decision:
     """This branch has failed, and the run with it; but inside a `parallel` that has a merge, the merge hears of it. `log` are lines
     that stand before the error, which is of this `kind`; `taint` is what this node's children read."""
-    merge = regions.merge_behind(drawn.document, drawn.id, carried.regions)
-    kept: dict[str, Any] = {"output": None, "label": drawn.label, "at": context.now(), "failed": error}
-    kept |= {_TAINT: sorted(taint), "came": carried.origin()}
-    changes = {OUTPUT + drawn.id: kept, _TAINT: sorted(taint_of(context.state) | taint), **changes}
-    lines = [*log, line(drawn.id, kind, error)]
+    merge = regions.merge_behind(spec.document, spec.id, token.regions)
+    kept: dict[str, Any] = {"output": None, "label": spec.label, "at": context.now(), "failed": error}
+    kept |= {_TAINT: sorted(taint), "came": token.origin()}
+    changes = {OUTPUT + spec.id: kept, _TAINT: sorted(taint_of(context.state) | taint), **changes}
+    lines = [*log, line(spec.id, kind, error)]
     if merge is None:
         run_log.write(context, [*lines, line(SYSTEM, LogType.RUN_END, "failed")])
         run_log.announce_state(context)
-        return Fail(f"{drawn.label}: {error}", **changes)
+        return Fail(f"{spec.label}: {error}", **changes)
     context.record(_settle, context.execution, context.now())
-    run_log.write(context, [*lines, line(drawn.id, LogType.BRANCH_FAILED, f"It goes on at {merge.label}.")])
-    failed = replace(_counted(carried, drawn).on(drawn.id, None), failed=f"{drawn.label}: {error}")
+    run_log.write(context, [*lines, line(spec.id, LogType.BRANCH_FAILED, f"It goes on at {merge.label}.")])
+    failed = replace(_counted(token, spec).on(spec.id, None), failed=f"{spec.label}: {error}")
     return Goto(merge.gate, failed.to_json(), **changes)
 
 
@@ -187,8 +187,8 @@ def _settle(tx: Transaction, execution: Execution, now: int) -> None:
 
 async def ask_model(
     context: NodeContext,
-    drawn: Drawn,
-    carried: Token,
+    spec: NodeSpec,
+    token: Token,
     prompt: str,
     *,
     store: Store,
@@ -196,8 +196,8 @@ async def ask_model(
     **changes: Any,
 ) -> Call:
     """Let the agent of this node answer one question, without tools; the node is visited again with the answer, and reads it with
-    `said_by`. Raises `ExecutionError` where its agent is gone or out of reach."""
-    del carried
+    `model_reply`. Raises `ExecutionError` where its agent is gone or out of reach."""
+    del token
     errand = TaskSpec(
         prompt=prompt,
         instructions=instructions,
@@ -206,19 +206,19 @@ async def ask_model(
         taint=taint_of(context.state),
         plain=True,
     )
-    agent = await store.read(worker, context.execution, drawn.data)
+    agent = await store.read(worker, context.execution, spec.data)
     return Call("agent", child_state(context.state, errand, agent_id=agent.id), **changes)
 
 
-async def said_by(context: NodeContext, *, store: Store) -> Said:
+async def model_reply(context: NodeContext, *, store: Store) -> ModelReply:
     """What the child answered whose end this visit is about. Raises `ExecutionError` on the first look, which is about none."""
     if context.answer is None:
         raise ExecutionError("Nobody was asked")
     end = child_end(context.answer)
     taint = await children_taint(context, store=store)
     if end.outcome is None:
-        return Said("", end.error, taint)
-    return Said(words_of(end.outcome), taint=taint)
+        return ModelReply("", end.error, taint)
+    return ModelReply(words_of(end.outcome), taint=taint)
 
 
 async def children_taint(context: NodeContext, *, store: Store) -> Taint:
@@ -230,9 +230,9 @@ def _children_taint(tx: Transaction, execution: Execution) -> Taint:
     return taint_in(*(child.state for child in tx.executions.children_of(execution.id)))
 
 
-def _counted(carried: Token, drawn: Drawn) -> Token:
+def _counted(token: Token, spec: NodeSpec) -> Token:
     """One visit more of this node, on this way."""
-    return replace(carried, visits={**carried.visits, drawn.id: carried.visits.get(drawn.id, 0) + 1})
+    return replace(token, visits={**token.visits, spec.id: token.visits.get(spec.id, 0) + 1})
 
 
 def _end_note(handle: str | None, *, tainted: bool) -> str:

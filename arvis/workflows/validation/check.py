@@ -27,17 +27,17 @@ from arvis.workflows.document.kinds import (
 from arvis.workflows.document.view import Drawing, label_of, usable_id
 from arvis.workflows.validation.branches import check_branches, check_joins, check_subagents
 from arvis.workflows.validation.connections import check_connections, check_flow
-from arvis.workflows.validation.fields import Known, Place, check_fields, check_templates
+from arvis.workflows.validation.fields import FieldLocation, KnownNames, check_fields, check_templates
 from arvis.workflows.validation.routing import check_routing, check_searching
 from arvis.workflows.validation.rules import Problem, Severity, problem
 
-__all__ = ["Known", "check", "errors", "runnable"]
+__all__ = ["KnownNames", "check", "errors", "runnable"]
 
-_NOTHING_KNOWN = Known()
-_DOCUMENT = Place(None, "the document")
+_NOTHING_KNOWN = KnownNames()
+_DOCUMENT = FieldLocation(None, "the document")
 
 
-def check(document: Mapping[str, Any], known: Known | None = None) -> list[Problem]:
+def check(document: Mapping[str, Any], known: KnownNames | None = None) -> list[Problem]:
     """What is wrong with a canonical document (`document.normalise`). Never raises, whatever stands in it."""
     names = known or _NOTHING_KNOWN
     return list(_check_size(document)) or list(_check(document, names))
@@ -52,7 +52,7 @@ def runnable(problems: Iterable[Problem]) -> bool:
     return not errors(problems)
 
 
-def _check(document: Mapping[str, Any], known: Known) -> Iterator[Problem]:
+def _check(document: Mapping[str, Any], known: KnownNames) -> Iterator[Problem]:
     yield from _check_top(document, known)
     nodes, connections = document.get("nodes"), document.get("connections")
     if not isinstance(nodes, list) or not isinstance(connections, list):
@@ -102,7 +102,7 @@ def _without_numbers(value: Any) -> Any:
     return 0 if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
-def _check_top(document: Mapping[str, Any], known: Known) -> Iterator[Problem]:
+def _check_top(document: Mapping[str, Any], known: KnownNames) -> Iterator[Problem]:
     if document.get("schema") != SCHEMA or isinstance(document["schema"], bool):
         yield problem("schema-version", field="schema", wanted=SCHEMA)
     yield from check_fields(document, ABOUT, _DOCUMENT, known)
@@ -119,7 +119,7 @@ def _check_top(document: Mapping[str, Any], known: Known) -> Iterator[Problem]:
             yield problem(f"too-many-{name}", field=name, most=most)
 
 
-def _check_nodes(nodes: list[Any], known: Known) -> Iterator[Problem]:
+def _check_nodes(nodes: list[Any], known: KnownNames) -> Iterator[Problem]:
     seen: set[str] = set()
     for index, node in enumerate(nodes):
         place = f"nodes.{index}"
@@ -128,7 +128,7 @@ def _check_nodes(nodes: list[Any], known: Known) -> Iterator[Problem]:
             continue
         yield from _check_id(node, place, seen)
         yield from _check_node(
-            node, Place(node["id"] if usable_id(node.get("id")) else None, label_of(node)), place, known
+            node, FieldLocation(node["id"] if usable_id(node.get("id")) else None, label_of(node)), place, known
         )
 
 
@@ -144,7 +144,7 @@ def _check_id(node: Mapping[str, Any], place: str, seen: set[str]) -> Iterator[P
         seen.add(given)
 
 
-def _check_node(node: Mapping[str, Any], place: Place, path: str, known: Known) -> Iterator[Problem]:
+def _check_node(node: Mapping[str, Any], place: FieldLocation, path: str, known: KnownNames) -> Iterator[Problem]:
     type_, data = node.get("type"), node.get("data")
     kind = KINDS.get(type_) if isinstance(type_, str) else None
     if not isinstance(type_, str) or type_ == "":

@@ -9,7 +9,7 @@ from arvis.workflows.document.fields import CALLED_TRIGGERS, UNSERVED_TRIGGERS
 from arvis.workflows.document.kinds import SUBAGENT
 from arvis.workflows.document.paths import circles, reach
 from arvis.workflows.document.view import Connection, Drawing, Node, handles, usable_id
-from arvis.workflows.validation.fields import Known
+from arvis.workflows.validation.fields import KnownNames
 from arvis.workflows.validation.rules import Problem, problem
 
 # Where runs begin, what they come to, and whether they can end.
@@ -102,7 +102,7 @@ _HOLDS = frozenset({"if", "approval", "router", "condition", "loop", "wait", "us
 _BRANCHES = frozenset({"if", "router", "condition"})
 
 
-def check_flow(drawing: Drawing, known: Known) -> Iterator[Problem]:
+def check_flow(drawing: Drawing, known: KnownNames) -> Iterator[Problem]:
     yield from _check_begins(drawing)
     yield from _check_triggers(drawing)
     yield from _check_served(drawing, known)
@@ -143,7 +143,7 @@ def _check_triggers(drawing: Drawing) -> Iterator[Problem]:
             seen[events] = node
 
 
-def _check_served(drawing: Drawing, known: Known) -> Iterator[Problem]:
+def _check_served(drawing: Drawing, known: KnownNames) -> Iterator[Problem]:
     """Triggers that nothing begins a run at, and those that wait for a row which names this workflow."""
     for node in drawing.nodes.values():
         kind = _said(node, "kind") if node.type == "trigger" else ""

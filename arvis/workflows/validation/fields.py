@@ -88,7 +88,7 @@ _WANTED: Mapping[Form, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownNames:
     """What names may stand for; None: they are not looked up. `workflows` and `agents` are ids and slugs, `searching` the agents that can
     search the web, `servers` those whose tools are known once they are connected. `models` holds `provider/model`, names without a
     provider, and `provider/*` for whatever a provider has. `begun` are the kinds of triggers that a row of its own begins this workflow by."""
@@ -103,22 +103,24 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FieldLocation:
     """Where a value stands: the node (None: the document), what that is called, and the path of fields above it."""
 
     node: str | None
     name: str
     above: str = ""
 
-    def under(self, part: str) -> Place:
-        return Place(self.node, self.name, f"{self.above}{part}.")
+    def under(self, part: str) -> FieldLocation:
+        return FieldLocation(self.node, self.name, f"{self.above}{part}.")
 
     def problem(self, code: str, field: str, **values: str | int) -> Problem:
         named: dict[str, str | int] = {"name": self.name, **values}
         return problem(code, node=self.node, connection=None, field=f"{self.above}{field}", **named)
 
 
-def check_fields(values: Mapping[str, Any], fields: Sequence[Field], place: Place, known: Known) -> Iterator[Problem]:
+def check_fields(
+    values: Mapping[str, Any], fields: Sequence[Field], place: FieldLocation, known: KnownNames
+) -> Iterator[Problem]:
     """Fields that nobody knows are none of our business."""
     for field in fields:
         value = values.get(field.name)
@@ -157,7 +159,7 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST
 
 
-def _check_bounds(value: Any, field: Field, place: Place) -> Iterator[Problem]:
+def _check_bounds(value: Any, field: Field, place: FieldLocation) -> Iterator[Problem]:
     least, most = field.least, field.most
     match field.form:
         case Form.NUMBER:
@@ -179,7 +181,7 @@ def _check_bounds(value: Any, field: Field, place: Place) -> Iterator[Problem]:
         yield place.problem(high, field.name, label=field.label, most=most)
 
 
-def _check_inside(value: Any, field: Field, place: Place, known: Known) -> Iterator[Problem]:
+def _check_inside(value: Any, field: Field, place: FieldLocation, known: KnownNames) -> Iterator[Problem]:
     inside = place.under(field.name)
     match field.form:
         case Form.SWITCHES:
@@ -198,7 +200,7 @@ def _check_inside(value: Any, field: Field, place: Place, known: Known) -> Itera
             return
 
 
-def _check_names(value: Any, field: Field, place: Place, known: Known) -> Iterator[Problem]:
+def _check_names(value: Any, field: Field, place: FieldLocation, known: KnownNames) -> Iterator[Problem]:
     match field.offers:
         case "agents":
             code, there = "agent-unknown", known.agents

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from arvis.workflows.document.view import Drawing, Node
-from arvis.workflows.validation.fields import Known
+from arvis.workflows.validation.fields import KnownNames
 from arvis.workflows.validation.rules import Problem, problem
 
 SEARCH = "web_search"
@@ -38,7 +38,7 @@ def _check_if(node: Node) -> Iterator[Problem]:
             yield problem("condition-empty", node=node.id, field=f"conditions.{index}.value", name=node.name)
 
 
-def check_searching(drawing: Drawing, known: Known) -> Iterator[Problem]:
+def check_searching(drawing: Drawing, known: KnownNames) -> Iterator[Problem]:
     """An agent that a node does not name is known when the run begins, and not before."""
     for node in drawing.nodes.values():
         switches = node.data.get("tools") if node.type == "agent" else None
