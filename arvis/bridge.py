@@ -55,7 +55,7 @@ CROSSING: Mapping[type[Any], Topic] = {
 _BY_NAME = {kind.__name__: kind for kind in CROSSING}
 
 #: What pages want to hear of and only those hear who run jobs, or nobody: it crosses as `Changed`.
-_TOLD_AS_CHANGES = [kind for kind in TELLING if CROSSING.get(kind) is not Topic.CHAT]
+_SENT_AS_CHANGES = [kind for kind in TELLING if CROSSING.get(kind) is not Topic.CHAT]
 #: Changes of so many seconds cross together; more than so many of one topic cross without their ids.
 _CHANGES_SECONDS = 0.2
 _MOST_IDS = 8
@@ -75,7 +75,7 @@ class Bridge:
         self._changes: dict[str, set[str | None]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    async def tell(self, event: Event) -> None:
+    async def send(self, event: Event) -> None:
         """Returns once the other processes were told; raises `StoreError` when they could not be."""
         await self._relay.tell(CROSSING[type(event)], encode(event))
 
@@ -83,7 +83,7 @@ class Bridge:
     def passing_on(self) -> Iterator[None]:
         """Carry what this process publishes to the others, for the length of the block."""
         endings = [self._bus.subscribe(kind, self._pass_on) for kind in CROSSING if kind is not Changed]
-        endings += [self._bus.subscribe(kind, self._gather) for kind in (Changed, *_TOLD_AS_CHANGES)]
+        endings += [self._bus.subscribe(kind, self._gather) for kind in (Changed, *_SENT_AS_CHANGES)]
         try:
             yield
         finally:
@@ -93,10 +93,10 @@ class Bridge:
 
     async def run(self, up: Callable[[], None]) -> None:
         """Hear the others until cancelled. Raises `StoreError` when the connection breaks: start it again."""
-        async with self._relay.listen(self._topics) as heard:
+        async with self._relay.listen(self._topics) as received:
             self._bus.publish(NoticesMissed())
             up()
-            async for notices in heard:
+            async for notices in received:
                 for notice in notices:
                     self._repeat(decode(notice))
 

@@ -26,7 +26,7 @@ _LONGEST_TEXT = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PlatformResponse:
     """What came back. `headers` have lower-case names."""
 
     status: int
@@ -35,7 +35,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class PlatformError:
     """The platform's own refusal: `code` and `text` are its words. `limited`: it asks for a rest, of `delay` seconds if it
     says so. `uncertain`: part of the work may have been done. `passing`: the same may go well later."""
 
@@ -53,7 +53,7 @@ class Dialect(Protocol):
     @property
     def name(self) -> str: ...
 
-    def complaint(self, document: Any) -> Complaint | None:
+    def platform_error(self, document: Any) -> PlatformError | None:
         """None where the document is no refusal in the platform's own form."""
         ...
 
@@ -102,15 +102,15 @@ Failure = Refused | Uncertain | RetryLater
 Outcome = Done | Failure
 
 
-def read(dialect: Dialect, answer: Answer) -> Outcome:
+def read(dialect: Dialect, answer: PlatformResponse) -> Outcome:
     document = _document(answer)
-    complaint = dialect.complaint(document)
-    if answer.status == _TOO_MANY or (complaint is not None and complaint.limited):
-        return RetryLater(f"{dialect.name} asks for a rest.", _delay(complaint, answer), "ratelimited")
+    platform_error = dialect.platform_error(document)
+    if answer.status == _TOO_MANY or (platform_error is not None and platform_error.limited):
+        return RetryLater(f"{dialect.name} asks for a rest.", _delay(platform_error, answer), "ratelimited")
     if answer.status >= _SERVER_TROUBLE:
         return Uncertain(f"{dialect.name} answered with status {answer.status}.")
-    if complaint is not None:
-        return _of_complaint(dialect, complaint, answer.status, document)
+    if platform_error is not None:
+        return _failure_of(dialect, platform_error, answer.status, document)
     if not 200 <= answer.status < 300:  # noqa: PLR2004  (HTTP's own numbers)
         # Something in front of the platform said this. The platform itself was not asked.
         return RetryLater(f"{dialect.name} answered with status {answer.status}, in a form that is not its own.")
@@ -156,12 +156,12 @@ def mappings(result: Any) -> list[Mapping[str, Any]] | None:
     return found if found or not result else None
 
 
-def seconds(said: Any) -> float | None:
+def seconds(value_given: Any) -> float | None:
     """A delay as a platform writes it: a number, or its digits. None for anything else."""
-    if isinstance(said, bool) or not isinstance(said, int | float | str):
+    if isinstance(value_given, bool) or not isinstance(value_given, int | float | str):
         return None
     try:
-        number = float(said)
+        number = float(value_given)
     except ValueError:
         return None
     return min(max(number, 0.0), _LONGEST_DELAY) if math.isfinite(number) else None
@@ -172,36 +172,36 @@ def shortened(words: Any) -> str:
     return " ".join(str(words).split())[:_LONGEST_TEXT]
 
 
-def _of_complaint(dialect: Dialect, complaint: Complaint, status: int, document: Any) -> Failure:
-    reason = f"{dialect.name} refused it: {complaint.text}"
-    if complaint.uncertain:
+def _failure_of(dialect: Dialect, platform_error: PlatformError, status: int, document: Any) -> Failure:
+    reason = f"{dialect.name} refused it: {platform_error.text}"
+    if platform_error.uncertain:
         return Uncertain(reason)
-    if complaint.passing or status == _REQUEST_TIMEOUT:
-        return RetryLater(reason, code=complaint.code)
-    return Refused(complaint.code, reason, status, document)
+    if platform_error.passing or status == _REQUEST_TIMEOUT:
+        return RetryLater(reason, code=platform_error.code)
+    return Refused(platform_error.code, reason, status, document)
 
 
-def _document(answer: Answer) -> Any:
+def _document(answer: PlatformResponse) -> Any:
     try:
         return json.loads(answer.body)
     except (ValueError, RecursionError):
         return None
 
 
-def _delay(complaint: Complaint | None, answer: Answer) -> float:
-    said = complaint.delay if complaint is not None else None
-    if said is None:
-        said = _header_delay(answer.headers)
-    return _USUAL_DELAY if said is None else said
+def _delay(platform_error: PlatformError | None, answer: PlatformResponse) -> float:
+    value_given = platform_error.delay if platform_error is not None else None
+    if value_given is None:
+        value_given = _header_delay(answer.headers)
+    return _USUAL_DELAY if value_given is None else value_given
 
 
 def _header_delay(headers: Mapping[str, str]) -> float | None:
     """`Retry-After` is a number of seconds or a date, which counts from the date of the answer."""
-    said = headers.get("retry-after", "")
-    if (number := seconds(said)) is not None:
+    value_given = headers.get("retry-after", "")
+    if (number := seconds(value_given)) is not None:
         return number
     try:
-        rest = parsedate_to_datetime(said) - parsedate_to_datetime(headers.get("date", ""))
+        rest = parsedate_to_datetime(value_given) - parsedate_to_datetime(headers.get("date", ""))
     except (ValueError, TypeError):
         return None
     return seconds(rest.total_seconds())

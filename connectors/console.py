@@ -177,11 +177,11 @@ class _Lines:
     async def _chunk(self) -> bytes:
         """What can be read next; nothing at the end of the input."""
         loop = asyncio.get_running_loop()
-        came: asyncio.Future[bytes] = loop.create_future()
+        chunk_read: asyncio.Future[bytes] = loop.create_future()
 
         def settle(chunk: bytes) -> None:
-            if not came.done():
-                came.set_result(chunk)
+            if not chunk_read.done():
+                chunk_read.set_result(chunk)
 
         def wait() -> None:
             ready, _, _ = select.select([self._source, self._stopped], [], [])
@@ -192,7 +192,7 @@ class _Lines:
 
         self._thread = threading.Thread(target=wait, name="console", daemon=True)
         self._thread.start()
-        return await came
+        return await chunk_read
 
 
 @asynccontextmanager

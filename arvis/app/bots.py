@@ -11,7 +11,7 @@ from arvis.app.foundation import Base
 from arvis.bots.connectors import ConnectorFactory, ConnectorPool, connector_services
 from arvis.bots.registry import BotRegistry
 from arvis.bots.service import BotService
-from arvis.bots.supervisor import BotSupervisor, Running
+from arvis.bots.supervisor import BotSupervisor, RunnerParts
 from arvis.commands.registry import command_hints
 from arvis.inbox import InboxService
 from arvis.messaging import owner_alerts
@@ -27,7 +27,7 @@ class Bots:
 
     rooms: WebConnector
     fleet: ConnectorPool
-    book: BotRegistry
+    registry: BotRegistry
     desk: BotService
 
 
@@ -35,23 +35,25 @@ class Bots:
 async def open_bots(base: Base) -> AsyncIterator[Bots]:
     """Opened before the roles, and so closed after their drain. Raises `ConfigError` for a bot of the configuration that
     cannot be made."""
-    rooms = WebConnector(tell_others=None if base.bridge is None else base.bridge.tell)
+    rooms = WebConnector(tell_others=None if base.bridge is None else base.bridge.send)
     maker = ConnectorFactory(services=connector_services(base.config, base.clock, command_hints()))
-    book = BotRegistry(configured=base.config.connectors, store=base.store, secrets=base.secrets)
-    fleet = ConnectorPool(book=book, maker=maker, own=[rooms])
-    desk = BotService(book=book, maker=maker, store=base.store, secrets=base.secrets, bus=base.bus, clock=base.clock)
+    registry = BotRegistry(configured=base.config.connectors, store=base.store, secrets=base.secrets)
+    fleet = ConnectorPool(registry=registry, maker=maker, own=[rooms])
+    desk = BotService(
+        registry=registry, maker=maker, store=base.store, secrets=base.secrets, bus=base.bus, clock=base.clock
+    )
     try:
         if CONNECTOR_ROLES & set(base.config.roles):
-            await book.learn()
+            await registry.learn()
             await fleet.open()
-        yield Bots(rooms, fleet, book, desk)
+        yield Bots(rooms, fleet, registry, desk)
     finally:
         await fleet.close()
 
 
 def build_keeper(base: Base, bots: Bots, door: InboxService) -> BotSupervisor:
     """Runs bots where the role `connectors` is on; elsewhere it keeps their connectors as the book wants them."""
-    running = Running(
+    running = RunnerParts(
         inbox_for=door.behind,
         tell_owner=owner_alerts.tell_of_bot,
         owner=base.folder.boot_id,
@@ -59,7 +61,7 @@ def build_keeper(base: Base, bots: Bots, door: InboxService) -> BotSupervisor:
         random=random.random,
     )
     return BotSupervisor(
-        book=bots.book,
+        registry=bots.registry,
         fleet=bots.fleet,
         store=base.store,
         bus=base.bus,

@@ -51,7 +51,7 @@ from arvis.services.allowances import Allowed
 from arvis.services.pairing import new_code
 from arvis.skills import Skill
 from arvis.skills.importing import Importer
-from arvis.speech import Rules, known_thoughts
+from arvis.speech import UtteranceRules, utterance_detector
 from arvis.web.dependencies import AdminServices, WebDependencies
 from arvis.web.server import WebServer
 
@@ -211,7 +211,7 @@ def build_web(
         skills=importer,
         house=_house(base, tools),
         speech=_speech_rules(config),
-        thoughts=known_thoughts(config.speech.buffer.languages),
+        detector=utterance_detector(config.speech.buffer.languages),
     )
     return WebServer(around=around)
 
@@ -243,15 +243,15 @@ def _account_desk(base: Base, providers: Providers) -> AccountService:
     )
 
 
-def _speech_rules(config: Config) -> Rules:
+def _speech_rules(config: Config) -> UtteranceRules:
     """A message of what was said may not be longer than any other, four bytes a character."""
     bounds = config.speech.buffer
-    return Rules(
+    return UtteranceRules(
         pause=bounds.pause_seconds,
         silence=bounds.silence_seconds,
         longest=bounds.longest_seconds,
         least=bounds.least_characters,
-        most=max(1, min(Rules().most, config.limits.message_bytes // 4)),
+        most=max(1, min(UtteranceRules().most, config.limits.message_bytes // 4)),
     )
 
 

@@ -12,7 +12,7 @@ from arvis.app.bots import CONNECTOR_ROLES, Bots, build_keeper
 from arvis.app.build import build_flow, build_inbox, build_web, spending_limits
 from arvis.app.foundation import Base
 from arvis.app.speech import Speech
-from arvis.app.telemetry import told
+from arvis.app.telemetry import traced
 from arvis.app.tools import Toolbox
 from arvis.delivery import Deliverer, LateReplies, Presence
 from arvis.domain.events import JobSettled
@@ -82,7 +82,7 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         presence = Presence(store=base.store, bus=base.bus, connector_of=bots.fleet.connector_of, clock=base.clock)
         # Started before the workers, and so stopped after their drain, which still shows what it does.
         await supervisor.start(Role("presence", presence.run, required=False))
-        handlers = await told(base, _handlers(base, flow, outside.tools), supervisor)
+        handlers = await traced(base, _handlers(base, flow, outside.tools), supervisor)
         await supervisor.start(Role("workers", lambda up: _work(base, handlers, bots, presence, up)))
     if "scheduler" in config.roles:
         await supervisor.start(Role("scheduler", lambda up: _keep_house(base, up)))

@@ -16,21 +16,21 @@ from arvis.domain.messages import MessageStatus
 from arvis.ports.store import Transaction
 from arvis.process.supervisor import Role, Supervisor
 from arvis.queue.queue import Handler
-from arvis.telemetry.teller import Exporter, Teller
+from arvis.telemetry.export_queue import Exporter, ExportQueue
 
 NOT_INSTALLED = "pip install 'arvis[otel]'"
 
 
-class Told:
+class TracedHandler:
     """A handler whose work is told, once it is committed. Implements `Handler`."""
 
-    def __init__(self, *, handler: Handler, teller: Teller) -> None:
+    def __init__(self, *, handler: Handler, queue: ExportQueue) -> None:
         self._handler = handler
-        self._teller = teller
+        self._queue = queue
 
     async def run(self, job: Job) -> Verdict:
         verdict = await self._handler.run(job)
-        self._tell(job)
+        self._enqueue(job)
         return verdict
 
     def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
@@ -38,36 +38,36 @@ class Told:
 
     async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
         await self._handler.announce(job, outcome)
-        self._tell(job)
+        self._enqueue(job)
 
-    def _tell(self, job: Job) -> None:
+    def _enqueue(self, job: Job) -> None:
         if job.execution_id is not None:
-            self._teller.tell(job.execution_id)
+            self._queue.add(job.execution_id)
 
 
-async def told(base: Base, handlers: Mapping[JobKind, Handler], supervisor: Supervisor) -> Mapping[JobKind, Handler]:
+async def traced(base: Base, handlers: Mapping[JobKind, Handler], supervisor: Supervisor) -> Mapping[JobKind, Handler]:
     """The handlers, telling the collector of what they did if there is one; it is a role that nothing depends on."""
     settings = base.config.telemetry
     if settings.endpoint is None:
         return handlers
     exporter = exporter_of(settings, settings.endpoint)
-    teller = Teller(receipts=base.insights.receipts, exporter=exporter, content=settings.content)
+    queue = ExportQueue(receipts=base.insights.receipts, exporter=exporter, content=settings.content)
 
     async def run(up: Any) -> None:
         forget = base.bus.subscribe(StatusChanged, stopped)
         up()
         try:
-            await teller.run()
+            await queue.run()
         finally:
             forget()
 
     def stopped(event: StatusChanged) -> None:
         """A turn that was ended while it waited for a person has no job that ends."""
         if event.status is MessageStatus.CANCELLED:
-            teller.tell(event.message_id)
+            queue.add(event.message_id)
 
     await supervisor.start(Role("telemetry", run, required=False))
-    return {kind: Told(handler=handler, teller=teller) for kind, handler in handlers.items()}
+    return {kind: TracedHandler(handler=handler, queue=queue) for kind, handler in handlers.items()}
 
 
 def exporter_of(settings: Telemetry, endpoint: str) -> Exporter:

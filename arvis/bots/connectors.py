@@ -97,7 +97,7 @@ def misconfigured(entry: ConnectorEntry, error: BadSetting | ConfigError) -> Con
     return ConfigError(f"`{entry.path}.{error.key}` {error.text}", why=_place(entry, error.key), fix=error.fix)
 
 
-def in_words(error: BadSetting | ConfigError) -> str:
+def describe(error: BadSetting | ConfigError) -> str:
     """As a sentence for a bot's state."""
     if isinstance(error, BadSetting):
         return f"The setting `{error.key}` {error.text}. {error.fix}".strip()
@@ -147,8 +147,8 @@ class Bot:
 class ConnectorPool:
     """`own` are connectors that are there always, such as the web."""
 
-    def __init__(self, *, book: BotRegistry, maker: ConnectorFactory, own: Sequence[Connector] = ()) -> None:
-        self._book = book
+    def __init__(self, *, registry: BotRegistry, maker: ConnectorFactory, own: Sequence[Connector] = ()) -> None:
+        self._registry = registry
         self._maker = maker
         self._own: dict[Key, Connector] = {(connector.platform, connector.name): connector for connector in own}
         self._bots: dict[Key, Bot] = {}
@@ -174,9 +174,9 @@ class ConnectorPool:
     async def open(self) -> None:
         """Make every bot that the book knows. Raises `ConfigError` for one that is written in the configuration and cannot
         be made; one that only a variable asked for, or that is stored, stays with its trouble."""
-        for spec in self._book.specs:
+        for spec in self._registry.specs:
             bot, error = await self._made(spec)
-            entry = self._book.entry(*spec.key)
+            entry = self._registry.entry(*spec.key)
             if error is not None and entry is not None and entry.variable is None:
                 raise misconfigured(entry, error)
             self._bots[spec.key] = bot
@@ -202,8 +202,8 @@ class ConnectorPool:
         try:
             return Bot(spec, await self._maker.make(spec)), None
         except (BadSetting, ConfigError) as error:
-            log.warning("The bot %s of %s cannot be used: %s", spec.name, spec.platform, in_words(error))
-            return Bot(spec, None, in_words(error)), error
+            log.warning("The bot %s of %s cannot be used: %s", spec.name, spec.platform, describe(error))
+            return Bot(spec, None, describe(error)), error
 
 
 async def _closed(bot: Bot | None) -> None:

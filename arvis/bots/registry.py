@@ -155,7 +155,7 @@ def _object(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def ask_restart(tx: Transaction, platform: str, name: str, now: int) -> None:
+def request_restart(tx: Transaction, platform: str, name: str, now: int) -> None:
     """Whoever runs this bot starts it anew once it has learnt of this."""
     tx.settings.put(_restart_key(platform, name), str(now), now)
 

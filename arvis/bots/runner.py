@@ -45,7 +45,7 @@ class TellOwner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class StatusReport:
     """`identity` is None where it is not known anew; `notice` is what the owner is told ("": nothing), `cause` one word for
     it."""
 
@@ -56,7 +56,7 @@ class Report:
     cause: str = "down"
 
 
-class Reporter:
+class StatusReporter:
     """Writes what it is told of one bot."""
 
     def __init__(
@@ -68,11 +68,11 @@ class Reporter:
         self._bus = bus
         self._clock = clock
         self._holding = holding
-        self._tell = tell
-        self._waiting: asyncio.Queue[Report] = asyncio.Queue()
-        self._written: Report | None = None
+        self._tell_owner = tell
+        self._waiting: asyncio.Queue[StatusReport] = asyncio.Queue()
+        self._written: StatusReport | None = None
 
-    def note(self, report: Report) -> None:
+    def note(self, report: StatusReport) -> None:
         """Have it written soon."""
         self._waiting.put_nowait(report)
 
@@ -82,7 +82,7 @@ class Reporter:
             while True:
                 await self._surely(await self._waiting.get())
 
-    async def last(self, report: Report) -> None:
+    async def last(self, report: StatusReport) -> None:
         """Write what is left, and this, if it can be done at once. Not together with `run`."""
         self.note(report)
         with suppress(LeaseLost, StoreError, TimeoutError):
@@ -90,7 +90,7 @@ class Reporter:
                 while not self._waiting.empty():
                     await self._write(self._waiting.get_nowait())
 
-    async def _surely(self, report: Report) -> None:
+    async def _surely(self, report: StatusReport) -> None:
         while True:
             try:
                 await self._write(report)
@@ -100,7 +100,7 @@ class Reporter:
             else:
                 return
 
-    async def _write(self, report: Report) -> None:
+    async def _write(self, report: StatusReport) -> None:
         """The row first, the event second."""
         if report == self._written:
             return
@@ -108,14 +108,14 @@ class Reporter:
         self._written = report
         self._bus.publish(BotStateChanged(self._platform, self._name, report.state))
 
-    def _put(self, tx: Transaction, report: Report, now: int) -> None:
+    def _put(self, tx: Transaction, report: StatusReport, now: int) -> None:
         self._holding.check(tx)
         tx.bots.put_status(self._platform, self._name, report.state, error=report.error[:_MOST], now=now)
         if (up := report.identity) is not None:
             tx.bots.put_identity(self._platform, self._name, user_id=up.user_id, user_name=up.user_name, now=now)
         if report.notice:
             text = f"The bot {self._name} of {self._platform} {report.notice}"
-            self._tell(tx, self._platform, self._name, text, now, cause=report.cause)
+            self._tell_owner(tx, self._platform, self._name, text, now, cause=report.cause)
 
 
 #: Seconds. A bot that was up for the longest pause begins again with the first one.
@@ -146,7 +146,7 @@ class BotRun:
         spec: BotSpec,
         connector: Connector,
         inbox: Inbox,
-        reporter: Reporter,
+        reporter: StatusReporter,
         clock: Clock,
         random: Callable[[], float],
     ) -> None:
@@ -159,7 +159,7 @@ class BotRun:
         self._up_since: float | None = None
         self._down_since: float | None = clock.monotonic()
         self._trouble = "it gives no sign of life"
-        self._told = False
+        self._owner_notified = False
         #: When the token was rejected, and the next pause once that counts.
         self._rejections: list[float] = []
         self._refused_pause = _FIRST_REFUSED_PAUSE
@@ -171,7 +171,7 @@ class BotRun:
     async def run(self) -> None:
         """Bring events to the inbox until cancelled."""
         watching = [asyncio.create_task(work) for work in (self._reporter.run(), self._watch())]
-        self._reporter.note(Report(BotState.STARTING))
+        self._reporter.note(StatusReport(BotState.STARTING))
         try:
             await self._run_again_and_again()
         finally:
@@ -179,7 +179,7 @@ class BotRun:
                 task.cancel()
             await asyncio.gather(*watching, return_exceptions=True)
             self._up_since = None
-            await self._reporter.last(Report(BotState.STOPPED))
+            await self._reporter.last(StatusReport(BotState.STOPPED))
 
     async def _run_again_and_again(self) -> None:
         pause = _FIRST_PAUSE
@@ -190,7 +190,7 @@ class BotRun:
                 continue
             if self._up_since is not None and self._clock.monotonic() - self._up_since >= _LONGEST_PAUSE:
                 pause = _FIRST_PAUSE
-            self._fell(self._in_words(failure))
+            self._fell(self._describe(failure))
             # Half to one and a half times as long: bots that fell together do not come back together.
             await self._clock.sleep(pause * (0.5 + self._random()))
             pause = min(pause * 2, _LONGEST_PAUSE)
@@ -219,7 +219,7 @@ class BotRun:
         self._refused_pause = min(pause * 2, _LONGEST_REFUSED_PAUSE)
         return pause
 
-    def _in_words(self, failure: BaseException) -> str:
+    def _describe(self, failure: BaseException) -> str:
         """As people are told it. What a connector does not say in words of its own is a defect, and for the log."""
         if type(failure) is ConnectionError and str(failure):
             return str(failure)
@@ -232,27 +232,27 @@ class BotRun:
     def _rose(self, identity: BotUp) -> None:
         if self._up_since is None:
             self._up_since = self._clock.monotonic()
-        self._down_since, self._told = None, False
+        self._down_since, self._owner_notified = None, False
         self._refused_pause = _FIRST_REFUSED_PAUSE
-        self._reporter.note(Report(BotState.RUNNING, identity=identity))
+        self._reporter.note(StatusReport(BotState.RUNNING, identity=identity))
 
     def _fell(self, trouble: str, *, notice: str = "") -> None:
         self._trouble = self._shown(trouble)
         self._up_since = None
         if self._down_since is None:
             self._down_since = self._clock.monotonic()
-        self._told = self._told or notice != ""
-        self._reporter.note(Report(BotState.ERROR, self._trouble, notice=notice, cause="token"))
+        self._owner_notified = self._owner_notified or notice != ""
+        self._reporter.note(StatusReport(BotState.ERROR, self._trouble, notice=notice, cause="token"))
 
     async def _watch(self) -> None:
         """Tell of an outage once it has lasted, and once."""
         while True:
             await self._clock.sleep(_LOOK)
-            if self._told or self._down_since is None or self._clock.monotonic() - self._down_since < _DOWN:
+            if self._owner_notified or self._down_since is None or self._clock.monotonic() - self._down_since < _DOWN:
                 continue
-            self._told = True
+            self._owner_notified = True
             notice = f"has been down for five minutes: {self._trouble}"
-            self._reporter.note(Report(BotState.ERROR, self._trouble, notice=notice))
+            self._reporter.note(StatusReport(BotState.ERROR, self._trouble, notice=notice))
 
     def _shown(self, text: str) -> str:
         return self._spec.without_secrets(text)

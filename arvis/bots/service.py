@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from arvis.bots.connectors import ConnectorFactory, in_words
-from arvis.bots.registry import BotRegistry, BotSpec, Key, Source, ask_restart, is_secret, opened_of, seal_all
+from arvis.bots.connectors import ConnectorFactory, describe
+from arvis.bots.registry import BotRegistry, BotSpec, Key, Source, is_secret, opened_of, request_restart, seal_all
 from arvis.domain.errors import ConfigError, Conflict, NotFound, SecretLost, Unprocessable
 from arvis.domain.events import BotsChanged
 from arvis.domain.platforms import BotStatus, StoredBot
@@ -44,9 +44,16 @@ class BotService:
     configuration."""
 
     def __init__(
-        self, *, book: BotRegistry, maker: ConnectorFactory, store: Store, secrets: SecretBox, bus: Bus, clock: Clock
+        self,
+        *,
+        registry: BotRegistry,
+        maker: ConnectorFactory,
+        store: Store,
+        secrets: SecretBox,
+        bus: Bus,
+        clock: Clock,
     ) -> None:
-        self._book = book
+        self._registry = registry
         self._maker = maker
         self._store = store
         self._secrets = secrets
@@ -54,8 +61,8 @@ class BotService:
         self._clock = clock
 
     @property
-    def book(self) -> BotRegistry:
-        return self._book
+    def registry(self) -> BotRegistry:
+        return self._registry
 
     async def statuses(self) -> Mapping[Key, BotStatus]:
         """How each bot is, as the process says that runs it."""
@@ -63,7 +70,7 @@ class BotService:
         return {(status.platform, status.name): status for status in found}
 
     def spec(self, platform: str, name: str) -> BotSpec:
-        spec = self._book.spec(platform, name)
+        spec = self._registry.spec(platform, name)
         if spec is None:
             raise _no_bot(platform, name)
         return spec
@@ -77,7 +84,7 @@ class BotService:
             raise Conflict(
                 f"There is a bot {name} for {platform} already.", fix="Change that one, or give another name."
             )
-        return await self._told(platform, name)
+        return await self._published(platform, name)
 
     async def change(self, platform: str, name: str, changes: BotChanges) -> BotSpec:
         """One that only goes on or off need not be usable as it is set up."""
@@ -87,19 +94,19 @@ class BotService:
         if changes.settings or changes.secrets:
             bot = await self._changed(bot, changes)
         await self._store.write(_update, bot)
-        return await self._told(platform, name)
+        return await self._published(platform, name)
 
     async def remove(self, platform: str, name: str) -> None:
         if not await self._store.write(_remove, platform, name):
             self._refuse_configured(platform, name)
             raise _no_bot(platform, name)
-        await self._tell()
+        await self._publish_change()
 
     async def restart(self, platform: str, name: str) -> BotSpec:
         """Also one of the configuration, whichever process runs it."""
         self.spec(platform, name)
-        await self._store.write(ask_restart, platform, name, self._clock.now())
-        return await self._told(platform, name)
+        await self._store.write(request_restart, platform, name, self._clock.now())
+        return await self._published(platform, name)
 
     async def check(self, platform: str, name: str) -> Sequence[Finding]:
         """Ask the platform whether everything is set up as the bot needs it; whatever comes of it is an answer."""
@@ -156,19 +163,19 @@ class BotService:
         return _merged(opened, changes.secrets)
 
     def _refuse_configured(self, platform: str, name: str) -> None:
-        if self._book.entry(platform, name) is not None:
+        if self._registry.entry(platform, name) is not None:
             raise Conflict(
                 f"The bot {name} of {platform} comes from the configuration.",
                 fix="Change config.yaml, or the environment variables that make it, and start again.",
                 code="configured",
             )
 
-    async def _told(self, platform: str, name: str) -> BotSpec:
-        await self._tell()
+    async def _published(self, platform: str, name: str) -> BotSpec:
+        await self._publish_change()
         return self.spec(platform, name)
 
-    async def _tell(self) -> None:
-        await self._book.learn()
+    async def _publish_change(self) -> None:
+        await self._registry.learn()
         self._bus.publish(BotsChanged())
 
 
@@ -177,7 +184,7 @@ async def examine(spec: BotSpec, maker: ConnectorFactory) -> Sequence[Finding]:
     try:
         connector = await maker.make(spec)
     except (BadSetting, ConfigError) as error:
-        return [Finding("error", in_words(error))]
+        return [Finding("error", describe(error))]
     if not isinstance(connector, ChecksSetup):
         await _close(connector)
         return [Finding("ok", f"The platform {spec.platform} has nothing to check")]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from arvis.bots.connectors import Bot, ConnectorPool
 from arvis.bots.registry import BotRegistry, BotSpec, Key
-from arvis.bots.runner import BotRun, Report, Reporter, TellOwner
+from arvis.bots.runner import BotRun, StatusReport, StatusReporter, TellOwner
 from arvis.domain.errors import StoreError
 from arvis.domain.events import BotsChanged, NoticesMissed
 from arvis.domain.platforms import BotState
@@ -31,7 +31,7 @@ InboxFor = Callable[[Callable[[Transaction], None]], Inbox]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class RunnerParts:
     """What a process needs that runs bots, and not only sends for them. `owner` is its boot, `node` its data folder,
     `random` gives numbers from 0 to 1."""
 
@@ -47,9 +47,16 @@ class BotSupervisor:
     """`running` is None in a process that runs no bots."""
 
     def __init__(
-        self, *, book: BotRegistry, fleet: ConnectorPool, store: Store, bus: Bus, clock: Clock, running: Running | None
+        self,
+        *,
+        registry: BotRegistry,
+        fleet: ConnectorPool,
+        store: Store,
+        bus: Bus,
+        clock: Clock,
+        running: RunnerParts | None,
     ) -> None:
-        self._book = book
+        self._registry = registry
         self._fleet = fleet
         self._store = store
         self._bus = bus
@@ -83,11 +90,11 @@ class BotSupervisor:
     async def _follow(self) -> None:
         """Learn what changed, and change what runs. A database that is away changes nothing."""
         try:
-            await self._book.learn()
+            await self._registry.learn()
         except StoreError as error:
             log.warning("the bots of the product cannot be read: %s", error.what)
             return
-        wanted = {spec.key: spec for spec in self._book.specs}
+        wanted = {spec.key: spec for spec in self._registry.specs}
         gone = [bot.spec.key for bot in self._fleet.bots if bot.spec.key not in wanted]
         known = {bot.spec.key: bot.spec for bot in self._fleet.bots}
         renewed = [spec for key, spec in wanted.items() if known.get(key) != spec]
@@ -119,9 +126,9 @@ class BotSupervisor:
         task.add_done_callback(_tell_of_defect)
         self._tasks[bot.spec.key] = task
 
-    async def _work(self, bot: Bot, running: Running, holding: Holding) -> None:
+    async def _work(self, bot: Bot, running: RunnerParts, holding: Holding) -> None:
         """What this process does while it holds a bot."""
-        reporter = Reporter(
+        reporter = StatusReporter(
             platform=bot.spec.platform,
             name=bot.spec.name,
             store=self._store,
@@ -132,7 +139,7 @@ class BotSupervisor:
         )
         if bot.connector is None:
             notice = f"cannot be used: {bot.trouble}"
-            await reporter.last(Report(BotState.ERROR, bot.trouble, notice=notice, cause="setup"))
+            await reporter.last(StatusReport(BotState.ERROR, bot.trouble, notice=notice, cause="setup"))
             return
         run = self._runs[bot.spec.key] = BotRun(
             spec=bot.spec,

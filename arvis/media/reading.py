@@ -16,7 +16,7 @@ from arvis.ports.transcriber import Sound, SpeechError, Transcriber
 #: Of one file, in characters; the whole file lies in the agent's folder.
 LONGEST_TEXT = 200_000
 
-_NO_EARS = "voice messages cannot be heard here: no speech engine is set up"
+_NO_SPEECH_ENGINE = "voice messages cannot be heard here: no speech engine is set up"
 _UNREADABLE = "this kind of file cannot be read"
 
 
@@ -55,7 +55,7 @@ class MediaReader:
             problem = await asyncio.to_thread(picture_problem, data)
             return Reading(content_type, FileKind.IMAGE, problem=problem)
         if content_type.startswith("audio/"):
-            return await self._heard(Sound(data, content_type, filename), spoken=spoken)
+            return await self._transcribed(Sound(data, content_type, filename), spoken=spoken)
         if content_type in KINDS:
             return await self._document(data, content_type)
         text = await asyncio.to_thread(text_of, data)
@@ -68,21 +68,21 @@ class MediaReader:
         content = _cut(found.text, whole=found.whole) if found.text else ""
         return Reading(content_type, FileKind.DOCUMENT, content, found.problem)
 
-    async def _heard(self, sound: Sound, *, spoken: bool) -> Reading:
+    async def _transcribed(self, sound: Sound, *, spoken: bool) -> Reading:
         kind = FileKind.VOICE if spoken else FileKind.DOCUMENT
         if self._transcriber is None:
-            return Reading(sound.content_type, kind, problem=_NO_EARS)
+            return Reading(sound.content_type, kind, problem=_NO_SPEECH_ENGINE)
         seconds = sound_seconds(sound.data, sound.content_type)
         if seconds is not None and seconds > self._minutes * 60:
             problem = f"it lasts {seconds / 60:.0f} minutes, and {self._minutes:.0f} can be listened to"
             return Reading(sound.content_type, kind, problem=problem)
         try:
-            words = storable(await self._transcriber.transcribe(sound)).strip()
+            transcript = storable(await self._transcriber.transcribe(sound)).strip()
         except SpeechError as failed:
             return Reading(sound.content_type, kind, problem=str(failed), again=not failed.permanent)
-        if not words:
+        if not transcript:
             return Reading(sound.content_type, kind, problem="nothing was said in it that could be made out")
-        return Reading(sound.content_type, kind, words[:LONGEST_TEXT])
+        return Reading(sound.content_type, kind, transcript[:LONGEST_TEXT])
 
 
 def lost(why: str) -> Reading:

@@ -178,8 +178,8 @@ def _in_words(error: Exception) -> str:
             return "it was closed in the middle of the answer"
         case aiohttp.ClientResponseError() | HttpProcessingError():
             return "what came is no answer of a web server"
-        case OSError(strerror=str(words)):
-            return words
+        case OSError(strerror=str(text)):
+            return text
         case _:
             return "it was closed"
 

@@ -22,7 +22,7 @@ from yarl import URL
 from arvis.domain.errors import FetchFailed, FetchRefused
 from arvis.net.addresses import IPAddress, read_address
 from arvis.net.client import as_http_error
-from arvis.net.guard import Rules, Target, checked_addresses, read_rules, read_url
+from arvis.net.guard import FetchRules, Target, checked_addresses, read_rules, read_url
 from arvis.net.unpacking import ACCEPTED, Unpacker
 from arvis.ports.fetcher import Fetched
 from arvis.ports.http import HttpError
@@ -79,7 +79,7 @@ class GuardedFetcher:
     `tls` replaces the machine's certificate authorities, never the check."""
 
     def __init__(
-        self, *, rules: Rules, resolve: Resolve, dial: Dial = open_socket, tls: ssl.SSLContext | None = None
+        self, *, rules: FetchRules, resolve: Resolve, dial: Dial = open_socket, tls: ssl.SSLContext | None = None
     ) -> None:
         self._rules = rules
         self._resolve = resolve

@@ -29,7 +29,7 @@ _PLAIN = "%/?:@!$&'()*+,;=~[]|^"
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class FetchRules:
     """`allow`: pairs of a canonical host and a port (None for the usual ports) whose addresses are not judged;
     `ports`: those that any other host may be asked at."""
 
@@ -55,12 +55,12 @@ class Target:
         return f"{self.scheme}://{host}{port}{self.path}"
 
 
-def read_rules(*, allow: Iterable[str] = (), ports: Iterable[int] = _PORTS.values()) -> Rules:
+def read_rules(*, allow: Iterable[str] = (), ports: Iterable[int] = _PORTS.values()) -> FetchRules:
     """`allow` as the operator writes it: `host` or `host:port`. Raises `ConfigError`."""
-    return Rules(allow=frozenset(_exception(entry) for entry in allow), ports=frozenset(ports))
+    return FetchRules(allow=frozenset(_exception(entry) for entry in allow), ports=frozenset(ports))
 
 
-def read_url(text: str, rules: Rules) -> Target:
+def read_url(text: str, rules: FetchRules) -> Target:
     """Raises `FetchRefused` for what is no public web address, as far as its text tells."""
     scheme, authority, path, query = _split(text.strip())
     try:
@@ -111,7 +111,7 @@ def _host_and_port(authority: str) -> tuple[str, int | None]:
     return canonical_host(found[1]), int(found[2]) if found[2] else None
 
 
-def _check_port(port: int, rules: Rules) -> None:
+def _check_port(port: int, rules: FetchRules) -> None:
     if port not in rules.ports:
         usual = " and ".join(str(known) for known in sorted(rules.ports))
         _refuse(f"port {port} is not one of {usual}")

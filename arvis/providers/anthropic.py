@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.provider import ProviderServices
-from arvis.providers.anthropic_answer import Answer, failure
+from arvis.providers.anthropic_answer import AnthropicResponse, failure
 from arvis.providers.anthropic_prompt import document_of
 from arvis.providers.anthropic_sdk import SdkExchange
 from arvis.providers.exchange import read_stream
@@ -41,7 +41,7 @@ class AnthropicProvider:
         return await self._call(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text), stream=True)
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
-        answer = Answer(reply=reply, account=account, max_bytes=request.max_bytes)
+        answer = AnthropicResponse(reply=reply, account=account, max_bytes=request.max_bytes)
         document = document_of(request, request.model or account.model, origin_of(request, account))
         async with self._exchange.post(
             account, document, stream=stream, max_bytes=request.max_bytes, begin_within=request.begin_within

@@ -17,7 +17,7 @@ from arvis.providers import failures
 from arvis.providers.calls import CallDrafts
 from arvis.providers.prompts import origin_of
 from arvis.providers.reply import ReplyText, printable, token_count
-from arvis.providers.thoughts import Thoughts
+from arvis.providers.thoughts import ThinkingBlocks
 
 _ENDS: Mapping[str, str] = {
     "end_turn": "end",
@@ -48,7 +48,7 @@ _TOO_LONG = re.compile(r"prompt is too long|exceeds? (?:the )?context|context (?
 _NO_CREDIT = re.compile(r"credit balance|usage limits?|spend(?:ing)? limit", re.IGNORECASE)
 
 
-class Answer:
+class AnthropicResponse:
     """One answer while its documents arrive. `finished` is True once a reason for the end was given."""
 
     def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
@@ -58,7 +58,7 @@ class Answer:
         self._calls = CallDrafts(account=account, max_bytes=max_bytes)
         self._model: str | None = None
         self._usage: dict[str, int] = {}
-        self._thoughts = Thoughts(max_bytes)
+        self._thoughts = ThinkingBlocks(max_bytes)
         self._stop_reason = "end"
 
     def take(self, document: object) -> bool:

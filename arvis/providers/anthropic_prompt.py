@@ -75,8 +75,8 @@ def _messages(turns: Sequence[Turn], now: str, origin: str) -> list[Block]:
             messages.append({"role": turn.role, "content": blocks})
     for kept in _KEPT:
         if len(messages) >= -kept:
-            said = messages[kept]["content"]
-            said[-1] = _marked(said[-1])
+            content = messages[kept]["content"]
+            content[-1] = _marked(content[-1])
     return messages
 
 

@@ -244,7 +244,7 @@ class _Faults:
 
 def _in_words(kind: type[BaseException | None]) -> str:
     """What happened to a connection, for people, by the names of the HTTP client."""
-    words = {
+    descriptions = {
         "ConnectError": "nobody accepts it",
         "ConnectTimeout": "it took too long",
         "ReadTimeout": "nothing came for too long",
@@ -252,7 +252,7 @@ def _in_words(kind: type[BaseException | None]) -> str:
         "RemoteProtocolError": "it was closed before the end of the answer",
         "UnsupportedProtocol": "the address does not begin with http:// or https://",
     }
-    return words.get(kind.__name__, "it was closed")
+    return descriptions.get(kind.__name__, "it was closed")
 
 
 def _read(body: bytes, account: Account) -> object:

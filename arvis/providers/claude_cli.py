@@ -21,7 +21,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.provider import ProviderServices
 from arvis.ports.sandbox import PROGRAM_MISSING, Finished, Programs, Task
 from arvis.providers import failures
-from arvis.providers.claude_cli_answer import Answer
+from arvis.providers.claude_cli_answer import ClaudeCliResponse
 from arvis.providers.claude_cli_prompt import prompt_of, system_of
 from arvis.providers.reply import ReplyText
 
@@ -32,7 +32,7 @@ _PRIVATE_FOLDER = 0o700
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 #: Bytes of standard error, and of memory.
-_MAX_TOLD = 65_536
+_MAX_OUTPUT = 65_536
 _MEMORY = 4_294_967_296
 
 #: A key of this kind is the long-lived login of a subscription (`claude setup-token`).
@@ -75,7 +75,7 @@ class ClaudeCliProvider:
 
     async def _call(self, request: RunRequest, account: Account, on_text: Callable[[str], None] | None) -> RunResult:
         reply = ReplyText(max_bytes=request.max_bytes, on_text=on_text)
-        answer = Answer(reply=reply, account=account, clock=self._clock, max_bytes=request.max_bytes)
+        answer = ClaudeCliResponse(reply=reply, account=account, clock=self._clock, max_bytes=request.max_bytes)
         try:
             finished = await self._runner.run(request, account, answer.feed, stream=on_text is not None)
         except ToolError as error:
@@ -112,7 +112,7 @@ class ClaudeRunner:
                     stdin=prompt_of(request),
                     environment=environment,
                     timeout=self._timeout,
-                    max_output=_MAX_TOLD,
+                    max_output=_MAX_OUTPUT,
                     memory=_MEMORY,
                 )
                 return await self._programs.run(task, on_stdout=on_stdout)

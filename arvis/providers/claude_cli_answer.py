@@ -21,7 +21,7 @@ _OVERHEAD = 256
 #: Reading a line costs as much as so many bytes, even an empty one.
 _LINE = 100
 _LONGEST_NAME = 200
-_LONGEST_WORDS = 2_000
+_LONGEST_TEXT = 2_000
 
 _ENDS: Mapping[str, str] = {
     "end_turn": "end",
@@ -31,7 +31,7 @@ _ENDS: Mapping[str, str] = {
 }
 
 
-class Answer:
+class ClaudeCliResponse:
     """One answer while its lines arrive."""
 
     def __init__(self, *, reply: ReplyText, account: Account, clock: Clock, max_bytes: int) -> None:
@@ -63,15 +63,15 @@ class Answer:
         self._take(bytes(self._line))
         end = self._end
         if end is None:
-            words = finished.stderr.decode("utf-8", "replace")
-            raise self._failed(Trouble(words, exit_code=finished.exit_code))
+            text = finished.stderr.decode("utf-8", "replace")
+            raise self._failed(Trouble(text, exit_code=finished.exit_code))
         if end.get("is_error") is not False or end.get("subtype") != "success":
             raise self._failed(self._trouble(end))
         if end.get("stop_reason") == "refusal":
-            text = f"the model of the account {self._account.name} declined: {self._words(end)}"
+            text = f"the model of the account {self._account.name} declined: {self._text_of(end)}"
             raise ProviderError(ProviderErrorKind.REFUSED, failures.redact(text, self._account))
         if not self._streamed:
-            self._reply.add(self._words(end))
+            self._reply.add(self._text_of(end))
         return self._whole(request, end)
 
     def _whole(self, request: RunRequest, end: Mapping[str, object]) -> RunResult:
@@ -117,18 +117,18 @@ class Answer:
     def _trouble(self, end: Mapping[str, object]) -> Trouble:
         status, reason = end.get("api_error_status"), end.get("terminal_reason")
         return Trouble(
-            self._words(end)[:_LONGEST_WORDS],
+            self._text_of(end)[:_LONGEST_TEXT],
             status=status if isinstance(status, int) else None,
             reason=reason if isinstance(reason, str) else "",
             resets_at=self._resets_at,
         )
 
-    def _words(self, end: Mapping[str, object]) -> str:
+    def _text_of(self, end: Mapping[str, object]) -> str:
         match end:
-            case {"result": str(words)}:
-                return words
-            case {"errors": [str(words), *_]}:
-                return words
+            case {"result": str(text)}:
+                return text
+            case {"errors": [str(text), *_]}:
+                return text
             case {"result": _} if end.get("is_error") is False:
                 raise failures.unreadable(self._account, "its result has a wrong type")
             case _:

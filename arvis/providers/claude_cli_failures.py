@@ -108,8 +108,8 @@ def _wait(trouble: Trouble, clock: Clock) -> float | None:
         return _bounded(int(epoch[1]) - now)
     if (span := _IN.search(trouble.words)) is not None and (span[1] or span[2]):
         return _bounded(int(span[1] or 0) * 3600 + int(span[2] or 0) * 60)
-    if (told := _RESETS.search(trouble.words)) is not None:
-        at = _moment(told, datetime.fromtimestamp(now, UTC))
+    if (reset := _RESETS.search(trouble.words)) is not None:
+        at = _moment(reset, datetime.fromtimestamp(now, UTC))
         return None if at is None else _bounded(at.timestamp() - now)
     return None
 
@@ -118,17 +118,17 @@ def _bounded(seconds: float) -> float:
     return min(max(seconds, 0.0), _LONGEST_WAIT)
 
 
-def _moment(told: re.Match[str], now: datetime) -> datetime | None:
+def _moment(reset: re.Match[str], now: datetime) -> datetime | None:
     """The next such moment: a time today or tomorrow, or on a day of this year or the next."""
-    hour, minute = int(told["hour"]), int(told["minute"] or 0)
-    if told["half"]:
-        hour = hour % _NOON + (_NOON if told["half"].lower() == "pm" else 0)
-    here = now.astimezone(_zone(told["zone"]))
+    hour, minute = int(reset["hour"]), int(reset["minute"] or 0)
+    if reset["half"]:
+        hour = hour % _NOON + (_NOON if reset["half"].lower() == "pm" else 0)
+    here = now.astimezone(_zone(reset["zone"]))
     try:
         at = here.replace(hour=hour, minute=minute, second=0, microsecond=0)
-        if not told["month"]:
+        if not reset["month"]:
             return at if at > here else at + timedelta(days=1)
-        at = at.replace(month=_MONTHS.index(told["month"].lower()) + 1, day=int(told["day"]))
+        at = at.replace(month=_MONTHS.index(reset["month"].lower()) + 1, day=int(reset["day"]))
         return at if at > here - timedelta(days=1) else at.replace(year=at.year + 1)
     except ValueError:
         return None

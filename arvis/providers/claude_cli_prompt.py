@@ -67,14 +67,14 @@ def _numbers(turns: tuple[Turn, ...]) -> list[list[int]]:
 
 
 def _line(turn: Turn, pictures: list[int]) -> str:
-    said: dict[str, Any] = {"from": "user" if turn.role == "user" else "you", "text": _apart(turn.content)}
+    entry: dict[str, Any] = {"from": "user" if turn.role == "user" else "you", "text": _apart(turn.content)}
     if pictures:
-        said["pictures"] = pictures
+        entry["pictures"] = pictures
     if turn.calls:
-        said["asked for"] = [{"tool": call.name, "arguments": call.arguments or call.written} for call in turn.calls]
+        entry["asked for"] = [{"tool": call.name, "arguments": call.arguments or call.written} for call in turn.calls]
     if turn.outputs:
-        said["results"] = [_apart(output.content) for output in turn.outputs]
-    return json.dumps(said, ensure_ascii=False)
+        entry["results"] = [_apart(output.content) for output in turn.outputs]
+    return json.dumps(entry, ensure_ascii=False)
 
 
 def _picture(number: int, picture: Image) -> Iterator[Mapping[str, Any]]:

@@ -33,7 +33,7 @@ class Choice:
     tool_calls: Sequence[object] = ()
 
 
-class Answer:
+class CompletionsResponse:
     """One answer while its documents arrive. `finished` is True once a finish reason was given."""
 
     def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:

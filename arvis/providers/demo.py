@@ -42,7 +42,7 @@ class Directive:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class DemoReply:
     """A part of the reply and the output tokens that it is reported to have cost."""
 
     text: str
@@ -69,16 +69,16 @@ class DemoProvider:
         return await self._answer(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text))
 
     async def _answer(self, request: RunRequest, account: Account, reply: ReplyText) -> RunResult:
-        asked = newest_user_text(request)
+        question = newest_user_text(request)
         calls = CallDrafts(account=account, max_bytes=request.max_bytes)
-        parts: list[Said] = []
-        for directive in directives(asked):
-            said = await self._obey(directive, request, calls)
-            if said is not None:
-                _send(reply, said.text if not parts else f"\n{said.text}")
-                parts.append(said)
+        parts: list[DemoReply] = []
+        for directive in directives(question):
+            answer = await self._obey(directive, request, calls)
+            if answer is not None:
+                _send(reply, answer.text if not parts else f"\n{answer.text}")
+                parts.append(answer)
         if not parts and not calls:
-            parts.append(_greeting(request.agent_name, asked))
+            parts.append(_greeting(request.agent_name, question))
             _send(reply, parts[0].text)
         input_tokens = sum(len(turn.content.split()) for turn in request.turns)
         output_tokens = sum(part.tokens for part in parts)
@@ -86,14 +86,14 @@ class DemoProvider:
             request, account, input_tokens=input_tokens, output_tokens=output_tokens, calls=calls.result()
         )
 
-    async def _obey(self, directive: Directive, request: RunRequest, calls: CallDrafts) -> Said | None:
+    async def _obey(self, directive: Directive, request: RunRequest, calls: CallDrafts) -> DemoReply | None:
         """What this directive adds to the reply, None when it only takes time or calls a tool. Raises what it is told
         to."""
         match directive.verb:
             case "say":
-                return _said(directive.argument.replace("\\n", "\n"))
+                return _reply_of(directive.argument.replace("\\n", "\n"))
             case "tokens":
-                return _so_many_words(directive.argument)
+                return _repeated_word(directive.argument)
             case "tool":
                 return _use_tool(directive.argument, request, calls)
             case "fail":
@@ -106,20 +106,20 @@ class DemoProvider:
 def newest_user_text(request: RunRequest) -> str:
     """What a person wrote last, as they wrote it: their tags are harmless in a prompt, and a directive may name some. The
     outputs of tools are turns of the user, too."""
-    said = (turn.content for turn in reversed(request.turns) if turn.role == "user" and not turn.outputs)
-    return unescape(next(said, ""))
+    answer = (turn.content for turn in reversed(request.turns) if turn.role == "user" and not turn.outputs)
+    return unescape(next(answer, ""))
 
 
-def _use_tool(argument: str, request: RunRequest, calls: CallDrafts) -> Said | None:
+def _use_tool(argument: str, request: RunRequest, calls: CallDrafts) -> DemoReply | None:
     """Ask for the tool; once it has answered, say what it gave."""
     written, _, arguments = argument.strip().partition(" ")
     name = wire_name(written)
     if request.turns and request.turns[-1].outputs:
         named = {call.id: call.name for turn in request.turns for call in turn.calls}
         outputs = [output for output in request.turns[-1].outputs if named.get(output.call_id) == name]
-        return _said("\n".join(f"{written}: {output.content}" for output in outputs)) if outputs else None
+        return _reply_of("\n".join(f"{written}: {output.content}" for output in outputs)) if outputs else None
     if name not in {tool.name for tool in request.tools}:
-        return _said(f"I have no tool {written}.")
+        return _reply_of(f"I have no tool {written}.")
     number = len(calls)
     calls.add(number, id=f"demo_{number}", name=name, arguments=arguments)
     return None
@@ -131,20 +131,20 @@ def directives(text: str) -> list[Directive]:
     return [Directive(match[1], match[2] or "") for match in found if match]
 
 
-def _said(text: str) -> Said:
+def _reply_of(text: str) -> DemoReply:
     """The demo counts a word as a token."""
-    return Said(text, len(text.split()))
+    return DemoReply(text, len(text.split()))
 
 
-def _greeting(agent_name: str, user_text: str) -> Said:
-    return _said(f"Hello, {agent_name} here. I am only the built-in demo, no real model. You wrote: {user_text}")
+def _greeting(agent_name: str, user_text: str) -> DemoReply:
+    return _reply_of(f"Hello, {agent_name} here. I am only the built-in demo, no real model. You wrote: {user_text}")
 
 
-def _so_many_words(argument: str) -> Said:
+def _repeated_word(argument: str) -> DemoReply:
     """A reply of so many words. A number that no reply can hold is reported, but not written out."""
     digits = argument.strip()[:_MOST_DIGITS]
     number = int(digits) if digits.isdecimal() else 0
-    return Said(" ".join(["word"] * min(number, _MOST_WORDS)), number)
+    return DemoReply(" ".join(["word"] * min(number, _MOST_WORDS)), number)
 
 
 def _failure(argument: str) -> ProviderError:

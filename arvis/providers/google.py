@@ -12,7 +12,7 @@ from urllib.parse import quote
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.provider import ProviderServices
 from arvis.providers.exchange import Exchange, read_stream, sendable_key
-from arvis.providers.google_answer import Answer, failure
+from arvis.providers.google_answer import GoogleResponse, failure
 from arvis.providers.google_prompt import contents_of
 from arvis.providers.prompts import system_of, turns_of
 from arvis.providers.reply import ReplyText
@@ -40,7 +40,7 @@ class GoogleProvider:
         return await self._call(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text), stream=True)
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
-        answer = Answer(reply=reply, account=account, max_bytes=request.max_bytes)
+        answer = GoogleResponse(reply=reply, account=account, max_bytes=request.max_bytes)
         async with self._exchange.post(
             account,
             _url(request, account, stream=stream),

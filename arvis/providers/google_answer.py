@@ -35,7 +35,7 @@ _BY_STATUS: Mapping[str, ProviderErrorKind] = {
 _TOO_LONG = re.compile(r"token count .{0,60}exceeds|exceeds the maximum number of tokens", re.IGNORECASE)
 
 
-class Answer:
+class GoogleResponse:
     """One answer while its documents arrive. `finished` is True once a reason for the end was given."""
 
     def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
@@ -92,8 +92,8 @@ class Answer:
             case Mapping() as usage:
                 self._input_tokens = token_count(usage.get("promptTokenCount"))
                 thoughts = token_count(usage.get("thoughtsTokenCount")) or 0
-                said = token_count(usage.get("candidatesTokenCount"))
-                self._output_tokens = None if said is None else said + thoughts
+                answer_tokens = token_count(usage.get("candidatesTokenCount"))
+                self._output_tokens = None if answer_tokens is None else answer_tokens + thoughts
                 self._cached_tokens = token_count(usage.get("cachedContentTokenCount")) or 0
 
     def _take_candidate(self, candidate: Mapping[str, object]) -> bool:

@@ -18,7 +18,7 @@ from arvis.providers.exchange import Answered, Exchange, read_stream, sendable_k
 from arvis.providers.ollama_chat import (
     MOST_BYTES_A_TOKEN,
     UNTOLD_CONTEXT,
-    Answer,
+    OllamaResponse,
     context_for,
     context_length,
     failure,
@@ -60,7 +60,7 @@ class OllamaProvider:
         most = await self._most(request, account, model)
         context = min(context_for(prompt_tokens(request) + request.max_tokens), most or UNTOLD_CONTEXT)
         document = _document(request, model, context, stream=stream)
-        answer = Answer(reply=reply, account=account, max_bytes=request.max_bytes)
+        answer = OllamaResponse(reply=reply, account=account, max_bytes=request.max_bytes)
         async with self._post(account, "chat", document, request if stream else None) as answered:
             if stream:
                 await read_stream(answered.lines(), answer.take, answer, reply)

@@ -77,7 +77,7 @@ def messages_of(turn: Turn, turns: Sequence[Turn]) -> Iterator[dict[str, Any]]:
     yield message
 
 
-class Answer:
+class OllamaResponse:
     """One answer while its documents arrive. `finished` is True once the server said `done`."""
 
     def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.provider import ProviderServices
-from arvis.providers.completions import Answer
+from arvis.providers.completions import CompletionsResponse
 from arvis.providers.completions_fields import NEW_LIMIT, OLD_LIMIT, Accepted, FieldRefused, failure, first_try
 from arvis.providers.completions_prompt import messages_of
 from arvis.providers.exchange import Exchange, read_stream, sendable_key
@@ -85,7 +85,7 @@ class ChatCompletionsProvider:
     async def _once(
         self, request: RunRequest, account: Account, document: Mapping[str, Any], reply: ReplyText, *, stream: bool
     ) -> RunResult:
-        answer = Answer(reply=reply, account=account, max_bytes=request.max_bytes)
+        answer = CompletionsResponse(reply=reply, account=account, max_bytes=request.max_bytes)
         async with self._exchange.post(
             account,
             self._url(account),
@@ -95,7 +95,7 @@ class ChatCompletionsProvider:
             max_bytes=request.max_bytes,
             begin_within=request.begin_within,
         ) as answered:
-            if _is_stream(answered.content_type, asked=stream):
+            if _is_stream(answered.content_type, requested=stream):
                 await read_stream(answered.events(), partial(answer.take, part="delta"), answer, reply)
             else:
                 answer.take(await answered.document(), part="message")
@@ -140,6 +140,6 @@ def _document(request: RunRequest, account: Account, accepted: Accepted, *, stre
     return document
 
 
-def _is_stream(content_type: str, *, asked: bool) -> bool:
+def _is_stream(content_type: str, *, requested: bool) -> bool:
     """Some servers cannot stream and answer in one piece, others stream under a wrong content type."""
-    return "event-stream" in content_type or (asked and "json" not in content_type)
+    return "event-stream" in content_type or (requested and "json" not in content_type)

@@ -65,9 +65,9 @@ class ReplyText:
 
     def cut(self) -> bool:
         """End the reply where it stands; False when nothing was said yet."""
-        said = bool("".join(self._pieces).strip())
-        self.truncated = self.truncated or said
-        return said
+        has_text = bool("".join(self._pieces).strip())
+        self.truncated = self.truncated or has_text
+        return has_text
 
     def is_cut(self, stop_reason: str) -> bool:
         """Return whether the reply is not whole: by the vendor's reason, or because no more was read."""

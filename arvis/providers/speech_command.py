@@ -17,7 +17,7 @@ FILE = "{file}"
 _SECONDS = 300.0
 _MOST_TEXT = 1_048_576
 _MOST_SOUND = 20_971_520
-_LAST_WORDS = 200
+_LONGEST_ERROR_OUTPUT = 200
 
 
 class CommandTranscriber:
@@ -86,12 +86,12 @@ class _Command:
         if finished.timed_out:
             raise SpeechError(f"the speech program took more than {_SECONDS:.0f} seconds", permanent=True)
         if finished.exit_code != 0:
-            raise SpeechError(f"the speech program failed{_words(finished)}", permanent=True)
+            raise SpeechError(f"the speech program failed{_error_output(finished)}", permanent=True)
         if finished.truncated and len(finished.stdout) == most:
             raise SpeechError("the speech program gave more than it should", permanent=True)
         return finished.stdout
 
 
-def _words(finished: Finished) -> str:
-    words = " ".join(finished.stderr[-_LAST_WORDS:].decode("utf-8", "replace").split())
-    return f": {words}" if words else ""
+def _error_output(finished: Finished) -> str:
+    text = " ".join(finished.stderr[-_LONGEST_ERROR_OUTPUT:].decode("utf-8", "replace").split())
+    return f": {text}" if text else ""

@@ -29,7 +29,7 @@ def main(settings: Mapping[str, Any]) -> None:
     for line in sys.stdin.buffer:
         try:
             hear = hear or load(settings)
-            answer = {"text": _heard(hear, json.loads(line))}
+            answer = {"text": _transcribed(hear, json.loads(line))}
         except ImportError as missing:
             answer = {"problem": f"the speech engine is not installed ({missing.name} is missing)"}
         except (OSError, RuntimeError, ValueError) as error:
@@ -65,10 +65,10 @@ def _faster(name: str, language: str | None) -> Hear:
     return hear
 
 
-def _heard(hear: Hear, asked: Mapping[str, str]) -> str:
+def _transcribed(hear: Hear, request: Mapping[str, str]) -> str:
     with tempfile.TemporaryDirectory(prefix="arvis-voice-") as folder:
-        path = Path(folder) / Path(asked["name"]).name
-        path.write_bytes(base64.b64decode(asked["data"]))
+        path = Path(folder) / Path(request["name"]).name
+        path.write_bytes(base64.b64decode(request["data"]))
         return hear(str(path)).strip()
 
 

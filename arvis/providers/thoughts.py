@@ -18,7 +18,7 @@ _KINDS = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)}
 _MOST_BLOCKS = 64
 
 
-class Thoughts:
+class ThinkingBlocks:
     """The blocks of one answer of the messages format. Thoughts of more than `max_bytes` are dropped whole, because a part
     of them would be refused."""
 

@@ -33,9 +33,9 @@ _EPOCH, _EPOCH_MS = 1e9, 1e12
 def wait_in(headers: Mapping[str, str], clock: Clock, *, limited: bool) -> float | None:
     """The wait in seconds; None without a usable header. A date is compared with the server's own clock if the answer
     shows it, for ours may be wrong. With `limited` the headers of limits count, too: the longest one that is used up."""
-    for asked in (_of_ms(headers.get("Retry-After-Ms", "")), _of_retry_after(headers, clock)):
-        if asked is not None:
-            return _bounded(asked)
+    for wanted in (_of_ms(headers.get("Retry-After-Ms", "")), _of_retry_after(headers, clock)):
+        if wanted is not None:
+            return _bounded(wanted)
     waits = list(_of_limits(headers, _now(headers, clock))) if limited else []
     return _bounded(max(waits)) if waits else None
 

@@ -1,17 +1,17 @@
 """What people say while they still speak: chunks of a transcript become messages (behaviour.md 2.8). Recognition itself is a
 wing."""
 
-from arvis.speech.buffer import Added, BufferStatus, Chunk, Reason, Rules, StreamBuffer, Utterance
-from arvis.speech.thoughts import UtteranceDetector, known_thoughts
+from arvis.speech.buffer import Added, BufferStatus, Chunk, Reason, StreamBuffer, Utterance, UtteranceRules
+from arvis.speech.utterances import UtteranceDetector, utterance_detector
 
 __all__ = [
     "Added",
     "BufferStatus",
     "Chunk",
     "Reason",
-    "Rules",
     "StreamBuffer",
     "Utterance",
     "UtteranceDetector",
-    "known_thoughts",
+    "UtteranceRules",
+    "utterance_detector",
 ]

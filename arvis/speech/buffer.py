@@ -15,7 +15,7 @@ from typing import Any
 
 from arvis.domain.errors import Unavailable
 from arvis.ports.clock import Clock
-from arvis.speech.thoughts import UtteranceDetector
+from arvis.speech.utterances import UtteranceDetector
 
 #: Who speaks at once, and chunk ids that are known of each of them.
 _MOST_VOICES = 1_000
@@ -45,7 +45,7 @@ class Added(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class UtteranceRules:
     """Seconds and characters: `pause` after which a whole thought goes, `silence` after which anything goes, `longest` from
     the first chunk on; what is shorter than `least` waits for more, what is longer than `most` waits no more."""
 
@@ -86,7 +86,7 @@ class BufferStatus:
 
 
 @dataclass(slots=True)
-class _Heard:
+class _Pending:
     """What waits. Times by the monotonic clock."""
 
     first_at: float
@@ -104,7 +104,7 @@ class _Heard:
 class _Voice:
     """Somebody who speaks. What they said is delivered in its order."""
 
-    heard: _Heard | None = None
+    pending: _Pending | None = None
     known: OrderedDict[str, None] = field(default_factory=OrderedDict)
     order: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -116,13 +116,13 @@ class StreamBuffer:
         self,
         *,
         clock: Clock,
-        rules: Rules,
-        thoughts: UtteranceDetector,
+        rules: UtteranceRules,
+        detector: UtteranceDetector,
         deliver: Callable[[Utterance], Awaitable[None]],
     ) -> None:
         self._clock = clock
         self._rules = rules
-        self._thoughts = thoughts
+        self._detector = detector
         self._deliver = deliver
         self._voices: OrderedDict[str, _Voice] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -133,17 +133,17 @@ class StreamBuffer:
         voice = self._voice(key)
         now = self._clock.monotonic()
         if chunk.id in voice.known:
-            if voice.heard is None or not chunk.complete or chunk.id not in voice.heard.chunk_ids:
+            if voice.pending is None or not chunk.complete or chunk.id not in voice.pending.chunk_ids:
                 return Added.KNOWN
             reason: Reason | None = Reason.COMPLETE
         else:
             self._hear(voice, chunk, now)
-            reason = self._on_chunk(voice.heard, chunk, now)
+            reason = self._on_chunk(voice.pending, chunk, now)
         if reason is not None:
             await self._let_go(key, voice, reason)
             return Added.DELIVERED
-        if voice.heard is not None and voice.heard.watcher is None:
-            voice.heard.watcher = self._start(self._watch(key, voice, voice.heard))
+        if voice.pending is not None and voice.pending.watcher is None:
+            voice.pending.watcher = self._start(self._watch(key, voice, voice.pending))
         return Added.WAITING
 
     def flush(self, key: str) -> Utterance | None:
@@ -164,44 +164,44 @@ class StreamBuffer:
 
     def status(self, key: str) -> BufferStatus:
         voice = self._voices.get(key)
-        if voice is None or (heard := voice.heard) is None:
+        if voice is None or (pending := voice.pending) is None:
             return BufferStatus(exists=False)
         now = self._clock.monotonic()
-        state = "active" if now - heard.last_at < self._rules.pause else "paused"
-        return BufferStatus(exists=True, content=heard.text, age=now - heard.first_at, state=state)
+        state = "active" if now - pending.last_at < self._rules.pause else "paused"
+        return BufferStatus(exists=True, content=pending.text, age=now - pending.first_at, state=state)
 
     # -- rules ---------------------------------------------------------------------------------------------
 
-    def _on_chunk(self, heard: _Heard | None, chunk: Chunk, now: float) -> Reason | None:
-        if heard is None:
+    def _on_chunk(self, pending: _Pending | None, chunk: Chunk, now: float) -> Reason | None:
+        if pending is None:
             return None
         if chunk.complete:
             return Reason.COMPLETE
-        if now - heard.first_at >= self._rules.longest:
+        if now - pending.first_at >= self._rules.longest:
             return Reason.LONGEST
-        text = heard.text
+        text = pending.text
         if len(text) >= self._rules.most:
             return Reason.FULL
         if len(text) < self._rules.least:
             return None
-        whole = self._thoughts.ends_sentence(text) and self._thoughts.is_whole(text)
+        whole = self._detector.ends_sentence(text) and self._detector.is_whole(text)
         return Reason.SENTENCE if whole else None
 
-    def _on_time(self, heard: _Heard, now: float) -> Reason | None:
-        if now - heard.first_at >= self._rules.longest:
+    def _on_time(self, pending: _Pending, now: float) -> Reason | None:
+        if now - pending.first_at >= self._rules.longest:
             return Reason.LONGEST
-        silence = now - heard.last_at
+        silence = now - pending.last_at
         if silence >= self._rules.silence:
             return Reason.SILENCE
-        text = heard.text
-        if silence >= self._rules.pause and len(text) >= self._rules.least and self._thoughts.is_whole(text):
+        text = pending.text
+        if silence >= self._rules.pause and len(text) >= self._rules.least and self._detector.is_whole(text):
             return Reason.PAUSE
         return None
 
-    def _next_look(self, heard: _Heard, now: float) -> float:
+    def _next_look(self, pending: _Pending, now: float) -> float:
         """After the pause, and if that was not enough, after the rest of the silence; but never too late."""
-        pause, silence = heard.last_at + self._rules.pause, heard.last_at + self._rules.silence
-        return min(pause if now < pause else silence, heard.first_at + self._rules.longest)
+        pause, silence = pending.last_at + self._rules.pause, pending.last_at + self._rules.silence
+        return min(pause if now < pause else silence, pending.first_at + self._rules.longest)
 
     # -- what waits ----------------------------------------------------------------------------------------
 
@@ -210,7 +210,9 @@ class StreamBuffer:
         voice = self._voices.get(key)
         if voice is None:
             if len(self._voices) >= _MOST_VOICES:
-                silent = (name for name, each in self._voices.items() if each.heard is None and not each.order.locked())
+                silent = (
+                    name for name, each in self._voices.items() if each.pending is None and not each.order.locked()
+                )
                 if (name := next(silent, None)) is None:
                     raise Unavailable("Too many people speak at once.", fix="Send it again in a moment.")
                 del self._voices[name]
@@ -223,19 +225,19 @@ class StreamBuffer:
         text = chunk.text.strip()
         if not text:
             return
-        if voice.heard is None:
-            voice.heard = _Heard(first_at=now, last_at=now)
-        voice.heard.pieces.append(text)
-        voice.heard.chunk_ids.append(chunk.id)
-        voice.heard.last_at = now
+        if voice.pending is None:
+            voice.pending = _Pending(first_at=now, last_at=now)
+        voice.pending.pieces.append(text)
+        voice.pending.chunk_ids.append(chunk.id)
+        voice.pending.last_at = now
 
     def _take_out(self, key: str, voice: _Voice, reason: Reason) -> Utterance | None:
-        heard, voice.heard = voice.heard, None
-        if heard is None:
+        pending, voice.pending = voice.pending, None
+        if pending is None:
             return None
-        if heard.watcher is not None and heard.watcher is not asyncio.current_task():
-            heard.watcher.cancel()
-        return Utterance(key, heard.text, tuple(heard.chunk_ids), reason)
+        if pending.watcher is not None and pending.watcher is not asyncio.current_task():
+            pending.watcher.cancel()
+        return Utterance(key, pending.text, tuple(pending.chunk_ids), reason)
 
     async def _let_go(self, key: str, voice: _Voice, reason: Reason) -> None:
         """Taken out before anybody else has a turn. Whoever waits for it may leave; what was said is delivered all the
@@ -250,14 +252,14 @@ class StreamBuffer:
 
     # -- time ----------------------------------------------------------------------------------------------
 
-    async def _watch(self, key: str, voice: _Voice, heard: _Heard) -> None:
+    async def _watch(self, key: str, voice: _Voice, pending: _Pending) -> None:
         """Until what was heard is let go: by this, by a chunk, or by a flush."""
-        while voice.heard is heard:
+        while voice.pending is pending:
             now = self._clock.monotonic()
-            if (reason := self._on_time(heard, now)) is not None:
+            if (reason := self._on_time(pending, now)) is not None:
                 await self._let_go(key, voice, reason)
                 return
-            await self._clock.sleep(max(self._next_look(heard, now) - now, _SHORTEST_SLEEP))
+            await self._clock.sleep(max(self._next_look(pending, now) - now, _SHORTEST_SLEEP))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)

@@ -119,9 +119,9 @@ def _tool_span(tool: ToolUse, receipts: Receipts, trace: int, root: int, *, cont
         "gen_ai.agent.name": receipts.agent,
     }
     error = "tool_error" if tool.failed else None
-    said: dict[str, Value] = {}
+    captured: dict[str, Value] = {}
     if content and (tool.arguments or tool.output):
-        said = {"gen_ai.tool.call.arguments": tool.arguments, "gen_ai.tool.call.result": tool.output}
+        captured = {"gen_ai.tool.call.arguments": tool.arguments, "gen_ai.tool.call.result": tool.output}
     return Span(
         name=f"execute_tool {tool.name}",
         trace_id=trace,
@@ -129,7 +129,7 @@ def _tool_span(tool: ToolUse, receipts: Receipts, trace: int, root: int, *, cont
         parent=root,
         began_at=tool.began_at,
         ended_at=tool.at,
-        attributes=attributes | _of_conversation(receipts) | _error(error) | said,
+        attributes=attributes | _of_conversation(receipts) | _error(error) | captured,
         error=error,
     )
 
@@ -147,8 +147,8 @@ def _provider(name: str) -> str:
 
 
 def _messages(role: str, text: str) -> str:
-    said = {"role": role, "parts": [{"type": "text", "content": text[:_LONGEST]}]}
-    return json.dumps([said if role == "user" else {**said, "finish_reason": "stop"}], ensure_ascii=False)
+    captured = {"role": role, "parts": [{"type": "text", "content": text[:_LONGEST]}]}
+    return json.dumps([captured if role == "user" else {**captured, "finish_reason": "stop"}], ensure_ascii=False)
 
 
 def _span_id(text: str) -> int:

@@ -24,7 +24,7 @@ from arvis.ports.store import Store
 from arvis.process.stalls import Stalls
 from arvis.settings import SettingsService
 from arvis.skills.importing import Importer
-from arvis.speech import Rules, UtteranceDetector, known_thoughts
+from arvis.speech import UtteranceDetector, UtteranceRules, utterance_detector
 from arvis.web.api.doctor import Examine
 from arvis.web.http.timeouts import Timeouts
 from arvis.web.realtime.connector import WebConnector
@@ -84,8 +84,8 @@ class WebDependencies:
     zone: str = "UTC"
     spending: Callable[[], SpendingLimits] = SpendingLimits
     all_owners: Mapping[str, Collection[str]] = field(default_factory=dict)
-    speech: Rules = field(default_factory=Rules)
-    thoughts: UtteranceDetector = field(default_factory=known_thoughts)
+    speech: UtteranceRules = field(default_factory=UtteranceRules)
+    detector: UtteranceDetector = field(default_factory=utterance_detector)
 
     @property
     def over_tls(self) -> bool:

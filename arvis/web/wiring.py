@@ -365,7 +365,7 @@ class Assembly:
             patience=around.patience,
             watching=self.watching,
             access=self.access,
-            listening=Listening(intake=self.intake, clock=around.clock, rules=around.speech, thoughts=around.thoughts),
+            listening=Listening(intake=self.intake, clock=around.clock, rules=around.speech, detector=around.detector),
         )
 
     def _counter(self) -> Counter:

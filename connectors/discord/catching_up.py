@@ -37,7 +37,7 @@ _OLDEST = 7 * 24 * 3_600_000
 #: How long (ms) the other channels may have been read before one without a position was.
 _OVERLAP = 10 * 60_000
 #: Live messages of one channel that wait in memory; further ones are read from its history.
-_MOST_HELD = 500
+_MOST_KEPT_BACK = 500
 _AT_ONCE = 4
 _PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 30.0
@@ -69,7 +69,7 @@ class CatchingUp:
         #: From this id on channels without a position are read; 0: not at all.
         self._start = 0
         self._checked: set[str] = set()
-        self._held: dict[str, deque[tuple[str, Event]]] = {}
+        self._kept_back: dict[str, deque[tuple[str, Event]]] = {}
         self._again: set[str] = set()
         #: Channels whose live events go before their history.
         self._let_go: set[str] = set()
@@ -87,7 +87,7 @@ class CatchingUp:
         newest = max(self._behind.values(), default=0)
         self._start = max(1, newest - first_at(EPOCH + _OVERLAP)) if newest else 0
         self._checked.clear()
-        self._again.update(self._held)
+        self._again.update(self._kept_back)
         while not self._waiting.empty():
             self._waiting.get_nowait()
         for feed in sorted(self._behind, key=lambda feed: -self._behind[feed]):
@@ -104,41 +104,41 @@ class CatchingUp:
 
     async def live(self, feed: str, name: str, data: Event) -> None:
         """Something happened in a channel just now: hand it in, unless something before it is still to be read."""
-        held = self._held.get(feed)
-        if held is None and (feed in self._checked or not self._start):
+        kept_back = self._kept_back.get(feed)
+        if kept_back is None and (feed in self._checked or not self._start):
             await self._hand_in(name, data, live=True)
-        elif held is None:
+        elif kept_back is None:
             self._tasks.create_task(self._begin(feed, (name, data)))
-        elif feed in self._let_go and not held:
+        elif feed in self._let_go and not kept_back:
             await self._hand_in(name, data, live=True, moves=False)
-        elif name == "MESSAGE_CREATE" and (len(held) >= _MOST_HELD or feed in self._again):
+        elif name == "MESSAGE_CREATE" and (len(kept_back) >= _MOST_KEPT_BACK or feed in self._again):
             # Once one is left to the history, all behind it are, until it was read: else its position were passed.
             self._again.add(feed)
         else:
-            held.append((name, data))
+            kept_back.append((name, data))
 
     async def _work(self) -> None:
         while True:
             feed = await self._waiting.get()
-            if feed not in self._checked and feed not in self._held:
+            if feed not in self._checked and feed not in self._kept_back:
                 await self._begin(feed)
 
     def _begin(self, feed: str, *events: tuple[str, Event]) -> Coroutine[None, None, None]:
         """From now on the channel's events wait for what is returned."""
         self._checked.add(feed)
-        self._held[feed] = deque(events)
+        self._kept_back[feed] = deque(events)
         return self._catch_up(feed)
 
     async def _catch_up(self, feed: str) -> None:
         after = max(await self._position(feed), first_at(self._clock.now() - _OLDEST))
-        held = self._held[feed]
+        kept_back = self._kept_back[feed]
         while True:
             self._again.discard(feed)
             after = await self._read_in_time(feed, after)
-            while held and feed not in self._again:
-                await self._hand_in(*held.popleft(), live=True)
+            while kept_back and feed not in self._again:
+                await self._hand_in(*kept_back.popleft(), live=True)
             if feed not in self._again:
-                del self._held[feed]
+                del self._kept_back[feed]
                 self._let_go.discard(feed)
                 return
 
@@ -158,10 +158,10 @@ class CatchingUp:
             await self._clock.sleep(self._longest_hold)
             _log.warning("discord bot %s: the history of %s cannot be read; live messages go first", self._bot, feed)
             self._let_go.add(feed)
-        held = self._held[feed]
-        while held:
-            await self._hand_in(*held[0], live=True, moves=False)
-            held.popleft()
+        kept_back = self._kept_back[feed]
+        while kept_back:
+            await self._hand_in(*kept_back[0], live=True, moves=False)
+            kept_back.popleft()
 
     async def _read(self, feed: str, after: int) -> int:
         """Hand in the history behind an id; the last id of it."""

@@ -154,13 +154,13 @@ class DiscordConnector:
                 if patience.when() is None:
                     patience.reschedule(asyncio.get_running_loop().time() + self._patience)
 
-            def heard(frame: Mapping[str, Any]) -> None:
+            def received(frame: Mapping[str, Any]) -> None:
                 if frame.get("t") in ("READY", "RESUMED"):
                     patience.reschedule(None)
-                intake.heard(frame)
+                intake.received(frame)
 
             http = BotHttp(self._endpoints, self._jitter)
-            gateway = Gateway(http=http, jitter=self._jitter, heard=heard, lost=lost)
+            gateway = Gateway(http=http, jitter=self._jitter, received=received, lost=lost)
             try:
                 await gateway.start(self._config.token.get_secret_value())
             finally:

@@ -40,7 +40,7 @@ class Gateway(discord.Client):
         *,
         http: BotHttp,
         jitter: Callable[[], float],
-        heard: Callable[[Mapping[str, Any]], None],
+        received: Callable[[Mapping[str, Any]], None],
         lost: Callable[[], None],
     ) -> None:
         # A client warns of what voice calls need, whether anybody calls or not.
@@ -57,7 +57,7 @@ class Gateway(discord.Client):
         # What the library would keep of each event is nobody's business here, and an event it cannot read would end it.
         self._connection.parsers = {}
         self._jitter = jitter
-        self._heard = heard
+        self._received = received
         self._lost = lost
 
     async def login(self, token: str) -> None:
@@ -76,7 +76,7 @@ class Gateway(discord.Client):
             await asyncio.sleep(1 + 4 * self._jitter())
 
     async def on_socket_raw_receive(self, text: str) -> None:
-        self._heard(json.loads(text))
+        self._received(json.loads(text))
 
     async def on_disconnect(self) -> None:
         self._lost()

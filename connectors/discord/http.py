@@ -20,7 +20,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import HTTPClient, Route
 
 from connectors import answers
-from connectors.answers import Answer, Complaint, Done, Failure, Refused, RetryLater, Uncertain
+from connectors.answers import Done, Failure, PlatformError, PlatformResponse, Refused, RetryLater, Uncertain
 
 _log = logging.getLogger(__name__)
 
@@ -36,12 +36,12 @@ LOGIN_SECONDS = 15.0
 class DiscordDialect:
     name = "Discord"
 
-    def complaint(self, document: Any) -> Complaint | None:
+    def platform_error(self, document: Any) -> PlatformError | None:
         if not isinstance(document, dict) or "message" not in document or "id" in document:
             return None
         code = answers.text(document, "code") or "0"
-        words = answers.shortened(answers.text(document, "message") or "it gives no reason")
-        return Complaint(code, f"{words} (code {code})", answers.seconds(document.get("retry_after")))
+        text = answers.shortened(answers.text(document, "message") or "it gives no reason")
+        return PlatformError(code, f"{text} (code {code})", answers.seconds(document.get("retry_after")))
 
     def accepts(self, document: Any) -> bool:
         return isinstance(document, dict | list)
@@ -102,7 +102,7 @@ class BotHttp(HTTPClient):
         self._endpoints = endpoints
         self._jitter = jitter
         self._connect_at = 0.0
-        self._rests_until = 0.0
+        self._paused_until = 0.0
 
     async def request(
         self,
@@ -112,7 +112,7 @@ class BotHttp(HTTPClient):
         form: Iterable[dict[str, Any]] | None = None,
         **options: Any,
     ) -> Any:
-        if (rest := self._rests_until - self.loop.time()) > 0:
+        if (rest := self._paused_until - self.loop.time()) > 0:
             raise CallFailed(RetryLater("Discord asks for a rest.", rest, "ratelimited"))
         route.url = self._endpoints.api + route.url.removeprefix(Route.BASE)
         try:
@@ -139,12 +139,12 @@ class BotHttp(HTTPClient):
         if not str(end.url).startswith(self._endpoints.api):
             return  # the gateway, which is no request
         headers = {name.lower(): text for name, text in response.headers.items()}
-        outcome = answers.read(_DIALECT, Answer(response.status, headers, await response.read()))
+        outcome = answers.read(_DIALECT, PlatformResponse(response.status, headers, await response.read()))
         if isinstance(outcome, Done):
             return
         response.close()
         if isinstance(outcome, RetryLater) and "x-ratelimit-global" in headers:
-            self._rests_until = self.loop.time() + (outcome.delay or 0.0)
+            self._paused_until = self.loop.time() + (outcome.delay or 0.0)
         raise CallFailed(outcome)
 
     async def _pace(self) -> None:

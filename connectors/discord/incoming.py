@@ -106,12 +106,12 @@ class Reader:
     def command(self, data: Event, spot: Spot) -> IncomingMessage:
         """A slash command, as the same words would be written. It belongs to no feed: Discord brings it once."""
         id_, command = str(data["id"]), data["data"]
-        words = [f"/{command['name']}", *(str(option["value"]) for option in command.get("options", ()))]
+        parts = [f"/{command['name']}", *(str(option["value"]) for option in command.get("options", ()))]
         return IncomingMessage(
             address=self._address(spot),
             event_id=id_,
             sender=sender_of(data),
-            content=" ".join(words).strip(),
+            content=" ".join(parts).strip(),
             is_direct=spot.direct,
             assigned_agent=self.config.agent,
             respond=self.config.respond,

@@ -76,7 +76,7 @@ class Intake:
             bot=bot, inbox=inbox, rest=rest, clock=clock, hand_in=self._hand_in, tasks=tasks, longest_hold=longest_hold
         )  # fmt: skip
 
-    def heard(self, frame: Event) -> None:
+    def received(self, frame: Event) -> None:
         """A frame of the gateway, in order."""
         if frame.get("op") != _DISPATCH:
             return

@@ -124,8 +124,8 @@ async def register(rest: Rest, application: str, hints: Sequence[CommandHint]) -
 
 
 def _offer(hint: CommandHint) -> dict[str, Any]:
-    words = {"type": _TEXT_OPTION, "name": "text", "description": "What the command is about", "required": False}
-    return {"name": hint.name, "description": hint.about[:100], "type": 1, "options": [words]}
+    option_text = {"type": _TEXT_OPTION, "name": "text", "description": "What the command is about", "required": False}
+    return {"name": hint.name, "description": hint.about[:100], "type": 1, "options": [option_text]}
 
 
 def _essence(command: Event) -> tuple[Any, ...]:

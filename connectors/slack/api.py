@@ -18,8 +18,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from arvis.ports.connector import SendError
 from connectors import answers
-from connectors.answers import Answer as Raw
-from connectors.answers import Complaint, Done, Failure, Refused, RetryLater, Uncertain
+from connectors.answers import Done, Failure, PlatformError, PlatformResponse, Refused, RetryLater, Uncertain
 
 log = logging.getLogger(__name__)
 
@@ -42,12 +41,12 @@ _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 class SlackDialect:
     name = "Slack"
 
-    def complaint(self, document: Any) -> Complaint | None:
+    def platform_error(self, document: Any) -> PlatformError | None:
         if answers.value(document, "ok", kind=bool) is not False:
             return None
         code = answers.shortened(answers.text(document, "error") or "no_reason")
         needed = answers.shortened(answers.text(document, "needed"))
-        return Complaint(
+        return PlatformError(
             code,
             f"{code} (needs {needed})" if needed else code,
             limited=code in _LIMITED,
@@ -102,14 +101,14 @@ class _WebClient(AsyncWebClient):
         session = cast(aiohttp.ClientSession, self.session)
         async with session.request(http_verb, api_url, **req_args) as response:
             headers = {name.lower(): text for name, text in response.headers.items()}
-            outcome = answers.read(_DIALECT, Raw(response.status, headers, await response.read()))
+            outcome = answers.read(_DIALECT, PlatformResponse(response.status, headers, await response.read()))
         if isinstance(outcome, Done):
             return {"data": outcome.result, "headers": headers, "status_code": 200}
         raise ApiFailed(api_url.rsplit("/", 1)[-1], outcome)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SlackResult:
     """What a method answered. `scopes` are those of the token, which Slack names with every answer."""
 
     method: str
@@ -127,7 +126,7 @@ class SlackApi:
         self.base_url = base_url
         self._session: aiohttp.ClientSession | None = None
         #: Until when (seconds of the event loop) a method is not to be called.
-        self._rests: dict[str, float] = {}
+        self._paused_until: dict[str, float] = {}
 
     @property
     def session(self) -> aiohttp.ClientSession:
@@ -148,10 +147,10 @@ class SlackApi:
         token: str | None = None,
         *,
         within: float = SEND_SECONDS,
-    ) -> Answer:
+    ) -> SlackResult:
         """`within` are seconds. Raises `ApiFailed`."""
         now = asyncio.get_running_loop().time
-        if (left := self._rests.get(method, 0.0) - now()) > 0:
+        if (left := self._paused_until.get(method, 0.0) - now()) > 0:
             raise ApiFailed(method, RetryLater("Slack asks for a rest.", left, "ratelimited"))
         try:
             async with asyncio.timeout(within):
@@ -162,10 +161,10 @@ class SlackApi:
             raise ApiFailed(method, Uncertain("Slack did not answer.")) from None
         except ApiFailed as failed:
             if failed.code == "ratelimited" and failed.retry_after is not None:
-                self._rests[method] = now() + failed.retry_after
+                self._paused_until[method] = now() + failed.retry_after
             raise
         data = response.data if isinstance(response.data, dict) else {}
-        return Answer(method, data, _scopes(response.headers))
+        return SlackResult(method, data, _scopes(response.headers))
 
     async def close(self) -> None:
         if self._session is not None:

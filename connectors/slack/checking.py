@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from arvis.ports.connector import Finding
 from connectors import answers
-from connectors.slack.api import Answer, ApiFailed, SlackApi
+from connectors.slack.api import ApiFailed, SlackApi, SlackResult
 from connectors.slack.config import SlackConfig
 
 _INSTALL = "Add it under OAuth & Permissions of the app, then install the app again (docs/11-slack.md)."
@@ -43,7 +43,7 @@ async def check(api: SlackApi, config: SlackConfig) -> list[Finding]:
     return findings
 
 
-def _name(answer: Answer, key: str) -> str:
+def _name(answer: SlackResult, key: str) -> str:
     return answers.text(answer.data, key) or "(no name)"
 
 

@@ -37,7 +37,7 @@ from connectors.slack.files import Files
 from connectors.slack.formatting import parts_of
 from connectors.slack.handling import Handler, Progress
 from connectors.slack.history import History
-from connectors.slack.incoming import Me, Reader
+from connectors.slack.incoming import BotIdentity, Reader
 from connectors.slack.messages import Messages
 from connectors.slack.names import Names
 from connectors.slack.outgoing import Sending
@@ -76,7 +76,7 @@ class SlackConnector:
         self._drafts = Drafts(api=self._api, messages=messages)
         self._answering = Answering(api=self._api)
         self._names = Names(api=self._api)
-        self._me: Me | None = None
+        self._me: BotIdentity | None = None
         #: Requests come by another inbox than envelopes: how far has been read is known to both.
         self._progress = Progress()
         self._intake: tuple[Inbox, Handler, Dispatching] | None = None
@@ -115,7 +115,7 @@ class SlackConnector:
             raise self._refusal(error) from None
 
     async def _listen(
-        self, app_token: str, me: Me, dispatching: Dispatching, reading: Reading, up: Callable[[BotUp], None]
+        self, app_token: str, me: BotIdentity, dispatching: Dispatching, reading: Reading, up: Callable[[BotUp], None]
     ) -> None:
         def greeted() -> None:
             reading.begin()
@@ -154,7 +154,7 @@ class SlackConnector:
         status = BUSY if response.status >= 500 else response.status  # noqa: PLR2004  (HTTP's own number)
         return WebhookAnswer(status, str(response.body or "").encode(), kind)
 
-    def _intake_for(self, inbox: Inbox, me: Me) -> tuple[Handler, Dispatching]:
+    def _intake_for(self, inbox: Inbox, me: BotIdentity) -> tuple[Handler, Dispatching]:
         if self._intake is None or self._intake[0] is not inbox:
             commands = frozenset(hint.name for hint in self._services.commands)
             reader = Reader(self.name, self._config, me, commands)
@@ -166,11 +166,11 @@ class SlackConnector:
             self._intake = inbox, handler, dispatching
         return self._intake[1:]
 
-    async def _identify(self) -> Me:
+    async def _identify(self) -> BotIdentity:
         """Who the bot is. Raises `ApiFailed`."""
         if self._me is None:
             answer = await self._api.ask("auth.test", lambda web: web.auth_test())
-            me = Me(*(answers.text(answer.data, key) for key in ("team_id", "user_id", "bot_id", "user")))
+            me = BotIdentity(*(answers.text(answer.data, key) for key in ("team_id", "user_id", "bot_id", "user")))
             if not (me.team and me.user):
                 raise answer.lacks("who the bot is")
             self._me = me

@@ -15,7 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from arvis.domain.errors import Unavailable
 from connectors.slack.handling import Handler
-from connectors.slack.incoming import Me
+from connectors.slack.incoming import BotIdentity
 
 BUSY = 503
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
@@ -24,7 +24,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 class Dispatching:
     """One event after the other: their order in a channel is the order of their acceptance."""
 
-    def __init__(self, *, handler: Handler, me: Me, secret: str) -> None:
+    def __init__(self, *, handler: Handler, me: BotIdentity, secret: str) -> None:
         self._turn = asyncio.Lock()
         # Bolt looks for tokens in the environment by itself, and warns that it was given something else.
         remarks = logging.getLogger(f"{__name__}.bolt")
@@ -61,7 +61,7 @@ class Dispatching:
 # Functions, not methods: Bolt hands each parameter what it is named after, `self` included.
 
 
-def _authorize_as(me: Me) -> Callable[[], Awaitable[AuthorizeResult]]:
+def _authorize_as(me: BotIdentity) -> Callable[[], Awaitable[AuthorizeResult]]:
     async def authorize() -> AuthorizeResult:
         return AuthorizeResult(enterprise_id=None, team_id=me.team, bot_user_id=me.user, bot_id=me.bot)
 

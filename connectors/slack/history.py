@@ -10,14 +10,14 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from connectors import answers
-from connectors.slack.api import Answer, SlackApi
+from connectors.slack.api import SlackApi, SlackResult
 from connectors.slack.incoming import Event, time_stamp
 
 _PAGE = 200
 _STAMP = re.compile(r"\d{1,15}\.\d{1,6}", re.ASCII)
 
 
-def messages_of(page: Answer) -> list[Event]:
+def messages_of(page: SlackResult) -> list[Event]:
     """The messages of a page that have a time stamp. Raises `ApiFailed` for a page of another form."""
     found = answers.mappings(page.data.get("messages"))
     if found is None:
@@ -33,7 +33,9 @@ class History:
         self._api = api
         self._max_pages = max_pages
 
-    async def pages(self, channel: str, thread: str, since: int, *, metadata: bool = False) -> AsyncIterator[Answer]:
+    async def pages(
+        self, channel: str, thread: str, since: int, *, metadata: bool = False
+    ) -> AsyncIterator[SlackResult]:
         """What was written since a time (µs): of a channel the newest first and without what stands in threads, of a thread
         its first message and then the oldest first. Raises `ApiFailed`."""
         cursor = ""
@@ -53,7 +55,7 @@ class History:
             if not cursor:
                 return
 
-    async def _page(self, thread: str, wanted: dict[str, Any]) -> Answer:
+    async def _page(self, thread: str, wanted: dict[str, Any]) -> SlackResult:
         async def history(web: AsyncWebClient) -> AsyncSlackResponse:
             return await web.conversations_history(**wanted)
 

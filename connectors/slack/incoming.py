@@ -28,7 +28,7 @@ _MENTION = re.compile(r"<@([UW][A-Z0-9]{1,30})(?:\|[^<>]*)?>")
 
 
 @dataclass(frozen=True, slots=True)
-class Me:
+class BotIdentity:
     """The bot, as `auth.test` names it."""
 
     team: str
@@ -43,7 +43,7 @@ class Reader:
 
     name: str
     config: SlackConfig
-    me: Me
+    me: BotIdentity
     commands: frozenset[str] = field(default=frozenset())
 
     def wants(self, event: Event) -> bool:
@@ -124,12 +124,12 @@ class Reader:
         )
 
     def deletion(self, event: Event) -> MessageDeletion | None:
-        gone = dict(event.get("previous_message") or {})
-        ts = str(event.get("deleted_ts") or gone.get("ts") or "")
-        gone |= {"channel": event.get("channel"), "ts": ts}
-        if not ts or gone.get("user") == self.me.user:
+        deleted = dict(event.get("previous_message") or {})
+        ts = str(event.get("deleted_ts") or deleted.get("ts") or "")
+        deleted |= {"channel": event.get("channel"), "ts": ts}
+        if not ts or deleted.get("user") == self.me.user:
             return None
-        return MessageDeletion(self.address(gone), f"{self.me.team}:{ts}:deleted", ts)
+        return MessageDeletion(self.address(deleted), f"{self.me.team}:{ts}:deleted", ts)
 
     def sender(self, event: Event, names: Mapping[str, str]) -> Sender:
         user = str(event.get("user") or event.get("bot_id"))
@@ -158,10 +158,10 @@ class Reader:
         """A slash command: `/arvis new` and `/new` are both the command `/new`."""
         user, channel = str(payload["user_id"]), str(payload["channel_id"])
         own = str(payload.get("command") or "").removeprefix("/").lower()
-        words = self.text(str(payload.get("text") or ""), {})
-        content = f"/{own} {words}".rstrip() if own in self.commands else words or "/help"
-        if words.split(" ", 1)[0].lower() in self.commands and own not in self.commands:
-            content = f"/{words}"
+        text = self.text(str(payload.get("text") or ""), {})
+        content = f"/{own} {text}".rstrip() if own in self.commands else text or "/help"
+        if text.split(" ", 1)[0].lower() in self.commands and own not in self.commands:
+            content = f"/{text}"
         return IncomingMessage(
             address=self.place(channel),
             event_id=f"{self.me.team}:command:{payload['trigger_id']}",

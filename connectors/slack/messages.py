@@ -8,7 +8,7 @@ from typing import Any
 
 from arvis.domain.messages import Address, Button
 from connectors import answers
-from connectors.slack.api import COSMETIC_SECONDS, SEND_SECONDS, Answer, ApiFailed, SlackApi
+from connectors.slack.api import COSMETIC_SECONDS, SEND_SECONDS, ApiFailed, SlackApi, SlackResult
 from connectors.slack.formatting import message_of
 
 #: This workspace, or this kind of conversation, does not take Markdown blocks.
@@ -33,7 +33,7 @@ class Messages:
     ) -> str:
         """The `ts` of the new message. Nothing in it calls anybody or shows a preview."""
 
-        async def call(message: dict[str, Any]) -> Answer:
+        async def call(message: dict[str, Any]) -> SlackResult:
             return await self._api.ask(
                 "chat.postMessage",
                 lambda web: web.chat_postMessage(
@@ -63,7 +63,7 @@ class Messages:
         *,
         within: float = SEND_SECONDS,
     ) -> None:
-        async def call(message: dict[str, Any]) -> Answer:
+        async def call(message: dict[str, Any]) -> SlackResult:
             return await self._api.ask(
                 "chat.update",
                 # Unlike a new message, a changed one is read for names unless it is told not to.
@@ -86,8 +86,8 @@ class Messages:
 
 
 async def _with_blocks(
-    content: str, buttons: Sequence[Button], call: Callable[[dict[str, Any]], Awaitable[Answer]]
-) -> Answer:
+    content: str, buttons: Sequence[Button], call: Callable[[dict[str, Any]], Awaitable[SlackResult]]
+) -> SlackResult:
     try:
         return await call(await _formatted(content, buttons, plain=False))
     except ApiFailed as error:

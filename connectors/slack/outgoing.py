@@ -43,7 +43,7 @@ Found = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class There:
+class SentMessage:
     """What stands in the channel of a part: the message with its text, if any, and whether nothing is missing."""
 
     ts: str
@@ -69,16 +69,16 @@ class Sending:
             raise SendError("There is nothing to send.", permanent=True)
         if not part.piece.files:
             return Receipt(await self._write(part))
-        there = await self._there(part)
-        if there.complete:
-            return Receipt(there.ts)
+        sent = await self._sent_message(part)
+        if sent.complete:
+            return Receipt(sent.ts)
         try:
             uploads = await self._files.upload(part)
         except (ApiFailed, SendError) as error:
             if not self._gives_up(part, error):
                 raise
-            return await self._without_files(part, there.ts, error)
-        ts = there.ts
+            return await self._without_files(part, sent.ts, error)
+        ts = sent.ts
         if _has_text(part) and (not ts or ts == part.platform_id):
             ts = await self._write(part)
         try:
@@ -133,10 +133,10 @@ class Sending:
     async def find(self, part: Part) -> Receipt | None:
         """None also when only its files are missing: `send` adds them. Raises `SendError`."""
         try:
-            there = await self._look(part)
+            sent = await self._find_sent(part)
         except ApiFailed as error:
             raise error.to_send_error() from None
-        return Receipt(there.ts) if there.complete else None
+        return Receipt(sent.ts) if sent.complete else None
 
     async def find_draft(self, draft: Draft) -> str | None:
         """Raises `SendError`."""
@@ -149,31 +149,31 @@ class Sending:
             raise error.to_send_error() from None
         return None
 
-    async def _there(self, part: Part) -> There:
+    async def _sent_message(self, part: Part) -> SentMessage:
         """As far as it can be told."""
         try:
-            return await self._look(part)
+            return await self._find_sent(part)
         except ApiFailed as error:
             if error.passes:
                 raise
         except SendError:
             pass
-        return There(part.platform_id or "", complete=False)
+        return SentMessage(part.platform_id or "", complete=False)
 
-    async def _look(self, part: Part) -> There:
+    async def _find_sent(self, part: Part) -> SentMessage:
         if part.tried_at is None:
-            return There("", complete=False)
+            return SentMessage("", complete=False)
         since = min(part.tried_at, self._clock.now()) - _CLOCKS_MS
         if part.platform_id is not None:
             since = min(since, microseconds(part.platform_id) // 1_000)
         found = [message async for message in self._since(part.delivery.address, since)]
         text = next((message for message in found if _key_of(message, _DELIVERY) == part.key), None)
         if _has_text(part) and text is None:
-            return There("", complete=False)
+            return SentMessage("", complete=False)
         shared = _with_files(part, found, after=str(text["ts"]) if text else "")
         shown = text or shared
         complete = shown is not None and (shared is not None or not part.piece.files)
-        return There(str(shown["ts"]) if shown else "", complete=complete)
+        return SentMessage(str(shown["ts"]) if shown else "", complete=complete)
 
     async def _since(self, address: Address, since: int) -> AsyncIterator[Found]:
         async for answer in self._history.pages(address.channel, address.thread, since * 1_000, metadata=True):

@@ -13,7 +13,7 @@ from telegram.request import HTTPXRequest, RequestData
 
 from arvis.ports.connector import SendError
 from connectors import answers
-from connectors.answers import Answer, Complaint, Done, Failure, Refused, RetryLater, Uncertain
+from connectors.answers import Done, Failure, PlatformError, PlatformResponse, Refused, RetryLater, Uncertain
 from connectors.telegram.settings import TelegramConfig
 
 _CONNECTIONS: Final = 32
@@ -57,14 +57,14 @@ _GONE: Final = (
 class TelegramDialect:
     name = "Telegram"
 
-    def complaint(self, document: Any) -> Complaint | None:
+    def platform_error(self, document: Any) -> PlatformError | None:
         if answers.value(document, "ok", kind=bool) is not False:
             return None
         code = answers.text(document, "error_code")
-        words = answers.shortened(answers.text(document, "description") or "it gives no reason")
+        text = answers.shortened(answers.text(document, "description") or "it gives no reason")
         parameters = answers.value(document, "parameters", kind=dict) or {}
         delay = answers.seconds(parameters.get("retry_after"))
-        return Complaint(code, words, delay, limited=code == "429" or delay is not None)
+        return PlatformError(code, text, delay, limited=code == "429" or delay is not None)
 
     def accepts(self, document: Any) -> bool:
         return answers.value(document, "ok", kind=bool) is True and "result" in document
@@ -103,9 +103,9 @@ class CallFailed(TelegramError):
     def delay(self) -> float | None:
         return self.failure.delay if isinstance(self.failure, RetryLater) else None
 
-    def says(self, *words: str) -> bool:
+    def says(self, *text: str) -> bool:
         """Whether the server's description holds one of these (lower-case) words."""
-        return any(word in self.failure.reason.lower() for word in words)
+        return any(word in self.failure.reason.lower() for word in text)
 
 
 class _Request(HTTPXRequest):
@@ -115,24 +115,24 @@ class _Request(HTTPXRequest):
         super().__init__(**options)
         self._token = token.encode()
         #: Until when (seconds of the event loop) no request may name a chat.
-        self._rests: dict[str, float] = {}
+        self._paused_until: dict[str, float] = {}
 
     async def do_request(
         self, url: str, method: str, request_data: RequestData | None = None, *args: Any, **options: Any
     ) -> tuple[int, bytes]:
         now = asyncio.get_running_loop().time
         chat = str(request_data.parameters.get("chat_id", "")) if request_data is not None else ""
-        if (left := self._rests.get(chat, 0.0) - now()) > 0:
+        if (left := self._paused_until.get(chat, 0.0) - now()) > 0:
             raise CallFailed(RetryLater("Telegram asks for a rest.", left, "ratelimited"))
         status, payload = await super().do_request(url, method, request_data, *args, **options)
         # Some servers quote the address that they were asked for, and their words are shown and kept.
-        outcome = answers.read(_DIALECT, Answer(status, {}, payload.replace(self._token, b"***")))
+        outcome = answers.read(_DIALECT, PlatformResponse(status, {}, payload.replace(self._token, b"***")))
         if isinstance(outcome, Done):
             return status, payload
         if isinstance(outcome, RetryLater) and outcome.code == "ratelimited" and outcome.delay is not None:
-            self._rests = {place: until for place, until in self._rests.items() if until > now()}
+            self._paused_until = {place: until for place, until in self._paused_until.items() if until > now()}
             if chat:
-                self._rests[chat] = now() + outcome.delay
+                self._paused_until[chat] = now() + outcome.delay
         raise CallFailed(outcome)
 
 

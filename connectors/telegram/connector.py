@@ -28,7 +28,7 @@ from connectors.telegram.incoming import PLATFORM, Incoming
 from connectors.telegram.outgoing import Outgoing, plan
 from connectors.telegram.polling import Polling, token_refused
 from connectors.telegram.settings import TelegramConfig
-from connectors.telegram.texts import Me
+from connectors.telegram.texts import BotIdentity
 
 log = structlog.get_logger(__name__)
 
@@ -98,7 +98,7 @@ class TelegramConnector:
     async def close(self) -> None:
         await self._client.close()
 
-    async def _begin(self) -> tuple[Me, BotUp]:
+    async def _begin(self) -> tuple[BotIdentity, BotUp]:
         """Who the bot is. Raises `TokenRefused`, `ConnectionError`."""
         try:
             me = await self._client.call("getMe")
@@ -109,7 +109,7 @@ class TelegramConnector:
         number, name = answers.value(me, "id", kind=int), answers.text(me, "username")
         if number is None:
             raise ConnectionError("Telegram does not say who the bot is: its answer is in a form that is not its own.")
-        return Me(number, name), BotUp(
+        return BotIdentity(number, name), BotUp(
             str(number), f"@{name}" if name else answers.text(me, "first_name") or str(number)
         )
 

@@ -13,7 +13,7 @@ from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessag
 from arvis.domain.platforms import Click, MessageEdit
 from connectors.telegram.formatting import sound
 from connectors.telegram.settings import TelegramConfig
-from connectors.telegram.texts import Me, name_of, origin, things, title_of, words
+from connectors.telegram.texts import BotIdentity, name_of, origin, text_of, things, title_of
 
 PLATFORM: Final = "telegram"
 #: A bot has one queue of updates.
@@ -51,7 +51,7 @@ Event = IncomingMessage | MessageEdit | Click | Move | Access
 
 
 class Incoming:
-    def __init__(self, *, bot: str, me: Me, config: TelegramConfig) -> None:
+    def __init__(self, *, bot: str, me: BotIdentity, config: TelegramConfig) -> None:
         """`bot` is the name under which it is configured."""
         self._bot = bot
         self._me = me
@@ -74,10 +74,10 @@ class Incoming:
 
     def _message(self, message: telegram.Message, position: FeedPosition) -> IncomingMessage | None:
         sender = self._sender(message)
-        said = words(message, self._me)
+        parsed = text_of(message, self._me)
         files = tuple(_files(message))
-        content = "\n".join(filter(None, (said.text, things(message))))
-        if said.named and not content and not files:
+        content = "\n".join(filter(None, (parsed.text, things(message))))
+        if parsed.named and not content and not files:
             content = f"@{self._me.username}"
         if sender is None or not self._listens(message.chat) or not (content or files):
             return None
@@ -88,7 +88,7 @@ class Incoming:
             sender=sender,
             content=origin(message) + content,
             is_direct=direct,
-            addressed=direct or (not said.elsewhere and (said.named or self._is_answer(message))),
+            addressed=direct or (not parsed.elsewhere and (parsed.named or self._is_answer(message))),
             assigned_agent=self._config.agent,
             files=files,
             respond=self._config.respond,
@@ -103,7 +103,7 @@ class Incoming:
 
     def _edit(self, message: telegram.Message, position: FeedPosition) -> MessageEdit | None:
         sender = self._sender(message)
-        content = words(message, self._me).text
+        content = text_of(message, self._me).text
         if sender is None or not content or not self._listens(message.chat):
             return None
         address, ref = self._address(message), str(message.message_id)
@@ -201,5 +201,5 @@ def _files(message: telegram.Message) -> Iterator[FileRef]:
         yield FileRef(name or f"file-{named.file_unique_id}", kind, named.file_size, named.file_id)
 
 
-def _kind(told: str | None, otherwise: str) -> str:
-    return sound(told)[:_NAME_LIMIT].strip().lower() if told else otherwise
+def _kind(declared: str | None, otherwise: str) -> str:
+    return sound(declared)[:_NAME_LIMIT].strip().lower() if declared else otherwise

@@ -15,7 +15,7 @@ _NAME_LIMIT: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Me:
+class BotIdentity:
     """The bot itself. `reads_all`: it sees every message of its groups (privacy mode is off)."""
 
     id: int
@@ -24,7 +24,7 @@ class Me:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class MessageText:
     """`named`: the bot was mentioned, or given a command; `elsewhere`: it is a command for another bot."""
 
     text: str
@@ -32,7 +32,7 @@ class Words:
     elsewhere: bool = False
 
 
-def words(message: telegram.Message, me: Me) -> Words:
+def text_of(message: telegram.Message, me: BotIdentity) -> MessageText:
     """The text or caption. The bot's own name is cut out, `/command@Bot` becomes `/command`, and people without a user name
     are written as `@Name`."""
     text = message.text or message.caption or ""
@@ -51,7 +51,7 @@ def words(message: telegram.Message, me: Me) -> Words:
         if read.named and not read.text:
             done += _space(units[end : end + 2], pieces)
     pieces.append(_decoded(units[done:]))
-    return Words(sound("".join(pieces)).strip(), named, elsewhere)
+    return MessageText(sound("".join(pieces)).strip(), named, elsewhere)
 
 
 def things(message: telegram.Message) -> str:
@@ -91,21 +91,21 @@ def _is_command(entity: telegram.MessageEntity) -> bool:
     return entity.type == MessageEntityType.BOT_COMMAND and entity.offset == 0
 
 
-def _command(shown: str, me: Me) -> Words:
+def _command(shown: str, me: BotIdentity) -> MessageText:
     command, at, bot = shown.partition("@")
     if at and bot.lower() != me.username.lower():
-        return Words(shown, elsewhere=True)
-    return Words(command, named=True)
+        return MessageText(shown, elsewhere=True)
+    return MessageText(command, named=True)
 
 
-def _mention(entity: telegram.MessageEntity, shown: str, me: Me) -> Words:
+def _mention(entity: telegram.MessageEntity, shown: str, me: BotIdentity) -> MessageText:
     if entity.type == MessageEntityType.MENTION and shown.lower() == f"@{me.username.lower()}":
-        return Words("", named=True)
+        return MessageText("", named=True)
     if entity.type == MessageEntityType.TEXT_MENTION and entity.user is not None:
-        return Words("", named=True) if entity.user.id == me.id else Words(f"@{name_of(entity.user)}")
+        return MessageText("", named=True) if entity.user.id == me.id else MessageText(f"@{name_of(entity.user)}")
     if entity.type == MessageEntityType.TEXT_LINK and entity.url:
-        return Words(f"{shown} ({entity.url})")
-    return Words(shown)
+        return MessageText(f"{shown} ({entity.url})")
+    return MessageText(shown)
 
 
 def _space(following: bytes, before: Iterable[str]) -> int:

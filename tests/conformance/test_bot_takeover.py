@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.bots.runner import Report, Reporter
+from arvis.bots.runner import StatusReport, StatusReporter
 from arvis.bus import EventBus
 from arvis.domain.errors import LeaseLost
 from arvis.domain.platforms import BotState
@@ -95,11 +95,11 @@ async def test_who_lost_a_bot_says_no_more_how_it_is(server: Database) -> None:
         lease = await one.write(lambda tx: tx.role_leases.take("bot:plain:main", "one", "x", None))
         assert lease is not None
         holding = Holding(clock=clock, lease=lease, until=float("inf"))
-        reporter = Reporter(
+        reporter = StatusReporter(
             platform="plain", name="main", store=one, bus=EventBus(), clock=clock, holding=holding, tell=tell
         )
-        await reporter.last(Report(BotState.RUNNING))
+        await reporter.last(StatusReport(BotState.RUNNING))
         await two.write(lambda tx: tx.role_leases.take("bot:plain:main", "two", "y", lease))
-        await reporter.last(Report(BotState.STOPPED))
+        await reporter.last(StatusReport(BotState.STOPPED))
         (status,) = await two.read(lambda tx: tx.bots.statuses())
         assert status.state is BotState.RUNNING

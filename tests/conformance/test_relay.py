@@ -146,7 +146,7 @@ async def test_a_burst_costs_few_notifications(database: Database, connections: 
     async with running(database, "a", []) as one, running(database, "b", [Topic.CHAT]) as two:
         for number in range(500):
             one.bus.publish(Delta(PLACE, "m1", number, "x"))
-        await one.bridge.tell(DeliveryAdded(PLACE))
+        await one.bridge.send(DeliveryAdded(PLACE))
         await two.until(501)
     assert len(list(connections.notifies(timeout=0.1))) < 12
 
@@ -168,11 +168,11 @@ async def test_what_cannot_be_told_is_told_again_on_a_new_connection(
     async with running(database, "b", [Topic.CHAT]) as two, open_relay(database, boot="a") as relay:
         assert relay is not None
         one = Process(relay, [])
-        await one.bridge.tell(DeliveryAdded(PLACE))
+        await one.bridge.send(DeliveryAdded(PLACE))
         _cut_all(connections, but_listeners=True)
         with pytest.raises(StoreError):
-            await one.bridge.tell(DeliveryAdded(PLACE))
-        await one.bridge.tell(SessionEnded("x"))
+            await one.bridge.send(DeliveryAdded(PLACE))
+        await one.bridge.send(SessionEnded("x"))
         assert await two.until(2) == [DeliveryAdded(PLACE), SessionEnded("x")]
 
 

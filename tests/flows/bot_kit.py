@@ -12,7 +12,7 @@ from pathlib import Path
 from arvis.bots.connectors import ConnectorFactory, ConnectorPool
 from arvis.bots.registry import BotRegistry, BotSpec, seal_all
 from arvis.bots.service import BotService
-from arvis.bots.supervisor import BotSupervisor, InboxFor, Running
+from arvis.bots.supervisor import BotSupervisor, InboxFor, RunnerParts
 from arvis.bus import EventBus
 from arvis.config.schema import ConnectorEntry
 from arvis.domain.events import BotsChanged, BotStateChanged
@@ -193,10 +193,10 @@ async def playing(
         told.append((cause, text))
 
     book = BotRegistry(configured=configured, store=store, secrets=box)
-    fleet = ConnectorPool(book=book, maker=workshop)
-    running = Running(inbox_for=inbox_for, tell_owner=tell, owner=owner, node=owner, random=lambda: 0.5, pace=pace)
-    keeper = BotSupervisor(book=book, fleet=fleet, store=store, bus=bus, clock=clock, running=running)
-    desk = BotService(book=book, maker=workshop, store=store, secrets=box, bus=bus, clock=clock)
+    fleet = ConnectorPool(registry=book, maker=workshop)
+    running = RunnerParts(inbox_for=inbox_for, tell_owner=tell, owner=owner, node=owner, random=lambda: 0.5, pace=pace)
+    keeper = BotSupervisor(registry=book, fleet=fleet, store=store, bus=bus, clock=clock, running=running)
+    desk = BotService(registry=book, maker=workshop, store=store, secrets=box, bus=bus, clock=clock)
     await book.learn()
     await fleet.open()
     up = asyncio.Event()

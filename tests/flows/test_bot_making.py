@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.bots.connectors import ConnectorFactory, in_words
+from arvis.bots.connectors import ConnectorFactory, describe
 from arvis.bots.registry import BotSpec
 from arvis.domain.errors import ConfigError
 from arvis.ports.connector import BadSetting, ConnectorServices
@@ -57,7 +57,7 @@ async def test_a_connector_is_imported_when_it_is_needed_and_on_a_thread(maker: 
 async def test_a_setting_that_it_refuses_is_named(maker: ConnectorFactory) -> None:
     with pytest.raises(BadSetting) as refused:
         await maker.make(bot("picky"))
-    assert in_words(refused.value) == "The setting `token` is missing. Add it."
+    assert describe(refused.value) == "The setting `token` is missing. Add it."
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ async def test_one_that_cannot_be_made_says_why_every_time(maker: ConnectorFacto
     for _ in range(2):
         with pytest.raises(ConfigError) as refused:
             await maker.make(bot(platform))
-        assert in_words(refused.value).startswith(words)
+        assert describe(refused.value).startswith(words)

@@ -20,9 +20,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.ports.receipts import ModelCall, Receipts, ToolUse
+from arvis.telemetry.export_queue import ExportQueue
 from arvis.telemetry.exporter import OtlpExporter
 from arvis.telemetry.spans import Span, spans_of
-from arvis.telemetry.teller import Teller
 
 START = 1_700_000_000_000
 
@@ -125,10 +125,10 @@ async def test_a_collector_is_told_what_is_over() -> None:
     }
     async with collecting() as collector:
         exporter = OtlpExporter(endpoint=collector.url, headers={"x-key": "s3cret"}, service="house", version="1")
-        teller = Teller(receipts=reader(known), exporter=exporter, content=False, gather=0)
-        running = asyncio.create_task(teller.run())
+        queue = ExportQueue(receipts=reader(known), exporter=exporter, content=False, gather=0)
+        running = asyncio.create_task(queue.run())
         for each in ("e1", "e2", "gone"):
-            teller.tell(each)
+            queue.add(each)
         async with asyncio.timeout(5):
             await collector.came.wait()
         await stopped(running)
@@ -146,24 +146,24 @@ async def test_a_collector_is_told_what_is_over() -> None:
 async def test_the_last_ones_are_told_at_the_end() -> None:
     async with collecting() as collector:
         exporter = OtlpExporter(endpoint=f"{collector.url}/v1/traces", headers={}, service="house", version="1")
-        teller = Teller(receipts=reader({"e1": some_receipts()}), exporter=exporter, content=False, gather=60)
-        running = asyncio.create_task(teller.run())
+        queue = ExportQueue(receipts=reader({"e1": some_receipts()}), exporter=exporter, content=False, gather=60)
+        running = asyncio.create_task(queue.run())
         await asyncio.sleep(0)
-        teller.tell("e1")
+        queue.add("e1")
         await stopped(running)
     assert len(collector.spans) == 4
 
 
 async def test_a_collector_that_is_not_there_costs_a_line(caplog: pytest.LogCaptureFixture) -> None:
     exporter = Refusing()
-    teller = Teller(receipts=reader({"e1": some_receipts()}), exporter=exporter, content=False, gather=0)
-    running = asyncio.create_task(teller.run())
+    queue = ExportQueue(receipts=reader({"e1": some_receipts()}), exporter=exporter, content=False, gather=0)
+    running = asyncio.create_task(queue.run())
     for _ in range(10_000):
-        teller.tell("e1")
+        queue.add("e1")
     async with asyncio.timeout(5):
         await exporter.asked.wait()
-    assert teller._waiting.qsize() <= 5_000
-    assert teller._lost > 0
+    assert queue._waiting.qsize() <= 5_000
+    assert queue._lost > 0
     await stopped(running)
 
 

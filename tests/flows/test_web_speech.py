@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from arvis.config.sections import Limits
-from arvis.speech import Rules
+from arvis.speech import UtteranceRules
 from tests.flows.web_server import CHAT_KEY, VIEWER_KEY, Site, eventually, running_site
 
-QUICK = Rules(pause=0.05, silence=0.1, longest=5)
-SLOW = Rules(pause=60, silence=60, longest=60)
+QUICK = UtteranceRules(pause=0.05, silence=0.1, longest=5)
+SLOW = UtteranceRules(pause=60, silence=60, longest=60)
 
 
 @pytest.fixture

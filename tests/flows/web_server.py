@@ -41,7 +41,7 @@ from arvis.process.redaction import Redactor
 from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.skills.importing import Importer
 from arvis.skills.shelf import SkillRegistry
-from arvis.speech import Rules
+from arvis.speech import UtteranceRules
 from arvis.store.backups.keeper import BackupService
 from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
@@ -235,7 +235,7 @@ async def running_site(
     fetcher: Fetcher | None = None,
     configured: Sequence[ConnectorEntry] = (),
     maker: ConnectorFactory | None = None,
-    speech: Rules | None = None,
+    speech: UtteranceRules | None = None,
     house: AdminServices | None = None,
 ) -> AsyncIterator[Site]:
     database = Database(file=folder / "arvis.db", url=None, folder=folder)
@@ -254,15 +254,15 @@ async def running_site(
         shelf = SkillRegistry(store=store, clock=clock, folder=folder / "skills")
         await (bot_book := BotRegistry(configured=configured, store=store, secrets=box)).learn()
         maker = maker or ConnectorFactory(services=ConnectorServices(clock=clock, commands=()))
-        fleet = ConnectorPool(book=bot_book, maker=maker)
+        fleet = ConnectorPool(registry=bot_book, maker=maker)
         around = WebDependencies(
             config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",), daemon_key=DAEMON_KEY, inbox=inbox, insights=reading if real_insights else insights,
-            bots=BotService(book=bot_book, maker=maker, store=store, secrets=box, bus=bus, clock=clock),
+            bots=BotService(registry=bot_book, maker=maker, store=store, secrets=box, bus=bus, clock=clock),
             bot_connector=fleet.connector, bot_health=lambda: bot_health, operations=acts, backups=BackupService(database=database, every=DAY_MS, clock=clock),
             accounts=AccountService(book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock),
             secrets=box, passwords=Argon2Passwords(), store=store, connector=connector, bus=bus, clock=clock, roles=lambda: roles,
             new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, patience=patience or Timeouts(), page_folder=page_folder,
-            house=house or await a_house(folder, store, bus, clock), skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, shelf=shelf, clock=clock), all_owners={"chat": ("boss",)}, speech=speech or Rules(),
+            house=house or await a_house(folder, store, bus, clock), skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, shelf=shelf, clock=clock), all_owners={"chat": ("boss",)}, speech=speech or UtteranceRules(),
         )  # fmt: skip
         server = WebServer(around=around)
         await server.start()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from connectors import answers
-from connectors.answers import Answer, Dialect, Done, Refused, RetryLater, Uncertain, read, send_error
+from connectors.answers import Dialect, Done, PlatformResponse, Refused, RetryLater, Uncertain, read, send_error
 from connectors.discord.http import DiscordDialect
 from connectors.slack.api import SlackDialect
 from connectors.telegram.client import TelegramDialect
@@ -23,14 +23,16 @@ HEADERS = [{}, {"retry-after": "7"}, {"retry-after": "in a while"}, {"retry-afte
 
 def answered(dialect: Dialect, status: int, body: Any, **headers: str) -> object:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return read(dialect, Answer(status, named, body if isinstance(body, bytes) else json.dumps(body).encode()))
+    return read(
+        dialect, PlatformResponse(status, named, body if isinstance(body, bytes) else json.dumps(body).encode())
+    )
 
 
 @pytest.mark.parametrize("dialect", [TELEGRAM, SLACK, DISCORD], ids=lambda dialect: dialect.name)
 def test_every_answer_is_one_outcome(dialect: Dialect) -> None:
     statuses = [200, 201, 204, 301, 400, 401, 403, 404, 408, 409, 418, 429, 500, 502, 503, 599]
     for status, body, headers in itertools.product(statuses, RAW, HEADERS):
-        outcome = read(dialect, Answer(status, headers, body))
+        outcome = read(dialect, PlatformResponse(status, headers, body))
         match outcome:
             case Done():
                 assert status < 300

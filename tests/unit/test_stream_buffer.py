@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arvis.domain.errors import ConfigError, Unavailable
-from arvis.speech import Added, Chunk, Reason, Rules, StreamBuffer, Utterance, known_thoughts
+from arvis.speech import Added, Chunk, Reason, StreamBuffer, Utterance, UtteranceRules, utterance_detector
 
 KEY = "ann"
-THOUGHTS = known_thoughts()
+DETECTOR = utterance_detector()
 
 
 class TurnedClock:
@@ -55,11 +55,13 @@ async def settle() -> None:
 class Room:
     """A buffer, and what it delivered at which time."""
 
-    def __init__(self, rules: Rules | None = None) -> None:
+    def __init__(self, rules: UtteranceRules | None = None) -> None:
         self.clock = TurnedClock()
         self.heard: list[tuple[float, Utterance]] = []
         self.hold: asyncio.Event | None = None
-        self.buffer = StreamBuffer(clock=self.clock, rules=rules or Rules(), thoughts=THOUGHTS, deliver=self._deliver)
+        self.buffer = StreamBuffer(
+            clock=self.clock, rules=rules or UtteranceRules(), detector=DETECTOR, deliver=self._deliver
+        )
 
     async def _deliver(self, utterance: Utterance) -> None:
         if self.hold is not None:
@@ -172,7 +174,7 @@ async def test_what_waits_can_be_looked_at_and_taken_out() -> None:
 
 
 async def test_what_is_too_long_waits_no_more() -> None:
-    room = Room(Rules(most=30))
+    room = Room(UtteranceRules(most=30))
     await room.say(0, "x" * 20)
     assert await room.say(0.1, "y" * 20) is Added.DELIVERED
     assert room.told[0][2] == "full"
@@ -228,20 +230,20 @@ HALF = [
 
 @pytest.mark.parametrize("text", WHOLE)
 def test_a_whole_thought_is_known_by_its_words(text: str) -> None:
-    assert THOUGHTS.is_whole(text)
+    assert DETECTOR.is_whole(text)
 
 
 @pytest.mark.parametrize("text", HALF)
 def test_half_a_thought_is_not(text: str) -> None:
-    assert not THOUGHTS.is_whole(text)
+    assert not DETECTOR.is_whole(text)
 
 
 def test_languages_are_chosen() -> None:
-    german = known_thoughts(["de"])
+    german = utterance_detector(["de"])
     assert german.is_whole("bitte hilf mir")
     assert not german.is_whole("please help me")
     with pytest.raises(ConfigError):
-        known_thoughts(["tlh"])
+        utterance_detector(["tlh"])
 
 
 # -- whatever is said --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from arvis.domain.errors import ConfigError, FetchFailed, FetchRefused
 from arvis.net.addresses import special_use
 from arvis.net.fetcher import GuardedFetcher
-from arvis.net.guard import Rules, read_rules, read_url
+from arvis.net.guard import FetchRules, read_rules, read_url
 from arvis.net.hosts import BadHost, canonical_host
 from tests.wings.address_list import PUBLIC, Names, Probe, Signpost, attempt, probes, standing
 from tests.wings.dialling import Dialled
@@ -35,7 +35,7 @@ async def look_up(host: str, port: int) -> Sequence[str]:
     return FOUND[host]
 
 
-async def dialled(url: str, rules: Rules | None = None) -> list[tuple[str, int]]:
+async def dialled(url: str, rules: FetchRules | None = None) -> list[tuple[str, int]]:
     dial = Dialled()
     fetcher = GuardedFetcher(rules=rules or read_rules(), resolve=look_up, dial=dial)
     with pytest.raises(FetchFailed):

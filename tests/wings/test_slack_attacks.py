@@ -14,7 +14,7 @@ from arvis.testing.conformance.connector_parts import delivery
 from connectors.slack.config import SlackConfig
 from connectors.slack.files import is_slacks
 from connectors.slack.formatting import message_of
-from connectors.slack.incoming import Me, Reader
+from connectors.slack.incoming import BotIdentity, Reader
 from tests.platforms.recording_inbox import RecordingInbox
 from tests.platforms.slack_server import SIGNING_SECRET, signed
 from tests.platforms.slack_stage import SlackStage
@@ -100,7 +100,7 @@ def test_the_token_goes_nowhere_else(url: str) -> None:
 
 @pytest.mark.parametrize(("uploader", "own"), [("U0ANN", True), ("U0BOB", False)])
 def test_a_recording_of_somebody_else_is_not_the_senders_word(uploader: str, *, own: bool) -> None:
-    reader = Reader("main", SlackConfig(bot_token=SecretStr("xoxb-1")), Me("T1", "U0BOT", "B0BOT", "arvis"))
+    reader = Reader("main", SlackConfig(bot_token=SecretStr("xoxb-1")), BotIdentity("T1", "U0BOT", "B0BOT", "arvis"))
     clip = {"id": "F1", "name": "clip.webm", "subtype": "slack_audio", "user": uploader, "url_private": "https://x"}
     event = {"type": "message", "channel": "D0ANN", "user": "U0ANN", "ts": "1790000000.000100", "files": [clip]}
     [file] = reader.message(event, {}, None).files

@@ -18,7 +18,7 @@ from arvis.testing.conformance.connector_parts import delivery
 from connectors.telegram.formatting import formatted, plain
 from connectors.telegram.incoming import Incoming
 from connectors.telegram.settings import TelegramConfig
-from connectors.telegram.texts import Me
+from connectors.telegram.texts import BotIdentity
 from tests.platforms.telegram_server_state import ApiError, StoredFile
 from tests.platforms.telegram_stage import TOKEN, TelegramStage
 from tests.wings.listening import listening
@@ -111,7 +111,7 @@ def heard(**content: Any) -> IncomingMessage:
     message = {"message_id": 3, "date": 1_800_000_000, "chat": {"id": 7, "type": "private"}, "from": ANN} | content
     update = telegram.Update.de_json({"update_id": 5, "message": message}, None)
     config = TelegramConfig.model_validate({"token": "1:x"})
-    event = Incoming(bot="main", me=Me(42, "arvis_bot"), config=config).read(update)
+    event = Incoming(bot="main", me=BotIdentity(42, "arvis_bot"), config=config).read(update)
     assert isinstance(event, IncomingMessage)
     return event
 

@@ -11,9 +11,9 @@ from arvis.domain.messages import Address, IncomingMessage
 from arvis.domain.platforms import Click, MessageEdit
 from connectors.telegram.incoming import Access, Event, Incoming, Move
 from connectors.telegram.settings import TelegramConfig
-from connectors.telegram.texts import Me
+from connectors.telegram.texts import BotIdentity
 
-ME = Me(42, "arvis_bot")
+ME = BotIdentity(42, "arvis_bot")
 BOT = {"id": 42, "is_bot": True, "first_name": "Arvis", "username": "arvis_bot"}
 ANN = {"id": 7, "is_bot": False, "first_name": "Ann", "last_name": "Example", "username": "ann"}
 PRIVATE = {"id": 7, "type": "private", "first_name": "Ann"}

@@ -95,7 +95,7 @@ class BotRoutes:
 
     async def _list(self, _: Call) -> Response:
         statuses = await self._desk.statuses()
-        items = [_view(spec, statuses.get(spec.key)) for spec in self._desk.book.specs]
+        items = [_view(spec, statuses.get(spec.key)) for spec in self._desk.registry.specs]
         return answer({"items": items, "nextCursor": None})
 
     async def _show(self, call: Call) -> Response:

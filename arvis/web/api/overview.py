@@ -261,7 +261,7 @@ class OverviewRoutes:
 
     async def _account_health(self, now: int) -> list[Json]:
         """Those of the configuration first."""
-        rows, book = await self._insights.accounts(), self._accounts.book
+        rows, book = await self._insights.accounts(), self._accounts.registry
         shown = [
             account_view(each.name, each.provider, each.model, rests=rows.rests, now=now) for each in book.configured
         ]
@@ -282,7 +282,7 @@ class OverviewRoutes:
 
     async def _bot_health(self) -> list[Json]:
         statuses = await self._bots.statuses()
-        return [bot_view(spec, statuses.get(spec.key)) for spec in self._bots.book.specs]
+        return [bot_view(spec, statuses.get(spec.key)) for spec in self._bots.registry.specs]
 
     async def _series(self, span: Span) -> Json:
         points = await self._pace.points(span)

@@ -64,13 +64,13 @@ class SetupRoutes:
 
     async def _show(self, _: Call) -> Response:
         has_password, dismissed, own_agent = await self._store.read(_looked)
-        book = self._accounts.book
+        book = self._accounts.registry
         usable = (*book.configured, *book.usable)
         found = {
             "hasPassword": self._password or has_password,
             "hasAccount": any(account.provider != _DEMO for account in usable),
             "hasOwnAgent": own_agent,
-            "hasBot": any(spec.platform != "console" for spec in self._bots.book.specs),
+            "hasBot": any(spec.platform != "console" for spec in self._bots.registry.specs),
             "saidHello": await self._said_hello(),
         }
         return answer({**found, "dismissed": dismissed, "done": dismissed or all(found.values())})

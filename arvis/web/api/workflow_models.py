@@ -9,7 +9,7 @@ from arvis.domain.workflows import RunStatus, WorkflowVersion
 from arvis.ports.workflows import VersionRow, WorkflowRow
 from arvis.web.http.schema import BOOLEAN, INTEGER, LABEL, STRING, TIME, Schema, array, one_of, optional, record
 from arvis.workflows.document import kinds
-from arvis.workflows.validation.check import Known
+from arvis.workflows.validation.check import KnownNames
 from arvis.workflows.validation.rules import Problem, Severity
 
 Json = dict[str, Any]
@@ -215,7 +215,7 @@ def problem_view(problem: Problem) -> Json:
     }
 
 
-def names_view(known: Known) -> Json:
+def names_view(known: KnownNames) -> Json:
     """Return the names in their order; None stays None."""
     named = {name: getattr(known, name) for name in NAMES["properties"]}
     return {name: None if each is None else sorted(each) for name, each in named.items()}

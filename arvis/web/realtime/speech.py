@@ -11,7 +11,7 @@ from collections import OrderedDict
 
 from arvis.domain.errors import Invalid, TooLarge
 from arvis.ports.clock import Clock
-from arvis.speech import Added, Chunk, Rules, StreamBuffer, Utterance, UtteranceDetector
+from arvis.speech import Added, Chunk, StreamBuffer, Utterance, UtteranceDetector, UtteranceRules
 from arvis.web.api.message_input import MessageParser, Sent
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.requests import Fields, unusable
@@ -25,10 +25,12 @@ _MOST_RECEIPTS = 10_000
 class Listening:
     """One buffer for each person in each channel: it outlives a connection that was lost."""
 
-    def __init__(self, *, intake: MessageParser, clock: Clock, rules: Rules, thoughts: UtteranceDetector) -> None:
+    def __init__(
+        self, *, intake: MessageParser, clock: Clock, rules: UtteranceRules, detector: UtteranceDetector
+    ) -> None:
         self._intake = intake
         self._rules = rules
-        self._buffer = StreamBuffer(clock=clock, rules=rules, thoughts=thoughts, deliver=self._send)
+        self._buffer = StreamBuffer(clock=clock, rules=rules, detector=detector, deliver=self._send)
         self._speakers: dict[str, Client] = {}
         self._receipts: OrderedDict[tuple[str, str], tuple[Sent, Utterance]] = OrderedDict()
 

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from arvis.bots.connectors import ConnectorFactory, ConnectorPool
 from arvis.bots.registry import BotRegistry
-from arvis.bots.supervisor import BotSupervisor, Running
+from arvis.bots.supervisor import BotSupervisor, RunnerParts
 from arvis.config.schema import ConnectorEntry
 from arvis.delivery import Pace
 from arvis.domain.events import BotStateChanged
@@ -128,12 +128,12 @@ class _Player:
         entry = ConnectorEntry(world.platform, "main", f"connectors.{world.platform}[0]", values, places)
         self._book = BotRegistry(configured=[entry], store=house.store, secrets=box)
         services = ConnectorServices(clock=clock, commands=_COMMANDS, max_parts=1)
-        self._fleet = ConnectorPool(book=self._book, maker=ConnectorFactory(services=services))
-        running = Running(
+        self._fleet = ConnectorPool(registry=self._book, maker=ConnectorFactory(services=services))
+        running = RunnerParts(
             inbox_for=lambda _: house.inbox, tell_owner=self._tell, owner="boot", node="node", random=lambda: 0.0
         )
         self._keeper = BotSupervisor(
-            book=self._book, fleet=self._fleet, store=house.store, bus=house.bus, clock=clock, running=running
+            registry=self._book, fleet=self._fleet, store=house.store, bus=house.bus, clock=clock, running=running
         )
         house.bus.subscribe(BotStateChanged, lambda _: self._keep(self._note_state()))
 

@@ -1,5 +1,5 @@
 """Whether what was said so far is a whole thought, by how it begins and ends. Which words tell so is data, by language
-(`thoughts.json`)."""
+(`utterances.json`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class UtteranceDetector:
         return self.ends_sentence(text) or bool(self.starts.match(plain) or self.closings.search(plain))
 
 
-def thoughts_of(languages: Mapping[str, Mapping[str, Any]]) -> UtteranceDetector:
+def detector_of(languages: Mapping[str, Mapping[str, Any]]) -> UtteranceDetector:
     """Those of all these languages together. Words of languages that write blanks are whole words."""
     ends = {end for language in languages.values() for end in language["ends"]}
     starts = [_phrase(each, language, before="", after=r"(?!\w)") for language, each in _each(languages, "starts")]
@@ -43,16 +43,16 @@ def thoughts_of(languages: Mapping[str, Mapping[str, Any]]) -> UtteranceDetector
     return UtteranceDetector(tuple(sorted(ends)), _any_of(starts), _any_of(closings))
 
 
-def known_thoughts(languages: Collection[str] = ()) -> UtteranceDetector:
+def utterance_detector(languages: Collection[str] = ()) -> UtteranceDetector:
     """Those of the file, of these languages (none named: of all). Raises `ConfigError` for one that it does not hold."""
-    file = resources.files(__package__).joinpath("thoughts.json")
+    file = resources.files(__package__).joinpath("utterances.json")
     known: dict[str, Mapping[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
     if unknown := sorted(set(languages) - known.keys()):
         raise ConfigError(
             f"`speech.buffer.languages` names {unknown[0]!r}, which nobody has described",
             fix=f"Known are {', '.join(sorted(known))}; leave it empty for all of them.",
         )
-    return thoughts_of({name: known[name] for name in languages or known})
+    return detector_of({name: known[name] for name in languages or known})
 
 
 def _each(languages: Mapping[str, Mapping[str, Any]], kind: str) -> list[tuple[Mapping[str, Any], str]]:

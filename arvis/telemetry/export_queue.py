@@ -38,7 +38,7 @@ class Exporter(Protocol):
         ...
 
 
-class Teller:
+class ExportQueue:
     """`receipts` reads what is on record of an execution. `content`: what people and agents said goes along."""
 
     def __init__(
