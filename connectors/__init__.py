@@ -1,1 +1,1 @@
-"""Chat platforms, one file each. Nothing but entry points refers to a connector by name."""
+"""Chat platforms, one module or package each. Only entry points refer to a connector by name."""

@@ -1,7 +1,7 @@
-"""Reads a platform's answer to one request, whatever its shape: it becomes exactly one of four outcomes.
+"""Read a platform's answer to one request: it becomes exactly one of four outcomes.
 
-An answer is untrusted input. A proxy, a captive portal or an outage may put anything in its place, so nothing is taken for
-the platform's word that is not in the platform's own form.
+An answer is untrusted input. A proxy, a captive portal or an outage may put anything in its place, so only a document
+in the platform's own form counts as the platform's answer.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from arvis.ports.connector import SendError
 T = TypeVar("T")
 
 _NO_CONTENT, _REQUEST_TIMEOUT, _TOO_MANY, _SERVER_TROUBLE = 204, 408, 429, 500
-#: The longest delay (seconds) that is believed, and the one where a platform that asks for a rest does not say how long.
+#: The longest delay (seconds) that is accepted, and the delay used when a platform asks for a pause without naming
+#: one.
 _LONGEST_DELAY = 86_400.0
 _USUAL_DELAY = 30.0
-#: Characters of a platform's complaint that are kept.
+#: Maximum characters kept of a platform's error text.
 _LONGEST_TEXT = 300
 
 
 @dataclass(frozen=True, slots=True)
 class PlatformResponse:
-    """What came back. `headers` have lower-case names."""
+    """The response to one request. `headers` have lower-case names."""
 
     status: int
     headers: Mapping[str, str]
@@ -36,8 +37,9 @@ class PlatformResponse:
 
 @dataclass(frozen=True, slots=True)
 class PlatformError:
-    """The platform's own refusal: `code` and `text` are its words. `limited`: it asks for a rest, of `delay` seconds if it
-    says so. `uncertain`: part of the work may have been done. `passing`: the same may go well later."""
+    """A refusal by the platform, with its own `code` and `text`. `limited`: the platform asks for a pause of `delay`
+    seconds (None: it names no number). `uncertain`: part of the work may have been done. `passing`: the same request
+    may succeed later."""
 
     code: str
     text: str
@@ -48,17 +50,17 @@ class PlatformError:
 
 
 class Dialect(Protocol):
-    """How a platform writes its answers."""
+    """The form in which a platform writes its answers."""
 
     @property
     def name(self) -> str: ...
 
     def platform_error(self, document: Any) -> PlatformError | None:
-        """None where the document is no refusal in the platform's own form."""
+        """Return the refusal in this document; None if it is no refusal in the platform's own form."""
         ...
 
     def accepts(self, document: Any) -> bool:
-        """Whether the document says in the platform's own form that the request was carried out."""
+        """Return whether the document confirms, in the platform's own form, that the request was carried out."""
         ...
 
     def result(self, document: Any) -> Any: ...
@@ -66,14 +68,15 @@ class Dialect(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The platform carried it out; `result` is what it says of that, in any shape."""
+    """The platform carried out the request; `result` is the part of its answer that describes the result, of any
+    type."""
 
     result: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The platform did not carry it out, and will not do so later. `document` is its whole answer."""
+    """The platform did not carry out the request and will not do so later. `document` is its whole answer."""
 
     code: str
     reason: str
@@ -83,7 +86,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """It may have been carried out. `acknowledged`: the platform says that it was, but not what is needed to go on."""
+    """The platform may have carried out the request. `acknowledged`: it confirms that it did, but leaves out what is
+    needed to go on."""
 
     reason: str
     acknowledged: bool = False
@@ -91,7 +95,7 @@ class Uncertain:
 
 @dataclass(frozen=True, slots=True)
 class RetryLater:
-    """It was not carried out, and may be later: after `delay` seconds, where that is known."""
+    """The platform did not carry out the request but may do so later: after `delay` seconds, where that is known."""
 
     reason: str
     delay: float | None = None
@@ -112,7 +116,7 @@ def read(dialect: Dialect, answer: PlatformResponse) -> Outcome:
     if platform_error is not None:
         return _failure_of(dialect, platform_error, answer.status, document)
     if not 200 <= answer.status < 300:  # noqa: PLR2004  (HTTP's own numbers)
-        # Something in front of the platform said this. The platform itself was not asked.
+        # A proxy in front of the platform sent this. The platform itself did not see the request.
         return RetryLater(f"{dialect.name} answered with status {answer.status}, in a form that is not its own.")
     if answer.status != _NO_CONTENT and not dialect.accepts(document):
         return Uncertain(f"{dialect.name} answered in a form that is not its own.")
@@ -120,8 +124,8 @@ def read(dialect: Dialect, answer: PlatformResponse) -> Outcome:
 
 
 def send_error(failure: Failure, *, gone: bool = False, delay: float | None = None) -> SendError:
-    """What it means for a message on its way. `gone`: a refusal concerns the place, not the message; `delay` is for what
-    is to be tried later where the platform does not say when."""
+    """Return the error for a message that is being sent. `gone`: the refusal concerns the place, not the message;
+    `delay` applies to retries where the platform names no time."""
     match failure:
         case Refused():
             return SendError(failure.reason, permanent=True, gone=gone)
@@ -132,7 +136,7 @@ def send_error(failure: Failure, *, gone: bool = False, delay: float | None = No
 
 
 def value(result: Any, *path: str, kind: type[T]) -> T | None:
-    """What lies at a path of keys, if it is of this kind."""
+    """Return the value at a path of keys if it has this type."""
     for key in path:
         if not isinstance(result, Mapping):
             return None
@@ -143,13 +147,13 @@ def value(result: Any, *path: str, kind: type[T]) -> T | None:
 
 
 def text(result: Any, *path: str) -> str:
-    """A text that lies at a path of keys, or a number as text; empty where there is neither."""
+    """Return the text at a path of keys, or a number there as text; empty where there is neither."""
     number = value(result, *path, kind=int)
     return str(number) if number is not None else value(result, *path, kind=str) or ""
 
 
 def mappings(result: Any) -> list[Mapping[str, Any]] | None:
-    """The mappings of a list; None where it is no list, or holds nothing but other things."""
+    """Return the mappings of a list; None if it is no list, or if it has items and none of them is a mapping."""
     if not isinstance(result, list):
         return None
     found = [one for one in result if isinstance(one, Mapping)]
@@ -157,7 +161,7 @@ def mappings(result: Any) -> list[Mapping[str, Any]] | None:
 
 
 def seconds(value_given: Any) -> float | None:
-    """A delay as a platform writes it: a number, or its digits. None for anything else."""
+    """Read a delay as a platform writes it: a number, or its digits. None for anything else."""
     if isinstance(value_given, bool) or not isinstance(value_given, int | float | str):
         return None
     try:
@@ -168,7 +172,7 @@ def seconds(value_given: Any) -> float | None:
 
 
 def shortened(words: Any) -> str:
-    """A platform's words on one line."""
+    """Return a platform's text on one line, cut to the maximum length."""
     return " ".join(str(words).split())[:_LONGEST_TEXT]
 
 
@@ -196,7 +200,7 @@ def _delay(platform_error: PlatformError | None, answer: PlatformResponse) -> fl
 
 
 def _header_delay(headers: Mapping[str, str]) -> float | None:
-    """`Retry-After` is a number of seconds or a date, which counts from the date of the answer."""
+    """Read `Retry-After`: a number of seconds, or a date, which is compared with the date of the answer."""
     value_given = headers.get("retry-after", "")
     if (number := seconds(value_given)) is not None:
         return number

@@ -1,7 +1,8 @@
-"""The terminal of the daemon as a chat: what is typed there are messages of the owner, and replies are printed.
+"""The terminal of the daemon as a chat: lines that are typed are messages of the owner, and replies are printed.
 
-With `input` and `output` it reads and writes files or named pipes instead. A terminal keeps nothing: what was printed twice
-stands there twice, and the numbers of the last options are forgotten with the process.
+With `input` and `output` it reads and writes files or named pipes instead. A terminal has no history that could be
+searched: a reply that is printed twice appears twice, and the numbers of the last options are lost when the process
+ends.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ OWNER = Sender("console", "console", role=PrincipalRole.OWNER, paired=True)
 
 _STANDARD_INPUT, _STANDARD_OUTPUT = 0, 1
 _CHUNK = 65_536
-#: Bytes of a line; what is longer becomes several.
+#: Maximum bytes of a line; a longer one becomes several.
 _LONGEST = 1_048_576
 _PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
-#: A terminal obeys these, and a reply must not command it.
+#: A terminal obeys these control characters, and a reply must not command it.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -47,7 +48,7 @@ class ConsoleConfig(BotConfig):
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What was typed, and what tells it from any other line."""
+    """A typed line, with an id that distinguishes it from every other line."""
 
     text: str
     event_id: str
@@ -85,7 +86,7 @@ class Console:
             up(BotUp("arvis", self._config.agent or "Arvis"))
             async for line in lines.read(self._clock):
                 await self._bring(inbox, line)
-            # The end of the input is no reason to stop: replies are still printed.
+            # The daemon keeps running at the end of the input: replies are still printed.
             await asyncio.Event().wait()
 
     def plan(self, delivery: Delivery) -> Sequence[Piece]:
@@ -99,7 +100,7 @@ class Console:
         return Receipt(part.key)
 
     async def close(self) -> None:
-        """Nothing is open but while it runs."""
+        """Do nothing: the console holds no resources while it is not running."""
 
     async def _print(self, text: str) -> None:
         try:
@@ -108,7 +109,7 @@ class Console:
             raise SendError(f"The reply cannot be printed: {error.strerror}") from error
 
     async def _bring(self, inbox: Inbox, line: _Line) -> None:
-        """Hand a line on, and again until the inbox keeps it."""
+        """Pass a line to the inbox, and retry until the inbox has stored it."""
         for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
             try:
                 await (self._choose(inbox, line) if self._is_choice(line.text) else self._say(inbox, line))
@@ -139,13 +140,13 @@ class Console:
         clicked = await inbox.click(Click(self._address, line.event_id, OWNER, button.id, self._options_ref))
         if clicked.done:
             self._options = ()
-        # What was chosen is kept, printed or not.
+        # The choice is stored even if the confirmation cannot be printed.
         with suppress(SendError):
             await self._print(f"({_clean(clicked.text)})\n")
 
 
 class _Lines:
-    """Reads lines from a descriptor on threads of its own, which `stop` ends: a terminal may be silent for ever."""
+    """Reads lines from a descriptor on its own threads, which `stop` ends: a terminal may be silent without limit."""
 
     def __init__(self, source: int) -> None:
         self._source = source
@@ -153,7 +154,7 @@ class _Lines:
         self._thread: threading.Thread | None = None
 
     async def read(self, clock: Clock) -> AsyncIterator[_Line]:
-        """Up to the end of the input."""
+        """Yield lines until the end of the input."""
         place, begun = _identity(self._source), clock.now()
         rest, read = b"", 0
         while chunk := await self._chunk():
@@ -175,7 +176,7 @@ class _Lines:
         os.close(self._stop)
 
     async def _chunk(self) -> bytes:
-        """What can be read next; nothing at the end of the input."""
+        """Return the next chunk that can be read; empty at the end of the input."""
         loop = asyncio.get_running_loop()
         chunk_read: asyncio.Future[bytes] = loop.create_future()
 
@@ -186,7 +187,7 @@ class _Lines:
         def wait() -> None:
             ready, _, _ = select.select([self._source, self._stopped], [], [])
             chunk = os.read(self._source, _CHUNK) if self._stopped not in ready else b""
-            # The loop may have ended meanwhile.
+            # The event loop may have closed in the meantime.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(settle, chunk)
 
@@ -197,7 +198,7 @@ class _Lines:
 
 @asynccontextmanager
 async def _opened(path: str | None, terminal: int) -> AsyncIterator[_Lines]:
-    """The input, closed at the end unless it is the terminal. Raises `OSError`."""
+    """Open the input, and close it afterwards unless it is the terminal. Raises `OSError`."""
     source = terminal if path is None else _open_input(path)
     lines = _Lines(source)
     try:
@@ -209,13 +210,14 @@ async def _opened(path: str | None, terminal: int) -> AsyncIterator[_Lines]:
 
 
 def _open_input(path: str) -> int:
-    """A named pipe is held open from both ends, so that it never ends with one of its writers."""
+    """Open a file, or a named pipe from both ends, so that it does not end when one of its writers closes it."""
     is_pipe = stat.S_ISFIFO(os.stat(path).st_mode)  # noqa: PTH116  (beside os.open)
     return os.open(path, os.O_RDWR if is_pipe else os.O_RDONLY)
 
 
 def _identity(source: int) -> str:
-    """What a file is known by when it is read again; nothing for what cannot be read twice."""
+    """Return the identity under which a file is recognised when it is read again; empty for input that cannot be read
+    twice."""
     found = os.fstat(source)
     return f"{found.st_dev:x}-{found.st_ino:x}" if stat.S_ISREG(found.st_mode) else ""
 
@@ -225,7 +227,7 @@ def _decoded(line: bytes) -> str:
 
 
 def _printed(part: Part) -> str:
-    """A part as it stands in the terminal: who speaks, what, files by name, and numbered options."""
+    """Return a part as it is printed: the speaker, the text, the names of files, and numbered options."""
     lines = [_clean(part.piece.content)] if part.piece.content else []
     lines += [f"[file {_clean(file.filename)}, {file.size} bytes]" for file in part.piece.files]
     lines += [f"  {number}. {_clean(button.label)}" for number, button in enumerate(part.piece.buttons, 1)]
@@ -237,7 +239,7 @@ def _clean(text: str) -> str:
 
 
 def _write(path: str | None, terminal: int, text: bytes) -> None:
-    """All of it, or `OSError`: a pipe that nobody reads takes nothing."""
+    """Write all of it. Raises `OSError` if a pipe has no reader."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK
     target = terminal if path is None else os.open(path, flags, 0o600)
     try:

@@ -1,7 +1,7 @@
-"""The settings of a bot: the keys that every platform knows, and how wrong ones are told.
+"""The settings of a bot: the keys that every platform knows, and the errors for wrong ones.
 
-A connector's own settings are a class below `BotConfig`, read once by `read_settings` in its `create`. No complaint quotes
-a value, which may be a token.
+A connector's own settings are a subclass of `BotConfig`, read once by `read_settings` in its `create`. No error
+quotes a value, which may be a token.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _token(value: SecretStr) -> SecretStr:
     return SecretStr(text)
 
 
-#: A platform's id of a person or a channel: always text, and a number in the file means its digits.
+#: A platform's id of a person or a channel: always text, and a number in the file is read as its digits.
 Id = Annotated[str, BeforeValidator(_text_of_id), Field(min_length=1, max_length=200)]
 
 #: Ids, as a list or as `a, b`.
@@ -101,14 +101,15 @@ Milliseconds = Annotated[int, BeforeValidator(_milliseconds)]
 #: The address of a platform's interface, without a slash at its end.
 Url = Annotated[str, AfterValidator(_url)]
 
-#: A secret, without white space around it; its repr shows stars.
+#: A secret, without surrounding white space; its repr shows stars.
 Token = Annotated[SecretStr, AfterValidator(_token)]
 
 
 class BotConfig(BaseModel):
-    """What can be set for a bot of any platform: the agent that answers it (None: by the routing rules), the channels that
-    it listens to (none named: all), when it is addressed in groups, where it replies, how many messages of others it reads
-    along, the ids of bots that it listens to, and its own rule for late replies (ms; None: the daemon's)."""
+    """The settings that a bot of any platform can have. `agent` answers it (None: by the routing rules). It listens
+    to `allowed_channels` (empty: all). `respond` says when it answers in groups, `reply_in` where it replies,
+    `observe` how many messages of others it reads as context, and `allow_bots` which bots it listens to. `late_after`
+    (ms) and `late` are its own rule for late replies (None: the daemon's)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, protected_namespaces=())
 
@@ -126,7 +127,7 @@ Config = TypeVar("Config", bound=BotConfig)
 
 
 def read_settings(kind: type[Config], settings: BotSettings) -> Config:
-    """The settings of a bot as `kind`. Raises `BadSetting` for the first that is wrong."""
+    """Read the settings of a bot as `kind`. Raises `BadSetting` for the first wrong one."""
     try:
         return kind.model_validate(dict(settings.values))
     except ValidationError as error:

@@ -1,9 +1,10 @@
-"""Reads what was written while nobody listened, before anything newer is handed in.
+"""Read messages that were written while the bot was offline, before any newer event is passed to the inbox.
 
-A channel's position says that everything up to it is committed. So after each gap a channel's live events wait until its
-history has been read from there; the same message, brought twice, is told apart by the inbox. A channel without a position
-has had nothing for this bot up to the newest position of all: it is read from shortly before that, for the process may
-have died while it caught up, with the newest position moved by other channels.
+A channel's position says that everything up to it is committed. After each gap, a channel's live events therefore
+wait until its history has been read from that position; the inbox recognises a message that arrives twice. A channel
+without a position has had nothing for this bot up to the newest position of all channels. It is read from shortly
+before that position, because the process may have died while it caught up, after other channels had moved the newest
+position.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ Event = Mapping[str, Any]
 
 class HandIn(Protocol):
     def __call__(self, name: str, data: Event, *, live: bool = False, moves: bool = True) -> Awaitable[None]:
-        """`live`: it happens just now; `moves`: everything before it in its channel was handed in."""
+        """`live`: the event happens now. `moves`: every earlier event of its channel has been passed to the inbox."""
         ...
 
 
-#: What is older (ms) is not fetched any more.
+#: Older messages (ms) are not fetched.
 _OLDEST = 7 * 24 * 3_600_000
-#: How long (ms) the other channels may have been read before one without a position was.
+#: The time (ms) by which the read of a channel without a position may lag behind the reads of the others.
 _OVERLAP = 10 * 60_000
-#: Live messages of one channel that wait in memory; further ones are read from its history.
+#: Maximum live messages of one channel that wait in memory; further ones are read from its history.
 _MOST_KEPT_BACK = 500
 _AT_ONCE = 4
 _PAUSE_SECONDS = 1.0
@@ -44,8 +45,8 @@ _LONGEST_PAUSE_SECONDS = 30.0
 
 
 class CatchingUp:
-    """One bot's channels after a gap. `hand_in` brings an event to the inbox, however long that takes; `longest_hold` is how
-    many seconds a channel's live events wait for its history."""
+    """One bot's channels after a gap. `hand_in` passes an event to the inbox and waits as long as that takes;
+    `longest_hold` is the maximum time in seconds that a channel's live events wait for its history."""
 
     def __init__(
         self,
@@ -66,23 +67,23 @@ class CatchingUp:
         self._tasks = tasks
         self._longest_hold = longest_hold
         self._behind: dict[str, int] = {}
-        #: From this id on channels without a position are read; 0: not at all.
+        #: Channels without a position are read from this id on; 0: they are not read.
         self._start = 0
         self._checked: set[str] = set()
         self._kept_back: dict[str, deque[tuple[str, Event]]] = {}
         self._again: set[str] = set()
-        #: Channels whose live events go before their history.
+        #: Channels whose live events are passed on before their history.
         self._let_go: set[str] = set()
         self._waiting: asyncio.Queue[str] = asyncio.Queue()
 
     async def sweep(self) -> None:
-        """Read channels that are behind although nothing happens in them, a few at a time, until cancelled."""
+        """Read inactive channels that are behind, a few at a time, until cancelled."""
         async with asyncio.TaskGroup() as workers:
             for _ in range(_AT_ONCE):
                 workers.create_task(self._work())
 
     async def gap(self) -> None:
-        """From now on any channel may lack something. Raises `Unavailable`."""
+        """Note that from now on any channel may lack messages. Raises `Unavailable`."""
         self._behind = await self._inbox.feeds("discord", self._bot)
         newest = max(self._behind.values(), default=0)
         self._start = max(1, newest - first_at(EPOCH + _OVERLAP)) if newest else 0
@@ -94,7 +95,7 @@ class CatchingUp:
             self._waiting.put_nowait(feed)
 
     def noticed(self, feed: str, newest: int) -> None:
-        """Discord says which is the newest message of a channel."""
+        """Note the id that Discord reports as a channel's newest message."""
         if feed in self._checked or not self._start:
             return
         if newest > self._behind.get(feed, self._start):
@@ -103,7 +104,7 @@ class CatchingUp:
             self._checked.add(feed)
 
     async def live(self, feed: str, name: str, data: Event) -> None:
-        """Something happened in a channel just now: hand it in, unless something before it is still to be read."""
+        """Handle an event that happened now: pass it to the inbox, unless an earlier one still has to be read."""
         kept_back = self._kept_back.get(feed)
         if kept_back is None and (feed in self._checked or not self._start):
             await self._hand_in(name, data, live=True)
@@ -112,7 +113,8 @@ class CatchingUp:
         elif feed in self._let_go and not kept_back:
             await self._hand_in(name, data, live=True, moves=False)
         elif name == "MESSAGE_CREATE" and (len(kept_back) >= _MOST_KEPT_BACK or feed in self._again):
-            # Once one is left to the history, all behind it are, until it was read: else its position were passed.
+            # Once one event is left to the history, all later ones are too, until the history is read. Otherwise the
+            # position would move past unread events.
             self._again.add(feed)
         else:
             kept_back.append((name, data))
@@ -124,7 +126,7 @@ class CatchingUp:
                 await self._begin(feed)
 
     def _begin(self, feed: str, *events: tuple[str, Event]) -> Coroutine[None, None, None]:
-        """From now on the channel's events wait for what is returned."""
+        """From now on the channel's events wait in the returned queue."""
         self._checked.add(feed)
         self._kept_back[feed] = deque(events)
         return self._catch_up(feed)
@@ -143,8 +145,9 @@ class CatchingUp:
                 return
 
     async def _read_in_time(self, feed: str, after: int) -> int:
-        """Read the history behind an id. What happens meanwhile waits, but not for ever: then it goes first, without moving
-        the position, so that after a crash the gap is read again. The last id that was read."""
+        """Read the history after an id, and return the last id that was read. Live events wait meanwhile, but not
+        without limit: when the time is over they are passed on first, without moving the position, so that the gap is
+        read again after a crash."""
         letting_go = self._tasks.create_task(self._let_live_events_go(feed))
         try:
             return await self._read(feed, after)
@@ -164,7 +167,7 @@ class CatchingUp:
             kept_back.popleft()
 
     async def _read(self, feed: str, after: int) -> int:
-        """Hand in the history behind an id; the last id of it."""
+        """Pass the history after an id to the inbox, and return its last id."""
         async for page in self._pages(feed, after):
             for message in page:
                 await self._hand_in("MESSAGE_CREATE", message)
@@ -179,7 +182,8 @@ class CatchingUp:
         return self._start if known is None else known
 
     async def _pages(self, feed: str, after: int) -> AsyncIterator[Sequence[Event]]:
-        """The channel's history behind an id, however often Discord fails; nothing where the bot may not read."""
+        """Yield the channel's history after an id, and retry however often Discord fails; yield nothing where the bot
+        may not read."""
         pause = _PAUSE_SECONDS
         while True:
             page = None

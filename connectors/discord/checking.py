@@ -1,4 +1,4 @@
-"""Asks Discord whether a bot is set up as it needs to be. Changes nothing."""
+"""Check at Discord that a bot is set up correctly. This changes nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PERMISSIONS = {
     "Create Public Threads": 1 << 35,
     "Send Messages in Threads": 1 << 38,
 }
-#: Everything the bot asks for when it is invited.
+#: All permissions that the bot requests when it is invited.
 INVITE_PERMISSIONS = sum(_PERMISSIONS.values())
 _PORTAL = "https://discord.com/developers/applications"
 _MOST_GUILDS = 5
@@ -68,7 +68,7 @@ def _of_guilds(guilds: Sequence[Mapping[str, Any]], application: str) -> Iterato
 
 
 def _bits(document: Mapping[str, Any], key: str) -> int:
-    """Discord writes them as a number or as its digits."""
+    """Read permission bits, which Discord writes as a number or as its digits."""
     digits = answers.text(document, key)
     return int(digits) if digits.isdecimal() else 0
 

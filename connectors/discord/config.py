@@ -6,7 +6,8 @@ from connectors.settings import BotConfig, Token, Url
 
 
 class DiscordConfig(BotConfig):
-    """`api_url` is the REST interface with its version, `gateway_url` the first socket to connect to; None: Discord's own."""
+    """The settings of a Discord bot. `api_url` is the REST API with its version, `gateway_url` the first socket to
+    connect to; None: Discord's own."""
 
     token: Token
     api_url: Url | None = None

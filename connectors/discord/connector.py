@@ -1,4 +1,4 @@
-"""A Discord bot: brings events to the inbox and sends what it is given."""
+"""A Discord bot: passes events to the inbox and sends deliveries."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from connectors.formatting.splitting import split
 from connectors.formatting.units import utf16_length
 from connectors.settings import read_settings
 
-#: Files of one message.
+#: Maximum files of one message.
 _MOST_FILES = 10
-#: Seconds without the gateway after which `run` gives up, so that somebody hears of it.
+#: Seconds without the gateway after which `run` fails, so that the failure is reported.
 _PATIENCE = 120.0
 #: Seconds for which live messages of a channel wait for its history.
 _LONGEST_HOLD = 15.0
-#: Ways in which the gateway hangs up that trying again does not change: token, shard, version, intents.
+#: Close codes of the gateway that a retry does not change: token, shard, version, intents.
 _REFUSED = frozenset({4004, 4010, 4011, 4012, 4013, 4014})
 
 
@@ -86,7 +86,8 @@ class DiscordConnector:
         return Capabilities(Guarantee.RECONCILED, late_after=self._config.late_after, late=self._config.late)
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
-        """Raises `TokenRefused`, and `ConnectionError` when the gateway is out of reach: at the start, or for two minutes."""
+        """Run the bot. Raises `TokenRefused`, and `ConnectionError` when the gateway is unreachable at the start or
+        for two minutes."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 intake = self._intake(inbox, up, tasks)
@@ -168,7 +169,7 @@ class DiscordConnector:
 
 
 def _cause(group: ExceptionGroup[Exception]) -> Exception:
-    """What ended a run, as it is told to others."""
+    """Return the error that ended a run, as it is reported to the caller."""
     first = group.exceptions[0]
     match first:
         case ExceptionGroup():

@@ -1,6 +1,6 @@
-"""Fetches the files that people attached, from nowhere but Discord.
+"""Fetch the files that people attached, from Discord's servers only.
 
-An address of Discord's file servers is good for about a day; then the message is asked for a new one.
+An address on Discord's file servers is valid for about a day; after that, the message is read again for a new one.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _CHUNK = 65_536
 
 
 def source_of(channel: str, message: str, file: Mapping[str, Any]) -> str:
-    """What `fetch` finds a file by: the address it has now, and where to ask for the next one."""
+    """Return the source that `fetch` needs: the current address, and the message that supplies the next one."""
     return json.dumps([str(channel), str(message), str(file["id"]), str(file["url"])])
 
 
 class Files:
-    """`api_url` is where the bot finds Discord: files may also come from there."""
+    """Fetches files. `api_url` is the address of Discord's API: files may also come from there."""
 
     def __init__(self, *, rest: Rest, api_url: str) -> None:
         self._rest = rest
@@ -59,7 +59,7 @@ class Files:
             self._session = None
 
     async def _get(self, url: str, max_bytes: int) -> bytes | None:
-        """None when this address does not lead there (any more)."""
+        """Return the content; None when the address is not valid (any more)."""
         async with self._open().get(self._checked(url), allow_redirects=False) as response:
             if response.status in _STALE:
                 return None

@@ -1,4 +1,4 @@
-"""The socket on which Discord tells what happens: discord.py's client with nothing in it but the connection."""
+"""The socket on which Discord reports events: discord.py's client reduced to the connection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from connectors.discord.http import LOGIN_SECONDS, BotHttp
 
 
 def intents() -> discord.Intents:
-    """Messages of guilds and direct ones, with their text, and the guilds' channels."""
+    """Return the intents: messages of guilds and direct messages, with their text, and the guilds' channels."""
     wanted = discord.Intents.none()
     wanted.guilds = True
     wanted.guild_messages = True
@@ -23,7 +23,7 @@ def intents() -> discord.Intents:
 
 
 class _OnceConnected:
-    """True as soon as a client has had a connection."""
+    """A flag that becomes true as soon as a client has connected once."""
 
     def __init__(self, client: discord.Client) -> None:
         self._client = client
@@ -33,7 +33,7 @@ class _OnceConnected:
 
 
 class Gateway(discord.Client):
-    """Hands every event on as Discord wrote it, in order: what the library keeps or leaves out does not matter."""
+    """Passes every event on unchanged and in order, so the library's own caches and omissions do not matter."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Gateway(discord.Client):
         received: Callable[[Mapping[str, Any]], None],
         lost: Callable[[], None],
     ) -> None:
-        # A client warns of what voice calls need, whether anybody calls or not.
+        # Without this, a client warns about missing packages for voice calls, which Arvis never uses.
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         super().__init__(
             intents=intents(),
@@ -54,24 +54,26 @@ class Gateway(discord.Client):
         )
         self.http = http
         self._connection.http = http
-        # What the library would keep of each event is nobody's business here, and an event it cannot read would end it.
+        # The library would keep a copy of each event, which Arvis does not need, and an event that it cannot read
+        # would end it.
         self._connection.parsers = {}
         self._jitter = jitter
         self._received = received
         self._lost = lost
 
     async def login(self, token: str) -> None:
-        """The library would also read who the bot and its application are, which the gateway tells."""
+        """Skip the library's requests for the bot's user and application: the gateway reports both."""
         await self._async_setup_hook()
         async with asyncio.timeout(LOGIN_SECONDS):
             await self.http.static_login(token)
 
     async def connect(self, *, reconnect: bool = True) -> None:  # noqa: ARG002  (always, once connected)
-        """The library's way to connect again needs a connection that was there: a first one that fails ends this."""
+        """Connect. The library reconnects only after a first connection has existed; a first one that fails ends this
+        call."""
         await super().connect(reconnect=cast(bool, _OnceConnected(self)))
 
     async def before_identify_hook(self, _shard_id: int | None, *, initial: bool = False) -> None:
-        """Discord wants one to five seconds before a new session after a lost one."""
+        """Wait one to five seconds before a new session after a lost one, as Discord requires."""
         if not initial:
             await asyncio.sleep(1 + 4 * self._jitter())
 

@@ -1,7 +1,7 @@
-"""discord.py's HTTP client for one bot: with addresses of its own, and patient with the gateway.
+"""discord.py's HTTP client for one bot, with its own addresses and with pauses between connections to the gateway.
 
-The library keeps both addresses in class attributes, which all bots of a process would share. Here every request is sent
-to the bot's own instead.
+The library keeps both addresses in class attributes, which all bots of a process would share. This client sends every
+request to its own bot's addresses instead.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from connectors.answers import Done, Failure, PlatformError, PlatformResponse, R
 
 _log = logging.getLogger(__name__)
 
-#: A rate limit that lasts longer (seconds) is not waited for here: the job rests. The library allows nothing below 30.
+#: A rate limit that lasts longer (seconds) is not waited for here; the job is postponed instead. The library allows
+#: no value below 30.
 _LONGEST_WAIT = 30.0
-#: Seconds between two connections to the gateway, at least.
+#: Minimum seconds between two connections to the gateway.
 _BETWEEN_CONNECTIONS = 1.0
-#: Seconds that a connection to the gateway may take to come about, and a login.
+#: Timeouts in seconds for opening a connection to the gateway, and for a login.
 _DIAL_SECONDS = 15.0
 LOGIN_SECONDS = 15.0
 
@@ -54,13 +55,13 @@ _DIALECT = DiscordDialect()
 
 
 class CallFailed(Exception):
-    """A request that gave nothing. In place of the library's errors, which know fewer outcomes."""
+    """A failed request. It replaces the library's errors, which distinguish fewer outcomes."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.reason)
         self.failure = failure
         self.status, code = (failure.status, failure.code) if isinstance(failure, Refused) else (0, "")
-        #: Discord's own number for the reason; 0 without one.
+        #: Discord's number for the reason; 0 without one.
         self.code = int(code) if code.isdecimal() else 0
 
     @property
@@ -82,7 +83,7 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Where a bot finds Discord."""
+    """The addresses of Discord that a bot uses."""
 
     api: str
     gateway: str
@@ -93,7 +94,7 @@ class Endpoints:
 
 
 class BotHttp(HTTPClient):
-    """`jitter` gives numbers from 0 to 1."""
+    """Sends the requests of one bot. `jitter` returns numbers from 0 to 1."""
 
     def __init__(self, endpoints: Endpoints, jitter: Callable[[], float]) -> None:
         trace = aiohttp.TraceConfig()
@@ -118,7 +119,8 @@ class BotHttp(HTTPClient):
         try:
             return await super().request(route, files=files, form=form, **options)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            # What the library makes of headers that are not as documented. The request was carried out, or was not.
+            # The library raises this for headers that differ from the documentation. The request may or may not have
+            # been carried out.
             _log.warning("Discord's answer to %s %s cannot be read: %r", route.method, route.path, error)
             raise CallFailed(Uncertain("Discord answered in a form that is not its own.")) from None
 
@@ -133,8 +135,8 @@ class BotHttp(HTTPClient):
     async def _look_at(
         self, _session: aiohttp.ClientSession, _context: object, end: aiohttp.TraceRequestEndParams
     ) -> None:
-        """The library would try again by itself, wait for rate limits, and fail at answers that it cannot read. Whether and
-        when to try again is for the caller to say."""
+        """Read the answer before the library does. The library would retry by itself, wait for rate limits, and fail
+        on answers that it cannot read; the caller decides about retries instead."""
         response = end.response
         if not str(end.url).startswith(self._endpoints.api):
             return  # the gateway, which is no request
@@ -148,7 +150,8 @@ class BotHttp(HTTPClient):
         raise CallFailed(outcome)
 
     async def _pace(self) -> None:
-        # The library resumes at once after each lost connection: a gateway that hangs up every time would see a storm.
+        # The library resumes immediately after each lost connection. A gateway that closes every connection would be
+        # flooded.
         now = self.loop.time()
         wait = self._connect_at - now
         self._connect_at = max(now, self._connect_at) + _BETWEEN_CONNECTIONS

@@ -1,4 +1,4 @@
-"""Discord's events as the house knows them. Pure functions of what Discord wrote, to be called within `reading()`."""
+"""Convert Discord's events to the daemon's own types. Pure functions, to be called within `reading()`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _EMOJI = re.compile(r"<a?(:\w+:)\d+>")
 
 
 class Malformed(Exception):
-    """An event is not what Discord's documents say."""
+    """An event that differs from Discord's documentation."""
 
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Raises `Malformed` for what reading a document of another shape raises. Nothing else may happen in it."""
+    """Raise `Malformed` in place of the errors that reading a wrong document raises. Do nothing else inside it."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -39,7 +39,7 @@ def reading() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where something was written: `thread` is empty outside of threads."""
+    """The place where a message was written; `thread` is empty outside of threads."""
 
     channel: str
     thread: str = ""
@@ -47,20 +47,20 @@ class Spot:
 
     @property
     def feed(self) -> str:
-        """The id under which Discord keeps its history."""
+        """Return the id under which Discord keeps the history of this place."""
         return self.thread or self.channel
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads events as the bot `me` (its id), which is called `bot` in the configuration."""
+    """Reads events for the bot `me` (its id), which is called `bot` in the configuration."""
 
     bot: str
     me: str
     config: DiscordConfig
 
     def concerns(self, data: Event, spot: Spot) -> bool:
-        """Whether somebody wrote this whom the bot listens to, in a place it listens to."""
+        """Return whether the bot listens to this author and this place."""
         return (
             data.get("type", 0) in _TEXT_TYPES
             and self._listens_to(data)
@@ -90,7 +90,8 @@ class Reader:
         )
 
     def edit(self, data: Event, spot: Spot) -> MessageEdit | None:
-        """None for a change that nobody made: Discord also tells when it has looked at a link."""
+        """Return the edit; None for a change that no person made: Discord also reports when it has loaded the preview
+        of a link."""
         edited = data.get("edited_timestamp")
         if not edited or "content" not in data:
             return None
@@ -104,7 +105,7 @@ class Reader:
         return MessageDeletion(address=self._address(spot), event_id=f"delete:{id_}", ref=id_)
 
     def command(self, data: Event, spot: Spot) -> IncomingMessage:
-        """A slash command, as the same words would be written. It belongs to no feed: Discord brings it once."""
+        """Return a slash command as if it had been typed as text. It belongs to no feed: Discord sends it once."""
         id_, command = str(data["id"]), data["data"]
         parts = [f"/{command['name']}", *(str(option["value"]) for option in command.get("options", ()))]
         return IncomingMessage(
@@ -132,14 +133,15 @@ class Reader:
         return self._address(spot)
 
     def allowed(self, spot: Spot) -> bool:
-        """Whether the bot takes commands and clicks there."""
+        """Return whether the bot takes commands and clicks in this place."""
         return spot.direct or self._listens_in(spot)
 
     def _address(self, spot: Spot) -> Address:
         return Address("discord", self.bot, spot.channel, spot.thread)
 
     def _answered_in(self, spot: Spot, message: str, addressed: bool) -> Spot:
-        # A thread that is started from a message gets its id, so the place is known before there is one.
+        # A thread that is started from a message gets the message's id, so the place is known before the thread
+        # exists.
         begins = self.config.reply_in == "thread" and (addressed or self.config.respond is Respond.ALL)
         return Spot(spot.channel, message) if begins and not spot.thread and not spot.direct else spot
 
@@ -154,7 +156,7 @@ class Reader:
         return not _is_program(data) or author in self.config.allow_bots
 
     def _addressed(self, data: Event) -> bool:
-        # Mentions of everyone and of roles are lists of their own, which do not count.
+        # Mentions of everyone and of roles are in separate lists, which do not count.
         replied = data.get("referenced_message") or {}
         to_me = str(replied.get("author", {}).get("id", "")) == self.me
         return to_me or any(str(user["id"]) == self.me for user in data.get("mentions", ()))
@@ -175,7 +177,7 @@ class Reader:
 
 
 def sender_of(data: Event) -> Sender:
-    """Who wrote a message, pressed a button or gave a command. In guilds the user stands within the member."""
+    """Return the author of a message, click or command. In guilds the user is inside the member."""
     member = data.get("member")
     user = data.get("author") or data.get("user") or (member or {})["user"]
     return Sender(user_id=str(user["id"]), name=_name(user, member), bot=_is_program(data))

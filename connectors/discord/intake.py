@@ -1,7 +1,7 @@
-"""From what the gateway tells to what the inbox is told, one event after the other.
+"""Pass events from the gateway to the inbox, one after the other.
 
-Nothing is lost by a full disk: an event that the inbox cannot keep is brought again until it can, and what comes meanwhile
-waits in memory; more than fits there is read from the channels' history afterwards.
+A full disk loses nothing: an event that the inbox cannot store is retried until it can, and later events wait in
+memory. Events beyond that limit are read from the channels' history afterwards.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from connectors.discord.rest import Rest
 _log = logging.getLogger(__name__)
 
 _DISPATCH = 0
-#: Events that wait in memory while the inbox takes none.
+#: Maximum events that wait in memory while the inbox accepts none.
 _MOST_WAITING = 5_000
 _PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 30.0
-#: How often Discord is asked where a live event belongs, and for how many seconds each time.
+#: The number of tries to look up the channel of a live event at Discord, and the timeout of each in seconds.
 _LOOKS = 3
 _LOOK_SECONDS = 5.0
 
@@ -44,7 +44,7 @@ Outcome = TypeVar("Outcome")
 
 
 class Intake:
-    """One run of a bot. `up` is told at each connection."""
+    """One run of a bot. `up` is called at each connection."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Intake:
         )  # fmt: skip
 
     def received(self, frame: Event) -> None:
-        """A frame of the gateway, in order."""
+        """Take a frame of the gateway, in order."""
         if frame.get("op") != _DISPATCH:
             return
         if self._events.qsize() < _MOST_WAITING:
@@ -94,7 +94,7 @@ class Intake:
                     event: Event = {**storable_json(data)} if data else {}
                 await self._take(name, event)
             except Malformed as error:
-                # Reading it again would give the same; the next event is none the worse for it.
+                # Reading the event again would fail in the same way; the following events are not affected.
                 _log.warning("discord bot %s: %s makes no sense: %s", self._reader.bot, name, error)
             if self._overflowed and self._events.empty():
                 self._overflowed = False
@@ -116,14 +116,14 @@ class Intake:
                 await self._learn(name, data)
 
     async def _learn(self, name: str, data: Event) -> None:
-        """Something about guilds and channels."""
+        """Update what is known of guilds and channels."""
         match name:
             case "GUILD_CREATE":
                 await self._guild(data)
             case "CHANNEL_CREATE" | "THREAD_CREATE":
                 self._places.learn(data)
             case "CHANNEL_UPDATE" | "THREAD_UPDATE":
-                # Perhaps the bot may write there now.
+                # The bot may have been given permission to write there.
                 await self._if_known(self._places.learn(data), self._inbox.reachable)
             case "THREAD_LIST_SYNC":
                 for thread in answers.mappings(data.get("threads")) or ():
@@ -141,7 +141,7 @@ class Intake:
         await self._patiently(self.catching_up.gap)
 
     def _read_ready(self, data: Event) -> None:
-        """Raises `ConnectionError` where it does not say who the bot is."""
+        """Read the first event of a session. Raises `ConnectionError` if it does not name the bot's user."""
         me = answers.text(data, "user", "id")
         if not me:
             raise ConnectionError("Discord's gateway does not say who the bot is.")
@@ -182,7 +182,7 @@ class Intake:
             await self._if_known(spot, lambda place: self._inbox.unreachable(place, why))
 
     async def _if_known(self, spot: Spot, tell: Callable[[Address], Awaitable[None]]) -> None:
-        """Only of places in which the bot was ever written to."""
+        """Call `tell` only for places in which the bot was addressed before."""
         bot = self._reader.bot
         if await self._patiently(lambda: self._inbox.position("discord", bot, spot.feed)) is not None:
             await self._patiently(lambda: tell(self._reader.place(spot)))
@@ -193,8 +193,8 @@ class Intake:
         await self._if_known(spot, lambda place: self._inbox.unreachable(place, "The channel was deleted."))
 
     async def _hand_in(self, name: str, data: Event, *, live: bool = False, moves: bool = True) -> None:
-        """Something about messages, as it happens (`live`) or as history has it. `moves`: with it, everything before it in
-        its channel is known, too."""
+        """Pass an event about messages to the inbox, as it happens (`live`) or from the history. `moves`: with it,
+        every earlier event of its channel has been passed on, too."""
         if name == "PASSED":
             await self._patiently(lambda: self._inbox.passed("discord", self._reader.bot, data["position"]))
             return
@@ -209,7 +209,7 @@ class Intake:
                 await self._patiently(call)
 
     def _calls(self, name: str, data: Event, spot: Spot, *, moves: bool) -> list[Callable[[], Awaitable[object]]]:
-        """What the inbox is told of it."""
+        """Return the calls of the inbox for this event."""
         inbox, reader = self._inbox, self._reader
         match name:
             case "MESSAGE_CREATE" if reader.concerns(data, spot):
@@ -236,8 +236,9 @@ class Intake:
             _log.warning("discord bot %s: an interaction makes no sense: %s", self._reader.bot, error)
 
     async def _spot(self, data: Event, *, live: bool) -> Spot | None:
-        """Where it happened; None where the bot may not look. What happens just now holds up all that follows it, and proves
-        that the bot is there: when Discord gives no answer, it goes by what the event says itself. Raises `Malformed`."""
+        """Return the place of an event; None if the bot may not look there. A live event blocks all later ones, and
+        proves that the bot is a member there. So when Discord does not answer, the place is read from the event
+        itself. Raises `Malformed`."""
         pause, tries = _PAUSE_SECONDS, 0
         while True:
             try:
@@ -254,7 +255,7 @@ class Intake:
                 pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 
     async def _patiently(self, call: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """As often as the inbox is unavailable."""
+        """Make the call, and repeat it while the inbox is unavailable."""
         pause = _PAUSE_SECONDS
         while True:
             try:

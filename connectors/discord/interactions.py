@@ -1,4 +1,4 @@
-"""Slash commands and buttons: Discord wants an answer within three seconds, and shows it to the one who asked."""
+"""Slash commands and buttons: Discord requires an answer within three seconds, and shows it to the person who asked."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from connectors.discord.incoming import Event, Reader, Spot, reading
 from connectors.discord.rest import COSMETIC_SECONDS, Rest
 
 COMMAND, COMPONENT = 2, 3
-#: Kinds of answers: a message, "wait" for a command, "wait" for a button, a change of the message with the button.
+#: Types of answers: a message, "wait" for a command, "wait" for a button, a change of the message with the button.
 _MESSAGE, _WAIT, _WAIT_QUIETLY, _CHANGE = 4, 5, 6, 7
-#: Only the one who asked sees it.
+#: Only the person who asked sees it.
 _EPHEMERAL = 1 << 6
-#: Seconds in which the inbox is expected to be done; Discord gives three.
+#: Seconds in which the inbox is expected to finish; Discord allows three.
 _SOON = 1.5
 _TEXT_OPTION = 3
 _LATER = "This cannot be kept just now. Please try again in a minute."
@@ -32,7 +32,7 @@ Outcome = TypeVar("Outcome")
 
 
 class Interactions:
-    """Answers interactions by way of the inbox. `application` is the id of the bot's application."""
+    """Answers interactions with the result of the inbox. `application` is the id of the bot's application."""
 
     def __init__(self, *, reader: Reader, inbox: Inbox, rest: Rest, application: str) -> None:
         self._reader = reader
@@ -41,8 +41,8 @@ class Interactions:
         self._application = application
 
     async def take(self, data: Event, spot: Spot) -> None:
-        """Whoever waits for an answer that cannot be given sees Discord's own note that the bot did not respond. Raises
-        `Malformed`."""
+        """Take an interaction. If no answer can be given, the person sees Discord's own note that the bot did not
+        respond. Raises `Malformed`."""
         with suppress(*REQUEST_ERRORS):
             if not self._reader.allowed(spot):
                 await self._say(data, "I do not listen here.", deferred=False)
@@ -78,7 +78,8 @@ class Interactions:
         await self._say(data, clicked.text, deferred=deferred or clicked.done)
 
     async def _soon(self, data: Event, wait: int, outcome: Awaitable[Outcome]) -> tuple[Outcome | None, bool]:
-        """What the inbox says (None: it could not keep it), and whether Discord was asked to wait for it."""
+        """Return the result of the inbox (None: it could not store the event), and whether Discord was asked to wait
+        for it."""
         task = asyncio.ensure_future(outcome)
         done, _ = await asyncio.wait({task}, timeout=_SOON)
         if not done:
@@ -111,8 +112,8 @@ class Interactions:
 
 
 async def register(rest: Rest, application: str, hints: Sequence[CommandHint]) -> None:
-    """Make Discord offer these commands, unless it does already. Commands of other names belong to somebody else, and stay.
-    Raises what `Rest` raises."""
+    """Register these commands at Discord unless they are already. Commands with other names were not made by Arvis
+    and are not changed. Raises what `Rest` raises."""
     path = f"/applications/{application}/commands"
     known = answers.mappings(await rest.request("GET", path, within=COSMETIC_SECONDS))
     if known is None:

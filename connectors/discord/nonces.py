@@ -1,6 +1,6 @@
-"""The key under which Discord knows a message of ours, so that sending it twice shows it once.
+"""The key under which Discord knows one of our messages, so that sending it twice shows it once.
 
-Discord takes at most 25 characters; an id of the house has 26. So its 128 bits are written in base 64: 22 characters,
+Discord takes at most 25 characters, and an id of Arvis has 26. So its 128 bits are written in base 64: 22 characters,
 which leaves three for the number of the part.
 """
 
@@ -15,7 +15,7 @@ _DIGITS = {letter: value for value, letter in enumerate(_ALPHABET)}
 
 
 def nonce_of(key: str) -> str:
-    """The nonce of a part (`ID.NUMBER`) or of a draft (`ID`). Raises `ValueError` for any other key."""
+    """Return the nonce of a part (`ID.NUMBER`) or of a draft (`ID`). Raises `ValueError` for any other key."""
     id_, _, number = key.partition(".")
     if len(id_) != _LENGTH or len(number) > _MOST_DIGITS or not set(id_) <= _DIGITS.keys():
         raise ValueError(f"{key} is no key of a message")

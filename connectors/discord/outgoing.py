@@ -1,7 +1,7 @@
-"""Sends, changes and looks for messages of ours.
+"""Send, change and find our own messages.
 
-Each carries a nonce made of its key: sent twice within a few minutes, Discord shows it once. After that the history of the
-channel tells whether it arrived.
+Each carries a nonce made of its key: if it is sent twice within a few minutes, Discord shows it once. After that, the
+history of the channel shows whether it arrived.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ log = logging.getLogger(__name__)
 _MESSAGES = "/channels/{channel_id}/messages"
 #: Discord remembers nonces for "the past few minutes"; this is less (ms).
 _WINDOW = 120_000
-#: Our clock and Discord's may differ by this much (ms).
+#: The assumed maximum difference (ms) between our clock and Discord's.
 _SKEW = 60_000
 _PAGES = 10
 _THREAD_TITLE = 80
-#: Stands for a draft that never arrived, until the answer takes its place.
+#: Shown in place of a draft that never arrived, until the answer replaces it.
 _FOUND_AGAIN = "…"
 _ARCHIVE_AFTER_MINUTES = 1_440
 _THREAD_EXISTS = 160004
-#: Codes that may concern the files of a message and not the message, in words for the people in the channel.
+#: Codes that may concern the files of a message and not the message, with the explanation for people in the channel.
 _REFUSED_FILES = {
     MISSING_PERMISSION: "the bot lacks the permission Attach Files here",
     TOO_LARGE: "it is larger than Discord takes here",
@@ -79,20 +79,21 @@ class Outgoing:
             raise send_error(error) from None
 
     async def _without_files(self, part: Part, error: CallFailed) -> Receipt:
-        """The text with a note that its files are missing: what may not be attached is no reason to say nothing."""
+        """Return the text with a note that its files are missing: a refused file must not suppress the text."""
         log.warning("Discord took no files of %s: %s", part.key, error)
         note = not_sent(part.piece.files, _REFUSED_FILES[error.code])
         whole = with_note(part.piece.content, note)
         fits = utf16_length(whole) <= TEXT_LIMIT
         receipt = await self.send(replace(part, piece=Piece(whole if fits else part.piece.content, part.piece.buttons)))
         if not fits:
-            # A part of its own, behind the last one that a delivery may have.
+            # The note is a part of its own, with a number after the last one that a delivery may have.
             rest = replace(part, number=_NOTE_NUMBER, platform_id=None, piece=Piece(note))
             await self.send(rest)
         return receipt
 
     async def find(self, part: Part) -> Receipt | None:
-        """Inside Discord's window sending again is safe; behind it the history is read."""
+        """Return the receipt of a part that arrived. Within Discord's window sending again is safe; after it the
+        history is read."""
         if part.tried_at is None or self._clock.now() - part.tried_at < _WINDOW:
             return None
         try:
@@ -115,7 +116,8 @@ class Outgoing:
             raise send_error(error) from None
 
     async def find_draft(self, draft: Draft) -> str | None:
-        """Inside Discord's window showing it again shows it once; behind it nobody can tell."""
+        """Return the receipt of a draft. Within Discord's window, sending it again shows it once; after it, its state
+        is unknown."""
         if self._clock.now() - draft.created_at >= _WINDOW:
             return None
         return await self.show_draft(draft.address, draft.id, _FOUND_AGAIN, ())
@@ -151,11 +153,12 @@ class Outgoing:
     async def _change(
         self, address: Address, message: str, body: Payload, files: Sequence[tuple[str, bytes]], **options: Any
     ) -> bool:
-        """False when the message is gone."""
+        """Change a message; return False when it is gone."""
         return await self._where_it_is(address, "PATCH", message, **_parts(body, files), **options)
 
     async def _where_it_is(self, address: Address, method: str, message: str, **options: Any) -> bool:
-        """Do something with a message of ours. One that was to stand in a thread stands beside it when there was none."""
+        """Call a method on one of our messages. A message that was meant for a thread is in the channel if no thread
+        could be opened."""
         for channel in dict.fromkeys((_channel(address), address.channel)):
             try:
                 await self._rest.request(method, f"{_MESSAGES}/{int(message)}", channel_id=channel, **options)
@@ -167,7 +170,8 @@ class Outgoing:
         return False
 
     async def _open_thread(self, address: Address) -> str:
-        """Start the thread of a message, whose id it gets. Where that is not allowed, its channel takes the answer."""
+        """Start the thread of a message, which gets the message's id. Where that is not allowed, the answer goes to
+        the channel."""
         path = f"{_MESSAGES}/{int(address.thread)}"
         try:
             message = await self._rest.request("GET", path, channel_id=address.channel)
@@ -203,7 +207,7 @@ class Outgoing:
         raise SendError("Too much was written since then to find it.", permanent=True)
 
     async def _history(self, address: Address, after: int) -> Page:
-        """Of the thread, or of its channel while there is none."""
+        """Yield the history of the thread, or of its channel while there is no thread."""
         try:
             return await self._rest.history(_channel(address), after)
         except CallFailed as error:
@@ -213,7 +217,7 @@ class Outgoing:
 
 
 def _channel(address: Address) -> str:
-    """The id under which its messages stand. Raises `SendError`."""
+    """Return the id of the channel or thread that holds its messages. Raises `SendError`."""
     if not address.channel.isdecimal() or not (address.thread or "0").isdecimal():
         raise SendError(f"{address.channel} is no channel of Discord.", gone=True)
     return address.thread or address.channel

@@ -1,4 +1,4 @@
-"""Messages of ours in the form that Discord takes."""
+"""Our messages in the form that Discord accepts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 
 from arvis.domain.messages import Button, ButtonStyle
 
-#: Links of a message are not looked at (T10).
+#: Discord loads no previews for the links of a message (T10).
 _SUPPRESS_EMBEDS = 1 << 2
 _ROW, _BUTTON = 1, 2
-#: Discord's documents say "characters". Libraries disagree on which; no other count is larger than that of UTF-16.
+#: Discord's documentation says "characters", and libraries disagree on the unit; no other count is larger than that
+#: of UTF-16.
 TEXT_LIMIT = 2_000
 _STYLES = {ButtonStyle.PRIMARY: 1, ButtonStyle.SECONDARY: 2, ButtonStyle.SUCCESS: 3, ButtonStyle.DANGER: 4}
 _IN_A_ROW = 5
@@ -24,7 +25,7 @@ Payload = dict[str, Any]
 
 
 def content(text: str, buttons: Sequence[Button], *, empty: bool = False) -> Payload:
-    """What may also be said in an edit. `empty`: no text is needed, as a file is with it."""
+    """Return the fields that an edit may also change. `empty`: no text is needed, because the message has a file."""
     return {
         "content": text if text.strip() or empty else _NOTHING,
         "allowed_mentions": {"parse": [], "replied_user": False},
@@ -34,7 +35,8 @@ def content(text: str, buttons: Sequence[Button], *, empty: bool = False) -> Pay
 
 
 def new_message(body: Payload, nonce: str, reply_ref: str | None = None) -> Payload:
-    """`reply_ref` is the message that is answered; one that is gone is no reason to fail."""
+    """Return a new message. `reply_ref` is the message that it answers; if that one is gone, the message is sent all
+    the same."""
     reply: Payload = {}
     if reply_ref and reply_ref.isdecimal():
         reply = {"message_reference": {"message_id": reply_ref, "fail_if_not_exists": False}}
@@ -42,7 +44,7 @@ def new_message(body: Payload, nonce: str, reply_ref: str | None = None) -> Payl
 
 
 def form(body: Payload, files: Sequence[tuple[str, bytes]]) -> list[dict[str, Any]]:
-    """A message with its files, as fields of a form."""
+    """Return a message with its files, as fields of a form."""
     listed = [{"id": number, "filename": name} for number, (name, _) in enumerate(files)]
     fields: list[dict[str, Any]] = [{"name": "payload_json", "value": json.dumps(body | {"attachments": listed})}]
     for number, (name, data) in enumerate(files):

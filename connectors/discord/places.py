@@ -1,7 +1,7 @@
-"""What a bot knows of Discord's channels: which are threads, of which parent, and in which guild.
+"""A bot's knowledge of Discord's channels: which are threads, of which parent, and in which guild.
 
-A message says only the id of its channel. The gateway tells about channels before it tells of messages in them; about
-those it did not tell (a direct message, an old thread) Discord is asked once.
+A message names only the id of its channel. The gateway describes channels before it sends messages in them; for
+channels that it did not describe (a direct message, an old thread), Discord is asked once.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from connectors.discord.http import CallFailed
 from connectors.discord.incoming import Event, Spot, reading
 from connectors.discord.rest import Rest
 
-#: One person alone with the bot; a group of people has a type of its own.
+#: One person alone with the bot; a group of people has another type.
 _DIRECT_TYPES = frozenset({1})
 _THREAD_TYPES = frozenset({10, 11, 12})
-#: Channels with messages of their own: text, voice, announcements, stages, threads. Forums have only threads.
+#: Channels with messages of their own: text, voice, announcements, stages, threads. Forums contain only threads.
 _MESSAGE_TYPES = frozenset({0, 2, 5, 10, 11, 12, 13})
 
 
@@ -28,7 +28,7 @@ class Places:
         self._guilds: dict[str, str] = {}
 
     def learn(self, channel: Event, guild: str = "") -> Spot:
-        """Raises `Malformed`."""
+        """Store a channel. Raises `Malformed`."""
         with reading():
             id_, kind = str(channel["id"]), channel["type"]
             if kind in _THREAD_TYPES:
@@ -47,12 +47,11 @@ class Places:
         self._spots.pop(spot.feed, None)
 
     def of_guild(self, guild: str) -> list[Spot]:
-        """The guild's channels and threads."""
+        """Return the guild's channels and threads."""
         return [self._spots[id_] for id_, owner in self._guilds.items() if owner == guild]
 
     def guessed(self, data: Event) -> Spot:
-        """Where an event of the gateway belongs, as far as it says so itself: in guilds it names the guild. Raises
-        `Malformed`."""
+        """Return the place of an event from the event alone: in guilds it names the guild. Raises `Malformed`."""
         with reading():
             spot = Spot(str(data["channel_id"]), direct="guild_id" not in data)
         if spot.direct:
@@ -60,7 +59,7 @@ class Places:
         return spot
 
     async def spot(self, data: Event) -> Spot:
-        """Where a message or an event about one belongs. Raises `Malformed`, and what `Rest` raises."""
+        """Return the place of a message, or of an event about one. Raises `Malformed`, and what `Rest` raises."""
         with reading():
             id_ = str(data["channel_id"])
         known = self._spots.get(id_)

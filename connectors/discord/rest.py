@@ -1,4 +1,5 @@
-"""Requests to Discord that need no gateway: a session that opens with the first one and stays until it is closed."""
+"""Requests to Discord that need no gateway: the session opens with the first request and stays open until it is
+closed."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from connectors import answers
 from connectors.answers import Uncertain
 from connectors.discord.http import LOGIN_SECONDS, BotHttp, CallFailed, Endpoints
 
-#: Seconds after which nobody knows any more what became of a request. Waiting for rate limits counts.
+#: Seconds after which the outcome of a request counts as unknown. Waiting for rate limits is included.
 _PATIENCE = 90.0
 #: Seconds for a request on which nothing depends.
 COSMETIC_SECONDS = 5.0
@@ -23,7 +24,7 @@ _PAGE_SIZE = 100
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a channel's history, oldest first; each message has an id. `more`: there may be more behind it."""
+    """A part of a channel's history, oldest first; each message has an id. `more`: later messages may follow."""
 
     messages: Sequence[Mapping[str, Any]]
     more: bool
@@ -49,20 +50,20 @@ class Rest:
         within: float = _PATIENCE,
         **options: Any,
     ) -> Any:
-        """`path` may name `{channel_id}`, `{webhook_id}` and `{webhook_token}`, by which Discord counts requests; they
-        are taken from the options, as is `json` or `params`. `within` are seconds."""
+        """Send a request. `path` may name `{channel_id}`, `{webhook_id}` and `{webhook_token}`, by which Discord
+        counts requests; they are taken from the options, as is `json` or `params`. `within` is in seconds."""
         majors = {name: options.pop(name) for name in ("channel_id", "webhook_id", "webhook_token") if name in options}
         route = Route(method, path, **majors)
         async with asyncio.timeout(within), self._opened() as http:
             return await http.request(route, form=form, **options)
 
     async def whoami(self) -> str:
-        """The bot's own id."""
+        """Return the bot's own id."""
         async with self._opened():
             return self.user_id
 
     async def history(self, channel: str, after: int) -> Page:
-        """The first messages of a channel behind an id, oldest first; what has no id is left out."""
+        """Return the first messages of a channel after an id, oldest first; messages without an id are left out."""
         params = {"limit": _PAGE_SIZE, "after": after}
         newest_first = answers.mappings(
             await self.request("GET", "/channels/{channel_id}/messages", channel_id=channel, params=params)

@@ -1,4 +1,4 @@
-"""Discord's ids: numbers that hold the time of their making."""
+"""Discord's ids: numbers that contain the time at which they were made."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _TIME_SHIFT = 22
 
 
 def made_at(snowflake: str) -> int:
-    """When the thing with this id was made (ms). Raises `ValueError` for what is no id."""
+    """Return the time (ms) at which the thing with this id was made. Raises `ValueError` for a text that is no id."""
     return (int(snowflake) >> _TIME_SHIFT) + EPOCH
 
 
 def first_at(at: int) -> int:
-    """No id made at this time (ms) or later is smaller."""
+    """Return the smallest id that can be made at this time (ms)."""
     return max(0, at - EPOCH) << _TIME_SHIFT

@@ -1,1 +1,1 @@
-"""Text as each platform wants it: divided within its limits, in its own form."""
+"""Text in each platform's own form, divided within its limits."""

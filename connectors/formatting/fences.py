@@ -1,7 +1,7 @@
-"""Where the fenced code of a Markdown text begins and ends.
+"""Find the beginning and end of fenced code in a Markdown text.
 
-Models indent fences, quote them and begin them behind the mark of a list: all of these count, and so does one that is never
-closed.
+Models indent fences, quote them and begin them after a list marker: all of these count, and so does a fence that is
+never closed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _OPENS, _CLOSES = re.compile(_OPENING), re.compile(_CLOSING)
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Code from the `start` of its opening line to the `end` of its closing one; its lines are from `body` to `last`. A part
-    that is cut there is closed by the line `bare`, and the next one is opened by `opening`, as the text does it, or by
-    `bare`."""
+    """Code from the `start` of its opening line to the `end` of its closing one; its lines are from `body` to `last`.
+    When a part is cut inside it, the line `bare` closes it, and the next part opens it again with `opening`, as the
+    text does, or with `bare`."""
 
     start: int
     body: int
@@ -31,22 +31,22 @@ class Fence:
     bare: str
 
     def holds(self, at: int) -> bool:
-        """Whether a text that is cut here is cut inside the code."""
+        """Return whether a cut at this place is inside the code."""
         return self.start < at < self.end
 
 
 def find_fences(text: str) -> list[Fence]:
-    """In order."""
+    """Return the fences of a text, in order."""
     return list(_fences(text))
 
 
 def opens_code(text: str, start: int, end: int) -> bool:
-    """Whether the line from `start` to `end` would open code if it stood alone."""
+    """Return whether the line from `start` to `end` would open code if it were alone."""
     return _OPENS.fullmatch(text, start, end) is not None
 
 
 def closes_code(text: str, start: int, end: int) -> bool:
-    """Whether it would close code."""
+    """Return whether the line from `start` to `end` would close code."""
     return _CLOSES.fullmatch(text, start, end) is not None
 
 
@@ -61,7 +61,7 @@ def _fences(text: str) -> Iterator[Fence]:
 def _fence(text: str, opened: re.Match[str]) -> Fence:
     bare = re.sub(r"[^\s>]", " ", opened["lead"]) + opened["marks"]
     language = (opened["info"].split() or [""])[0]
-    # More of the same would be longer marks.
+    # More of the same character would make longer marks.
     opening = bare if language.startswith(opened["marks"][0]) else bare + language
     body = min(opened.end() + 1, len(text))
     for closed in _CLOSING_LINE.finditer(text, body):

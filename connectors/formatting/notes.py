@@ -1,4 +1,4 @@
-"""What people read in place of a file that a platform did not take."""
+"""The text that people read in place of a file that a platform did not accept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from arvis.domain.messages import OutgoingFile
 
 
 def not_sent(files: Sequence[OutgoingFile], why: str) -> str:
-    """One line for the end of a text. `why` is a clause without a full stop."""
+    """Return one line for the end of a text. `why` is a clause without a full stop."""
     names = ", ".join(file.filename for file in files)
     what = f"The file {names}" if len(files) == 1 else f"The files {names}"
     whole = " The whole answer can be read on the dashboard." if any(file.content is not None for file in files) else ""

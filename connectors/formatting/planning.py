@@ -1,4 +1,4 @@
-"""How a reply leaves: as a few pieces, or as a beginning and a file."""
+"""Divide a reply into pieces: a few texts, or a beginning and a file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NOTE = "… the whole answer is in the file."
 
 
 def pieces(delivery: Delivery, split: Callable[[str], Iterable[str]], max_parts: int) -> list[Piece]:
-    """The delivery as what can be sent at once, in order, at least one. `split` divides Markdown into parts that the
-    platform takes; no more of them are asked for than may be sent. Buttons and files leave with the last piece. A text of
-    more than `max_parts` parts leaves as its beginning, with the whole of it as a file.
+    """Divide a delivery into pieces that can be sent, in order, at least one. `split` divides Markdown into parts
+    that the platform accepts; it is asked for no more parts than may be sent. Buttons and files go with the last
+    piece. A text of more than `max_parts` parts is sent as its beginning, with the whole text as a file.
 
-    An empty text makes one piece without content, for its buttons and files; without these it must not be sent (H11), which
-    is up to whoever sends pieces.
+    An empty text makes one piece without content, for its buttons and files. Without these it must not be sent (H11),
+    which the caller checks.
     """
     text = delivery.content.rstrip()
     parts = list(islice(split(text), max_parts + 1)) or [""]
@@ -29,7 +29,7 @@ def pieces(delivery: Delivery, split: Callable[[str], Iterable[str]], max_parts:
 
 
 def _beginning(text: str, split: Callable[[str], Iterable[str]]) -> str:
-    """As much as one part holds, and where the rest is."""
+    """Return as much of the text as one part holds, with a note that names the file."""
     # The note is first put in front, so that room is left for it.
     first = next(iter(split(f"{_NOTE}\n\n{text}")))
     return f"{first.removeprefix(_NOTE).strip()}\n\n{_NOTE}".strip()

@@ -1,4 +1,4 @@
-"""What a text is not cut in: links, bare addresses and inline code."""
+"""Find the spans of a text that must not be cut: links, bare addresses and inline code."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _PARAGRAPH = re.compile(r"\n[ \t\r]*\n")
 
 
 def find_spans(text: str, outside: Sequence[Span]) -> list[Span]:
-    """Those of the pieces of a text that are no code, in order; those that overlap are one."""
+    """Return the spans in those pieces of a text that are not code, in order; overlapping spans are merged."""
     found = sorted(span for start, end in outside for span in _spans(text, start, end))
     return list(_united(found))
 
 
 def span_around(spans: Sequence[Span], at: int) -> Span | None:
-    """The span that a cut at `at` would cut."""
+    """Return the span that a cut at `at` would divide."""
     number = bisect_left(spans, at, key=itemgetter(0)) - 1
     return spans[number] if number >= 0 and at < spans[number][1] else None
 
@@ -42,7 +42,7 @@ def _spans(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _inline_code(text: str, start: int, end: int) -> Iterator[Span]:
-    """Each run of backticks with the next one of the same length."""
+    """Yield each run of backticks with the next run of the same length."""
     runs = [match.span() for match in _TICKS.finditer(text, start, end)]
     partner, nearest = [-1] * len(runs), dict[int, int]()
     for number in range(len(runs) - 1, -1, -1):
@@ -61,7 +61,7 @@ def _inline_code(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _united(spans: Sequence[Span]) -> Iterator[Span]:
-    """Spans that overlap as one."""
+    """Merge overlapping spans."""
     current: Span | None = None
     for start, end in spans:
         if current is None or start >= current[1]:

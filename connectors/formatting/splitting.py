@@ -1,8 +1,9 @@
-"""Divides Markdown into parts that a platform takes (P3).
+"""Divide Markdown into parts that a platform accepts (P3).
 
-A part ends where a paragraph does, else a line, a sentence or a word, and as late as that allows. Code that is cut is closed
-and opened again; a link, an address, inline code or a grapheme is cut only when it alone is too long. Put together, the parts
-are the text, but for these marks and for white space at the cuts. It takes time in proportion to the text.
+A part ends at the end of a paragraph, else of a line, a sentence or a word, as late as possible. Code that is cut is
+closed and opened again; a link, an address, inline code or a grapheme is cut only when it alone is too long. The
+concatenated parts equal the text, except for these marks and for white space at the cuts. The time is proportional to
+the length of the text.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from connectors.formatting.fences import Fence, closes_code, find_fences, opens_
 from connectors.formatting.spans import Span, find_spans, span_around
 from connectors.formatting.units import ends_grapheme, last_end
 
-#: Less has no room for code with its marks.
+#: A smaller limit has no room for code with its marks.
 LEAST = 32
 
-#: Not before what would be read as something else at the start of a line: a heading, a list, a quotation, a table.
+#: No cut before a character that has another meaning at the start of a line: a heading, a list, a quotation, a table.
 _NO_BLOCK = r"(?![ \t]*+(?:#{1,6}\s|[-*+]\s|[0-9]{1,9}[.)]\s|>|\|))"
-#: So many characters behind a place are looked at.
+#: Number of characters after a place that are examined.
 _AHEAD = 16
 
 _PARAGRAPH = re.compile(r"\n[ \t\r]*\n")
@@ -36,13 +37,13 @@ _SPACE = re.compile(r"\s+")
 
 
 def split(text: str, limit: int, measure: Callable[[str], int] = len) -> list[str]:
-    """The parts, at least one, each at most `limit` by `measure`, which must not shrink when a text grows. `limit` is at
-    least `LEAST`."""
+    """Return the parts, at least one, each at most `limit` by `measure`, which must not shrink when a text grows.
+    `limit` is at least `LEAST`."""
     return list(divide(text, limit, measure)) or [""]
 
 
 def divide(text: str, limit: int, measure: Callable[[str], int] = len) -> Iterator[str]:
-    """The same, one after the other: none is made before it is asked for, and a blank text has none."""
+    """Yield the same parts one after the other: each is made when it is requested, and a blank text has none."""
     if limit < LEAST:
         raise ValueError(f"a limit of {limit} has no room for Markdown")
     if len(text) <= limit * 4 and measure(text) <= limit:
@@ -64,7 +65,7 @@ class _Splitter:
         self._text = text
         self._limit = limit
         self._measure = measure
-        # Marks that would fill a part cannot be repeated: code inside them is cut like text.
+        # Marks that would fill a part cannot be repeated, so code inside them is cut like text.
         self._fences = [fence for fence in find_fences(text) if measure(fence.bare) <= limit // 6]
         self._spans = find_spans(text, _outside(self._fences, len(text)))
 
@@ -82,7 +83,7 @@ class _Splitter:
             at = cut.next
 
     def _part(self, start: int, end: int, *, is_last: bool = False) -> str:
-        """What is sent of the text from `start` to `end`."""
+        """Return the part that is sent for the text from `start` to `end`."""
         before, after = self._fence(start), None if is_last else self._fence(end)
         opening = f"{self._opening(before)}\n" if before else ""
         body = self._text[start:end]
@@ -94,12 +95,12 @@ class _Splitter:
         return fence.opening if self._measure(fence.opening) <= self._limit // 3 else fence.bare
 
     def _room(self, start: int, end: int) -> int:
-        """What is left of the limit by a part."""
+        """Return the part of the limit that remains unused."""
         return self._limit - self._measure(self._part(start, end, is_last=end == len(self._text)))
 
     def _furthest(self, start: int) -> int:
-        """The last end of a part that begins at `start`, wherever it may be. Measuring may be dear: where a character is
-        one unit, the first or second guess is right."""
+        """Return the last possible end of a part that begins at `start`. Measuring may be expensive: where a
+        character is one unit, the first or second guess is right."""
         size = len(self._text)
         fits, too_far = start + 1, size + 1
         end, by_units = min(start + self._limit, size), True
@@ -114,14 +115,14 @@ class _Splitter:
             end, by_units = min(max(guess, fits + 1), too_far - 1), not by_units
 
     def _past_closing(self, start: int, end: int) -> int:
-        """Room was kept for a closing line: the one that stands there may take it."""
+        """Extend the end over a closing line if one follows, because room was kept for it."""
         fence = self._fence(end)
         if fence and self._room(start, fence.end) >= 0:
             return fence.end
         return min(end, fence.last) if fence and fence.last > start else end
 
     def _fence(self, at: int) -> Fence | None:
-        """The code that a cut at `at` would cut."""
+        """Return the code that a cut at `at` would divide."""
         number = bisect_right(self._fences, at, key=attrgetter("start")) - 1
         return self._fences[number] if number >= 0 and self._fences[number].holds(at) else None
 
@@ -153,7 +154,8 @@ class _Splitter:
         return self._is_harmless(start, end, behind)
 
     def _is_harmless(self, start: int, end: int, behind: int) -> bool:
-        """Whether the halves of a line are no marks by themselves: they would open code, or close that which they are."""
+        """Return whether neither half of a divided line is a mark by itself, which would open code or close the code
+        around it."""
         fence = self._fence(end)
         if fence and end < fence.body:
             return True
@@ -166,7 +168,7 @@ class _Splitter:
         return not any(marks(self._text, *half) for half in halves)
 
     def _behind_space(self, end: int) -> int:
-        """Where the next part begins: the indentation of its first line is kept."""
+        """Return the beginning of the next part: the indentation of its first line is kept."""
         gap = _GAP.match(self._text, end)
         if gap is None and end and self._text[end - 1] != "\n":
             gap = _SPACE.match(self._text, end)
@@ -185,7 +187,7 @@ class _Splitter:
         return self._cut_hard(start, furthest)
 
     def _cut_hard(self, start: int, furthest: int) -> _Cut:
-        """Between two characters, before what must stay whole; inside it when nothing stands before it."""
+        """Cut between two characters, before a span that must stay whole; inside the span when nothing precedes it."""
         span = span_around(self._spans, furthest)
         ends = (span[0], furthest) if span else (furthest,)
         found = (self._last_harmless(start, end) for end in ends)
@@ -193,20 +195,20 @@ class _Splitter:
         return _Cut(end, end)
 
     def _last_harmless(self, start: int, end: int) -> int | None:
-        """The last place up to `end` to cut between two characters, if there is one."""
+        """Return the last place up to `end` for a cut between two characters, if there is one."""
         while end > start:
             end = last_end(self._text, start, end)
             if not ends_grapheme(self._text, end, start):
                 return None
             if self._is_harmless(start, end, end):
                 return end
-            # Whatever stands before marks of code keeps them from being some.
+            # Any text before the marks of code keeps them from being marks.
             end = start + len(self._text[start:end].rstrip(" \t>`~")) - 1
         return None
 
 
 def _outside(fences: Sequence[Fence], size: int) -> list[Span]:
-    """What is no code."""
+    """Return the pieces that are not code."""
     starts = [0, *(fence.end for fence in fences)]
     ends = [*(fence.start for fence in fences), size]
     return list(zip(starts, ends, strict=True))

@@ -1,7 +1,7 @@
-"""What platforms count (UTF-16 units), and what people take for one character (a grapheme cluster).
+"""The units that platforms count (UTF-16), and the units that people see as one character (grapheme clusters).
 
-The rules of Unicode's text segmentation by Python's own tables, on the safe side: where this says that a cluster ends, one
-does; a few ends are not seen, after a joiner for instance.
+The rules of Unicode's text segmentation with Python's own tables, on the safe side: where this finds the end of a
+cluster, there is one; it misses a few ends, after a joiner for instance.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _VIRAMA = 9
 
 
 def utf16_length(text: str) -> int:
-    """In UTF-16 units: what Telegram counts."""
+    """Return the length in UTF-16 units, which Telegram counts."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def last_end(text: str, start: int, at: int) -> int:
-    """The last place behind `start` and not behind `at` where a cluster ends; `at` when a single one takes all the room.
-    A cluster begins at `start`."""
+    """Return the last place after `start` and not after `at` where a cluster ends; `at` when a single cluster takes
+    all the room. A cluster begins at `start`."""
     for end in range(at, start, -1):
         if end == len(text) or ends_grapheme(text, end, start):
             return end
@@ -35,7 +35,7 @@ def last_end(text: str, start: int, at: int) -> int:
 
 
 def ends_grapheme(text: str, at: int, start: int = 0) -> bool:
-    """Whether a cluster ends between two characters, of which `at` is the second; one begins at `start`."""
+    """Return whether a cluster ends between two characters, of which `at` is the second; one begins at `start`."""
     before, after = text[at - 1], text[at]
     if before < "\x7f" and after < "\x7f":
         return (before, after) != ("\r", "\n")
@@ -51,7 +51,7 @@ def ends_grapheme(text: str, at: int, start: int = 0) -> bool:
 
 
 def _extends(char: str) -> bool:
-    """A mark, a skin tone, a tag, or what counts as one."""
+    """Return whether it is a mark, a skin tone, a tag, or another extending character."""
     if char in _EXTENDING or "\U0001f3fb" <= char <= "\U0001f3ff" or "\U000e0020" <= char <= "\U000e007f":
         return True
     return unicodedata.category(char)[0] == "M"
@@ -62,12 +62,12 @@ def _is_control(char: str) -> bool:
 
 
 def _is_pair(before: str, after: str) -> bool:
-    """Halves of a character that never became one."""
+    """Return whether these are a surrogate pair that was never joined to one character."""
     return "\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff"
 
 
 def _is_one_syllable(before: str, after: str) -> bool:
-    """Korean letters that belong together."""
+    """Return whether these are Korean letters of one syllable."""
     if _is_leading(before):
         return _is_leading(after) or _is_following(after) or "\uac00" <= after <= "\ud7a3"
     return _is_following(after) and (_is_following(before) or "\uac00" <= before <= "\ud7a3")
@@ -93,7 +93,7 @@ def _regionals_before(text: str, at: int, start: int) -> int:
 
 
 def _is_bound(text: str, at: int, start: int) -> bool:
-    """Whether a consonant is bound to the one before it."""
+    """Return whether a consonant is bound to the one before it."""
     while at > start and _extends(text[at - 1]):
         at -= 1
         if unicodedata.combining(text[at]) == _VIRAMA:
