@@ -110,16 +110,16 @@ def read(dialect: Dialect, answer: PlatformResponse) -> Outcome:
     document = _document(answer)
     platform_error = dialect.platform_error(document)
     if answer.status == _TOO_MANY or (platform_error is not None and platform_error.limited):
-        return RetryLater(f"{dialect.name} asks for a rest.", _delay(platform_error, answer), "ratelimited")
+        return RetryLater(f"{dialect.name} asks for a pause.", _delay(platform_error, answer), "ratelimited")
     if answer.status >= _SERVER_TROUBLE:
         return Uncertain(f"{dialect.name} answered with status {answer.status}.")
     if platform_error is not None:
         return _failure_of(dialect, platform_error, answer.status, document)
     if not 200 <= answer.status < 300:  # noqa: PLR2004  (HTTP's own numbers)
         # A proxy in front of the platform sent this. The platform itself did not see the request.
-        return RetryLater(f"{dialect.name} answered with status {answer.status}, in a form that is not its own.")
+        return RetryLater(f"{dialect.name} answered with status {answer.status}, in an unexpected format.")
     if answer.status != _NO_CONTENT and not dialect.accepts(document):
-        return Uncertain(f"{dialect.name} answered in a form that is not its own.")
+        return Uncertain(f"{dialect.name} sent an answer in an unexpected format.")
     return Done(None if answer.status == _NO_CONTENT else dialect.result(document))
 
 

@@ -83,7 +83,7 @@ def _token(value: SecretStr) -> SecretStr:
     if not text:
         raise ValueError("must not be empty")
     if not text.isascii() or not text.isprintable() or " " in text:
-        raise ValueError("holds characters that no token has")
+        raise ValueError("contains characters that no token has")
     return SecretStr(text)
 
 

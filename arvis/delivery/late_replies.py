@@ -21,7 +21,7 @@ class ChannelBackoff:
         self._until: dict[Address, float] = {}
 
     def note(self, address: Address, seconds: float) -> None:
-        """Its platform asks for a rest."""
+        """Its platform asks for a pause."""
         now = self._clock.monotonic()
         self._until = {channel: until for channel, until in self._until.items() if until > now}
         channel = replace(address, thread="")

@@ -56,7 +56,7 @@ class ExportQueue:
         self._waiting: asyncio.Queue[str] = asyncio.Queue(_MOST_WAITING)
         self._lost = 0
 
-    def tell(self, execution_id: str) -> None:
+    def add(self, execution_id: str) -> None:
         """This execution is over, or rests; never waits."""
         try:
             self._waiting.put_nowait(execution_id)

@@ -66,7 +66,7 @@ def rerun(
         taint=taint_of(old.state) | others,
         again_of=run_id,
         request=request,
-        token=token,
+        carried=token,
         more=with_authors(kept, old.state.get(AUTHORS, ())),
     )
     begun = workflow_runs.begin(tx, wanted, now)

@@ -35,14 +35,14 @@ async def check(rest: Rest) -> list[Finding]:
         if isinstance(error, CallFailed) and error.rejects_token:
             fix = f"Reset it at {_PORTAL} and enter the new one."
             return [Finding("error", "Discord does not accept the token.", fix)]
-        return [Finding("error", str(send_error(error)), "Look at the network, and at Discord's status page.")]
+        return [Finding("error", str(send_error(error)), "Check the network, and Discord's status page.")]
     known = answers.mappings(guilds)
     if not answers.text(application, "id") or known is None:
-        text = "Discord answered in a form that is not its own."
-        return [Finding("error", text, "Look at `api_url`, and at what stands between this machine and Discord.")]
+        text = "Discord sent an answer in an unexpected format."
+        return [Finding("error", text, "Check `api_url`, and any proxy between this machine and Discord.")]
     findings = [*_of_application(application), *_of_guilds(known, answers.text(application, "id"))]
     name = answers.text(application, "name")
-    return findings or [Finding("ok", f"The token belongs to {name!r}; intents and permissions are as they should be.")]
+    return findings or [Finding("ok", f"The token belongs to {name!r}; its intents and permissions are correct.")]
 
 
 def _of_application(application: Mapping[str, Any]) -> Iterator[Finding]:
@@ -60,7 +60,9 @@ def _of_guilds(guilds: Sequence[Mapping[str, Any]], application: str) -> Iterato
         f"&scope=bot+applications.commands&permissions={INVITE_PERMISSIONS}"
     )
     if not guilds:
-        yield Finding("warning", "The bot is in no server: it can only be written to directly.", f"Invite it: {invite}")
+        yield Finding(
+            "warning", "The bot is in no server: people can only send it direct messages.", f"Invite it: {invite}"
+        )
     lacking = [(guild, _lacking(_bits(guild, "permissions"))) for guild in guilds]
     for guild, names in [each for each in lacking if each[1]][:_MOST_GUILDS]:
         text = f"In {answers.text(guild, 'name')!r} the bot lacks: {', '.join(names)}."

@@ -181,13 +181,11 @@ def _cause(group: ExceptionGroup[Exception]) -> Exception:
         case PrivilegedIntentsRequired():
             return TokenRefused("Switch on the message content intent of the bot in Discord's developer portal.")
         case ConnectionClosed() if first.code in _REFUSED:
-            return TokenRefused(
-                f"Discord's gateway refused the bot (code {first.code}): look at its token and intents."
-            )
+            return TokenRefused(f"Discord's gateway refused the bot (code {first.code}): check its token and intents.")
         case CallFailed():
             return ConnectionError(str(first))
         case TimeoutError():
-            return ConnectionError("Discord's gateway has been out of reach for too long.")
+            return ConnectionError("Discord's gateway has been unreachable for too long.")
         case aiohttp.ClientError() | OSError() | DiscordException():
             return ConnectionError("Discord's gateway cannot be reached.")
         case _:

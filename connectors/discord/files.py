@@ -41,7 +41,7 @@ class Files:
         try:
             channel, message, file, url = json.loads(source)
         except (ValueError, TypeError):
-            raise FetchError("This is no file of Discord's.", permanent=True) from None
+            raise FetchError("This is not a file on Discord.", permanent=True) from None
         try:
             found = await self._get(url, max_bytes)
             if found is None:
@@ -50,7 +50,7 @@ class Files:
             reason = send_error(error)
             raise FetchError(str(reason), permanent=reason.permanent, retry_after=reason.retry_after) from None
         if found is None:
-            raise FetchError("Discord does not have this file any more.", permanent=True)
+            raise FetchError("Discord no longer has this file.", permanent=True)
         return found
 
     async def close(self) -> None:
@@ -83,10 +83,10 @@ class Files:
             address = yarl.URL(url)
             ours = address.absolute and address.origin() == self._home
         except (ValueError, TypeError):
-            raise FetchError("This is no address.", permanent=True) from None
+            raise FetchError("This is not a valid address.", permanent=True) from None
         if ours or (address.scheme == "https" and address.host in _HOSTS and address.is_default_port()):
             return address
-        raise FetchError("The file does not lie with Discord.", permanent=True)
+        raise FetchError("The file is not on Discord's servers.", permanent=True)
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:

@@ -114,7 +114,7 @@ class BotHttp(HTTPClient):
         **options: Any,
     ) -> Any:
         if (rest := self._paused_until - self.loop.time()) > 0:
-            raise CallFailed(RetryLater("Discord asks for a rest.", rest, "ratelimited"))
+            raise CallFailed(RetryLater("Discord asks for a pause.", rest, "ratelimited"))
         route.url = self._endpoints.api + route.url.removeprefix(Route.BASE)
         try:
             return await super().request(route, files=files, form=form, **options)
@@ -122,7 +122,7 @@ class BotHttp(HTTPClient):
             # The library raises this for headers that differ from the documentation. The request may or may not have
             # been carried out.
             _log.warning("Discord's answer to %s %s cannot be read: %r", route.method, route.path, error)
-            raise CallFailed(Uncertain("Discord answered in a form that is not its own.")) from None
+            raise CallFailed(Uncertain("Discord sent an answer in an unexpected format.")) from None
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
         await self._pace()

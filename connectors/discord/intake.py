@@ -95,7 +95,7 @@ class Intake:
                 await self._take(name, event)
             except Malformed as error:
                 # Reading the event again would fail in the same way; the following events are not affected.
-                _log.warning("discord bot %s: %s makes no sense: %s", self._reader.bot, name, error)
+                _log.warning("discord bot %s: %s cannot be read: %s", self._reader.bot, name, error)
             if self._overflowed and self._events.empty():
                 self._overflowed = False
                 await self._patiently(self.catching_up.gap)
@@ -144,7 +144,7 @@ class Intake:
         """Read the first event of a session. Raises `ConnectionError` if it does not name the bot's user."""
         me = answers.text(data, "user", "id")
         if not me:
-            raise ConnectionError("Discord's gateway does not say who the bot is.")
+            raise ConnectionError("Discord's gateway does not name the bot's user.")
         self._reader = replace(self._reader, me=me)
         self._name = answers.text(data, "user", "global_name") or answers.text(data, "user", "username") or me
         self._application = answers.text(data, "application", "id")
@@ -203,7 +203,7 @@ class Intake:
             with reading():
                 calls = [] if spot is None else self._calls(name, data, spot, moves=moves)
         except Malformed as error:
-            _log.warning("discord bot %s: %s makes no sense: %s", self._reader.bot, name, error)
+            _log.warning("discord bot %s: %s cannot be read: %s", self._reader.bot, name, error)
         else:
             for call in calls:
                 await self._patiently(call)
@@ -233,7 +233,7 @@ class Intake:
             if spot is not None:
                 await interactions.take(data, spot)
         except Malformed as error:
-            _log.warning("discord bot %s: an interaction makes no sense: %s", self._reader.bot, error)
+            _log.warning("discord bot %s: an interaction cannot be read: %s", self._reader.bot, error)
 
     async def _spot(self, data: Event, *, live: bool) -> Spot | None:
         """Return the place of an event; None if the bot may not look there. A live event blocks all later ones, and

@@ -26,7 +26,7 @@ _EPHEMERAL = 1 << 6
 #: Seconds in which the inbox is expected to finish; Discord allows three.
 _SOON = 1.5
 _TEXT_OPTION = 3
-_LATER = "This cannot be kept just now. Please try again in a minute."
+_LATER = "This cannot be saved right now. Please try again in a minute."
 
 Outcome = TypeVar("Outcome")
 
@@ -45,7 +45,7 @@ class Interactions:
         respond. Raises `Malformed`."""
         with suppress(*REQUEST_ERRORS):
             if not self._reader.allowed(spot):
-                await self._say(data, "I do not listen here.", deferred=False)
+                await self._say(data, "I don't respond in this channel.", deferred=False)
             elif data.get("type") == COMMAND:
                 await self._command(data, spot)
             elif data.get("type") == COMPONENT:
@@ -58,7 +58,7 @@ class Interactions:
         if received is None:
             text = _LATER
         elif received.status is MessageStatus.DROPPED:
-            text = "I do not take this from you here."
+            text = "I don't accept this from you here."
         else:
             text = "Received."
         if deferred:
@@ -117,7 +117,7 @@ async def register(rest: Rest, application: str, hints: Sequence[CommandHint]) -
     path = f"/applications/{application}/commands"
     known = answers.mappings(await rest.request("GET", path, within=COSMETIC_SECONDS))
     if known is None:
-        raise CallFailed(Uncertain("Discord told its commands in a form that is not its own."))
+        raise CallFailed(Uncertain("Discord sent its commands in an unexpected format."))
     offered = [_essence(command) for command in known]
     for wanted in map(_offer, hints):
         if _essence(wanted) not in offered:
@@ -125,7 +125,7 @@ async def register(rest: Rest, application: str, hints: Sequence[CommandHint]) -
 
 
 def _offer(hint: CommandHint) -> dict[str, Any]:
-    option_text = {"type": _TEXT_OPTION, "name": "text", "description": "What the command is about", "required": False}
+    option_text = {"type": _TEXT_OPTION, "name": "text", "description": "The text for the command", "required": False}
     return {"name": hint.name, "description": hint.about[:100], "type": 1, "options": [option_text]}
 
 

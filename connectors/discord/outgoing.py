@@ -50,7 +50,7 @@ _THREAD_EXISTS = 160004
 #: Codes that may concern the files of a message and not the message, with the explanation for people in the channel.
 _REFUSED_FILES = {
     MISSING_PERMISSION: "the bot lacks the permission Attach Files here",
-    TOO_LARGE: "it is larger than Discord takes here",
+    TOO_LARGE: "it is larger than Discord allows here",
 }
 _NOTE_NUMBER = 999
 _MENTION = re.compile(r"<[@#][!&]?\d+>")
@@ -125,7 +125,7 @@ class Outgoing:
     async def change_draft(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
         try:
             if not await self._change(address, platform_id, content(text, buttons), (), within=COSMETIC_SECONDS):
-                raise SendError("The message is not there any more.", permanent=True)
+                raise SendError("The message no longer exists.", permanent=True)
         except REQUEST_ERRORS as error:
             raise send_error(error) from None
 
@@ -147,7 +147,7 @@ class Outgoing:
         made = await self._rest.request("POST", _MESSAGES, channel_id=channel, **_parts(body, files), **options)
         id_ = answers.text(made, "id")
         if not id_.isdecimal():
-            raise CallFailed(Uncertain("Discord did not say which message it made.", acknowledged=True))
+            raise CallFailed(Uncertain("Discord did not return the id of the new message.", acknowledged=True))
         return id_
 
     async def _change(
@@ -204,7 +204,7 @@ class Outgoing:
             if not page.more or not page.messages:
                 return None
             after = int(page.messages[-1]["id"])
-        raise SendError("Too much was written since then to find it.", permanent=True)
+        raise SendError("Too many messages were written since then to find it.", permanent=True)
 
     async def _history(self, address: Address, after: int) -> Page:
         """Yield the history of the thread, or of its channel while there is no thread."""
@@ -219,7 +219,7 @@ class Outgoing:
 def _channel(address: Address) -> str:
     """Return the id of the channel or thread that holds its messages. Raises `SendError`."""
     if not address.channel.isdecimal() or not (address.thread or "0").isdecimal():
-        raise SendError(f"{address.channel} is no channel of Discord.", gone=True)
+        raise SendError(f"{address.channel} is not a Discord channel.", gone=True)
     return address.thread or address.channel
 
 

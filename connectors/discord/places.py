@@ -68,7 +68,7 @@ class Places:
         if known is None:
             found = await self._rest.request("GET", "/channels/{channel_id}", channel_id=id_)
             if not _is_channel(found, id_):
-                raise CallFailed(Uncertain("Discord told of a channel in a form that is not its own."))
+                raise CallFailed(Uncertain("Discord sent a channel in an unexpected format."))
             known = self.learn(found, str(data.get("guild_id", "")))
         return known
 

@@ -70,7 +70,7 @@ class Rest:
         )
         found = [message for message in newest_first or () if answers.text(message, "id").isdecimal()]
         if newest_first is None or (newest_first and not found):
-            raise CallFailed(Uncertain("Discord told the history of a channel in a form that is not its own."))
+            raise CallFailed(Uncertain("Discord sent the history of a channel in an unexpected format."))
         in_order = sorted(found, key=lambda message: int(message["id"]))
         return Page(in_order, more=len(newest_first) >= _PAGE_SIZE)
 
@@ -99,5 +99,5 @@ class Rest:
 
 def _id_of(user: Any) -> str:
     if not (id_ := answers.text(user, "id")):
-        raise CallFailed(Uncertain("Discord did not say who the bot is."))
+        raise CallFailed(Uncertain("Discord did not name the bot's user."))
     return id_

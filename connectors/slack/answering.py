@@ -1,6 +1,6 @@
-"""What somebody who pressed a button is shown: a line for them alone, and a message without its buttons.
+"""Answer the person who pressed a button: a line that only they see, and the message without its buttons.
 
-It happens beside the acknowledgement, which it must not hold up, and nothing depends on it.
+This runs beside the acknowledgement, which it must not delay, and nothing depends on it.
 """
 
 from __future__ import annotations

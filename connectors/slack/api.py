@@ -1,7 +1,7 @@
-"""The Web API: one session, opened at the first call, and one kind of failure.
+"""The Web API: one session, opened at the first call, and one type of failure.
 
-Nothing is tried again here and nothing waits for a rate limit: who asked knows better when. Slack limits each method for
-itself: one that is to rest is refused here, whoever asks.
+This module does not retry and does not wait for rate limits: the caller decides about both. Slack limits each method
+separately; a call of a method whose pause is not over is refused here, for every caller.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ log = logging.getLogger(__name__)
 SEND_SECONDS = 30.0
 #: Seconds for a call on which nothing depends.
 COSMETIC_SECONDS = 5.0
-#: Seconds until a Slack that nothing reached, or that does not take the token, is tried again: it counts as no attempt.
+#: Seconds until the next try when Slack is unreachable or rejects the token; this counts as no attempt.
 _AWAY, _REJECTED = 30.0, 15.0
 
 REFUSED_TOKENS = frozenset(
     {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "not_allowed_token_type"}
 )
-#: The bot can write nothing here any more.
+#: The bot cannot write in this place any more.
 _GONE = frozenset({"channel_not_found", "not_in_channel", "is_archived", "user_not_found", "messages_tab_disabled"})
-#: Slack says of these that part of the work may have been done.
+#: Errors after which part of the work may have been done, as Slack documents.
 _UNCERTAIN = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 
@@ -65,7 +65,7 @@ _DIALECT = SlackDialect()
 
 
 class ApiFailed(Exception):
-    """A call that gave nothing. `code` is Slack's where it gave one."""
+    """A failed call. `code` is Slack's, where it gave one."""
 
     def __init__(self, method: str, failure: Failure) -> None:
         super().__init__(f"{method} of Slack failed: {failure.reason}")
@@ -86,7 +86,7 @@ class ApiFailed(Exception):
 
     @property
     def passes(self) -> bool:
-        """Whether the same call may go well later."""
+        """Return whether the same call may succeed later."""
         return not isinstance(self.failure, Refused)
 
     def to_send_error(self) -> SendError:
@@ -95,7 +95,7 @@ class ApiFailed(Exception):
 
 
 class _WebClient(AsyncWebClient):
-    """Slack's client, which makes the requests; their answers are read as untrusted input."""
+    """Slack's client makes the requests; this class reads the answers as untrusted input."""
 
     async def _request(self, *, http_verb: str, api_url: str, req_args: dict[str, Any]) -> dict[str, Any]:
         session = cast(aiohttp.ClientSession, self.session)
@@ -109,14 +109,14 @@ class _WebClient(AsyncWebClient):
 
 @dataclass(frozen=True, slots=True)
 class SlackResult:
-    """What a method answered. `scopes` are those of the token, which Slack names with every answer."""
+    """The answer of a method. `scopes` are those of the token, which Slack names with every answer."""
 
     method: str
     data: dict[str, Any]
     scopes: frozenset[str]
 
     def lacks(self, what: str, *, acknowledged: bool = False) -> ApiFailed:
-        """The failure of an answer that does not hold what is needed."""
+        """Return the failure for an answer that lacks what is needed."""
         return ApiFailed(self.method, Uncertain(f"Slack did not say {what}.", acknowledged=acknowledged))
 
 
@@ -125,7 +125,7 @@ class SlackApi:
         self._token = token
         self.base_url = base_url
         self._session: aiohttp.ClientSession | None = None
-        #: Until when (seconds of the event loop) a method is not to be called.
+        #: By method: the time (seconds of the event loop) until which it must not be called.
         self._paused_until: dict[str, float] = {}
 
     @property
@@ -135,7 +135,7 @@ class SlackApi:
         return self._session
 
     def client(self, token: str | None = None) -> AsyncWebClient:
-        """Slack's own client, on the one session."""
+        """Return Slack's own client, on the one session."""
         return _WebClient(
             token=token, base_url=self.base_url, timeout=int(SEND_SECONDS), session=self.session, retry_handlers=[]
         )
@@ -148,10 +148,10 @@ class SlackApi:
         *,
         within: float = SEND_SECONDS,
     ) -> SlackResult:
-        """`within` are seconds. Raises `ApiFailed`."""
+        """Call a method. `within` is in seconds. Raises `ApiFailed`."""
         now = asyncio.get_running_loop().time
         if (left := self._paused_until.get(method, 0.0) - now()) > 0:
-            raise ApiFailed(method, RetryLater("Slack asks for a rest.", left, "ratelimited"))
+            raise ApiFailed(method, RetryLater("Slack asks for a pause.", left, "ratelimited"))
         try:
             async with asyncio.timeout(within):
                 response = await call(self.client(token or self._token))

@@ -1,8 +1,8 @@
-"""What was written while nobody listened.
+"""Read messages that were written while the bot was offline.
 
-Slack offers an event three more times, within a few minutes; what falls into a longer gap is read from the history of the
-channels that the bot knows. Threads have no history of their own: those of the last days with newer replies are read too.
-Everything is brought as if it had just come; what is known already changes nothing.
+Slack offers an event three more times, within a few minutes; messages from a longer gap are read from the history of
+the channels that the bot knows. Threads have a separate history: those of the last days with newer replies are read
+too. Every message is passed to the inbox as if it had just arrived; the inbox ignores those that it already has.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from connectors.slack.incoming import Event, microseconds
 log = logging.getLogger(__name__)
 
 _SECOND = 1_000_000
-#: Events of one channel may overtake one another.
+#: Events of one channel may arrive out of order by this much.
 _OVERLAP = 60 * _SECOND
-#: How old the first message of a thread may be whose replies are looked for.
+#: The maximum age of a thread's first message for its replies to be read.
 _THREADS = 3 * 24 * 3600 * _SECOND
 _STORE_PAUSE, _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 5.0, 60.0
 #: Slack waits three seconds for an acknowledgement.
 _PATIENCE_SECONDS = 1.5
-#: So far back, in pages, are such threads looked for.
+#: The maximum number of pages that are searched for such threads.
 _THREAD_PAGES = 5
 
 
@@ -51,7 +51,7 @@ class CatchingUp:
         self._unread: dict[str, asyncio.Event] = {}
 
     async def run(self) -> None:
-        """Read every channel from where it was read last, the liveliest first. Until that is done, no event moves a
+        """Read every channel from its last position, the most active ones first. Until that is done, no event moves a
         position."""
         self._progress.complete = False
         self._known.clear()
@@ -69,7 +69,7 @@ class CatchingUp:
                 reading.set()
 
     async def until_read(self, channel: str) -> None:
-        """Until what was missed in this channel is there."""
+        """Wait until the missed messages of this channel have been read."""
         await self._known.wait()
         if (reading := self._unread.get(channel)) is not None:
             await reading.wait()
@@ -118,8 +118,8 @@ class CatchingUp:
         try:
             await self._handler.take_event(storable_json(event))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            # Reading it again would give the same; what follows is none the worse for it.
-            log.warning("Slack bot %s: a message in %s makes no sense: %r", self._name, event["channel"], error)
+            # Reading it again would fail in the same way; the following messages are not affected.
+            log.warning("Slack bot %s: a message in %s cannot be read: %r", self._name, event["channel"], error)
 
     async def _messages(self, channel: str, since: int) -> list[Event]:
         found: list[Event] = []
@@ -161,7 +161,7 @@ def _stamp(ts: str) -> int:
 
 
 class Reading:
-    """Catches up beside the new events, from the beginning whenever there may be a gap again."""
+    """Catches up beside the new events, from the beginning whenever there may be a new gap."""
 
     def __init__(self, catching_up: CatchingUp) -> None:
         self._catching_up = catching_up
@@ -173,13 +173,13 @@ class Reading:
         self._task = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
-        # A token that is refused here is refused elsewhere, too.
+        # The caller meets the same refusal of the token, and reports it.
         with contextlib.suppress(ApiFailed):
             await self._catching_up.run()
 
     async def wait(self, channel: str) -> None:
-        """Until older messages of this channel are there, so that they come first, but not so long that Slack loses its
-        patience with this event."""
+        """Wait until older messages of this channel have been read, so that they come first, but not longer than
+        Slack waits for the acknowledgement of this event."""
         if self._task is None or self._task.done():
             return
         with contextlib.suppress(TimeoutError):

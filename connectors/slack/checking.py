@@ -1,4 +1,4 @@
-"""Whether Slack gives the bot what it needs: its tokens, and the scopes that its parts use."""
+"""Check at Slack that a bot has valid tokens and the scopes that its features use."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _INSTALL = "Add it under OAuth & Permissions of the app, then install the app ag
 
 _NEEDED: Mapping[str, str] = {
     "chat:write": "to write at all",
-    "app_mentions:read": "to hear when it is mentioned",
-    "im:history": "to hear direct messages",
+    "app_mentions:read": "to receive messages that mention it",
+    "im:history": "to receive direct messages",
 }
 _USEFUL: Mapping[str, str] = {
-    "channels:history": "what was written in public channels while it was away stays unread, and so do threads",
+    "channels:history": "messages that were written in public channels and threads while it was offline stay unread",
     "groups:history": "private channels stay unread",
-    "metadata.message:read": "after a crash it cannot tell whether an answer arrived, and may repeat it",
-    "users:read": "people are called by their ids",
+    "metadata.message:read": "after a crash it cannot find out if an answer arrived, and may repeat it",
+    "users:read": "people appear by their ids",
     "files:read": "it cannot read files",
     "files:write": "it cannot send files",
     "commands": "there are no slash commands",
@@ -38,7 +38,9 @@ async def check(api: SlackApi, config: SlackConfig) -> list[Finding]:
     if config.app_token is not None:
         findings.append(await _socket(api, config.app_token.get_secret_value()))
     else:
-        text = "Events come over HTTP; whether Slack is set to send them here cannot be asked."
+        text = (
+            "Events come over HTTP. Check in the app's settings that Slack sends them here; Slack offers no way to ask."
+        )
         findings.append(Finding("ok", text))
     return findings
 
@@ -67,7 +69,7 @@ async def _socket(api: SlackApi, token: str) -> Finding:
 def _refused(key: str, error: ApiFailed) -> Finding:
     if error.token_refused or error.code == "missing_scope":
         return Finding("error", f"Slack does not accept `{key}`: {error.code}.", fix_of(key))
-    return Finding("warning", f"{error} Whether `{key}` works could not be told.", "Try again.")
+    return Finding("warning", f"{error} So `{key}` could not be checked.", "Try again.")
 
 
 def fix_of(key: str) -> str:

@@ -7,8 +7,9 @@ from connectors.settings import BotConfig, Token, Url, read_settings
 
 
 class SlackConfig(BotConfig):
-    """`bot_token` (xoxb-…) sends and reads, `app_token` (xapp-…) opens the socket, `signing_secret` checks requests that
-    Slack makes to the public address. `api_url` is the address in front of the method names."""
+    """The settings of a Slack bot. `bot_token` (xoxb-…) sends and reads, `app_token` (xapp-…) opens the socket,
+    `signing_secret` checks requests that Slack makes to the public address. `api_url` is the prefix of the method
+    names."""
 
     bot_token: Token
     app_token: Token | None = None
@@ -21,18 +22,18 @@ class SlackConfig(BotConfig):
 
 
 def read_config(settings: BotSettings, services: ConnectorServices) -> SlackConfig:
-    """Raises `BadSetting`, also when there is no way for events to come in."""
+    """Read the settings. Raises `BadSetting`, also when no setting provides a way for events to arrive."""
     config = read_settings(SlackConfig, settings)
     if config.app_token is None and config.signing_secret is None:
         raise BadSetting(
             "app_token",
-            "is missing, and events have no other way in",
+            "is missing, so no events can arrive",
             fix="Add `app_token` (Socket Mode), or `signing_secret` and `web.public_url` (HTTP events).",
         )
     if config.app_token is None and services.public_url is None:
         raise BadSetting(
             "signing_secret",
-            "is of no use without an address that Slack can reach",
+            "needs an address that Slack can reach",
             fix="Set `web.public_url`, or add `app_token` and use Socket Mode.",
         )
     return config

@@ -1,6 +1,6 @@
-"""The Slack connector: parts that do the work, put together.
+"""The Slack connector, assembled from its parts.
 
-`send`, `fetch`, drafts and `check` use nothing that `run` makes: other processes send while one listens.
+`send`, `fetch`, drafts and `check` need nothing that `run` makes: other processes send while one receives.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class SlackConnector:
         self._answering = Answering(api=self._api)
         self._names = Names(api=self._api)
         self._me: BotIdentity | None = None
-        #: Requests come by another inbox than envelopes: how far has been read is known to both.
+        #: Requests and envelopes come through different inboxes, and both need to know the state of the catch-up.
         self._progress = Progress()
         self._intake: tuple[Inbox, Handler, Dispatching] | None = None
 
@@ -133,7 +133,7 @@ class SlackConnector:
         await listening.run(socket)
 
     async def webhook(self, headers: Mapping[str, str], body: bytes, inbox: Inbox) -> WebhookAnswer:
-        """Slack's requests: events, clicks and slash commands."""
+        """Take a request by Slack: an event, a click or a slash command."""
         secret = self._config.signing_secret
         if secret is None:
             return WebhookAnswer(404)
@@ -150,7 +150,7 @@ class SlackConnector:
         request = AsyncBoltRequest(mode="http", body=text, headers={key: [value] for key, value in headers.items()})
         response = await dispatching.dispatch(request)
         kind = response.first_headers().get("content-type", "text/plain")
-        # A part of ours that failed is told like a full disk: Slack brings it again.
+        # A defect of ours gets the same answer as a full disk: Slack sends the event again.
         status = BUSY if response.status >= 500 else response.status  # noqa: PLR2004  (HTTP's own number)
         return WebhookAnswer(status, str(response.body or "").encode(), kind)
 
@@ -167,12 +167,12 @@ class SlackConnector:
         return self._intake[1:]
 
     async def _identify(self) -> BotIdentity:
-        """Who the bot is. Raises `ApiFailed`."""
+        """Return the bot's identity. Raises `ApiFailed`."""
         if self._me is None:
             answer = await self._api.ask("auth.test", lambda web: web.auth_test())
             me = BotIdentity(*(answers.text(answer.data, key) for key in ("team_id", "user_id", "bot_id", "user")))
             if not (me.team and me.user):
-                raise answer.lacks("who the bot is")
+                raise answer.lacks("the bot's user")
             self._me = me
         return self._me
 
@@ -221,7 +221,8 @@ class SlackConnector:
 
 
 def _is_signed(secret: str, body: str, headers: Mapping[str, str]) -> bool:
-    """Anybody may knock, with headers that the verifier does not expect: a time that is no number, a signature in Greek."""
+    """Return whether the signature is valid. Any client can send headers that the verifier does not expect: a time
+    that is no number, a signature in Greek."""
     try:
         return SignatureVerifier(secret).is_valid_request(body, dict(headers))
     except (ValueError, TypeError):

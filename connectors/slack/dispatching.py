@@ -1,5 +1,5 @@
-"""Bolt between Slack and the handler: it checks signatures, answers challenges and knows the forms of requests; the handler
-is its last middleware, so that what Bolt answers is the outcome of a commit."""
+"""Bolt between Slack and the handler. Bolt checks signatures, answers challenges and knows the forms of requests; the
+handler is its last middleware, so that Bolt's answer is the outcome of a commit."""
 
 from __future__ import annotations
 
@@ -22,34 +22,35 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
 
 class Dispatching:
-    """One event after the other: their order in a channel is the order of their acceptance."""
+    """Dispatches one event after the other: the order within a channel is the order of acceptance."""
 
     def __init__(self, *, handler: Handler, me: BotIdentity, secret: str) -> None:
         self._turn = asyncio.Lock()
-        # Bolt looks for tokens in the environment by itself, and warns that it was given something else.
+        # Bolt reads tokens from the environment by itself, and warns about the ones it was given.
         remarks = logging.getLogger(f"{__name__}.bolt")
         remarks.setLevel(logging.ERROR)
         self._app = AsyncApp(
-            # Bolt gives the logger of this name the level of its own: it must be nobody else's.
+            # Bolt sets the level of the logger with this name, so no other code may use that logger.
             name=remarks.name,
             client=AsyncWebClient(retry_handlers=[]),
             authorize=_authorize_as(me),
             signing_secret=secret,
             process_before_response=True,
-            # The reader drops the bot's own messages; Bolt would also drop what others do to them.
+            # The reader drops the bot's own messages; Bolt would also drop what other people do with them.
             ignoring_self_events_enabled=False,
             logger=remarks,
         )
         self._app.use(_hand_to(handler))
 
     async def dispatch(self, request: AsyncBoltRequest) -> BoltResponse:
-        """Status 200 once the event is committed, 401 for a wrong signature, 503 when nothing could be kept."""
+        """Dispatch a request: status 200 once the event is committed, 401 for a wrong signature, 503 when nothing
+        could be stored."""
         async with self._turn:
             return await self._app.async_dispatch(request)
 
     async def insist(self, request: AsyncBoltRequest, sleep: Callable[[float], Awaitable[None]]) -> BoltResponse:
-        """As `dispatch`, but what could not be kept is tried again, and everything behind it waits: what Slack brings once
-        more and gives up in the end would otherwise be lost, and what follows would overtake it."""
+        """Dispatch an event, retry while it cannot be stored, and let all later events wait. Slack repeats an event
+        only a few times, so it would otherwise be lost, and later events would overtake it."""
         pause = _FIRST_PAUSE
         async with self._turn:
             while (response := await self._app.async_dispatch(request)).status == BUSY:
@@ -58,7 +59,7 @@ class Dispatching:
             return response
 
 
-# Functions, not methods: Bolt hands each parameter what it is named after, `self` included.
+# Functions, not methods: Bolt passes arguments by the names of the parameters, `self` included.
 
 
 def _authorize_as(me: BotIdentity) -> Callable[[], Awaitable[AuthorizeResult]]:

@@ -1,7 +1,7 @@
-"""What is shown while a turn runs: one message, changed by `ts` until the answer takes its place.
+"""The draft of a turn that is running: one message, changed by `ts` until the answer replaces it.
 
-Not by Slack's text streams: they can only append, need a thread and the person in it, and a message that still streams
-cannot be changed; a crash would leave one behind that no later process can fill.
+Slack's text streams are not used: they can only append, need a thread and the person in it, and a message that is
+still streaming cannot be changed; a crash would leave one that no later process can fill.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from connectors.slack.messages import Messages
 #: The type of its metadata.
 DRAFT = "arvis_draft"
 _STATUS = "is thinking…"
-#: This app, or this place, has no line for what an assistant is doing.
+#: Errors for an app or a place without a status line for assistants.
 _NO_STATUS = frozenset({"missing_scope", "not_allowed_token_type", "unknown_method", "feature_not_enabled"})
 
 
@@ -27,7 +27,7 @@ class Drafts:
         self._has_status = True
 
     async def typing(self, address: Address) -> None:
-        """Slack shows it in threads only, and forgets it when a message comes."""
+        """Show typing. Slack shows it in threads only, and removes it when a message arrives."""
         if not (self._has_status and address.thread):
             return
         try:

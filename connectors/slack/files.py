@@ -1,4 +1,4 @@
-"""Files: fetched with the bot's token from Slack's own hosts only, and sent in three steps as Slack wants it."""
+"""Files: fetched with the bot's token from Slack's own hosts only, and sent in the three steps that Slack requires."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from connectors.slack.api import ApiFailed, SlackApi
 
 _HOSTS = (".slack.com", ".slack-files.com", ".slack-edge.com")
 _REDIRECTS = 3
-#: Statuses with which the file server refuses a file for good.
+#: Statuses with which the file server refuses a file permanently.
 _REFUSED = frozenset({400, 401, 403, 404, 410, 413, 415})
 _CHUNK = 64 * 1024
 
 
 def is_slacks(url: str, base_url: str) -> bool:
-    """Whether the bot's token may go there: Slack over TLS, or where the API itself is configured to be."""
+    """Return whether the bot's token may be sent there: to Slack over TLS, or to the configured address of the API."""
     try:
         parts, base = urlsplit(url), urlsplit(base_url)
         if (parts.scheme, parts.netloc) == (base.scheme, base.netloc):
@@ -39,7 +39,7 @@ class Files:
         self._token = token
 
     async def fetch(self, source: str, max_bytes: int) -> bytes:
-        """Raises `FetchError`."""
+        """Fetch a file. Raises `FetchError`."""
         try:
             file = json.loads(source)
             url, kind = str(file.get("url") or ""), str(file.get("type") or "")
@@ -50,10 +50,10 @@ class Files:
         try:
             return await self._download(url, kind, max_bytes)
         except (aiohttp.ClientError, TimeoutError, OSError):
-            raise FetchError("The connection broke while Slack handed out the file.") from None
+            raise FetchError("The connection broke while Slack delivered the file.") from None
 
     async def _look_up(self, file: str) -> str:
-        # Files of other organisations come without an address.
+        # Files of other organisations have no address.
         try:
             answer = await self._api.ask("files.info", lambda web: web.files_info(file=file))
         except ApiFailed as error:
@@ -67,7 +67,7 @@ class Files:
     async def _download(self, url: str, kind: str, max_bytes: int) -> bytes:
         for _ in range(_REDIRECTS + 1):
             if not is_slacks(url, self._api.base_url):
-                raise FetchError("The file is not kept at Slack.", permanent=True)
+                raise FetchError("The file is not stored at Slack.", permanent=True)
             headers = {"Authorization": f"Bearer {self._token}"}
             async with self._api.session.get(url, headers=headers, allow_redirects=False) as response:
                 if response.status in {301, 302, 303, 307, 308}:
@@ -75,10 +75,10 @@ class Files:
                     continue
                 _check(response, kind)
                 return await _read(response, max_bytes)
-        raise FetchError("Slack sends from one address to the next.", permanent=True)
+        raise FetchError("Slack redirects too often.", permanent=True)
 
     async def upload(self, part: Part) -> list[dict[str, str | None]]:
-        """Hand the bytes over; nobody sees them before `share`. Raises `SendError`, `ApiFailed`."""
+        """Upload the bytes; the file is invisible until `share`. Raises `SendError`, `ApiFailed`."""
         return [await self._upload(file, part.bytes_of(file)) for file in part.piece.files]
 
     async def _upload(self, file: OutgoingFile, data: bytes) -> dict[str, str | None]:
@@ -116,11 +116,11 @@ def _check(response: aiohttp.ClientResponse, kind: str) -> None:
     if status == 429 or status >= 500:  # noqa: PLR2004  (HTTP's own numbers)
         pause = response.headers.get("Retry-After", "")
         raise FetchError(
-            f"Slack did not hand out the file: status {status}.",
+            f"Slack did not deliver the file: status {status}.",
             retry_after=float(pause) if pause.isdecimal() else None,
         )
     if status != 200:  # noqa: PLR2004
-        raise FetchError(f"Slack did not hand out the file: status {status}.", permanent=True)
+        raise FetchError(f"Slack did not deliver the file: status {status}.", permanent=True)
     if response.content_type == "text/html" and kind != "text/html":
         raise FetchError("Slack showed its login page in place of the file: the bot needs files:read.", permanent=True)
 

@@ -1,4 +1,5 @@
-"""Replies as Slack shows them: Markdown in a block of its own, mrkdwn where that is not taken, and never a ping."""
+"""Replies in Slack's form: Markdown in a block of its own, mrkdwn where Slack does not accept that, and never a
+mention that notifies."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from connectors.formatting.planning import pieces
 from connectors.formatting.splitting import split
 from connectors.formatting.units import utf16_length
 
-#: Of all Markdown blocks of a message together.
+#: The limit for all Markdown blocks of a message together.
 BLOCK_LIMIT = 12_000
 #: The text beside blocks is for notifications; `chat.update` takes 4,000 characters.
 _FALLBACK_LIMIT = 3_000
@@ -23,7 +24,7 @@ _SECTION_LIMIT = 3_000
 _LABEL_LIMIT = 75
 _BUTTONS_LIMIT = 25
 
-#: Slack's own form of mentions, and the words that notify everybody; also in the spellings that Markdown has for them.
+#: Slack's own form of mentions, and the names that notify everyone; also in the spellings that Markdown has for them.
 _LESS, _BANG = r"(?:<|&lt;|&#0*60;|&#x0*3c;)", r"\\?(?:!|&excl;|&#0*33;|&#x0*21;)\\?"
 _AT, _HASH = r"(?:@|&commat;|&#0*64;|&#x0*40;)", r"(?:\#|&num;|&#0*35;|&#x0*23;)"
 _PINGS = re.compile(
@@ -32,7 +33,7 @@ _PINGS = re.compile(
     re.IGNORECASE,
 )
 _WORD_JOINER = "\u2060"
-#: Slack formats whole words only: in the middle of a word, this stands between its letters and the mark.
+#: Slack formats whole words only: inside a word, this character separates its letters from the mark.
 _ZERO_WIDTH_SPACE = "\u200b"
 
 _OPENING, _CLOSING = ({f"{name}_{side}" for name in ("em", "strong", "s")} for side in ("open", "close"))
@@ -41,7 +42,7 @@ _STYLES = {ButtonStyle.PRIMARY: "primary", ButtonStyle.SUCCESS: "primary", Butto
 
 
 class _Mrkdwn(SlackifyMarkdown):  # type: ignore[misc]  # it ships no types
-    """Slack's form of Markdown, with emphasis inside of words."""
+    """Renders Markdown in Slack's form, with emphasis inside words."""
 
     def render(self, tokens: Any, options: Any, env: Any) -> str:
         for token in tokens:
@@ -54,7 +55,7 @@ class _Mrkdwn(SlackifyMarkdown):  # type: ignore[misc]  # it ships no types
 
 
 def silent(text: str) -> str:
-    """The text with every mention broken by a character that nobody sees."""
+    """Return the text with every mention broken by an invisible character."""
     return _PINGS.sub(lambda match: match[0] + _WORD_JOINER, text)
 
 
@@ -67,14 +68,14 @@ def _size(text: str) -> int:
 
 
 def beginning(text: str) -> str:
-    """As much of a text as one message takes."""
+    """Return the beginning of a text that fits into one message."""
     return split(text, BLOCK_LIMIT, _size)[0]
 
 
 def message_of(content: str, buttons: Sequence[Button], *, plain: bool = False) -> dict[str, Any]:
-    """`text` and `blocks` of a message; `plain` where Slack does not take Markdown blocks."""
+    """Return `text` and `blocks` of a message; `plain` where Slack does not accept Markdown blocks."""
     quiet = silent(content)
-    # Once more: there, a link to `!channel` is a mention.
+    # A second time: in this form, a link to `!channel` is a mention.
     simple = silent(_Mrkdwn(quiet).slackify().strip("\n")) if quiet else ""
     blocks: list[dict[str, Any]] = []
     if quiet and plain:

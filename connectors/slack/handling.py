@@ -1,4 +1,4 @@
-"""One event after the other: read, brought to the inbox, and only then said to be received."""
+"""Handle one event after the other: read it, pass it to the inbox, and only then acknowledge it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from connectors.slack.names import Names
 log = logging.getLogger(__name__)
 
 _UNREACHABLE = {
-    "channel_left": "The bot was put out of the channel.",
-    "group_left": "The bot was put out of the channel.",
+    "channel_left": "The bot was removed from the channel.",
+    "group_left": "The bot was removed from the channel.",
     "channel_archive": "The channel was archived.",
     "group_archive": "The channel was archived.",
     "channel_deleted": "The channel was deleted.",
@@ -29,14 +29,14 @@ _REACHABLE = frozenset({"channel_unarchive", "group_unarchive"})
 
 @dataclass(slots=True)
 class Progress:
-    """`complete` is False while older messages may have to be read yet: then an event must not say that everything before
-    it is known."""
+    """The state of the catch-up. `complete` is False while older messages may still have to be read: then an event
+    must not move the position of its channel."""
 
     complete: bool = False
 
 
 class Handler:
-    """Takes what Slack brings, in any way."""
+    """Handles events from the socket, from HTTP requests and from histories."""
 
     def __init__(self, *, reader: Reader, inbox: Inbox, names: Names, answering: Answering, progress: Progress) -> None:
         self._reader = reader
@@ -46,7 +46,7 @@ class Handler:
         self._progress = progress
 
     async def take(self, body: Mapping[str, Any]) -> None:
-        """The body of a request or of an envelope. Raises `Unavailable`."""
+        """Take the body of a request or of an envelope. Raises `Unavailable`."""
         body = storable_json(body)
         kind = body.get("type")
         if kind == "event_callback":
@@ -83,11 +83,11 @@ class Handler:
         received = await self._inbox.receive(message)
         edited = (event.get("edited") or {}).get("ts")
         if received.duplicate and edited:
-            # Found in the history of a channel: what was changed meanwhile.
+            # A message from the history of a channel that was changed in the meantime.
             await self._inbox.edit(self._reader.found_edit(event, names))
 
     async def _position(self, event: Event) -> FeedPosition | None:
-        """Of a channel that was never read nothing older is looked for."""
+        """Return the position of an event. In a channel that was never read, no older messages are looked for."""
         channel = str(event["channel"])
         complete = self._progress.complete
         if not complete and await self._inbox.position("slack", self._reader.name, channel) is not None:
@@ -128,6 +128,6 @@ class Handler:
 
 
 def _channel_of(event: Event) -> str:
-    # Archived and deleted channels are named; a renamed one would be an object.
+    # Slack names archived and deleted channels by id; a renamed one would be an object.
     channel = event.get("channel")
     return channel if isinstance(channel, str) else ""

@@ -1,4 +1,4 @@
-"""Reads back what was written in a channel or a thread."""
+"""Read the messages of a channel or a thread."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _STAMP = re.compile(r"\d{1,15}\.\d{1,6}", re.ASCII)
 
 
 def messages_of(page: SlackResult) -> list[Event]:
-    """The messages of a page that have a time stamp. Raises `ApiFailed` for a page of another form."""
+    """Return the messages of a page that have a time stamp. Raises `ApiFailed` for a page of another form."""
     found = answers.mappings(page.data.get("messages"))
     if found is None:
         raise page.lacks("what was written")
     stamped = [message for message in found if _STAMP.fullmatch(answers.text(message, "ts"))]
     if found and not stamped:
-        raise page.lacks("when the messages were written")
+        raise page.lacks("the times of the messages")
     return stamped
 
 
@@ -36,8 +36,8 @@ class History:
     async def pages(
         self, channel: str, thread: str, since: int, *, metadata: bool = False
     ) -> AsyncIterator[SlackResult]:
-        """What was written since a time (µs): of a channel the newest first and without what stands in threads, of a thread
-        its first message and then the oldest first. Raises `ApiFailed`."""
+        """Yield the messages since a time (µs). A channel gives the newest first and leaves out replies in threads; a
+        thread gives its first message and then the oldest first. Raises `ApiFailed`."""
         cursor = ""
         for _ in range(self._max_pages):
             wanted: dict[str, Any] = {

@@ -1,7 +1,7 @@
-"""Slack's events as Arvis knows them. Pure: what is not in the event is not known here.
+"""Convert Slack's events to the daemon's own types. Pure: nothing outside the event is read.
 
-One message may come twice, as `app_mention` and as `message`; both give the same, because everything is read from the text
-and the time stamp, which both hold.
+One message may come twice, as `app_mention` and as `message`; both give the same result, because everything is read
+from the text and the time stamp, which both contain.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from connectors.slack.config import SlackConfig
 
 Event = Mapping[str, Any]
 
-#: Kinds of messages that people write; all others are Slack's own remarks (joined, renamed, pinned …).
+#: Subtypes of messages that people write; all others are Slack's own notes (joined, renamed, pinned …).
 _WRITTEN = frozenset({None, "", "file_share", "thread_broadcast", "me_message", "bot_message"})
 _NO_FILES = frozenset({"tombstone", "hidden_by_limit"})
 
@@ -47,7 +47,7 @@ class Reader:
     commands: frozenset[str] = field(default=frozenset())
 
     def wants(self, event: Event) -> bool:
-        """Whether it is a message that somebody wrote: not the bot's own, not of a program that is not allowed."""
+        """Return whether it is a message from a person or an allowed program, and not from the bot itself."""
         if event.get("subtype") not in _WRITTEN or event.get("hidden") or not event.get("ts"):
             return False
         if event.get("user") == self.me.user or (self.me.bot and event.get("bot_id") == self.me.bot):
@@ -57,13 +57,13 @@ class Reader:
         return not is_program(event) or bool(_program_ids(event) & set(self.config.allow_bots))
 
     def listens(self, channel: str) -> bool:
-        """Direct messages are always heard."""
+        """Return whether the bot listens to this channel. It always listens to direct messages."""
         allowed = self.config.allowed_channels
         return bool(channel) and (not allowed or is_direct(channel) or channel in allowed)
 
     def address(self, event: Event) -> Address:
-        """Where the answer goes: into the thread that it stands in, else into one of its own when the bot was mentioned in
-        a channel, unless `reply_in` says otherwise."""
+        """Return the address of the answer: the thread of the message, else a new thread when the bot was mentioned
+        in a channel, unless `reply_in` says otherwise."""
         channel, ts = str(event["channel"]), str(event["ts"])
         thread = thread_of(event)
         wanted = self.config.reply_in
@@ -103,16 +103,17 @@ class Reader:
         )
 
     def edit(self, event: Event, names: Mapping[str, str]) -> MessageEdit | None:
-        """A change of the text; None for the many other changes that Slack reports (previews, replies, reactions)."""
+        """Return an edit of the text; None for the many other changes that Slack reports (previews, replies,
+        reactions)."""
         now, before = dict(event.get("message") or {}), dict(event.get("previous_message") or {})
         now["channel"] = before["channel"] = event.get("channel")
         if not self.wants(now) or (before.get("text") == now.get("text") and before.get("ts")):
             return None
-        # The place is that of the message as it was first read, whatever the new text mentions.
+        # The place is that of the message as first read, regardless of mentions in the new text.
         return self._edit(now, before if before.get("ts") else now, names)
 
     def found_edit(self, event: Event, names: Mapping[str, str]) -> MessageEdit:
-        """An edit that was found in the history of a channel."""
+        """Return an edit that was found in the history of a channel."""
         return self._edit(event, event, names)
 
     def _edit(self, now: Event, place: Event, names: Mapping[str, str]) -> MessageEdit:
@@ -138,7 +139,7 @@ class Reader:
         return Sender(user, name, bot=is_program(event))
 
     def text(self, text: str, names: Mapping[str, str]) -> str:
-        """Slack's markup as plain text, without the bot's own mention."""
+        """Return Slack's markup as plain text, without the bot's own mention."""
 
         def plain(match: re.Match[str]) -> str:
             inner, _, label = match[1].partition("|")
@@ -155,7 +156,7 @@ class Reader:
         return html.unescape(_MARKUP.sub(plain, text)).strip()
 
     def command(self, payload: Event, names: Mapping[str, str]) -> IncomingMessage:
-        """A slash command: `/arvis new` and `/new` are both the command `/new`."""
+        """Read a slash command: `/arvis new` and `/new` are both the command `/new`."""
         user, channel = str(payload["user_id"]), str(payload["channel_id"])
         own = str(payload.get("command") or "").removeprefix("/").lower()
         text = self.text(str(payload.get("text") or ""), {})
@@ -173,7 +174,7 @@ class Reader:
         )
 
     def click(self, payload: Event, names: Mapping[str, str]) -> Click | None:
-        """None for what no button of ours sends."""
+        """Return the click; None for a value that none of our buttons sends."""
         action = next((each for each in payload.get("actions") or () if each.get("type") == "button"), None)
         container = payload.get("container") or {}
         message = payload.get("message") or {}
@@ -205,19 +206,19 @@ def _program_ids(event: Event) -> set[str]:
 
 
 def thread_of(event: Event) -> str:
-    """The thread that a message was written into; the first message of one is not in it."""
+    """Return the thread that a message was written into; the first message of a thread is not in it."""
     thread = str(event.get("thread_ts") or "")
     return "" if thread == event.get("ts") else thread
 
 
 def people_of(event: Event) -> list[str]:
-    """Whose names it takes to read a message: the sender, and who is mentioned."""
+    """Return the users whose names are needed to read a message: the sender, and those who are mentioned."""
     sender = [str(event["user"])] if event.get("user") and not is_program(event) else []
     return list(dict.fromkeys([*sender, *(match[1] for match in _MENTION.finditer(str(event.get("text") or "")))]))
 
 
 def microseconds(ts: str) -> int:
-    """A time stamp of Slack (`1700000000.000100`), which is also the id of a message in its channel."""
+    """Convert Slack's time stamp (`1700000000.000100`), which is also the id of a message in its channel."""
     whole, _, rest = ts.partition(".")
     return int(whole) * 1_000_000 + int((rest + "000000")[:6])
 
@@ -235,6 +236,6 @@ def _file(file: Event, event: Event) -> FileRef:
         content_type=kind,
         size=size if isinstance(size, int) else None,
         source=json.dumps({"id": file.get("id"), "url": url, "type": kind}),
-        # Somebody else's recording that is shared is not the sender's own word.
+        # A shared recording of another person is not the sender's own statement.
         voice=file.get("subtype") == "slack_audio" and file.get("user") in {None, event.get("user")},
     )

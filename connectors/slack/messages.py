@@ -11,9 +11,9 @@ from connectors import answers
 from connectors.slack.api import COSMETIC_SECONDS, SEND_SECONDS, ApiFailed, SlackApi, SlackResult
 from connectors.slack.formatting import message_of
 
-#: This workspace, or this kind of conversation, does not take Markdown blocks.
+#: Errors for a workspace or a type of conversation that does not accept Markdown blocks.
 _NO_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format"})
-#: Characters that are formatted at once.
+#: Longer texts (characters) are formatted in a thread.
 _SHORT = 1_000
 _NOT_THERE = frozenset({"message_not_found"})
 
@@ -31,7 +31,7 @@ class Messages:
         *,
         within: float = SEND_SECONDS,
     ) -> str:
-        """The `ts` of the new message. Nothing in it calls anybody or shows a preview."""
+        """Post a message, and return its `ts`. Nothing in it notifies anyone or shows a preview."""
 
         async def call(message: dict[str, Any]) -> SlackResult:
             return await self._api.ask(
@@ -50,7 +50,7 @@ class Messages:
         answer = await _with_blocks(content, buttons, call)
         ts = answers.text(answer.data, "ts")
         if not ts:
-            raise answer.lacks("which message it made", acknowledged=True)
+            raise answer.lacks("the new message", acknowledged=True)
         return ts
 
     async def update(
@@ -66,7 +66,7 @@ class Messages:
         async def call(message: dict[str, Any]) -> SlackResult:
             return await self._api.ask(
                 "chat.update",
-                # Unlike a new message, a changed one is read for names unless it is told not to.
+                # Unlike a new message, a changed one is searched for names unless this option forbids it.
                 lambda web: web.chat_update(
                     channel=address.channel, ts=ts, parse="none", link_names=False, metadata=metadata, **message
                 ),
@@ -97,7 +97,7 @@ async def _with_blocks(
 
 
 async def _formatted(content: str, buttons: Sequence[Button], *, plain: bool) -> dict[str, Any]:
-    """Some texts take most of a second: beside the event loop."""
+    """Format beside the event loop, because some texts take most of a second."""
     if len(content) <= _SHORT:
         return message_of(content, buttons, plain=plain)
     return await asyncio.to_thread(message_of, content, buttons, plain=plain)

@@ -1,4 +1,4 @@
-"""Names of people: asked once, kept for a while, and never waited for long."""
+"""Names of people: looked up once, kept for a while, with a short limit on waiting."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from connectors import answers
 from connectors.slack.api import COSMETIC_SECONDS, ApiFailed, SlackApi
 
 _KEPT = 2_000
-#: Where the name of a person is, the best first.
+#: The fields that hold the name of a person, in order of preference.
 _NAMES = (("profile", "display_name"), ("profile", "real_name"), ("real_name",), ("name",))
-#: More people than this in one message keep their ids.
+#: Names looked up for one message; further people keep their ids.
 _ASKED_AT_ONCE = 10
 #: An event must be acknowledged within three seconds.
 _WAIT_SECONDS = 0.5
@@ -25,7 +25,7 @@ class Names:
         self._known: OrderedDict[str, str] = OrderedDict()
 
     async def of(self, people: Sequence[str]) -> Mapping[str, str]:
-        """Names by id; who is not in it has no name that could be told in time."""
+        """Return names by id; an id is missing if its name was not found in time."""
         unknown = [user for user in people if user and user not in self._known][:_ASKED_AT_ONCE]
         if unknown:
             asked = asyncio.gather(*map(self._ask, unknown))

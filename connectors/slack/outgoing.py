@@ -1,7 +1,7 @@
-"""Sends parts, and finds those again of which nobody knows whether they arrived.
+"""Send parts, and find parts of which it is unknown whether they arrived.
 
-Every message carries its part's key as metadata, which only programs see. A change by `ts` may be made again; a new message
-may not: before it is sent once more, the channel is read for the key.
+Every message carries its part's key as metadata, which only programs see. A change by `ts` may be repeated; a new
+message may not: before it is sent again, the channel is searched for the key.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from connectors.slack.messages import Messages
 log = logging.getLogger(__name__)
 
 _DELIVERY, _NOTE = "arvis_delivery", "arvis_note"
-#: How long (ms) a text waits for files that Slack does not take just now.
+#: The time (ms) that a text waits while Slack fails to accept its files.
 _FILE_PATIENCE_MS = 120_000
-#: Reading metadata takes this scope besides that of the history; without it Slack leaves the metadata out.
+#: Reading metadata requires this scope besides that of the history; without it Slack leaves the metadata out.
 METADATA_SCOPE = "metadata.message:read"
 
-#: There is no message to fill any more.
+#: The message that was to be filled does not exist any more.
 _NOT_THERE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
-#: How far Slack's clock may be behind ours.
+#: The assumed maximum (ms) by which Slack's clock is behind ours.
 _CLOCKS_MS = 5 * 60_000
 
 Found = Mapping[str, Any]
@@ -44,7 +44,8 @@ Found = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SentMessage:
-    """What stands in the channel of a part: the message with its text, if any, and whether nothing is missing."""
+    """The part as found in its channel: the `ts` of the message with its text, if any, and whether nothing is
+    missing."""
 
     ts: str
     complete: bool
@@ -58,7 +59,7 @@ class Sending:
         self._clock = clock
 
     async def send(self, part: Part) -> Receipt:
-        """Raises `SendError`."""
+        """Send a part. Raises `SendError`."""
         try:
             return await self._send(part)
         except ApiFailed as error:
@@ -90,13 +91,14 @@ class Sending:
         return Receipt(ts or str(uploads[0]["id"]))
 
     def _gives_up(self, part: Part, error: ApiFailed | SendError) -> bool:
-        """Whether a text goes without its files: they are refused, or Slack has had trouble with them for a while."""
+        """Return whether a text is sent without its files: Slack refuses them, or has failed to accept them for a
+        while."""
         if not (error.to_send_error() if isinstance(error, ApiFailed) else error).permanent:
             return part.tried_at is not None and self._clock.now() - part.tried_at > _FILE_PATIENCE_MS
         return not (isinstance(error, ApiFailed) and error.to_send_error().gone)
 
     async def _without_files(self, part: Part, ts: str, error: ApiFailed | SendError) -> Receipt:
-        """The text with a note that its files are missing. `ts` is the text, where it stands there already."""
+        """Return the text with a note that its files are missing. `ts` is the text, if it was sent already."""
         log.warning("Slack took no files of %s: %s", part.key, error)
         note = not_sent(part.piece.files, _why(error))
         short = utf16_length(part.piece.content) + utf16_length(note) + 2 <= BLOCK_LIMIT
@@ -126,12 +128,13 @@ class Sending:
             await self._files.share(uploads, address.channel, address.thread)
         except ApiFailed as error:
             failed = error.to_send_error()
-            # The text stands there: what comes next is a search for it, not a second one.
+            # The text is already sent, so the next try searches for it and does not send a second one.
             failed.uncertain = failed.uncertain or (after_text and not failed.permanent)
             raise failed from None
 
     async def find(self, part: Part) -> Receipt | None:
-        """None also when only its files are missing: `send` adds them. Raises `SendError`."""
+        """Return the receipt of a part that arrived. None also when only its files are missing: `send` adds them.
+        Raises `SendError`."""
         try:
             sent = await self._find_sent(part)
         except ApiFailed as error:
@@ -139,7 +142,7 @@ class Sending:
         return Receipt(sent.ts) if sent.complete else None
 
     async def find_draft(self, draft: Draft) -> str | None:
-        """Raises `SendError`."""
+        """Find a draft. Raises `SendError`."""
         since = min(draft.created_at, self._clock.now()) - _CLOCKS_MS
         try:
             async for message in self._since(draft.address, since):
@@ -150,7 +153,7 @@ class Sending:
         return None
 
     async def _sent_message(self, part: Part) -> SentMessage:
-        """As far as it can be told."""
+        """Return the state of a part, as far as it can be determined."""
         try:
             return await self._find_sent(part)
         except ApiFailed as error:
@@ -178,7 +181,9 @@ class Sending:
     async def _since(self, address: Address, since: int) -> AsyncIterator[Found]:
         async for answer in self._history.pages(address.channel, address.thread, since * 1_000, metadata=True):
             if METADATA_SCOPE not in answer.scopes:
-                raise SendError(f"Whether it arrived cannot be told: the bot needs {METADATA_SCOPE}.", permanent=True)
+                raise SendError(
+                    f"It is unknown if it arrived: to find out, the bot needs {METADATA_SCOPE}.", permanent=True
+                )
             for message in messages_of(answer):
                 yield message
 
@@ -194,7 +199,7 @@ def _key_of(message: Found, kind: str) -> str | None:
 
 
 def _why(error: ApiFailed | SendError) -> str:
-    """For the people in the chat."""
+    """Return the reason in words for people in the chat."""
     if isinstance(error, ApiFailed) and error.code == "missing_scope":
         return "the Slack app lacks the permission files:write; add it under OAuth & Permissions, then install the app again"
     if isinstance(error, ApiFailed) and error.code:
@@ -203,8 +208,8 @@ def _why(error: ApiFailed | SendError) -> str:
 
 
 def _with_files(part: Part, found: Sequence[Found], after: str) -> Found | None:
-    """A message of a program that shows files of these names. Files carry no metadata: two answers in five minutes with the
-    same file names are taken for one if the first was interrupted."""
+    """Return a message of the bot that shows files of these names. Files carry no metadata: two answers in five
+    minutes with the same file names are taken for one if the first was interrupted."""
     names = {file.filename for file in part.piece.files}
     if not names:
         return None

@@ -1,6 +1,7 @@
 """Socket Mode: Slack's own client, whose envelopes are acknowledged after the commit.
 
-The client reconnects by itself, with one address after the other; this says how often, and ends when the token is refused.
+The client reconnects by itself, with one address after the other; this module limits how often, and ends when the
+token is refused.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ from connectors.slack.dispatching import Dispatching
 log = logging.getLogger(__name__)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
-#: Seconds without a greeting after which `run` gives up, so that somebody hears of it.
+#: Seconds without a greeting after which `run` fails, so that the failure is reported.
 PATIENCE = 120.0
-#: Slack does not always answer a farewell.
+#: Seconds to wait for the closing handshake, which Slack does not always answer.
 _FAREWELL_SECONDS = 1.0
-#: Seconds that a connection may take to come about.
+#: Timeout in seconds for opening a connection.
 _DIAL_SECONDS = 15.0
-#: The client's own level: its remarks about each connection are of no use to anybody else.
+#: The client's own log level: its notes about each connection help no operator.
 _client_log = logging.getLogger(f"{__name__}.client")
 
 
 class Socket(SocketModeClient):
-    """Asks for addresses no faster than once a second, slower while there is no greeting. `refused` becomes the error when
-    Slack does not take the token, or does not greet for `patience` seconds."""
+    """Requests addresses at most once a second, and more slowly while there is no greeting. `refused` becomes the
+    error when Slack rejects the token, or sends no greeting for `patience` seconds."""
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class Socket(SocketModeClient):
             raise
         url = answers.text(answer.data, "url")
         if not url.startswith(("ws://", "wss://")):
-            raise answer.lacks("where its socket is")
+            raise answer.lacks("the address of its socket")
         return url
 
     async def _pause(self) -> None:
@@ -95,8 +96,8 @@ class Socket(SocketModeClient):
         self._asked_at = self._clock.monotonic()
 
     async def connect(self) -> None:
-        """Slack's client would try an address again and again that is good for one connection only, and may connect twice
-        at once: what came on the forgotten connection would never be acknowledged."""
+        """Connect once per address. Slack's client would reuse an address that is valid for one connection only, and
+        could connect twice at the same time: events on the forgotten connection would never be acknowledged."""
         async with self._connecting:
             if self._lost_at is None:
                 self._lost_at = self._clock.monotonic()
@@ -113,7 +114,7 @@ class Socket(SocketModeClient):
             self.message_receiver = asyncio.ensure_future(self.receive_messages())
 
     async def _open(self) -> aiohttp.ClientWebSocketResponse | None:
-        """A connection, however long it takes; None when none is wanted any more."""
+        """Return a connection, however long it takes; None when none is needed any more."""
         while not (self.closed or self.refused.done() or self._out_of_reach()):
             url, self.wss_uri = self.wss_uri, None
             try:
@@ -123,11 +124,11 @@ class Socket(SocketModeClient):
         return None
 
     def _out_of_reach(self) -> bool:
-        """The client would try for ever, and look healthy."""
+        """End with an error: the client would retry without limit and look healthy."""
         lost_for = 0.0 if self._lost_at is None else self._clock.monotonic() - self._lost_at
         if lost_for < self._patience:
             return False
-        self.refused.set_exception(ConnectionError("Slack's socket is out of reach"))
+        self.refused.set_exception(ConnectionError("Slack's socket is unreachable"))
         return True
 
     async def _abandon(self) -> None:
@@ -143,7 +144,7 @@ class Socket(SocketModeClient):
             )
 
     async def run_message_listeners(self, message: dict[str, Any], raw_message: str) -> None:
-        """Each message has a task of its own, which would outlive the client."""
+        """Run the listeners here: the client would start a task for each message, which would outlive it."""
         task = asyncio.current_task()
         if task is not None:
             self._handling.add(task)
@@ -151,7 +152,7 @@ class Socket(SocketModeClient):
         await super().run_message_listeners(message, raw_message)
 
     async def close(self) -> None:
-        """Slack's client leaves its tasks to themselves."""
+        """Close the client and end its tasks, which it leaves running."""
         self.closed = True
         own = (self.message_processor, self.current_session_monitor, self.message_receiver)
         tasks = [*self._handling, *(task for task in own if task is not None)]
@@ -165,8 +166,8 @@ class Socket(SocketModeClient):
 
 
 class Listening:
-    """Brings envelopes to the dispatcher until it is cancelled. `ready` is awaited before each event, with its channel,
-    `greeted` is called when a connection stands."""
+    """Passes envelopes to the dispatcher until it is cancelled. `ready` is awaited before each event, with its
+    channel; `greeted` is called when a connection is established."""
 
     def __init__(
         self,
@@ -182,8 +183,8 @@ class Listening:
         self._clock = clock
 
     async def run(self, socket: Socket) -> None:
-        """Raises `ApiFailed`: at the first address whatever its reason, later when the token is refused; `ConnectionError`
-        when Slack is out of reach."""
+        """Run until cancelled. Raises `ApiFailed`, at the first address for any reason and later when the token is
+        refused, and `ConnectionError` when Slack is unreachable."""
         socket.message_listeners.append(self._hear)
         socket.socket_mode_request_listeners.append(self._take)
         try:
@@ -206,5 +207,5 @@ class Listening:
             response = await self._dispatching.insist(bolt, self._clock.sleep)
             await send_async_response(client, request, response, time.time())
         except ConnectionError:
-            # Committed, but the connection is gone: Slack brings it again, and it is known.
+            # The event is committed, but the connection is gone: Slack sends it again, and the inbox recognises it.
             log.debug("An envelope was committed after its connection had gone.")

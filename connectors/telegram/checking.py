@@ -1,4 +1,4 @@
-"""What `arvis doctor` asks Telegram about a bot. Changes nothing."""
+"""The checks of a bot that `arvis doctor` makes at Telegram. They change nothing."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ async def check(client: Client, config: TelegramConfig) -> Sequence[Finding]:
         if error.rejects_token:
             fix = "Ask BotFather for the token (/mybots, API Token) and enter it."
             return [Finding("error", "Telegram does not accept the bot's token", fix)]
-        text = f"Telegram gives no answer that can be used at {config.api_url}: {error}"
+        text = f"Telegram gives no usable answer at {config.api_url}: {error}"
         return [Finding("error", text, "Check network and api_url.")]
     name = answers.text(me, "username")
     if not name:
-        text = f"What answers at {config.api_url} does not say who the bot is"
-        return [Finding("error", text, "Check api_url: it must lead to Telegram or to a Bot API server.")]
+        text = f"What answers at {config.api_url} does not name the bot's user"
+        return [Finding("error", text, "Check api_url: it must be the address of Telegram or of a Bot API server.")]
     return [Finding("ok", f"The bot is @{name}"), *_of_groups(me, config), *_of_updates(webhook)]
 
 
@@ -39,7 +39,7 @@ def _of_groups(me: Any, config: TelegramConfig) -> Sequence[Finding]:
     wants_all = config.observe > 0 or config.respond is Respond.ALL
     if wants_all and not answers.value(me, "can_read_all_group_messages", kind=bool):
         text = "Privacy mode is on: in groups the bot sees only commands, mentions and replies to it"
-        fix = "BotFather: /setprivacy, Disable; then put the bot out of its groups and in again. Or make it an administrator."
+        fix = "BotFather: /setprivacy, Disable; then remove the bot from its groups and add it again. Or make it an administrator."
         findings.append(Finding("warning", text, fix))
     return findings
 
@@ -47,7 +47,7 @@ def _of_groups(me: Any, config: TelegramConfig) -> Sequence[Finding]:
 def _of_updates(webhook: Any) -> Sequence[Finding]:
     findings = []
     if answers.text(webhook, "url"):
-        fix = "It is removed when the daemon starts the bot. Stop the program that set it, or make a token of its own for it."
+        fix = "It is removed when the daemon starts the bot. Stop the program that set it, or give it its own token."
         findings.append(Finding("warning", "A webhook is set for this token, by another program", fix))
     waiting = answers.value(webhook, "pending_update_count", kind=int) or 0
     if waiting > _MANY_WAITING:

@@ -1,4 +1,4 @@
-"""The HTTP client of one bot, opened when it is first needed, and what its failures mean to us."""
+"""The HTTP client of one bot, opened when it is first needed, and the meaning of its failures."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _CHUNK: Final = 64 * 1024
 #: Seconds for a call on which nothing depends.
 COSMETIC_SECONDS: Final = 5.0
 
-#: The bot's address holds its token: these would write it into the log, line by line.
+#: The bot's address contains its token: these loggers would write it into the log.
 _TELLTALES: Final = {"httpx": logging.WARNING, "httpcore": logging.WARNING, "telegram": logging.INFO}
 
-#: The request never reached the server, or not as a whole.
+#: The request never reached the server, or not completely.
 _UNSENT: Final = (
     httpx.ConnectError,
     httpx.ConnectTimeout,
@@ -35,11 +35,11 @@ _UNSENT: Final = (
     httpx.UnsupportedProtocol,
 )
 
-#: Seconds until a Telegram that nothing reached, or that does not take the token, is tried again: it counts as no attempt.
+#: Seconds until the next try when Telegram is unreachable or rejects the token; this counts as no attempt.
 _AWAY: Final = 30.0
 _REJECTED: Final = 15.0
 
-#: Telegram's words for a place that takes nothing any more, or nothing from this bot.
+#: Telegram's descriptions of a place that accepts no messages any more, or none from this bot.
 _GONE: Final = (
     "chat not found",
     "user not found",
@@ -77,7 +77,7 @@ _DIALECT: Final = TelegramDialect()
 
 
 class CallFailed(TelegramError):
-    """A call that gave nothing. In place of the library's errors, which know fewer outcomes."""
+    """A failed call. It replaces the library's errors, which distinguish fewer outcomes."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.reason)
@@ -85,18 +85,18 @@ class CallFailed(TelegramError):
 
     @property
     def refused(self) -> bool:
-        """Whether Telegram itself refused the call for good."""
+        """Return whether Telegram itself refused the call permanently."""
         return isinstance(self.failure, Refused) and not self.rejects_token
 
     @property
     def rejects_token(self) -> bool:
-        """Telegram says 401 of a token that it does not know, and 404 of one that is none (and of methods that it does not
-        know)."""
+        """Return whether the token is wrong. Telegram answers 401 for a token that it does not know, and 404 for a
+        text that is no token (and for methods that it does not know)."""
         return isinstance(self.failure, Refused) and self.failure.code in {"401", "404"}
 
     @property
     def conflicts(self) -> bool:
-        """Whether somebody else takes the bot's updates."""
+        """Return whether another client takes the bot's updates."""
         return isinstance(self.failure, Refused) and self.failure.code == "409"
 
     @property
@@ -104,17 +104,18 @@ class CallFailed(TelegramError):
         return self.failure.delay if isinstance(self.failure, RetryLater) else None
 
     def says(self, *text: str) -> bool:
-        """Whether the server's description holds one of these (lower-case) words."""
+        """Return whether the server's description contains one of these (lower-case) texts."""
         return any(word in self.failure.reason.lower() for word in text)
 
 
 class _Request(HTTPXRequest):
-    """A chat that is to be left alone is left alone by all requests: drafts, typing and answers."""
+    """Makes requests. While Telegram has asked for a pause in a chat, all requests that name this chat are refused:
+    drafts, typing and answers."""
 
     def __init__(self, *, token: str, **options: Any) -> None:
         super().__init__(**options)
         self._token = token.encode()
-        #: Until when (seconds of the event loop) no request may name a chat.
+        #: By chat: the time (seconds of the event loop) until which no request may name it.
         self._paused_until: dict[str, float] = {}
 
     async def do_request(
@@ -123,9 +124,9 @@ class _Request(HTTPXRequest):
         now = asyncio.get_running_loop().time
         chat = str(request_data.parameters.get("chat_id", "")) if request_data is not None else ""
         if (left := self._paused_until.get(chat, 0.0) - now()) > 0:
-            raise CallFailed(RetryLater("Telegram asks for a rest.", left, "ratelimited"))
+            raise CallFailed(RetryLater("Telegram asks for a pause.", left, "ratelimited"))
         status, payload = await super().do_request(url, method, request_data, *args, **options)
-        # Some servers quote the address that they were asked for, and their words are shown and kept.
+        # Some servers quote the requested address, which contains the token, and their texts are shown and stored.
         outcome = answers.read(_DIALECT, PlatformResponse(status, {}, payload.replace(self._token, b"***")))
         if isinstance(outcome, Done):
             return status, payload
@@ -137,7 +138,7 @@ class _Request(HTTPXRequest):
 
 
 class Client:
-    """Nothing is dialled before it is asked for something, and it opens anew after it was closed."""
+    """A client that connects at the first call, and connects again after it was closed."""
 
     def __init__(self, *, config: TelegramConfig) -> None:
         self._config = config
@@ -151,10 +152,11 @@ class Client:
         return self._opened[0]
 
     async def call(self, method: str, *, within: float | None = None, **parameters: Any) -> Any:
-        """The result of a method, in any shape; `within` are seconds. Raises `CallFailed`.
+        """Return the result of a method, of any type; `within` is in seconds. Raises `CallFailed`.
 
-        The library's own methods fail at any answer that they cannot read. Telegram reads the names of methods without
-        regard to case; a capital letter asks it past those methods."""
+        The library's own methods fail at any answer that they cannot read. Telegram reads the names of methods
+        without regard to case; a capital letter bypasses those methods.
+        """
         given = {key: value for key, value in parameters.items() if value is not None}
         longest = within or _TIMEOUT
         try:
@@ -171,10 +173,10 @@ class Client:
             raise CallFailed(_transport_failure(error)) from error
 
     async def message(self, method: str, *, within: float | None = None, **parameters: Any) -> int:
-        """The id of the message that a method sends or changes. Raises `CallFailed`."""
+        """Return the id of the message that a method sends or changes. Raises `CallFailed`."""
         found = answers.value(await self.call(method, within=within, **parameters), "message_id", kind=int)
         if found is None:
-            raise CallFailed(Uncertain(f"Telegram did not say which message it made of {method}.", acknowledged=True))
+            raise CallFailed(Uncertain(f"Telegram did not return the message that {method} made.", acknowledged=True))
         return found
 
     async def close(self) -> None:
@@ -186,8 +188,8 @@ class Client:
             await downloads.aclose()
 
     async def download(self, url: str, most: int, seconds: float) -> tuple[int, bytes]:
-        """The status, and no more than one byte beyond `most`. The library would read a file of any size, and one of this
-        machine where the server names its path. Raises what httpx raises."""
+        """Return the status, and at most one byte more than `most`. The library would read a file of any size, and
+        one of this machine if the server names its path. Raises the errors of httpx."""
         if self._downloads is None:
             self._downloads = httpx.AsyncClient(timeout=_TIMEOUT, headers={"Accept-Encoding": "identity"})
         data = bytearray()
@@ -223,7 +225,7 @@ class Client:
 
 
 def send_error(error: CallFailed) -> SendError:
-    """Every failed request as what it means for what was to be sent."""
+    """Convert a failed request to the error of a send."""
     failure = error.failure
     if error.rejects_token:
         return SendError("Telegram does not accept the token of the bot.", retry_after=_REJECTED)

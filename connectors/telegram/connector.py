@@ -1,4 +1,4 @@
-"""A bot of Telegram, as a connector."""
+"""The connector of a Telegram bot."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from connectors.telegram.texts import BotIdentity
 
 log = structlog.get_logger(__name__)
 
-#: What Telegram can promise: it knows no key by which it would notice a repetition.
+#: The guarantees that are possible at Telegram, which has no key to recognise a repetition.
 _PROMISES: Final = frozenset({Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE, Guarantee.RESERVE_THEN_FILL})
 _DESCRIPTION_LIMIT: Final = 256
 
@@ -54,7 +54,7 @@ class TelegramConnector:
         self._drafts = Drafts(client=self._client, clock=services.clock)
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
-        """Raises `TokenRefused`, and `ConnectionError` when Telegram is out of reach."""
+        """Run the bot. Raises `TokenRefused`, and `ConnectionError` when Telegram is unreachable."""
         me, identity = await self._begin()
         up(identity)
         incoming = Incoming(bot=self.name, me=me, config=self._config)
@@ -99,22 +99,22 @@ class TelegramConnector:
         await self._client.close()
 
     async def _begin(self) -> tuple[BotIdentity, BotUp]:
-        """Who the bot is. Raises `TokenRefused`, `ConnectionError`."""
+        """Read the bot's identity. Raises `TokenRefused`, `ConnectionError`."""
         try:
             me = await self._client.call("getMe")
         except CallFailed as error:
             if error.rejects_token:
                 raise token_refused() from None
-            raise ConnectionError(f"Telegram is out of reach: {error}") from None
+            raise ConnectionError(f"Telegram is unreachable: {error}") from None
         number, name = answers.value(me, "id", kind=int), answers.text(me, "username")
         if number is None:
-            raise ConnectionError("Telegram does not say who the bot is: its answer is in a form that is not its own.")
+            raise ConnectionError("Telegram does not name the bot's user: its answer is in an unexpected format.")
         return BotIdentity(number, name), BotUp(
             str(number), f"@{name}" if name else answers.text(me, "first_name") or str(number)
         )
 
     async def _list_commands(self) -> None:
-        """Telegram offers these commands while people type. They work without that, too."""
+        """Register the commands that Telegram suggests while people type. They work without this, too."""
         wanted = [
             {"command": hint.name.removeprefix("/"), "description": hint.about[:_DESCRIPTION_LIMIT]}
             for hint in self._services.commands

@@ -1,4 +1,4 @@
-"""What is shown while the bot is at work: typing, and a text that grows."""
+"""The state of a running turn in the chat: typing, and a text that grows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from connectors.telegram.client import COSMETIC_SECONDS, CallFailed, Client, sen
 from connectors.telegram.formatting import Formatted, formatted, parts
 from connectors.telegram.outgoing import NO_PREVIEW, PLACEHOLDER, chat_of, keyboard, place
 
-#: A group takes twenty messages and edits a minute; a person one in a second.
+#: A group allows twenty messages and edits per minute, a direct chat one per second.
 _GROUP_PAUSE: Final = 3.0
 _REMEMBERED: Final = 1_000
 
@@ -24,11 +24,12 @@ class Drafts:
         self._client = client
         self._clock = clock
         self._native = True
-        #: When each group's draft last changed (monotonic seconds), the newest last. Forgetting it costs an edit too many.
+        #: By group: the time (monotonic seconds) at which its draft last changed, the newest last. Losing an entry
+        #: costs one edit too many.
         self._changed: dict[str, float] = {}
 
     async def typing(self, address: Address) -> None:
-        """Raises `SendError`."""
+        """Show typing. Raises `SendError`."""
         try:
             await self._client.call(
                 "sendChatAction", within=COSMETIC_SECONDS, action=ChatAction.TYPING, **place(address)
@@ -37,9 +38,9 @@ class Drafts:
             raise send_error(error) from error
 
     async def show(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str | None:
-        """A person alone with the bot sees a draft that vanishes by itself: None; showing it again under its key changes it.
-        Others see a message, at first one that says nothing: what a crash leaves behind before its id is on record stays
-        there for ever. Raises `SendError`."""
+        """Show a draft. In a direct chat it is a draft that disappears by itself, so the result is None; showing it
+        again under its key changes it. Elsewhere it is a message, at first with a placeholder text; if the process
+        crashes before its id is stored, the message stays in the chat. Raises `SendError`."""
         shown = _beginning(text)
         if _is_private(address) and not buttons and self._native and await self._drafted(address, key, shown):
             return None
@@ -52,7 +53,8 @@ class Drafts:
         return str(sent)
 
     async def change(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
-        """In groups a change that comes too soon is left out: the next one, or the answer, says it. Raises `SendError`."""
+        """Change a draft. In groups a change that comes too early is left out: the next one, or the answer, contains
+        it. Raises `SendError`."""
         if not _is_private(address) and not self._may_change(address):
             return
         self._note(address)
@@ -70,7 +72,7 @@ class Drafts:
                 raise send_error(error) from error
 
     async def remove(self, address: Address, platform_id: str) -> None:
-        """Raises `SendError`."""
+        """Remove a draft. Raises `SendError`."""
         try:
             await self._client.call(
                 "deleteMessage", within=COSMETIC_SECONDS, chat_id=chat_of(address), message_id=int(platform_id)
@@ -80,7 +82,7 @@ class Drafts:
                 raise send_error(error) from error
 
     async def _drafted(self, address: Address, key: str, shown: Formatted) -> bool:
-        """False where the server does not know drafts."""
+        """Show the draft in a direct chat; return False if the server does not know drafts."""
         try:
             await self._client.call(
                 "sendMessageDraft",
@@ -92,7 +94,7 @@ class Drafts:
             )
         except CallFailed as error:
             if error.refused or error.rejects_token:
-                # An unknown method is "not found", like a wrong token, which the poll loop notices.
+                # An unknown method gives "not found", like a wrong token, which the poll loop notices.
                 self._native = not error.rejects_token
                 return False
             raise send_error(error) from error
@@ -110,12 +112,12 @@ class Drafts:
 
 
 def _is_private(address: Address) -> bool:
-    """Groups and channels have negative ids."""
+    """Return whether it is a direct chat. Groups and channels have negative ids."""
     return not address.channel.startswith("-")
 
 
 def _beginning(text: str) -> Formatted:
-    """Of a text that may have outgrown one message."""
+    """Return the beginning of a text that may be longer than one message."""
     return formatted(next(iter(parts(text)), "")) if text.strip() else Formatted(PLACEHOLDER)
 
 
@@ -124,5 +126,5 @@ def _text(shown: Formatted) -> dict[str, Any]:
 
 
 def _draft_id(key: str) -> int:
-    """Positive, and the same for the same key."""
+    """Return a positive id that is always the same for the same key."""
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big") >> 1 | 1

@@ -1,4 +1,4 @@
-"""Files to and from Telegram: what they are sent as, and how they are fetched."""
+"""Files to and from Telegram: the type under which they are sent, and how they are fetched."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from arvis.ports.connector import FetchError
 from connectors import answers
 from connectors.telegram.client import CallFailed, Client
 
-#: How long Telegram may take over a file.
+#: Timeout in seconds for a file.
 TRANSFER_SECONDS: Final = 120.0
-#: Bytes that a bot may send in one file, as a photo, and fetch (Bot API, "Sending files" and getFile).
+#: Maximum bytes that a bot may send in one file, send as a photo, and fetch (Bot API, "Sending files" and getFile).
 UPLOAD_LIMIT: Final = 50 * 1024 * 1024
 _PHOTO_LIMIT: Final = 10 * 1024 * 1024
 _DOWNLOAD_LIMIT: Final = 20 * 1024 * 1024
@@ -45,7 +45,7 @@ _KINDS: Final = {
 }
 _INPUTS: Final[dict[MediaKind, Callable[..., telegram.InputMedia]]] = {
     MediaKind.PHOTO: telegram.InputMediaPhoto,
-    # No message can become a voice message.
+    # An existing message cannot become a voice message.
     MediaKind.VOICE: telegram.InputMediaAudio,
     MediaKind.AUDIO: telegram.InputMediaAudio,
     MediaKind.VIDEO: telegram.InputMediaVideo,
@@ -55,7 +55,7 @@ _INPUTS: Final[dict[MediaKind, Callable[..., telegram.InputMedia]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A file with its bytes, as what Telegram shows it."""
+    """A file with its bytes, and the type as which Telegram shows it."""
 
     kind: MediaKind
     filename: str
@@ -69,13 +69,13 @@ class Media:
         return replace(self, kind=MediaKind.DOCUMENT)
 
     async def send(self, client: Client, options: dict[str, Any]) -> int:
-        """The id of the message. Raises `CallFailed`."""
+        """Send the file, and return the id of the message. Raises `CallFailed`."""
         file = telegram.InputFile(self.data, filename=self.filename)
         method = f"send{self.kind.value.capitalize()}"
         return await client.message(method, within=TRANSFER_SECONDS, **{self.kind.value: file}, **options)
 
     def input(self, caption: dict[str, Any]) -> telegram.InputMedia:
-        """As what a message that is there becomes."""
+        """Return the file in the form for the edit of an existing message."""
         return _INPUTS[self.kind](self.data, filename=self.filename, **caption)
 
 
@@ -87,7 +87,7 @@ def media_of(file: OutgoingFile, data: bytes) -> Media:
 
 
 async def fetch(client: Client, source: str, max_bytes: int) -> bytes:
-    """The bytes of a file by its `file_id`. Raises `FetchError`."""
+    """Return the bytes of a file by its `file_id`. Raises `FetchError`."""
     limit = min(max_bytes, _DOWNLOAD_LIMIT)
     try:
         status, data = await client.download(await _address(client, source, limit), limit, TRANSFER_SECONDS)
@@ -97,16 +97,16 @@ async def fetch(client: Client, source: str, max_bytes: int) -> bytes:
         permanent = error.refused and error.says("invalid file_id", "file_id_invalid")
         raise FetchError(str(error), permanent=permanent, retry_after=error.delay) from error
     except (httpx.HTTPError, httpx.InvalidURL):
-        raise FetchError("The connection broke while Telegram handed out the file") from None
+        raise FetchError("The connection broke while Telegram delivered the file") from None
     if status != HTTPStatus.OK:
-        raise FetchError(f"Telegram did not hand out the file: status {status}")
+        raise FetchError(f"Telegram did not deliver the file: status {status}")
     if len(data) > limit:
         raise _too_large(limit)
     return data
 
 
 async def _address(client: Client, source: str, limit: int) -> str:
-    """Where the bytes of a file are. Raises `FetchError`, `CallFailed`."""
+    """Return the address of the bytes of a file. Raises `FetchError`, `CallFailed`."""
     file = await client.call("getFile", file_id=source)
     if (answers.value(file, "file_size", kind=int) or 0) > limit:
         raise _too_large(limit)
@@ -114,7 +114,7 @@ async def _address(client: Client, source: str, limit: int) -> str:
     if not path:
         raise FetchError("Telegram does not say where the file is.")
     if (path.startswith("/") and not path.startswith("//")) or ".." in path.split("/"):
-        raise FetchError("Telegram names no file of its own", permanent=True)
+        raise FetchError("Telegram names a file on another host", permanent=True)
     return f"{client.bot.base_file_url}/{quote(path)}"
 
 

@@ -1,6 +1,7 @@
-"""Markdown as Telegram takes it: a text and entities, both counted in UTF-16 units.
+"""Markdown in the form that Telegram accepts: a text and entities, both counted in UTF-16 units.
 
-Entities, unlike its Markdown dialects, need no escaping: whatever a model writes is shown. Nothing in them notifies anybody.
+Entities, unlike Telegram's Markdown dialects, need no escaping: any text from a model is shown. Nothing in them
+notifies anyone.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from telegramify_markdown.entity import MessageEntity
 from connectors.formatting.splitting import divide
 from connectors.formatting.units import utf16_length
 
-#: UTF-16 units of a message, and of what stands below a file, after the entities are parsed.
+#: Maximum UTF-16 units of a message, and of the caption of a file, after the entities are parsed.
 TEXT_LIMIT: Final = 4096
 CAPTION_LIMIT: Final = 1024
 
@@ -27,19 +28,21 @@ _KEPT: Final = frozenset(
     {"bold", "italic", "strikethrough", "spoiler", "code", "pre", "blockquote", "expandable_blockquote", "text_link"}
 )
 _LINK: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
-#: The beginning of what Telegram would take for somebody's name.
+#: The beginning of a text that Telegram would read as a user name.
 _MENTION: Final = re.compile(r"(?<![A-Za-z0-9_])@(?=[A-Za-z])")
-#: Invisible, of no width, and no part of a name: behind an @ it keeps Telegram from telling that person.
+#: An invisible character without width that no name contains: after an @ it keeps Telegram from notifying that
+#: person.
 _JOINER: Final = "\u2060"
-#: Stands for `<` while Markdown is read (it would be taken for HTML and dropped); a code point that no text may hold.
+#: Replaces `<` while Markdown is parsed (it would be read as HTML and dropped); a code point that no text may
+#: contain.
 _LESS: Final = "\ufdd0"
 _IMAGE: Final = re.compile(r'<img src="([^"]*)"(?: alt="([^"]*)")?[^>]*>')
-#: Twenty quotations and lists within one another: nobody writes that, and to read hundreds of them takes seconds.
+#: Maximum depth of nested quotations and lists. People write far less, and parsing hundreds of levels takes seconds.
 _DEEP: Final = re.compile(r"^(?:[ \t]*(?:>|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))){20}", re.MULTILINE)
 _ANCHOR: Final = re.compile(r'<a href="((?!https?:|mailto:)[^"]*)">(.*?)</a>', re.IGNORECASE | re.DOTALL)
-#: Targets that say nothing to a reader: people, and places in a page that is not there.
+#: Targets that are useless to a reader: people, and places within a page that is not shown.
 _MUTE: Final = re.compile(r"tg:|#", re.IGNORECASE)
-#: Characters of an address that are shown.
+#: Maximum characters of an address that are shown.
 _LONGEST_ADDRESS: Final = 300
 
 
@@ -50,7 +53,7 @@ class Formatted:
 
 
 def formatted(markdown: str) -> Formatted:
-    """The text that is shown; never blank unless the Markdown is."""
+    """Return the text that is shown; it is blank only if the Markdown is."""
     clean = sound(markdown)
     if _DEEP.search(clean):
         return Formatted(_without_mentions(clean.strip(), ()).text)
@@ -63,19 +66,19 @@ def formatted(markdown: str) -> Formatted:
 
 
 def measure(markdown: str) -> int:
-    """The room that a text takes, shown or as it is written, whichever is more."""
+    """Return the room that a text takes, shown or as written, whichever is more."""
     raw = utf16_length(markdown)
     return raw if raw > TEXT_LIMIT else max(raw, utf16_length(formatted(markdown).text))
 
 
 def parts(markdown: str) -> Iterator[str]:
-    """The Markdown, divided so that each part fits into one message; no more of them are made than are asked for."""
+    """Yield parts of the Markdown that each fit into one message; each part is made when it is requested."""
     return divide(markdown, TEXT_LIMIT, measure)
 
 
 def rich(markdown: str) -> dict[str, Any]:
-    """An `InputRichMessage`: headings, lists and tables as such. Pictures of others become links, so that Telegram fetches
-    nothing, and names are nobody's."""
+    """Return an `InputRichMessage`, with headings, lists and tables. External pictures become links, so that Telegram
+    fetches nothing, and mentions notify nobody."""
     message = telegramify_markdown.richify(sound(markdown).replace("<", _LESS), skip_entity_detection=True)
     text = (message.html or "").replace(_LESS, "&lt;")
     text = _IMAGE.sub(lambda found: f'<a href="{found[1]}">{found[2] or html.escape("[image]")}</a>', text)
@@ -83,18 +86,19 @@ def rich(markdown: str) -> dict[str, Any]:
 
 
 def sound(text: str) -> str:
-    """Without what no message may hold: halves of surrogate pairs, NUL, and the mark that is used here."""
+    """Return the text without characters that no message may contain: single surrogates, NUL, and the mark that is
+    used here."""
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return whole.replace("\0", "").replace(_LESS, "")
 
 
 def plain(shown: Formatted) -> str:
-    """The text for where it stands without its entities: then code is text like any other, with names in it."""
+    """Return the text for a message without entities: code is then normal text, so names in it are broken too."""
     return _without_mentions(shown.text, ()).text
 
 
 def _with_addresses(text: str, entities: Sequence[MessageEntity]) -> tuple[str, list[MessageEntity]]:
-    """Links that Telegram does not take are shown as their text and, behind it, their address."""
+    """Show links that Telegram does not accept as their text, followed by their address."""
     units = text.encode("utf-16-le")
     kept = list(entities)
     for link in sorted((one for one in entities if one.type == "text_link"), key=lambda one: -one.offset):
@@ -110,7 +114,7 @@ def _with_addresses(text: str, entities: Sequence[MessageEntity]) -> tuple[str, 
 
 
 def _behind(entity: MessageEntity, at: int, units: int) -> MessageEntity:
-    """The entity after so many units were put in at a place."""
+    """Return the entity, moved by the units that were inserted at a place."""
     if entity.offset >= at:
         return replace(entity, offset=entity.offset + units)
     longer = entity.offset + entity.length > at
@@ -123,7 +127,8 @@ def _address_shown(found: re.Match[str]) -> str:
 
 
 def _without_mentions(text: str, entities: Sequence[MessageEntity]) -> Formatted:
-    """A joiner behind the @ of every name but in code, where Telegram looks for none; entities move along."""
+    """Insert a joiner after the @ of every name outside code, where Telegram looks for none; entities are moved
+    accordingly."""
     code = sorted(
         (entity.offset, entity.offset + entity.length) for entity in entities if entity.type in {"code", "pre"}
     )
@@ -157,12 +162,12 @@ def _moved(entity: MessageEntity, marks: Sequence[int], length: int) -> telegram
 
 
 def _is_kept(entity: MessageEntity) -> bool:
-    """A link to a person (`tg://user`) would be a mention."""
+    """Return whether the entity is kept: a link to a person (`tg://user`) would be a mention."""
     return entity.type in _KEPT and (entity.type != "text_link" or bool(_LINK.match(entity.url or "")))
 
 
 def _symbols() -> telegramify_markdown.RenderConfig:
-    """The library decorates headings with pictures unless told otherwise."""
+    """Return options without pictures: by default the library decorates headings with them."""
     config = telegramify_markdown.RenderConfig.isolated()
     symbol = config.markdown_symbol
     symbol.heading_level_1 = symbol.heading_level_2 = symbol.heading_level_3 = symbol.heading_level_4 = ""

@@ -1,4 +1,4 @@
-"""Updates of Telegram as what the inbox takes. Pure: nothing is asked, fetched or kept."""
+"""Convert Telegram's updates to the types of the inbox. Pure: no request is made and nothing is stored."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from connectors.telegram.texts import BotIdentity, name_of, origin, text_of, thi
 PLATFORM: Final = "telegram"
 #: A bot has one queue of updates.
 FEED: Final = "updates"
-#: What we ask Telegram for; it sends nothing else.
+#: The types of updates that we request from Telegram; it sends no others.
 KINDS: Final = ("message", "edited_message", "channel_post", "edited_channel_post", "callback_query", "my_chat_member")
 
 _NAME_LIMIT: Final = 200
 _OUT: Final = {
     ChatMemberStatus.LEFT: "The bot is no longer in this chat.",
-    ChatMemberStatus.BANNED: "The bot was put out of this chat.",
+    ChatMemberStatus.BANNED: "The bot was removed from this chat.",
     ChatMemberStatus.RESTRICTED: "The bot may not write in this chat.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A group became another one."""
+    """A group that became another one."""
 
     old: Address
     new_channel: str
@@ -40,7 +40,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Whether the bot may write in a place; `reason` says why not (empty: it may)."""
+    """The bot's permission to write in a place; `reason` says why it may not (empty: it may)."""
 
     place: Address
     reason: str
@@ -58,7 +58,7 @@ class Incoming:
         self._config = config
 
     def read(self, update: telegram.Update) -> Event | None:
-        """What an update is to us; None when it is nothing."""
+        """Return the event for an update; None when it has no meaning for Arvis."""
         position = FeedPosition(FEED, update.update_id)
         if (message := update.message or update.channel_post) is not None:
             return (
@@ -118,7 +118,7 @@ class Incoming:
         return Click(place, f"q{query.id}", who, sound(query.data), str(shown.message_id), position)
 
     def _moved(self, message: telegram.Message, position: FeedPosition) -> Move | None:
-        """Told twice, in the old group and in the new one."""
+        """Read a move, which Telegram reports twice, in the old group and in the new one."""
         if message.migrate_to_chat_id is not None:
             return Move(self._place(message.chat), str(message.migrate_to_chat_id), position)
         if message.migrate_from_chat_id is not None:
@@ -127,7 +127,7 @@ class Incoming:
         return None
 
     def _reopened(self, message: telegram.Message, position: FeedPosition) -> Access | None:
-        """A topic that was closed took nothing."""
+        """Read the reopening of a topic; a closed topic accepts no messages."""
         if message.forum_topic_reopened is None:
             return None
         return Access(self._address(message), "", position)
@@ -142,7 +142,8 @@ class Incoming:
         return Access(self._place(change.chat), reason, position)
 
     def _sender(self, message: telegram.Message) -> Sender | None:
-        """None for those that are not listened to. Whoever writes as a group or channel is that chat."""
+        """Return the sender; None for one that the bot does not listen to. A person who writes as a group or channel
+        is that chat."""
         if message.sender_chat is not None:
             return Sender(str(message.sender_chat.id), title_of(message.sender_chat))
         user = message.from_user
@@ -155,12 +156,14 @@ class Incoming:
         return str(bot.id) in names or (bot.username or "").lower() in names
 
     def _listens(self, chat: telegram.Chat) -> bool:
-        """The list is one of groups and channels: who may write to the bot alone is asked elsewhere."""
+        """Return whether the bot listens to this chat. The list names groups and channels only; direct messages are
+        checked elsewhere."""
         allowed = self._config.allowed_channels
         return not allowed or chat.type == ChatType.PRIVATE or str(chat.id) in allowed
 
     def _is_answer(self, message: telegram.Message) -> bool:
-        """Whether it replies to the bot. In a topic, what replies to nothing refers to the note that opened the topic."""
+        """Return whether the message replies to the bot. In a topic, a message that is no reply refers to the note
+        that opened the topic."""
         answered = message.reply_to_message
         if answered is None or answered.forum_topic_created is not None:
             return False
@@ -175,7 +178,7 @@ class Incoming:
 
 
 def _replied_to(message: telegram.Message) -> str | None:
-    """Return the id of the message that this one replies to; in a topic, the note that opened it is none."""
+    """Return the id of the message that this one replies to; the note that opened a topic does not count."""
     replied = message.reply_to_message
     if replied is None or replied.forum_topic_created is not None:
         return None
@@ -188,12 +191,12 @@ def _files(message: telegram.Message) -> Iterator[FileRef]:
         yield FileRef(f"photo-{best.file_unique_id}.jpg", "image/jpeg", best.file_size, best.file_id)
     if (voice := message.voice) is not None:
         kind = _kind(voice.mime_type, "audio/ogg")
-        # One that was forwarded is a recording of somebody: not the sender's own word.
+        # A forwarded recording is not the sender's own statement.
         own = message.forward_origin is None
         yield FileRef(f"voice-{voice.file_unique_id}.ogg", kind, voice.file_size, voice.file_id, voice=own)
     if (note := message.video_note) is not None:
         yield FileRef(f"video-note-{note.file_unique_id}.mp4", "video/mp4", note.file_size, note.file_id)
-    # A moving picture is told twice: as itself and, for old programs, as a document.
+    # Telegram reports an animation twice: as itself and, for old clients, as a document.
     named = message.animation or message.document or message.audio or message.video
     if named is not None:
         kind = _kind(named.mime_type, "application/octet-stream")

@@ -1,4 +1,5 @@
-"""Parts of deliveries as messages of Telegram, one request each, so that an interruption leaves one thing in doubt."""
+"""Send parts of deliveries as Telegram messages, one request each, so that an interruption leaves only one part in
+doubt."""
 
 from __future__ import annotations
 
@@ -22,21 +23,22 @@ log = structlog.get_logger(__name__)
 
 PLACEHOLDER: Final = "…"
 _LABEL_LIMIT: Final = 64
-#: Buttons with longer labels stand alone in their row.
+#: Buttons with longer labels get a row of their own.
 _SHORT_LABEL: Final = 16
 _BUTTONS_A_ROW: Final = 3
 
 NO_PREVIEW: Final = telegram.LinkPreviewOptions(is_disabled=True)
 #: The formatting was refused, not the text.
 _UNPARSED: Final = ("can't parse", "entit", "rich message", "rich_message")
-#: Nothing can be put where the placeholder or draft was.
+#: The placeholder or draft cannot be replaced.
 _NOT_THERE: Final = ("message to edit not found", "message can't be edited", "message_id_invalid", "message not found")
-#: Not a picture, a film or a voice message as Telegram likes it, but a file like any other.
+#: Telegram does not accept it as a picture, film or voice message, so it is sent as a plain file.
 _NOT_MEDIA: Final = ("photo", "image", "video", "audio", "voice", "wrong file", "wrong type", "failed to get")
 
 
 def plan(delivery: Delivery, max_parts: int) -> list[Piece]:
-    """Every piece is one request: a text with its buttons, or one file, below which a short text finds room."""
+    """Divide a delivery: every piece is one request, a text with its buttons, or one file with a short text as its
+    caption."""
     *before, last = pieces(delivery, parts, max_parts)
     if not last.files:
         return [*before, last]
@@ -54,7 +56,7 @@ class Outgoing:
         self._rich = rich_messages
 
     async def send(self, part: Part) -> Receipt:
-        """A file that Telegram does not take leaves a note in its place. Raises `SendError`."""
+        """Send a part. If Telegram does not accept a file, a note replaces it. Raises `SendError`."""
         if not part.piece.content.strip() and not part.piece.files:
             raise SendError("There is nothing to send", permanent=True)
         try:
@@ -74,14 +76,15 @@ class Outgoing:
         return Receipt(str(await (self._send_file(part, media[0]) if media else self._send_text(part))))
 
     async def reserve(self, part: Part) -> Receipt:
-        """With a sound: the edit that fills it makes none. Raises `SendError`."""
+        """Send a placeholder, which makes the notification sound; the edit that fills it makes none. Raises
+        `SendError`."""
         try:
             return Receipt(str(await self._client.message("sendMessage", text=PLACEHOLDER, **_where(part))))
         except CallFailed as error:
             raise send_error(error) from error
 
     async def _filled(self, part: Part, platform_id: str, media: Sequence[Media]) -> bool:
-        """False when the message is not there any more, or is none that can hold this."""
+        """Fill a message; return False when it does not exist any more, or cannot hold this content."""
         where: dict[str, Any] = {"chat_id": chat_of(part.delivery.address), "message_id": int(platform_id)}
         where["reply_markup"] = keyboard(part.piece.buttons)
         try:
@@ -108,7 +111,7 @@ class Outgoing:
             await self._formatted("editMessageText", where, part.piece.content)
 
     async def _formatted(self, method: str, where: dict[str, Any], content: str) -> int:
-        """With entities; as plain text when Telegram finds fault with them."""
+        """Send with entities, or as plain text when Telegram rejects them."""
         shown = formatted(content)
         options: dict[str, Any] = {"text": shown.text, "link_preview_options": NO_PREVIEW, **where}
         try:
@@ -119,14 +122,16 @@ class Outgoing:
             return await self._client.message(method, **{**options, "text": plain(shown)})
 
     async def _try_rich(self, method: str, where: dict[str, Any], content: str) -> int | None:
-        """None where rich messages are not wanted, not known, or not made of this text."""
+        """Try a rich message; None if rich messages are turned off, unknown to the server, or impossible for this
+        text."""
         if not self._rich:
             return None
         try:
             return await self._client.message(method, rich_message=rich(content), **where)
         except CallFailed as error:
             if error.rejects_token:
-                # Said of an unknown method as of a wrong token; with that, the plain request fails, too.
+                # The server gives the same answer for an unknown method and for a wrong token; with a wrong token,
+                # the plain request fails, too.
                 self._rich = False
             elif error.says("message is not modified", *_NOT_THERE) or not _finds_fault(error):
                 raise
@@ -145,7 +150,7 @@ class Outgoing:
             raise send_error(error) from error
 
     async def _edit_file(self, where: dict[str, Any], part: Part, media: Media) -> None:
-        """A message of text becomes one with a file; a file that stands there is replaced."""
+        """Replace the content of a message: a text message becomes one with a file, and an existing file is replaced."""
         caption = _caption(part.piece.content)
         try:
             await self._put(media.input(caption), where)
@@ -161,12 +166,12 @@ class Outgoing:
 
 
 def _finds_fault(error: CallFailed) -> bool:
-    """Whether Telegram refused how a text is written, not what is in it."""
+    """Return whether Telegram rejected the formatting of a text, not its content."""
     return error.refused and error.says(*_UNPARSED, "text is empty", "parse")
 
 
 def keyboard(buttons: Sequence[Button]) -> telegram.InlineKeyboardMarkup | None:
-    """Short ones stand side by side."""
+    """Return the keyboard; buttons with short labels share a row."""
     rows: list[list[telegram.InlineKeyboardButton]] = []
     room = 0
     for button in buttons:
@@ -194,7 +199,8 @@ def place(address: Address) -> dict[str, Any]:
 
 
 def _where(part: Part) -> dict[str, Any]:
-    """Only the first part replies; the answer stands even if what it replies to was deleted."""
+    """Return the place of a part. Only the first part is a reply; the answer is sent even if the message that it
+    answers was deleted."""
     ref = part.delivery.reply_ref if part.number == 0 else None
     reply = telegram.ReplyParameters(int(ref), allow_sending_without_reply=True) if ref else None
     return place(part.delivery.address) | {"reply_parameters": reply}

@@ -1,7 +1,7 @@
-"""The poll loop: every update reaches the inbox, in order, before Telegram is told that it was read.
+"""The poll loop: every update is committed by the inbox, in order, before it is confirmed to Telegram.
 
-Telegram forgets an update when a later one is asked for (`offset`); so the offset is the last committed update and one, and
-what was not confirmed comes again after a crash, with the same id.
+Telegram deletes an update when a later one is requested (`offset`). So the offset is the last committed update plus
+one, and unconfirmed updates arrive again after a crash, with the same id.
 """
 
 from __future__ import annotations
@@ -30,20 +30,21 @@ log = structlog.get_logger(__name__)
 _POLL_SECONDS: Final = 25
 _ANSWER_SECONDS: Final = 10.0
 _BATCH: Final = 100
-#: Characters of the note that answers a click.
+#: Maximum characters of the note that answers a click.
 _ANSWER_TEXT: Final = 200
 _SHORTEST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 30.0
-#: Seconds between two polls that answer at once and bring nothing, and how often that pause doubles.
+#: The pause in seconds between two polls that return immediately and without updates, and the number of times that it
+#: doubles.
 _LONGEST_IDLE: Final = 5.0
 _DOUBLINGS: Final = 4
-#: Polls break every now and then; a row of broken ones is an outage.
+#: Single polls fail now and then; this many in a row are an outage.
 _FAILURES_IN_A_ROW: Final = 3
 
 
 class Polling:
     def __init__(self, *, name: str, client: Client, incoming: Incoming, inbox: Inbox, clock: Clock) -> None:
-        """`name` is that under which the bot is configured."""
+        """`name` is the name of the bot in the configuration."""
         self._name = name
         self._client = client
         self._incoming = incoming
@@ -52,11 +53,13 @@ class Polling:
         self._answering: set[asyncio.Task[None]] = set()
 
     async def run(self, up: Callable[[], None]) -> None:
-        """Until cancelled. `up` is called when updates come in again. Raises `TokenRefused`, and `ConnectionError` when
-        Telegram is out of reach or gives the updates to somebody else.
+        """Poll until cancelled. `up` is called when updates arrive again. Raises `TokenRefused`, and
+        `ConnectionError` when Telegram is unreachable or gives the updates to another client.
 
-        The first request names no offset. Telegram knows what was confirmed, the inbox what is there already; and after a
-        quiet week the ids begin anew at random, so that the old number could confirm what nobody has read."""
+        The first request names no offset. Telegram knows which updates were confirmed, and the inbox which it already
+        has. After a week without updates the ids start at a random number, so the old number could confirm unread
+        updates.
+        """
         try:
             await self._poll(up)
         finally:
@@ -79,7 +82,8 @@ class Polling:
                 failures = 0
                 up()
             before, offset = offset, await self._take(updates, offset)
-            # A server that holds no request open, or brings the same again and again, would be asked without a pause.
+            # Without the pause, a server that holds no request open, or repeats the same updates, would be polled in
+            # a tight loop.
             at_once = self._clock.monotonic() - asked_at < _SHORTEST_PAUSE
             idle = idle + 1 if offset == before and at_once else 0
             if idle:
@@ -97,7 +101,7 @@ class Polling:
             )
         )
         if updates is None:
-            raise CallFailed(Uncertain("Telegram brings updates in a form that is not its own."))
+            raise CallFailed(Uncertain("Telegram sends updates in an unexpected format."))
         return updates
 
     async def _bear(self, error: CallFailed, failures: int) -> None:
@@ -111,14 +115,15 @@ class Polling:
             await self._clock.sleep(_SHORTEST_PAUSE * failures)
         elif error.conflicts:
             raise ConnectionError(
-                f"Telegram gives this bot's updates to somebody else ({error}): another process polls with this token. Stop"
+                f"Telegram gives this bot's updates to another program ({error}): another process polls with this token. Stop"
                 " the other process, or make a new token with BotFather"
             ) from None
         else:
-            raise ConnectionError(f"Telegram is out of reach: {error}") from None
+            raise ConnectionError(f"Telegram is unreachable: {error}") from None
 
     async def _remove_webhook(self) -> None:
-        """One that is set for this bot, by another program, keeps all updates from us. Raises `ConnectionError`."""
+        """Remove a webhook that another program set for this bot, because it would receive all updates. Raises
+        `ConnectionError`."""
         try:
             await self._client.call("deleteWebhook", drop_pending_updates=False)
         except CallFailed as error:
@@ -129,7 +134,7 @@ class Polling:
         log.info("telegram_webhook_removed", bot=self._name)
 
     async def _take(self, updates: Sequence[Mapping[str, Any]], offset: int | None) -> int | None:
-        """Hand over a batch; what the next offset is."""
+        """Pass on a batch, and return the next offset."""
         passed: FeedPosition | None = None
         for raw in updates:
             number = answers.value(raw, "update_id", kind=int)
@@ -147,7 +152,7 @@ class Polling:
         return offset
 
     def _read(self, raw: Mapping[str, Any]) -> Event | None:
-        """An update that does not look as documented must not stand in the way of all that follow it."""
+        """Read an update. One that differs from the documentation must not block all later ones."""
         try:
             return self._incoming.read(telegram.Update.de_json(dict(raw), self._client.bot))
         except (TypeError, ValueError, KeyError, AttributeError) as error:
@@ -190,7 +195,7 @@ class Polling:
         task.add_done_callback(self._answering.discard)
 
     async def _answer(self, click: Click, clicked: Clicked) -> None:
-        """Telegram shows a clock on the button until the click is answered, which may be too late by now."""
+        """Answer a click. Telegram shows a clock on the button until then; by now the answer may be too late."""
         with suppress(CallFailed):
             await self._client.call(
                 "answerCallbackQuery",

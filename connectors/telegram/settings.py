@@ -1,4 +1,4 @@
-"""What can be set for a bot of Telegram."""
+"""The settings of a Telegram bot."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from connectors.settings import BotConfig, Token, Url
 
 
 class TelegramConfig(BotConfig):
-    """`api_url` and `file_url` are where the Bot API and its files are (a server of one's own; the files are at the same
-    address unless told). `delivery` is this bot's answer to interrupted sends (None: the daemon's). `rich`: send
-    rich messages (Bot API 10.1), with headings and tables as such."""
+    """The settings of a Telegram bot. `api_url` and `file_url` are the addresses of the Bot API and of its files, for
+    a server of your own (`file_url` None: derived from `api_url`). `delivery` is this bot's rule for interrupted
+    sends (None: the daemon's). `rich`: send rich messages (Bot API 10.1), with real headings and tables."""
 
     token: Token
     api_url: Url = "https://api.telegram.org"

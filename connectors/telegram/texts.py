@@ -1,4 +1,4 @@
-"""What was written in a Telegram message, as text: mentions resolved, and what is no text named in brackets."""
+"""The content of a Telegram message as text: mentions resolved, and other content named in brackets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class BotIdentity:
 
 @dataclass(frozen=True, slots=True)
 class MessageText:
-    """`named`: the bot was mentioned, or given a command; `elsewhere`: it is a command for another bot."""
+    """The text of a message. `named`: the bot was mentioned, or given a command; `elsewhere`: it is a command for
+    another bot."""
 
     text: str
     named: bool = False
@@ -33,8 +34,8 @@ class MessageText:
 
 
 def text_of(message: telegram.Message, me: BotIdentity) -> MessageText:
-    """The text or caption. The bot's own name is cut out, `/command@Bot` becomes `/command`, and people without a user name
-    are written as `@Name`."""
+    """Return the text or caption. The bot's own name is cut out, `/command@Bot` becomes `/command`, and people
+    without a user name are written as `@Name`."""
     text = message.text or message.caption or ""
     entities = message.entities or message.caption_entities
     units = text.encode("utf-16-le", "surrogatepass")
@@ -55,7 +56,7 @@ def text_of(message: telegram.Message, me: BotIdentity) -> MessageText:
 
 
 def things(message: telegram.Message) -> str:
-    """What a message holds besides text and files, in brackets; empty when that is nothing that people would see."""
+    """Return the content besides text and files, in brackets; empty when people would see none."""
     return sound(" ".join(f"[{thing}]" for thing in _things(message)))
 
 
@@ -68,7 +69,7 @@ def title_of(chat: telegram.Chat) -> str:
 
 
 def origin(message: telegram.Message) -> str:
-    """A line that says whose words were passed on; empty when they are the sender's own."""
+    """Return a line that names the author of a forwarded message; empty when the text is the sender's own."""
     match message.forward_origin:
         case None:
             return ""
@@ -109,7 +110,7 @@ def _mention(entity: telegram.MessageEntity, shown: str, me: BotIdentity) -> Mes
 
 
 def _space(following: bytes, before: Iterable[str]) -> int:
-    """How many bytes of white space go with a name that was cut out, so that none is doubled."""
+    """Return the number of bytes of white space to remove with a name that was cut out, so that none is doubled."""
     stands_free = (text := "".join(before)) == "" or text[-1].isspace()
     return 2 if stands_free and _decoded(following).isspace() else 0
 

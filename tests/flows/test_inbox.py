@@ -134,7 +134,7 @@ async def test_a_thread_begins_with_what_was_said_in_its_channel(club: House) ->
 
 @pytest.mark.parametrize("more", [{"is_direct": True}, {"is_direct": False, "addressed": False}])
 async def test_a_place_from_which_somebody_is_heard_is_not_shut(club: House, more: dict[str, Any]) -> None:
-    await club.inbox.unreachable(ROOM, "The bot was put out of this chat.")
+    await club.inbox.unreachable(ROOM, "The bot was removed from this chat.")
     await club.say("Back again", **more)
     assert await club.store.read(lambda tx: tx.places.get(ROOM)) is None
 
@@ -142,7 +142,7 @@ async def test_a_place_from_which_somebody_is_heard_is_not_shut(club: House, mor
 async def test_a_message_that_comes_again_says_nothing_new_of_its_place(club: House) -> None:
     first = club.message("Good bye")
     await club.inbox.receive(first)
-    await club.inbox.unreachable(ROOM, "The bot was put out of this chat.")
+    await club.inbox.unreachable(ROOM, "The bot was removed from this chat.")
     await club.inbox.receive(first)
     assert await club.store.read(lambda tx: tx.places.get(ROOM)) is not None
 

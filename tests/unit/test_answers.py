@@ -69,13 +69,13 @@ def test_what_stands_in_front_of_a_platform_refuses_nothing_for_good(dialect: Di
 
 def test_a_rest_is_as_long_as_the_platform_says() -> None:
     limited = {"ok": False, "error_code": 429, "description": "Too Many Requests", "parameters": {"retry_after": 9}}
-    assert answered(TELEGRAM, 429, limited) == RetryLater("Telegram asks for a rest.", 9, "ratelimited")
+    assert answered(TELEGRAM, 429, limited) == RetryLater("Telegram asks for a pause.", 9, "ratelimited")
     assert answered(SLACK, 429, {"ok": False, "error": "ratelimited"}, retry_after="3") == RetryLater(
-        "Slack asks for a rest.", 3, "ratelimited"
+        "Slack asks for a pause.", 3, "ratelimited"
     )
     at, until = "Mon, 23 Nov 2026 08:00:00 GMT", "Mon, 23 Nov 2026 08:01:30 GMT"
     dated = answered(DISCORD, 429, b"<html>", retry_after=until, date=at)
-    assert dated == RetryLater("Discord asks for a rest.", 90, "ratelimited")
+    assert dated == RetryLater("Discord asks for a pause.", 90, "ratelimited")
     bare = answered(DISCORD, 429, {"message": "You are being rate limited."})
     assert isinstance(bare, RetryLater)
     assert bare.delay is not None

@@ -49,7 +49,7 @@ def test_values_are_read() -> None:
     [
         ({}, "token", "is missing", "Add `token`."),
         ({"token": ""}, "token", "must not be empty", "Change `token`."),
-        ({"token": f"{SECRET} {SECRET}"}, "token", "holds characters that no token has", "Change `token`."),
+        ({"token": f"{SECRET} {SECRET}"}, "token", "contains characters that no token has", "Change `token`."),
         ({"token": 5}, "token", "must be text (put it in quotes)", "Change `token`."),
         ({"token": SECRET, "obsreve": 3}, "obsreve", "is not a known setting", "Did you mean `observe`?"),
         ({"token": SECRET, "observe": -1}, "observe", "must be at least 0", "Change `observe`."),

@@ -216,7 +216,7 @@ def test_a_group_that_became_another() -> None:
     [
         (PRIVATE, {"status": "kicked", "until_date": 0}, "The person has blocked the bot."),
         (GROUP, {"status": "left"}, "The bot is no longer in this chat."),
-        (GROUP, {"status": "kicked", "until_date": 0}, "The bot was put out of this chat."),
+        (GROUP, {"status": "kicked", "until_date": 0}, "The bot was removed from this chat."),
         (GROUP, {"status": "member"}, ""),
         (PRIVATE, {"status": "member"}, ""),
     ],

@@ -158,7 +158,7 @@ async def test_two_pollers_are_told(stage: TelegramStage) -> None:
 
 async def test_a_platform_out_of_reach_is_weather(stage: TelegramStage) -> None:
     connector = await stage.connector(api_url="http://127.0.0.1:1")
-    with pytest.raises(ConnectionError, match="out of reach"):
+    with pytest.raises(ConnectionError, match="unreachable"):
         await connector.run(RecordingInbox(), lambda _: None)
 
 

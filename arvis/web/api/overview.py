@@ -261,7 +261,7 @@ class OverviewRoutes:
 
     async def _account_health(self, now: int) -> list[Json]:
         """Those of the configuration first."""
-        rows, book = await self._insights.accounts(), self._accounts.registry
+        rows, book = await self._insights.accounts(), self._accounts.book
         shown = [
             account_view(each.name, each.provider, each.model, rests=rows.rests, now=now) for each in book.configured
         ]

@@ -64,7 +64,7 @@ class SetupRoutes:
 
     async def _show(self, _: Call) -> Response:
         has_password, dismissed, own_agent = await self._store.read(_looked)
-        book = self._accounts.registry
+        book = self._accounts.book
         usable = (*book.configured, *book.usable)
         found = {
             "hasPassword": self._password or has_password,
