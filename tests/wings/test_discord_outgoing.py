@@ -254,7 +254,7 @@ async def test_a_file_that_hides_its_size_is_not_read_further_than_allowed() -> 
 async def test_files_are_fetched_from_nowhere_else(url: str) -> None:
     async with discord_stage() as stage:
         connector = await stage.connector()
-        with pytest.raises(FetchError, match="not on Discord.s servers") as refused:
+        with pytest.raises(FetchError, match="not on Discord") as refused:
             await connector.fetch(source_of("1", "2", {"id": "3", "url": url}), 100)
         assert refused.value.permanent
 
