@@ -185,13 +185,13 @@ def keyboard(buttons: Sequence[Button]) -> telegram.InlineKeyboardMarkup | None:
 
 
 def chat_of(address: Address) -> int | str:
-    """A chat by its number, or a public one by its @name."""
+    """Return the id of a chat: its number, or the @name of a public one."""
     number = address.channel
     return int(number) if number.removeprefix("-").isdecimal() else number
 
 
 def place(address: Address) -> dict[str, Any]:
-    """The chat and topic, as every request names them."""
+    """Return the chat and topic, as every request names them."""
     return {
         "chat_id": chat_of(address),
         "message_thread_id": int(address.thread) if address.thread else None,
