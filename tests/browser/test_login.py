@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
-from tests.browser.asking import until, visitor
+from tests.browser.asking import visitor
 from tests.browser.daemon import Daemon
 from tests.browser.watching import Watch
 
@@ -141,10 +141,7 @@ async def test_somebody_else_at_the_same_screen_finds_nothing_of_the_one_before(
         await page.get_by_role("button", name="Log out").click()
         await fill(page, "eva", PASSWORD)
         await expect(page.get_by_title("You", exact=True)).to_contain_text("Eva")
-
-        async def forgotten() -> bool:
-            kept: str = await page.evaluate("JSON.stringify({ ...sessionStorage })")
-            return "for nobody else" not in kept and "eva" in kept
-
-        await until(forgotten)
+        # The page may load once more after the login, so the wait has to survive a navigation.
+        kept = "JSON.stringify({ ...sessionStorage })"
+        await page.wait_for_function(f"() => !{kept}.includes('for nobody else') && {kept}.includes('eva')")
         await expect(page.get_by_text("for nobody else")).to_have_count(0)
