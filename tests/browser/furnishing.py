@@ -17,13 +17,13 @@ PAGES = tuple(re.findall(r'^    path: "([^"]+)"', _TABLE.read_text(), re.MULTILI
 
 #: One open detail or form of each kind; the names are those of `furnish`.
 DETAILS = (
-    *("/chat/{agent}", "/queue/{job}", "/schedules/{schedule}", "/schedules/new", "/approvals/{wait}"),
+    *("/chat/{agent}", "/queue/{job}", "/schedules/{schedule}", "/schedules/new", "/questions/{wait}"),
     *("/agents/new", "/agents/{agent}", "/agents/{agent}/edit", "/agents/{agent}/history", "/agents/{agent}/memory"),
     *("/memory/{fact}", "/memory/states", "/skills/{skill}", "/projects/{project}", "/projects/new"),
     *("/workflows/{workflow}", "/workflows/{workflow}/runs", "/workflows/{workflow}/runs/{asking}?node=boss"),
     *("/workflows/new", "/workflows/{workflow}/edit"),
     *("/workflows/{workflow}/versions/1", "/workflows/{workflow}/call", "/workflows/examples", "/workflows/import"),
-    *("/conversations/{conversation}", "/runs/{run}", "/messages/{message}", "/messages/{failed}"),
+    *("/conversations/{conversation}", "/executions/{run}", "/messages/{message}", "/messages/{failed}"),
     *("/settings/accounts/{account}", "/settings/accounts/new", "/settings/bots/telegram", "/settings/people/{person}"),
     *("/settings/clients/{client}", "/settings/webhooks/{webhook}", "/settings/variables/{variable}"),
     *(

@@ -167,7 +167,7 @@ async def test_palette_and_help_open_and_close_by_keys(dashboard: Page) -> None:
     await expect(dashboard.get_by_role("dialog")).to_be_hidden()
     await expect(link).to_be_focused()
     await dashboard.keyboard.press("?")
-    await expect(dashboard.get_by_role("dialog", name="Keyboard")).to_be_visible()
+    await expect(dashboard.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     await dashboard.keyboard.press("Escape")
     await expect(dashboard.get_by_role("dialog")).to_be_hidden()
     await expect(link).to_be_focused()

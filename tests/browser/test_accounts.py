@@ -48,7 +48,7 @@ async def test_an_account_is_tested_as_its_key_is_pasted_and_then_kept(
     await page.get_by_label("Vendor").select_option("openai")
     await page.get_by_label("Address").fill(model.base_url)
     await page.get_by_label("Key").fill(KEY)
-    await expect(page.get_by_role("status").filter(has_text="A hello costs")).to_contain_text("gpt-4o-mini answered in")
+    await expect(page.get_by_role("status").filter(has_text="This test call cost")).to_contain_text("gpt-4o-mini answered in")
     await page.get_by_role("button", name="Save").click()
     await expect(page).to_have_url("/settings/accounts/openai")
     await expect(page.get_by_role("row", name="openai")).to_contain_text("In use")
@@ -87,7 +87,7 @@ async def test_a_key_is_replaced_and_a_model_changed(dashboard: Page, daemon: Da
     found = await account(daemon, "paid")
     assert (found["model"], found["priority"], found["baseUrl"]) == ("gpt-5", 7, model.base_url)
     await page.get_by_role("button", name="Test").click()
-    await expect(page.get_by_text("gpt-5 answered in")).to_contain_text("A hello costs")
+    await expect(page.get_by_text("gpt-5 answered in")).to_contain_text("This test call cost")
     assert keys_of(model) == [f"Bearer {OTHER}"]
     await secrets.check()
 
@@ -108,10 +108,10 @@ async def test_an_account_is_switched_off_and_on_and_removed(
     await with_account(daemon, model, "spare")
     page = dashboard
     await page.goto("/settings/accounts/spare")
-    await page.get_by_role("button", name="Switch off").click()
-    await expect(page.get_by_role("row", name="spare")).to_contain_text("Switched off")
+    await page.get_by_role("button", name="Disable").click()
+    await expect(page.get_by_role("row", name="spare")).to_contain_text("Disabled")
     assert (await account(daemon, "spare"))["status"] == "disabled"
-    await page.get_by_role("button", name="Switch on").click()
+    await page.get_by_role("button", name="Enable").click()
     await expect(page.get_by_role("row", name="spare")).to_contain_text("In use")
     await page.get_by_role("button", name="Remove").click()
     await page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
@@ -138,8 +138,8 @@ async def test_a_refusal_is_told_until_the_account_answers_again(
     await until(refused)
     await dashboard.reload()
     await expect(
-        dashboard.get_by_text("tired-model rests until").or_(dashboard.get_by_text("was refused"))
+        dashboard.get_by_text("tired-model is in cooldown until").or_(dashboard.get_by_text("was refused"))
     ).to_be_visible()
     model.script.clear()
     await dashboard.get_by_role("button", name="Test").click()
-    await expect(dashboard.get_by_text("Nothing was refused lately.")).to_be_visible()
+    await expect(dashboard.get_by_text("No recent failures.")).to_be_visible()

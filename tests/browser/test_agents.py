@@ -32,14 +32,14 @@ async def test_an_agent_is_made_with_prompt_model_and_tools(dashboard: Page, dae
     await dashboard.get_by_label("Description").fill("Reads the news.")
     await dashboard.get_by_role("button", name="Researcher").click()
     await dashboard.get_by_label("Model", exact=True).select_option("*")
-    await dashboard.get_by_label("Name of the model").fill("demo/demo")
+    await dashboard.get_by_label("Model name").fill("demo/demo")
     await dashboard.get_by_label("Find a tool").fill("look something up")
     await expect(dashboard.get_by_role("checkbox")).to_have_count(1)
     await dashboard.get_by_role("checkbox", name="web_search").check()
-    await expect(dashboard.get_by_text("Sends out")).to_be_visible()
+    await expect(dashboard.get_by_text("Sends data out")).to_be_visible()
     await dashboard.get_by_label("Find a tool").fill("")
     await dashboard.get_by_role("checkbox", name="get_time").check()
-    await dashboard.get_by_role("button", name="Make the agent").click()
+    await dashboard.get_by_role("button", name="Create agent").click()
     await expect(dashboard).to_have_url("/agents/zoe-s-news")
     made = await known(daemon, "zoe-s-news")
     assert (made["name"], made["model"], made["tools"]) == ("Zoë's News!", "demo/demo", ["web_search", "get_time"])
@@ -53,7 +53,7 @@ async def test_what_cannot_be_made_is_told_and_nothing_typed_is_lost(dashboard: 
     await dashboard.get_by_label("Name", exact=True).fill("Somebody else")
     await dashboard.get_by_label("Slug").fill(taken)
     await dashboard.get_by_label("Prompt", exact=True).fill("My own words.")
-    await dashboard.get_by_role("button", name="Make the agent").click()
+    await dashboard.get_by_role("button", name="Create agent").click()
     await expect(dashboard.get_by_role("alert")).to_contain_text("Take another slug")
     await expect(dashboard.get_by_label("Prompt", exact=True)).to_have_value("My own words.")
     await dashboard.get_by_role("button", name="Everyday helper").click()
@@ -76,7 +76,7 @@ async def test_a_change_is_shown_before_it_is_saved_told_in_the_history_and_take
     await expect(dashboard.get_by_text("Not saved yet: Prompt, Tools, Time zone.")).to_be_visible()
     await daemon.api("PATCH", f"/api/agents/{slug}", {"description": "From elsewhere."})
     await save.click()
-    await expect(dashboard.get_by_text("Nothing is changed yet.")).to_be_visible()
+    await expect(dashboard.get_by_text("No changes yet.")).to_be_visible()
     saved = await known(daemon, slug)
     assert (saved["prompt"], saved["timezone"]) == ("Be kind.\nBe precise.", "Europe/Berlin")
     assert (saved["tools"], saved["description"]) == (["get_time", "calculate"], "From elsewhere.")
@@ -85,7 +85,7 @@ async def test_a_change_is_shown_before_it_is_saved_told_in_the_history_and_take
     newest = dashboard.get_by_role("listitem").filter(has_text="Version 3")
     await expect(newest.get_by_role("insertion").filter(has_text="Be precise.")).to_be_visible()
     await expect(newest).to_contain_text("Owner")
-    await dashboard.get_by_role("button", name="Take back the newest change").click()
+    await dashboard.get_by_role("button", name="Undo the newest change").click()
     await expect(dashboard.get_by_text("Version 4")).to_be_visible()
     assert (await known(daemon, slug))["prompt"] == "Be kind.\nBe brief."
 
@@ -109,17 +109,17 @@ async def test_a_channel_is_added_changed_removed_and_brought_back(dashboard: Pa
     await dashboard.get_by_label("What people may do there").select_option("notify_only")
     await dashboard.get_by_role("button", name="Add a channel").click()
     row = dashboard.get_by_role("listitem").filter(has_text="telegram:-100200")
-    await expect(row).to_contain_text("Only be notified")
+    await expect(row).to_contain_text("Only receive notices")
     await row.get_by_role("button", name="Change").click()
-    await dashboard.get_by_label("Which messages are for it").select_option("mention")
-    await dashboard.get_by_label("Others it reads along").fill("7")
+    await dashboard.get_by_label("Messages that it answers").select_option("mention")
+    await dashboard.get_by_label("Messages to read as context").fill("7")
     await dashboard.get_by_role("button", name="Save").click()
-    await expect(row).to_contain_text("reads 7 others along")
+    await expect(row).to_contain_text("reads 7 messages as context")
     place = {"platform": "telegram", "channel": "-100200", "permission": "notify_only"}
     there = [{**place, "respond": "mention", "observe": 7}]
     assert (await known(daemon, slug))["bindings"] == there
     await row.get_by_role("button", name="Remove").click()
-    await expect(dashboard.get_by_text("It lives in no channel yet")).to_be_visible()
+    await expect(dashboard.get_by_text("No channels yet")).to_be_visible()
     assert (await known(daemon, slug))["bindings"] == []
     await dashboard.get_by_role("button", name="Undo").click()
     await expect(row).to_be_visible()
@@ -178,7 +178,7 @@ async def test_an_agent_is_tried_beside_its_settings(dashboard: Page, daemon: Da
     await expect(dashboard.get_by_text("I am well", exact=True)).to_be_visible()
     await dashboard.get_by_role("link", name="Overview").click()
     figure = dashboard.locator("dl > div").filter(has_text="Model calls").first
-    await expect(figure).to_contain_text("1 in 30 days")
+    await expect(figure).to_contain_text("1 in the last 30 days")
 
 
 async def test_a_viewer_sees_all_and_changes_nothing(browser: Browser, daemon: Daemon) -> None:
@@ -187,7 +187,7 @@ async def test_a_viewer_sees_all_and_changes_nothing(browser: Browser, daemon: D
         await page.goto("/agents")
         await expect(page.get_by_role("row").filter(has_text=slug)).to_be_visible()
         await expect(page.get_by_role("link", name="New agent")).to_have_count(0)
-        for part, words in (("", "What it did in 7 days"), ("/channels", "slack:C1"), ("/edit", "Only owners")):
+        for part, words in (("", "Last 7 days"), ("/channels", "slack:C1"), ("/edit", "Only owners")):
             await page.goto(f"/agents/{slug}{part}")
             await expect(page.get_by_text(words).first).to_be_visible()
             buttons = await page.get_by_role("main").get_by_role("button").all_inner_texts()
@@ -203,5 +203,5 @@ async def test_the_form_fits_a_phone(phone: Page, daemon: Daemon) -> None:
     wide += "['auto', 'scroll'].includes(getComputedStyle(one).overflowX)).map(one => one.outerHTML.slice(0, 100))"
     assert await phone.evaluate(wide) == []
     await phone.get_by_role("button", name="Save").click()
-    await expect(phone.get_by_text("Nothing is changed yet.")).to_be_visible()
+    await expect(phone.get_by_text("No changes yet.")).to_be_visible()
     assert (await known(daemon, slug))["tools"] == []

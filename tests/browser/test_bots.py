@@ -140,14 +140,14 @@ async def test_a_bot_is_switched_off_and_on_restarted_and_removed(
     await page.goto("/settings/bots/telegram/spare")
     sheet = page.get_by_role("region", name="spare")
     await expect(sheet).to_contain_text("Running", timeout=SLOW_MS)
-    await page.get_by_role("button", name="Switch off").click()
-    await expect(sheet).to_contain_text("Switched off")
+    await page.get_by_role("button", name="Disable").click()
+    await expect(sheet).to_contain_text("Disabled")
     assert (await bot(daemon, "spare"))["enabled"] is False
-    await page.get_by_role("button", name="Switch on").click()
+    await page.get_by_role("button", name="Enable").click()
     await expect(sheet).to_contain_text("Running", timeout=SLOW_MS)
     since = (await bot(daemon, "spare"))["since"]
     await page.get_by_role("button", name="Restart").click()
-    await expect(page.get_by_text("It starts anew.")).to_be_visible()
+    await expect(page.get_by_text("The bot is restarting.")).to_be_visible()
     await expect(sheet).to_contain_text("Running", timeout=SLOW_MS)
     assert (await bot(daemon, "spare"))["since"] >= since
     await page.get_by_role("button", name="Remove").click()

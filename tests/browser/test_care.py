@@ -65,4 +65,4 @@ async def test_what_a_model_wanted_to_change_stands_in_the_audit(dashboard: Page
         await dashboard.get_by_role("row", name=entries[0]["kind"].replace("_", " ")).click()
         await expect(dashboard.get_by_role("link", name=message)).to_be_visible()
     else:
-        await expect(dashboard.get_by_text("Nothing yet")).to_be_visible()
+        await expect(dashboard.get_by_text("No entries yet")).to_be_visible()

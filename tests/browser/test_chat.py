@@ -90,7 +90,7 @@ async def test_the_stop_button_ends_a_turn(dashboard: Page, daemon: Daemon) -> N
     await say(dashboard, "demo: sleep 300\ndemo: say too late")
     await expect_statuses(dashboard, "Working")
     await dashboard.get_by_role("button", name="Stop").click()
-    await expect_statuses(dashboard, "Stopped")
+    await expect_statuses(dashboard, "Cancelled")
     await expect(dashboard.get_by_text("too late", exact=True)).to_have_count(0)
 
 
@@ -105,7 +105,7 @@ async def test_a_failure_shows_its_reason_and_the_way_to_it(dashboard: Page, dae
 async def test_a_delayed_message_says_so(page: Page, own_daemon: Daemon) -> None:
     await log_in(page, own_daemon)
     await say(page, "demo: fail rate_limit")
-    await expect_statuses(page, "Will be tried again")
+    await expect_statuses(page, "Will be retried")
     await expect(answers(page)).to_have_count(1)
 
 
@@ -115,7 +115,7 @@ async def test_a_refused_message_can_be_edited_and_sent_again(dashboard: Page, d
     await dashboard.locator("input[type=file]").set_input_files([odd])
     await say(dashboard, "demo: say now")
     await expect(dashboard.get_by_text("Not answered: `contentType` must be a media type")).to_be_visible()
-    await dashboard.get_by_role("button", name="Edit and send again").click()
+    await dashboard.get_by_role("button", name="Edit and resend").click()
     field = dashboard.get_by_label("Message", exact=True)
     await expect(field).to_have_value("demo: say now")
     await expect(questions(dashboard)).to_have_count(0)
@@ -132,7 +132,7 @@ async def test_messages_survive_a_killed_daemon_and_are_shown_once(page: Page, o
     await expect_statuses(page, "Answered")
     await own_daemon.kill()
     await say(page, "demo: say two")
-    await expect_statuses(page, "Answered", "Waits for the connection")
+    await expect_statuses(page, "Answered", "Waiting for the connection")
     await own_daemon.start()
     await expect_statuses(page, "Answered", "Answered")
     await say(page, "demo: say three")
@@ -166,7 +166,7 @@ async def test_unsent_text_outlives_the_tab_and_a_dead_daemon_and_arrives_once(p
     await expect(answers(page)).to_have_text(["first"])
     await own_daemon.kill()
     await say(page, "demo: say kept")
-    await expect_statuses(page, "Answered", "Waits for the connection")
+    await expect_statuses(page, "Answered", "Waiting for the connection")
     await page.close(run_before_unload=True)
     await own_daemon.start()
     later = await page.context.new_page()

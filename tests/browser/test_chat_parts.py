@@ -39,9 +39,9 @@ WRITE = 'demo: tool write_file {"path": "a.txt", "content": "hello"}'
 async def test_a_tool_is_approved_where_it_is_asked(dashboard: Page, daemon: Daemon) -> None:
     await talk_with(dashboard, daemon, "write_file")
     await say(dashboard, WRITE)
-    question = dashboard.get_by_role("region", name="Waits for your decision")
+    question = dashboard.get_by_role("region", name="Waiting for your decision")
     await expect(question).to_contain_text('content: "hello"')
-    await expect_statuses(dashboard, "Waits for a decision")
+    await expect_statuses(dashboard, "Waiting for a decision")
     await question.get_by_role("button", name="Approve").click()
     await expect(answers(dashboard).last).to_contain_text("write_file:")
     await expect(question).to_have_count(0)
@@ -53,17 +53,17 @@ async def test_a_tool_is_approved_where_it_is_asked(dashboard: Page, daemon: Dae
 async def test_a_tool_is_called_with_other_arguments_or_not_at_all(dashboard: Page, daemon: Daemon) -> None:
     await talk_with(dashboard, daemon, "write_file")
     await say(dashboard, WRITE)
-    question = dashboard.get_by_role("region", name="Waits for your decision")
+    question = dashboard.get_by_role("region", name="Waiting for your decision")
     await question.get_by_role("button", name="Change the arguments").click()
     await question.get_by_role("textbox").fill("[1]")
-    await question.get_by_role("button", name="Approve with these").click()
-    await expect(question.get_by_text("This is not a JSON object.")).to_be_visible()
+    await question.get_by_role("button", name="Approve with these arguments").click()
+    await expect(question.get_by_text("This is not a JSON object. Enter names and values between { and }.")).to_be_visible()
     await question.get_by_role("textbox").fill('{"path": "b.txt", "content": "changed"}')
-    await question.get_by_role("button", name="Approve with these").click()
+    await question.get_by_role("button", name="Approve with these arguments").click()
     await expect(answers(dashboard).last).to_contain_text("b.txt")
     await say(dashboard, WRITE)
-    await question.get_by_role("button", name="Say something instead").click()
-    await question.get_by_label("What should it do instead?").fill("Never mind")
+    await question.get_by_role("button", name="Ask for something else").click()
+    await question.get_by_label("What should the agent do instead?").fill("Never mind")
     await question.get_by_role("button", name="Send").click()
     await expect_statuses(dashboard, "Answered", "Answered")
     decided = [
@@ -78,7 +78,7 @@ async def test_a_picture_is_shown_before_and_after_a_reload(dashboard: Page, dae
     await dashboard.locator("input[type=file]").set_input_files([picture])
     await say(dashboard, "demo: say seen")
     await expect(answers(dashboard)).to_have_text(["seen", re.compile("cannot look at the picture")])
-    shown = dashboard.get_by_role("img", name="Picture dot.png")
+    shown = dashboard.get_by_role("img", name="Image dot.png")
     for _ in range(2):
         await expect(shown).to_be_visible()
         assert await shown.evaluate("image => image.decode().then(() => image.naturalWidth)") == 1
@@ -268,7 +268,7 @@ async def test_a_hand_over_is_a_quiet_line(dashboard: Page, daemon: Daemon) -> N
         for socket in sockets:
             socket.send(json.dumps(frame))
     notes = dashboard.locator("[data-kind=note]")
-    await expect(notes).to_have_text([f"Conductor handed over to {slug.title()}.", "Plan: done"])
+    await expect(notes).to_have_text([f"Conductor handed the conversation over to {slug.title()}.", "Plan: done"])
 
 
 async def test_the_first_load_is_small(browser: Browser, daemon: Daemon, figures: list[str]) -> None:
@@ -294,7 +294,7 @@ async def test_the_first_load_is_small(browser: Browser, daemon: Daemon, figures
 async def test_an_answered_question_says_what_was_decided(dashboard: Page, daemon: Daemon) -> None:
     await talk_with(dashboard, daemon, "write_file")
     await say(dashboard, WRITE)
-    question = dashboard.get_by_role("region", name="Waits for your decision")
+    question = dashboard.get_by_role("region", name="Waiting for your decision")
     await question.get_by_role("button", name="Reject").click()
     await expect(question).to_have_count(0)
     closed = dashboard.get_by_text("This question is closed: it was rejected.")

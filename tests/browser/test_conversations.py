@@ -112,8 +112,8 @@ async def test_ten_thousand_conversations_are_scrolled_to_their_end(dashboard: P
     await dashboard.goto("/now")
     pages = dashboard.get_by_role("navigation", name="Pages")
     begun = time.monotonic()
-    await pages.get_by_role("link", name="Runs").click()
-    await expect(dashboard.get_by_text("No runs", exact=True)).to_be_visible()
+    await pages.get_by_role("link", name="Executions").click()
+    await expect(dashboard.get_by_text("No executions", exact=True)).to_be_visible()
     empty = time.monotonic() - begun
     begun = time.monotonic()
     await pages.get_by_role("link", name="Conversations").click()

@@ -46,7 +46,7 @@ async def inside(page: Page) -> None:
 async def test_without_any_password_the_page_tells_of_links(stranger: Page) -> None:
     """Stands first: the others set passwords."""
     await stranger.goto("/")
-    await expect(stranger.get_by_role("heading", name="With a link")).to_be_visible()
+    await expect(stranger.get_by_role("heading", name="Log in with a link")).to_be_visible()
     await expect(stranger.get_by_text("arvis login", exact=True)).to_be_visible()
     await expect(stranger.get_by_label("Password", exact=True)).to_be_hidden()
 
@@ -79,7 +79,7 @@ async def test_a_used_link_says_so_and_a_fresh_one_logs_in(stranger: Page, daemo
 
 async def test_who_opens_a_dead_link_while_logged_in_goes_on(dashboard: Page) -> None:
     await dashboard.goto("/#login=never-made")
-    await dashboard.get_by_role("button", name="Go on as Owner").click()
+    await dashboard.get_by_role("button", name="Continue as Owner").click()
     await inside(dashboard)
 
 

@@ -118,7 +118,7 @@ async def test_a_viewer_reads_only(browser: Browser, daemon: Daemon) -> None:
     async with visitor(browser, daemon, "vera", "viewer") as page:
         await page.goto(f"/memory/{kept['id']}")
         await expect(page.get_by_role("heading", name="History")).to_be_visible()
-        for name in ("Confirm", "Delete", "Take back the newest change"):
+        for name in ("Confirm", "Delete", "Undo the newest change"):
             await expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
         await expect(page.get_by_role("link", name="New fact")).to_have_count(0)
 

@@ -55,7 +55,7 @@ async def test_an_answer_is_told_from_its_receipt_to_its_sending(dashboard: Page
     await expect(tool.get_by_role("region", name="Input")).to_contain_text('"expression": "6*7"')
     await tool.get_by_text("Output").click()
     await expect(tool.get_by_role("region", name="Output")).to_contain_text("42")
-    await expect(sheet.get_by_role("heading", name="The reply")).to_be_visible()
+    await expect(sheet.get_by_role("heading", name="Reply")).to_be_visible()
     await sheet.get_by_role("link", name=told["job"]["id"]).click()
     await expect(dashboard).to_have_url(f"/queue/{told['job']['id']}")
 
@@ -66,9 +66,9 @@ async def test_a_failed_message_is_found_and_asked_with_other_words(dashboard: P
     await dashboard.get_by_label("Search in messages").fill("first try")
     await dashboard.get_by_role("row", name="the first try").get_by_text("the first try").click()
     await dashboard.get_by_role("button", name="Edit and retry").click()
-    await dashboard.get_by_label("New words for the message").fill("demo: say better")
-    await dashboard.get_by_role("button", name="Ask anew").click()
-    await expect(dashboard.get_by_role("heading", name="The reply")).to_be_visible()
+    await dashboard.get_by_label("New text of the message").fill("demo: say better")
+    await dashboard.get_by_role("button", name="Ask again").click()
+    await expect(dashboard.get_by_role("heading", name="Reply")).to_be_visible()
     after = await daemon.api("GET", f"/api/messages/{told['messageId']}")
     assert (after["status"], after["content"], after["reply"]) == ("answered", "demo: say better", "better")
 
@@ -78,7 +78,7 @@ async def test_the_id_of_a_job_leads_to_the_job(dashboard: Page, daemon: Daemon)
     await dashboard.goto(f"/messages/{told['job']['id']}")
     await expect(dashboard).to_have_url(f"/queue/{told['job']['id']}")
     await dashboard.goto("/messages/01HZY0000000000000000000E1")
-    await expect(dashboard.get_by_role("heading", name="There is nothing with this id").first).to_be_visible()
+    await expect(dashboard.get_by_role("heading", name="Nothing has this id").first).to_be_visible()
 
 
 async def test_marks_that_hide_are_shown(dashboard: Page, daemon: Daemon) -> None:

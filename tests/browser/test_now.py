@@ -14,13 +14,13 @@ async def say(daemon: Daemon, text: str, user: str) -> str:
 
 async def test_running_work_appears_and_goes_without_a_reload(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/now")
-    await expect(dashboard.get_by_text("Nothing runs.")).to_be_visible()
+    await expect(dashboard.get_by_text("Nothing is running.")).to_be_visible()
     message = await say(daemon, "demo: sleep 3", "busy")
     work = dashboard.get_by_role("main").get_by_role("link", name="Conductor")
     await expect(work).to_be_visible()
     await expect(work).to_have_attribute("href", f"/messages/{message}")
     await expect(dashboard.get_by_role("banner").get_by_text("1 running")).to_be_visible()
-    await expect(dashboard.get_by_text("Nothing runs.")).to_be_visible(timeout=10_000)
+    await expect(dashboard.get_by_text("Nothing is running.")).to_be_visible(timeout=10_000)
     assert (await daemon.api("GET", f"/api/messages/{message}"))["status"] == "answered"
 
 

@@ -21,7 +21,7 @@ async def test_an_address_that_leads_nowhere_shows_the_page_and_programs_get_jso
         opened = await page.goto("/nowhere")
         assert opened is not None
         assert opened.status == 404
-        await expect(page.get_by_role("heading", name="There is no such page.")).to_be_visible()
+        await expect(page.get_by_role("heading", name="This page does not exist.")).to_be_visible()
         answered = await context.request.get("/api/nowhere", headers={"accept": "text/html"})
         assert (answered.status, (await answered.json())["error"]["code"]) == (404, "not_found")
 
@@ -31,7 +31,7 @@ async def test_a_page_that_the_role_may_not_see_says_so(browser: Browser, daemon
         await page.goto("/settings/users")
         await expect(page.get_by_role("heading", name="Users and keys")).to_be_visible()
         await page.goto("/settings/webhooks")
-        await expect(page.get_by_text("Your role may not see this page.")).to_be_visible()
+        await expect(page.get_by_text("Your role does not allow you to see this page. Ask an owner for another role.")).to_be_visible()
 
 
 async def test_times_follow_the_language_of_the_texts(browser: Browser, daemon: Daemon) -> None:
@@ -59,7 +59,7 @@ async def test_the_palette_does_not_say_nothing_above_what_it_found(dashboard: P
     await dashboard.keyboard.press("Control+k")
     await dashboard.get_by_placeholder("Search or run a command").fill("xylophone")
     await expect(dashboard.get_by_role("option").first).to_be_visible()
-    await expect(dashboard.get_by_text("Nothing by this name.")).to_have_count(0)
+    await expect(dashboard.get_by_text("Nothing has this name.")).to_have_count(0)
 
 
 async def test_rows_are_walked_by_keys_without_a_click_before(dashboard: Page, daemon: Daemon) -> None:
@@ -103,7 +103,7 @@ async def test_the_configuration_fits_a_phone(phone: Page) -> None:
 async def test_a_budget_that_is_used_up_is_seen_in_the_top_bar(dashboard: Page, daemon: Daemon) -> None:
     await daemon.api("PATCH", "/api/settings", {"changes": {"budgets.daily_usd": 0}})
     await dashboard.goto("/now")
-    await expect(dashboard.get_by_title("The budget of the day is used up")).to_contain_text("today")
+    await expect(dashboard.get_by_title("Today's budget is used up")).to_contain_text("today")
     await daemon.api("PATCH", "/api/settings", {"changes": {"budgets.daily_usd": None}})
 
 

@@ -41,7 +41,7 @@ async def test_a_dead_letter_is_tried_again_by_a_key(dashboard: Page, daemon: Da
     await expect(dashboard.get_by_role("button", name="Edit and retry")).to_be_visible()
     before = (await daemon.api("GET", f"/api/jobs/{job}"))["finishedAt"]
     await dashboard.keyboard.press("r")
-    await expect(dashboard.get_by_text("It runs again.")).to_be_visible()
+    await expect(dashboard.get_by_text("The job runs again.")).to_be_visible()
 
     async def ended_anew() -> bool:
         return bool(((await daemon.api("GET", f"/api/jobs/{job}"))["finishedAt"] or 0) > before)
@@ -54,10 +54,10 @@ async def test_other_words_are_answered(dashboard: Page, daemon: Daemon) -> None
     message = (await daemon.api("GET", f"/api/jobs/{job}"))["messageId"]
     await dashboard.goto(f"/queue/{job}")
     await dashboard.get_by_role("button", name="Edit and retry").click()
-    field = dashboard.get_by_label("New words for the message")
+    field = dashboard.get_by_label("New text of the message")
     await expect(field).to_have_value(f"{FAIL}\nof edited")
     await field.fill("demo: say now it works")
-    await dashboard.get_by_role("button", name="Ask anew").click()
+    await dashboard.get_by_role("button", name="Ask again").click()
     sheet = dashboard.get_by_role("region", name="now it works")
     await expect(sheet.get_by_text("Answered by conductor")).to_be_visible()
     await expect(sheet.get_by_text("Edited", exact=True)).to_be_visible()
@@ -94,7 +94,7 @@ async def test_what_waits_tells_its_place_in_its_lane(dashboard: Page, daemon: D
     third = await say(daemon, "the third", "lane", userId="cid")
     told = await daemon.api("GET", f"/api/messages/{third}")
     await dashboard.goto(f"/queue/{told['job']['id']}")
-    await expect(dashboard.get_by_text("2 jobs go before it.")).to_be_visible()
+    await expect(dashboard.get_by_text("2 jobs are ahead of it.")).to_be_visible()
     await dashboard.get_by_role("link", name=told["job"]["lane"]).click()
     await expect(dashboard.get_by_role("grid", name="Jobs").get_by_role("row")).to_have_count(4)
     job = (await daemon.api("GET", f"/api/messages/{first}"))["job"]["id"]
@@ -127,4 +127,4 @@ async def test_who_only_looks_gets_no_buttons(browser: Browser, daemon: Daemon) 
 
 async def test_a_job_that_is_gone_says_so(dashboard: Page) -> None:
     await dashboard.goto("/queue/01HZY0000000000000000000E1")
-    await expect(dashboard.get_by_role("heading", name="This job is gone")).to_be_visible()
+    await expect(dashboard.get_by_role("heading", name="This job no longer exists")).to_be_visible()

@@ -69,7 +69,7 @@ async def test_a_run_by_hand_stands_in_the_history_and_leads_to_its_run(dashboar
     await expect(history).to_contain_text("By hand")
     (run,) = (await daemon.api("GET", f"/api/schedules/{made['id']}/runs"))["items"]
     link = history.get_by_role("link", name="The run")
-    await expect(link).to_have_attribute("href", f"/runs/{run['executionId']}")
+    await expect(link).to_have_attribute("href", f"/executions/{run['executionId']}")
     row = dashboard.get_by_role("row", name="By hand")
     await dashboard.get_by_role("region", name="By hand").get_by_role("button", name="Close").click()
     await expect(row).to_contain_text("Well")

@@ -103,7 +103,7 @@ async def test_from_the_link_to_a_bot_that_answers(
     await point(page, "Another model or address", "Address", model.base_url)
     await hand.fill(page.get_by_label("Key"), KEY)
     await expect(step(page, "Which model?")).to_contain_text("answered in")
-    await expect(step(page, "Which model?")).to_contain_text("A hello costs")
+    await expect(step(page, "Which model?")).to_contain_text("This test call cost")
 
     await hand.click(button(page, "Helper of a team"))
     await hand.click(button(page, "Make this agent"))

@@ -101,7 +101,7 @@ function PageLink({ page }: { page: PageEntry }) {
   const { counts } = useLive();
   const Icon = page.icon;
   const unread = useUnreadCount();
-  const waiting = page.name === "approvals" ? (counts?.waiting ?? 0) : page.name === "chat" ? unread : 0;
+  const waiting = page.name === "questions" ? (counts?.waiting ?? 0) : page.name === "chat" ? unread : 0;
   return (
     <Link href={page.path} className={styles.link} aria-current={here(page) ? "page" : undefined}>
       {Icon && <Icon aria-hidden />}
@@ -142,7 +142,7 @@ function Counters() {
         <Play aria-hidden />
         {texts.running(counts.running)}
       </Link>
-      <Link href="/approvals" data-state={counts.waiting > 0 ? "waiting" : "none"}>
+      <Link href="/questions" data-state={counts.waiting > 0 ? "waiting" : "none"}>
         <Pause aria-hidden />
         {texts.waiting(counts.waiting)}
       </Link>
@@ -163,7 +163,7 @@ function Counters() {
 function BottomBar() {
   const [more, setMore] = useState(false);
   const pages = usePages();
-  const names = ["chat", "now", "approvals"];
+  const names = ["chat", "now", "questions"];
   const below = pages.filter((page) => names.includes(page.name));
   const others = pages.filter((page) => !names.includes(page.name) && page.place !== "hidden");
   return (

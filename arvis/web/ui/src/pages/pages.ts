@@ -83,13 +83,13 @@ export const PAGES: readonly PageEntry[] = [
     component: lazy(() => import("./workflows/WorkflowsPage")),
   },
   {
-    path: "/approvals",
-    name: "approvals",
+    path: "/questions",
+    name: "questions",
     role: "viewer",
     place: "main",
     icon: CircleCheck,
     key: "a",
-    component: lazy(() => import("./approvals/ApprovalsPage")),
+    component: lazy(() => import("./questions/QuestionsPage")),
   },
   {
     path: "/agents",
@@ -137,13 +137,13 @@ export const PAGES: readonly PageEntry[] = [
     component: lazy(() => import("./conversations/ConversationsPage")),
   },
   {
-    path: "/runs",
-    name: "runs",
+    path: "/executions",
+    name: "executions",
     role: "viewer",
     place: "more",
     icon: Route,
     key: "r",
-    component: lazy(() => import("./runs/RunsPage")),
+    component: lazy(() => import("./executions/ExecutionsPage")),
   },
   {
     path: "/usage",

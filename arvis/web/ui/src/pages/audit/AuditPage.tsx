@@ -77,7 +77,7 @@ function Detail({ entry }: { entry: Entry }) {
           [
             texts.run,
             entry.executionId && (
-              <Link key="run" href={`/runs/${entry.executionId}`}>
+              <Link key="run" href={`/executions/${entry.executionId}`}>
                 {entry.executionId}
               </Link>
             ),

@@ -3,20 +3,20 @@ import { words } from "../../words/words";
 export const texts = words({
   en: {
     title: "Audit",
-    about: "What models wanted to change and what became of it, and failed attempts to log in.",
+    about: "Changes that agents requested, with their outcomes, and failed login attempts.",
     at: "When",
     agent: "Agent",
     what: "Change",
-    subject: "Of what",
+    subject: "Subject",
     outcome: "Outcome",
-    outcomes: { done: "Done", asked: "Asked", refused: "Refused", failed: "Failed" },
-    reason: "Why",
-    taint: "Written from",
+    outcomes: { done: "Done", asked: "Waiting for approval", refused: "Refused", failed: "Failed" },
+    reason: "Reason",
+    taint: "Sources",
     message: "Message",
-    run: "Run",
+    run: "Execution",
     fields: "Details",
-    empty: "Nothing yet",
+    empty: "No entries yet",
     emptyWhy:
-      "When an agent wants to make an agent, a schedule, a client or a memory, it stands here, done or not. Failed attempts to log in stand here, too.",
+      "When an agent asks to create an agent, a schedule, a client or a fact, it is listed here, whether or not it was carried out. Failed login attempts are listed, too.",
   },
 });

@@ -74,7 +74,7 @@ function Decided({ wait, known, text }: { wait: string; known: string | null; te
     <>
       <p className="muted">
         {decision === null ? texts.questionDecided : (words[decision] ?? texts.questionDecided)}{" "}
-        {reads && <Link href={`/approvals/${wait}?state=answered`}>{texts.questionAnswer}</Link>}
+        {reads && <Link href={`/questions/${wait}?state=answered`}>{texts.questionAnswer}</Link>}
       </p>
       <details>
         <summary>{texts.questionWas}</summary>

@@ -64,7 +64,7 @@ export const Message = memo(function Message({ said, agent }: { said: Said; agen
 function Way({ said }: { said: Said }) {
   const message = said.role === "user" ? said.id : said.replyTo;
   if (message !== null) return <Link href={`/messages/${message}`}>{texts.timeline}</Link>;
-  return said.executionId === null ? null : <Link href={`/runs/${said.executionId}`}>{texts.run}</Link>;
+  return said.executionId === null ? null : <Link href={`/executions/${said.executionId}`}>{texts.run}</Link>;
 }
 
 function authorOf(said: Said, agent: string): string {

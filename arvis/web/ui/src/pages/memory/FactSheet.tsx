@@ -101,7 +101,7 @@ function AgentLink({ slug }: { slug: string }) {
 
 function Source({ fact }: { fact: Detail }) {
   if (fact.messageId !== null) return <Link href={`/messages/${fact.messageId}`}>{texts.message}</Link>;
-  if (fact.executionId !== null) return <Link href={`/runs/${fact.executionId}`}>{texts.execution}</Link>;
+  if (fact.executionId !== null) return <Link href={`/executions/${fact.executionId}`}>{texts.execution}</Link>;
   return texts.noSource;
 }
 

@@ -22,7 +22,7 @@ export function MessageFacts({ message }: { message: Detail }) {
     [texts.channel, <Foreign key="channel" text={[from?.platform, message.channelId].filter(Boolean).join(" · ")} />],
     [texts.agent, agent && <To href={`/agents/${agent}`} words={agent} />],
     [texts.conversation, conversation && <To href={`/conversations/${conversation}`} words={conversation} />],
-    [texts.run, job?.executionId && <To href={`/runs/${job.executionId}`} words={job.executionId} />],
+    [texts.run, job?.executionId && <To href={`/executions/${job.executionId}`} words={job.executionId} />],
     [texts.inQueue, job && <To href={`/queue/${job.id}`} words={job.id} />],
     [texts.received, <Time key="received" at={message.createdAt} />],
     [

@@ -113,7 +113,7 @@ function Decide({ execution }: { execution: string }) {
   const found = useApi("GET /api/executions/{execution}", { path: { execution } });
   const wait = found.data?.waits.find((one) => one.open);
   return wait ? (
-    <ButtonLink kind="primary" href={`/approvals/${wait.id}`}>
+    <ButtonLink kind="primary" href={`/questions/${wait.id}`}>
       {texts.decide}
     </ButtonLink>
   ) : null;
@@ -124,7 +124,7 @@ function Elsewhere({ id }: { id: string }) {
   const job = useApi("GET /api/jobs/{job}", { path: { job: id } });
   const run = useApi("GET /api/executions/{execution}", { path: { execution: id } });
   if (job.data) return <Redirect to={`/queue/${id}`} replace />;
-  if (run.data) return <Redirect to={`/runs/${id}`} replace />;
+  if (run.data) return <Redirect to={`/executions/${id}`} replace />;
   if (job.isPending || run.isPending) return <Skeleton />;
   return <Empty title={texts.gone}>{texts.goneWords}</Empty>;
 }

@@ -19,7 +19,7 @@ export function Figures({ now }: Props) {
   const figures: [string, ReactNode, string | null, string][] = [
     [texts.nowRunning, count(counts.running), null, "/queue?status=running"],
     [texts.pending, count(counts.pending), oldest, "/queue?status=pending"],
-    [texts.waiting, count(counts.waiting), null, "/approvals"],
+    [texts.waiting, count(counts.waiting), null, "/questions"],
     [texts.failed, count(counts.failed), null, "/queue?status=failed"],
     [texts.undelivered, count(counts.undelivered), null, "/queue?kind=deliver"],
   ];
@@ -64,7 +64,7 @@ export function Waits({ now }: Props) {
     <Rows none={texts.nothingWaits} of={now.waits}>
       {(wait) => (
         <li key={wait.id}>
-          <Link href={`/approvals/${wait.id}`}>
+          <Link href={`/questions/${wait.id}`}>
             <Foreign text={wait.prompt} className={styles.short} />
           </Link>
           <p className="muted">{texts.waitKinds[wait.kind]}</p>

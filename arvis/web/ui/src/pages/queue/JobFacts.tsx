@@ -37,7 +37,7 @@ export function JobFacts({ job, story }: { job: Job; story: Story | null }) {
     <Rows
       of={[
         [texts.kind, texts.kinds[job.kind]],
-        [texts.run, job.executionId && <To href={`/runs/${job.executionId}`} words={job.executionId} />],
+        [texts.run, job.executionId && <To href={`/executions/${job.executionId}`} words={job.executionId} />],
         [texts.conversation, conversation && <To href={`/conversations/${conversation}`} words={conversation} />],
         [texts.lane, <To key="lane" href={`/queue?lane=${encodeURIComponent(job.lane)}`} words={job.lane} />],
         [texts.priority, texts.priorityOf(count(job.priority))],

@@ -24,7 +24,7 @@ export function History({ id }: { id: string }) {
               <span className="muted">
                 {texts.causes[one.cause]} · <Time at={one.due} />
               </span>
-              {one.executionId !== null && <Link href={`/runs/${one.executionId}`}>{texts.run}</Link>}
+              {one.executionId !== null && <Link href={`/executions/${one.executionId}`}>{texts.run}</Link>}
             </div>
             {one.report !== "" && (
               <p className={styles.report}>

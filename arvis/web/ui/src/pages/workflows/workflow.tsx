@@ -68,7 +68,9 @@ export function VersionMark({ of }: { of: Pick<Workflow, "version" | "runnable" 
 export function Source({ source }: { source: string }): ReactNode {
   const [kind = "", id = ""] = source.split(":");
   const words = (texts.sources as Record<string, string>)[kind];
-  const to = { schedule: "/schedules", webhook: "/settings/webhooks", workflow: "/runs", agent: "/runs" }[kind];
+  const to = { schedule: "/schedules", webhook: "/settings/webhooks", workflow: "/executions", agent: "/executions" }[
+    kind
+  ];
   if (words === undefined) return <Foreign text={source} />;
   return to === undefined || id === "" ? words : <Link href={`${to}/${encodeURIComponent(id)}`}>{words}</Link>;
 }

@@ -12,7 +12,7 @@ import { count, reveal } from "../../../words/format";
 import { nameOf, wayOf } from "../../../workflow/canvas/look";
 import { handlesOf } from "../../../workflow/node";
 import type { WorkflowDocument } from "../../../workflow/types";
-import { Decide } from "../../approvals/Decide";
+import { Decide } from "../../questions/Decide";
 import { Drawn } from "../Drawn";
 import { addressOf, documentOf, type RunDetail, RunState, Source, took } from "../workflow";
 import { useLog, useRunEvents } from "./live";
@@ -210,7 +210,7 @@ function Children({ of }: { of: RunDetail["children"] }) {
       <ul className={styles.children}>
         {of.map((child) => (
           <li key={child.id}>
-            <Link href={`/runs/${child.id}`}>{texts.child(graphInWords(child.graph))}</Link>{" "}
+            <Link href={`/executions/${child.id}`}>{texts.child(graphInWords(child.graph))}</Link>{" "}
             <Time at={child.createdAt} />
           </li>
         ))}

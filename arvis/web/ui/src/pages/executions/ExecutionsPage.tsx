@@ -7,12 +7,20 @@ import { Foreign, Money, Time } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { count, reveal } from "../../words/format";
-import { RunSheet } from "./RunSheet";
-import { graphInWords, type Run, RunState, type RunStatus, Source, STATUSES, took } from "./run";
+import { ExecutionSheet } from "./ExecutionSheet";
+import {
+  type Execution,
+  ExecutionState,
+  type ExecutionStatus,
+  graphInWords,
+  Source,
+  STATUSES,
+  took,
+} from "./execution";
 import { texts } from "./texts";
 
-const FIRST: Column<Run>[] = [
-  { name: texts.status, width: "96px", show: (run) => <RunState status={run.status} /> },
+const FIRST: Column<Execution>[] = [
+  { name: texts.status, width: "96px", show: (run) => <ExecutionState status={run.status} /> },
   { name: texts.graph, width: "minmax(120px, 2fr)", show: (run) => graphInWords(run.graph) },
   {
     name: texts.agent,
@@ -20,17 +28,17 @@ const FIRST: Column<Run>[] = [
     show: (run) => (run.agent ? <Foreign text={run.agent} /> : <span className="muted">–</span>),
   },
 ];
-const WHERE: Column<Run> = {
+const WHERE: Column<Execution> = {
   name: texts.where,
   width: "minmax(110px, 2fr)",
   show: (run) => (run.error || run.statusNote) && <Foreign text={run.error ?? run.statusNote} />,
 };
-const TOOK: Column<Run> = {
+const TOOK: Column<Execution> = {
   name: texts.took,
   width: "84px",
   show: (run) => took(run) ?? <span className="muted">–</span>,
 };
-const COLUMNS: Column<Run>[] = [
+const COLUMNS: Column<Execution>[] = [
   ...FIRST,
   WHERE,
   { name: texts.source, width: "minmax(90px, 1fr)", show: (run) => <Source source={run.source} /> },
@@ -44,14 +52,14 @@ const COLUMNS: Column<Run>[] = [
   },
 ];
 /** Where a detail stands beside the list. */
-const FEWER: Column<Run>[] = [...FIRST, WHERE, TOOK];
+const FEWER: Column<Execution>[] = [...FIRST, WHERE, TOOK];
 
 /** Passes through graphs, and the way each took. */
-export default function RunsPage() {
+export default function ExecutionsPage() {
   const [status] = useFilter("status");
   const [graph, setGraph] = useFilter("graph");
-  const pages = useList("GET /api/executions", { status: status as RunStatus, graph });
-  const { id, open, close } = useDetail("/runs");
+  const pages = useList("GET /api/executions", { status: status as ExecutionStatus, graph });
+  const { id, open, close } = useDetail("/executions");
   const filtered = Boolean(status || graph);
   const known: [string, string][] = Object.entries(texts.graphs);
   const graphs: [string, string][] = graph === "" || graph in texts.graphs ? known : [[graph, reveal(graph)], ...known];
@@ -74,7 +82,7 @@ export default function RunsPage() {
           />
         </>
       }
-      sheet={id && <RunSheet key={id} id={id} onClose={close} />}
+      sheet={id && <ExecutionSheet key={id} id={id} onClose={close} />}
     >
       <Table
         label={texts.table}

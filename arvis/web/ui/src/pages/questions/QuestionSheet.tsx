@@ -6,16 +6,16 @@ import { Raw } from "../../parts/raw";
 import { Code, Facts, Foreign } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { Summary } from "../../parts/timeline";
-import styles from "./approvals.module.css";
 import { Decide } from "./Decide";
+import { What } from "./QuestionCard";
+import styles from "./questions.module.css";
 import { texts } from "./texts";
-import { What } from "./WaitCard";
 import { alreadyAnswered, headline, type Wait } from "./wait";
 
 const NOT_FOUND = 404;
 
 /** One question with its answer, or with the ways to give one. */
-export function WaitSheet({ id, onClose }: { id: string; onClose: () => void }) {
+export function QuestionSheet({ id, onClose }: { id: string; onClose: () => void }) {
   const wait = useApi("GET /api/questions/{question}", { path: { question: id } });
   return (
     <Sheet title={wait.data === undefined ? "" : headline(wait.data)} onClose={onClose}>
@@ -65,7 +65,7 @@ function Given({ wait }: { wait: Wait }) {
 function Ways({ wait }: { wait: Wait }) {
   const ways: [string, string, string | null][] = [
     [texts.message, "/messages", wait.messageId],
-    [texts.run, wait.workflowId === null ? "/runs" : `/workflows/${wait.workflowId}/runs`, wait.executionId],
+    [texts.run, wait.workflowId === null ? "/executions" : `/workflows/${wait.workflowId}/runs`, wait.executionId],
     [texts.conversation, "/conversations", wait.conversationId],
   ];
   const facts: [string, ReactNode][] = ways.map(([name, page, id]) => [

@@ -14,29 +14,29 @@ async def test_a_run_shows_its_way_and_what_it_called(dashboard: Page, daemon: D
     told = await ask(daemon, "demo: say from the desk", "desk")
     parent = told["job"]["executionId"]
     (child,) = (await daemon.api("GET", f"/api/executions/{parent}"))["children"]
-    await dashboard.goto("/runs")
+    await dashboard.goto("/executions")
     await dashboard.get_by_label("Way of working").select_option("converse")
-    await expect(dashboard).to_have_url("/runs?graph=converse")
-    await dashboard.get_by_role("row", name="Talk with hand-overs").get_by_text("desk").click()
-    await expect(dashboard).to_have_url(f"/runs/{parent}?graph=converse")
-    sheet = dashboard.get_by_role("region", name="Talk with hand-overs")
-    await expect(sheet.get_by_text("It was done after")).to_be_visible()
+    await expect(dashboard).to_have_url("/executions?graph=converse")
+    await dashboard.get_by_role("row", name="Handover between agents").get_by_text("desk").click()
+    await expect(dashboard).to_have_url(f"/executions/{parent}?graph=converse")
+    sheet = dashboard.get_by_role("region", name="Handover between agents")
+    await expect(sheet.get_by_text("It finished after")).to_be_visible()
     await expect(sheet.get_by_text("It called others and waits for them.")).to_be_visible()
     await expect(sheet.get_by_text("from the desk").last).to_be_visible()
-    await sheet.get_by_text("Show what this one called").click()
-    await expect(sheet.get_by_text("It called nothing.")).to_be_visible()
+    await sheet.get_by_text("Show the executions that it called").click()
+    await expect(sheet.get_by_text("It called no other execution.")).to_be_visible()
     await sheet.get_by_role("link", name="Agent with tools · desk").click()
-    await expect(dashboard).to_have_url(f"/runs/{child['id']}")
+    await expect(dashboard).to_have_url(f"/executions/{child['id']}")
     await expect(dashboard.get_by_role("region", name="Agent with tools").get_by_text("demo/demo")).to_be_visible()
 
 
 async def test_a_run_is_ended_by_hand(dashboard: Page, daemon: Daemon) -> None:
-    await dashboard.goto("/runs?status=running")
+    await dashboard.goto("/executions?status=running")
     await expect(dashboard.get_by_role("heading", name="Nothing matches")).to_be_visible()
     message = await say(daemon, "demo: sleep 60", "long")
     await dashboard.get_by_role("row", name="conductor").get_by_text("Agent with tools").click()
-    await dashboard.get_by_role("button", name="Cancel the run").click()
-    await dashboard.get_by_role("dialog").get_by_role("button", name="Cancel the run").click()
+    await dashboard.get_by_role("button", name="Cancel the execution").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Cancel the execution").click()
     await expect(dashboard.get_by_text("It was cancelled.")).to_be_visible()
     told = await daemon.api("GET", f"/api/messages/{message}")
     assert told["status"] == "cancelled"
@@ -48,10 +48,10 @@ async def test_a_run_that_waits_leads_to_its_question(dashboard: Page, daemon: D
     await hire(daemon, "scribe", tools=["write_file"])
     told = await ask(daemon, 'demo: tool write_file {"path": "a.txt", "content": "x"}', "scribe")
     (wait,) = (await daemon.api("GET", "/api/questions?agent=scribe"))["items"]
-    await dashboard.goto(f"/runs/{told['job']['executionId']}")
-    await expect(dashboard.get_by_text("It waits for a person's word.")).to_be_visible()
+    await dashboard.goto(f"/executions/{told['job']['executionId']}")
+    await expect(dashboard.get_by_text("It waits for a person's answer.")).to_be_visible()
     await dashboard.get_by_role("link", name="Decide").click()
-    await expect(dashboard).to_have_url(f"/approvals/{wait['id']}")
+    await expect(dashboard).to_have_url(f"/questions/{wait['id']}")
     await dashboard.get_by_role("region").get_by_role("button", name="Approve").click()
 
     async def answered() -> bool:

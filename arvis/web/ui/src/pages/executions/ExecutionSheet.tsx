@@ -14,15 +14,24 @@ import { stepsOf } from "../../parts/steps";
 import { Summary, Timeline } from "../../parts/timeline";
 import { count } from "../../words/format";
 import { Children } from "./Children";
-import { drawnAt, graphInWords, isLive, type RunDetail, RunState, Source, summaryOf, took } from "./run";
-import styles from "./runs.module.css";
+import {
+  drawnAt,
+  type ExecutionDetail,
+  ExecutionState,
+  graphInWords,
+  isLive,
+  Source,
+  summaryOf,
+  took,
+} from "./execution";
+import styles from "./executions.module.css";
 import { texts } from "./texts";
 
 const NOT_FOUND = 404;
 const PERSONAL = ["approval", "review", "user"];
 
 /** One pass through a graph: how it stands, the way it took, what it asked and called. */
-export function RunSheet({ id, onClose }: { id: string; onClose: () => void }) {
+export function ExecutionSheet({ id, onClose }: { id: string; onClose: () => void }) {
   const run = useApi("GET /api/executions/{execution}", { path: { execution: id } });
   const { data } = run;
   return (
@@ -40,7 +49,7 @@ export function RunSheet({ id, onClose }: { id: string; onClose: () => void }) {
   );
 }
 
-function Body({ run }: { run: RunDetail }) {
+function Body({ run }: { run: ExecutionDetail }) {
   const questions = run.waits.filter((wait) => wait.kind !== "child");
   return (
     <>
@@ -83,7 +92,7 @@ function Body({ run }: { run: RunDetail }) {
   );
 }
 
-function Actions({ run }: { run: RunDetail }) {
+function Actions({ run }: { run: ExecutionDetail }) {
   const ask = useAsk();
   const mayAct = useMay("operator");
   const cancel = useSend("POST /api/executions/{execution}/cancel", { done: texts.cancelled });
@@ -97,7 +106,7 @@ function Actions({ run }: { run: RunDetail }) {
     <>
       {drawn && <ButtonLink href={drawn}>{texts.drawn}</ButtonLink>}
       {question && (
-        <ButtonLink kind="primary" href={`/approvals/${question.id}`}>
+        <ButtonLink kind="primary" href={`/questions/${question.id}`}>
           {texts.decide}
         </ButtonLink>
       )}
@@ -110,10 +119,10 @@ function Actions({ run }: { run: RunDetail }) {
   );
 }
 
-function RunFacts({ run }: { run: RunDetail }) {
+function RunFacts({ run }: { run: ExecutionDetail }) {
   const { agent, conversationId: conversation } = run;
   const facts: [string, ReactNode][] = [
-    [texts.status, <RunState key="status" status={run.status} />],
+    [texts.status, <ExecutionState key="status" status={run.status} />],
     [texts.agent, agent && <To href={`/agents/${agent}`} words={agent} />],
     [texts.source, <Source key="source" source={run.source} />],
     [texts.conversation, conversation && <To href={`/conversations/${conversation}`} words={conversation} />],
@@ -125,9 +134,9 @@ function RunFacts({ run }: { run: RunDetail }) {
   return <Facts of={facts.map(([name, value]) => [name, value === false ? null : value])} />;
 }
 
-const tokensOf = (run: RunDetail): string => texts.tokensOf(count(run.inputTokens), count(run.outputTokens));
+const tokensOf = (run: ExecutionDetail): string => texts.tokensOf(count(run.inputTokens), count(run.outputTokens));
 
-function Question({ wait }: { wait: RunDetail["waits"][number] }) {
+function Question({ wait }: { wait: ExecutionDetail["waits"][number] }) {
   const kind = (texts.kinds as Record<string, string>)[wait.kind] ?? wait.kind;
   const prompt = <Foreign text={wait.prompt.split("\n")[0] ?? ""} />;
   return (
@@ -135,7 +144,7 @@ function Question({ wait }: { wait: RunDetail["waits"][number] }) {
       <span className="muted">
         {kind} · {wait.open ? texts.open : texts.answered}
       </span>{" "}
-      {PERSONAL.includes(wait.kind) ? <Link href={`/approvals/${wait.id}`}>{prompt}</Link> : prompt}
+      {PERSONAL.includes(wait.kind) ? <Link href={`/questions/${wait.id}`}>{prompt}</Link> : prompt}
     </>
   );
 }

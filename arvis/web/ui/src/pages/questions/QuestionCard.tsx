@@ -1,8 +1,8 @@
 import { type HTMLAttributes, useLayoutEffect, useRef } from "react";
 import { ButtonLink } from "../../parts/button";
 import { Code, Facts, Foreign, Time } from "../../parts/show";
-import styles from "./approvals.module.css";
 import { Decide } from "./Decide";
+import styles from "./questions.module.css";
 import { texts } from "./texts";
 import { headline, isTool, type Wait } from "./wait";
 
@@ -10,7 +10,7 @@ import { headline, isTool, type Wait } from "./wait";
  * An open question with everything that is needed to decide it; while its detail is `open`, the detail shows that. An `answered` one
  * keeps the height of its card.
  */
-export function WaitCard({
+export function QuestionCard({
   wait,
   open,
   answered,
@@ -44,7 +44,7 @@ export function WaitCard({
               {texts.toRun}
             </ButtonLink>
           )}
-          <ButtonLink kind="quiet" href={`/approvals/${wait.id}`}>
+          <ButtonLink kind="quiet" href={`/questions/${wait.id}`}>
             {texts.details}
           </ButtonLink>
         </div>

@@ -10,22 +10,22 @@ import { Chips, Page, useFilter } from "../../parts/page";
 import { Empty, Failure, Skeleton } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
 import { Answered } from "./Answered";
-import styles from "./approvals.module.css";
+import { QuestionCard } from "./QuestionCard";
+import { QuestionSheet } from "./QuestionSheet";
+import styles from "./questions.module.css";
 import { texts } from "./texts";
 import { type Place, useHeldPlaces } from "./useHeldPlaces";
-import { WaitCard } from "./WaitCard";
-import { WaitSheet } from "./WaitSheet";
 import type { Wait } from "./wait";
 
 const KINDS = Object.entries(texts.kinds) as [Wait["kind"], string][];
 const ANSWERED = "answered";
 
 /** What waits for a person's word, and what was decided. */
-export default function ApprovalsPage() {
+export default function QuestionsPage() {
   const [state] = useFilter("state");
   const [kind, setKind] = useFilter("kind");
   const [agent] = useFilter("agent");
-  const { id, open, close } = useDetail("/approvals");
+  const { id, open, close } = useDetail("/questions");
   const query = { kind: kind as Wait["kind"], agent };
   return (
     <Page
@@ -38,7 +38,7 @@ export default function ApprovalsPage() {
           <AgentFilter />
         </>
       }
-      sheet={id && <WaitSheet key={id} id={id} onClose={close} />}
+      sheet={id && <QuestionSheet key={id} id={id} onClose={close} />}
     >
       {state === ANSWERED ? (
         <Answered query={query} openId={id} onOpen={open} />
@@ -104,7 +104,7 @@ function Cards({
   return (
     <div ref={list} className={styles.cards} onPointerEnter={() => onHover(true)} onPointerLeave={() => onHover(false)}>
       {places.map(({ wait, answered }, index) => (
-        <WaitCard
+        <QuestionCard
           key={wait.id}
           wait={wait}
           open={wait.id === openId}

@@ -37,17 +37,17 @@ async def until_over(daemon: Daemon, wait: dict[str, Any]) -> dict[str, Any]:
 
 
 async def test_a_wish_is_seen_whole_and_allowed_by_a_key(dashboard: Page, daemon: Daemon) -> None:
-    await dashboard.goto("/approvals")
-    await expect(dashboard.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+    await dashboard.goto("/questions")
+    await expect(dashboard.get_by_role("heading", name="No open questions")).to_be_visible()
     wait = await asking(daemon, "scribe", path="a.txt", content="remember the milk")
     card = dashboard.get_by_role("article", name="scribe wants to use write_file")
-    await expect(card).to_contain_text("It changes something in the house.")
+    await expect(card).to_contain_text("It changes data in Arvis or in connected services.")
     await expect(card.get_by_role("region")).to_contain_text('"content": "remember the milk"')
     await card.get_by_role("link", name="Details").click()
-    await expect(dashboard).to_have_url(f"/approvals/{wait['id']}")
+    await expect(dashboard).to_have_url(f"/questions/{wait['id']}")
     await expect(dashboard.get_by_role("button", name="Approve")).to_be_visible()
     await dashboard.keyboard.press("a")
-    await expect(dashboard.get_by_text("Approved already by Owner")).to_be_visible()
+    await expect(dashboard.get_by_text("Approved by Owner")).to_be_visible()
     assert (await answer_to(daemon, wait))["decision"] == "approve"
     told = await until_over(daemon, wait)
     assert [step["failed"] for step in told["steps"] if step["step"] == "tool"] == [False]
@@ -55,7 +55,7 @@ async def test_a_wish_is_seen_whole_and_allowed_by_a_key(dashboard: Page, daemon
 
 async def test_changed_arguments_are_checked_and_then_used(dashboard: Page, daemon: Daemon) -> None:
     wait = await asking(daemon, "editor", path="b.txt", content="wrong")
-    await dashboard.goto("/approvals")
+    await dashboard.goto("/questions")
     card = dashboard.get_by_role("article", name="editor wants")
     await card.get_by_role("button", name="Edit the arguments").click()
     field = card.get_by_label("Arguments, as JSON")
@@ -74,12 +74,12 @@ async def test_changed_arguments_are_checked_and_then_used(dashboard: Page, daem
 
 async def test_a_refusal_says_why_and_is_listed_among_the_answered(dashboard: Page, daemon: Daemon) -> None:
     wait = await asking(daemon, "refused", path="c.txt", content="no")
-    await dashboard.goto(f"/approvals/{wait['id']}")
+    await dashboard.goto(f"/questions/{wait['id']}")
     sheet = dashboard.locator("section[tabindex]")
     await sheet.get_by_role("button", name="Reject").click()
-    await sheet.get_by_label("Why").fill("Not today")
+    await sheet.get_by_label("Reason").fill("Not today")
     await sheet.get_by_role("button", name="Reject").click()
-    await expect(sheet.get_by_text("Rejected already by Owner")).to_be_visible()
+    await expect(sheet.get_by_text("Rejected by Owner")).to_be_visible()
     answer = await answer_to(daemon, wait)
     assert (answer["decision"], answer["note"]) == ("reject", "Not today")
     await dashboard.get_by_role("button", name="Answered").click()
@@ -90,21 +90,21 @@ async def test_a_refusal_says_why_and_is_listed_among_the_answered(dashboard: Pa
 
 async def test_whoever_comes_too_late_is_told_who_was_faster(dashboard: Page, daemon: Daemon) -> None:
     wait = await asking(daemon, "late", path="d.txt", content="once")
-    await dashboard.goto("/approvals")
+    await dashboard.goto("/questions")
     card = dashboard.get_by_role("article", name="late wants")
     await expect(card).to_be_visible()
     old = await daemon.api("GET", "/api/questions")
     await dashboard.route("**/api/questions?*", lambda route: route.fulfill(json=old))  # the news does not arrive
     await daemon.api("POST", f"/api/questions/{wait['id']}/answer", {"decision": "reject"})
     await card.get_by_role("button", name="Approve").click()
-    await expect(dashboard.get_by_text("Rejected already by Owner")).to_be_visible()
+    await expect(dashboard.get_by_text("Rejected by Owner")).to_be_visible()
     assert (await answer_to(daemon, wait))["decision"] == "reject"
 
 
 async def test_whose_word_does_not_count_sees_whom_was_asked(browser: Browser, daemon: Daemon) -> None:
     wait = await asking(daemon, "watched", path="e.txt", content="x")
     async with visitor(browser, daemon, "vic", "viewer") as page:
-        await page.goto(f"/approvals/{wait['id']}")
+        await page.goto(f"/questions/{wait['id']}")
         sheet = page.get_by_role("region", name="watched wants")
         await expect(sheet.get_by_text("Asked are: owners")).to_be_visible()
         await expect(sheet.get_by_role("button", name="Approve")).to_have_count(0)
@@ -114,7 +114,7 @@ async def test_whose_word_does_not_count_sees_whom_was_asked(browser: Browser, d
 
 async def test_approvals_on_a_phone(phone: Page, daemon: Daemon) -> None:
     await asking(daemon, "pocket", path="f" * 120 + ".txt", content="long " * 60)
-    await phone.goto("/approvals")
+    await phone.goto("/questions")
     await expect(
         phone.get_by_role("article", name="pocket wants").get_by_role("button", name="Approve")
     ).to_be_visible()
@@ -125,7 +125,7 @@ async def test_approvals_on_a_phone(phone: Page, daemon: Daemon) -> None:
 async def test_two_quick_clicks_at_one_spot_approve_one_question(dashboard: Page, daemon: Daemon) -> None:
     first = await asking(daemon, "one", path="one.txt", content="1")
     second = await asking(daemon, "two", path="two.txt", content="2")
-    await dashboard.goto("/approvals")
+    await dashboard.goto("/questions")
     cards = dashboard.get_by_role("article", name=re.compile("^(one|two) wants"))
     await expect(cards).to_have_count(2)
     top = await cards.first.get_by_role("button", name="Approve").bounding_box()
@@ -143,7 +143,7 @@ async def test_two_quick_clicks_at_one_spot_approve_one_question(dashboard: Page
 async def test_cards_are_walked_and_opened_by_keys(dashboard: Page, daemon: Daemon) -> None:
     await asking(daemon, "left", path="l.txt", content="1")
     await asking(daemon, "right", path="r.txt", content="2")
-    await dashboard.goto("/approvals?agent=")
+    await dashboard.goto("/questions?agent=")
     cards = dashboard.get_by_role("article")
     await expect(cards.nth(1)).to_be_visible()
     await dashboard.keyboard.press("j")
@@ -152,4 +152,4 @@ async def test_cards_are_walked_and_opened_by_keys(dashboard: Page, daemon: Daem
     await expect(cards.nth(1)).to_be_focused()
     await dashboard.keyboard.press("k")
     await dashboard.keyboard.press("Enter")
-    await expect(dashboard).to_have_url(re.compile("/approvals/.+"))
+    await expect(dashboard).to_have_url(re.compile("/questions/.+"))

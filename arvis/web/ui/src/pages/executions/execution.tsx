@@ -5,13 +5,13 @@ import { Foreign, Status, type Tone } from "../../parts/show";
 import { duration, reveal, sentences } from "../../words/format";
 import { texts } from "./texts";
 
-export type Run = Item<"GET /api/executions">;
-export type RunDetail = Answer<"GET /api/executions/{execution}">;
-export type RunStatus = Run["status"];
+export type Execution = Item<"GET /api/executions">;
+export type ExecutionDetail = Answer<"GET /api/executions/{execution}">;
+export type ExecutionStatus = Execution["status"];
 
-export const STATUSES: readonly RunStatus[] = ["running", "paused", "failed", "done", "cancelled"];
+export const STATUSES: readonly ExecutionStatus[] = ["running", "paused", "failed", "done", "cancelled"];
 
-const TONES: Record<RunStatus, Tone> = {
+const TONES: Record<ExecutionStatus, Tone> = {
   running: "accent",
   paused: "warn",
   done: "good",
@@ -19,7 +19,7 @@ const TONES: Record<RunStatus, Tone> = {
   cancelled: "plain",
 };
 
-export function RunState({ status }: { status: RunStatus }) {
+export function ExecutionState({ status }: { status: ExecutionStatus }) {
   return <Status tone={TONES[status]}>{texts.statuses[status]}</Status>;
 }
 
@@ -35,10 +35,11 @@ export const drawnAt = (run: { id: string; graph: string }): string | null =>
     ? `/workflows/${encodeURIComponent(run.graph.slice(WORKFLOW.length))}/runs/${run.id}`
     : null;
 
-export const isLive = (run: { status: RunStatus }): boolean => run.status === "running" || run.status === "paused";
+export const isLive = (run: { status: ExecutionStatus }): boolean =>
+  run.status === "running" || run.status === "paused";
 
 /** How long it took; null while it lasts. */
-export function took(run: { status: RunStatus; createdAt: number; updatedAt: number }): string | null {
+export function took(run: { status: ExecutionStatus; createdAt: number; updatedAt: number }): string | null {
   return isLive(run) ? null : duration(Math.max(0, run.updatedAt - run.createdAt));
 }
 
@@ -51,7 +52,7 @@ export function Source({ source }: { source: string }): ReactNode {
 }
 
 /** How it stands, in a sentence. */
-export function summaryOf(run: RunDetail): string {
+export function summaryOf(run: ExecutionDetail): string {
   const says = texts.summary;
   const open = run.waits.filter((wait) => wait.open).map((wait) => wait.kind);
   switch (run.status) {

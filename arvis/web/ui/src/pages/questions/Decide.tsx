@@ -7,8 +7,8 @@ import { Button } from "../../parts/button";
 import { useKey } from "../../parts/keys";
 import { Failure } from "../../parts/states";
 import { reveal } from "../../words/format";
-import styles from "./approvals.module.css";
 import { DecisionForm, type Words } from "./DecisionForm";
+import styles from "./questions.module.css";
 import { texts } from "./texts";
 import { isTool, type Wait } from "./wait";
 

@@ -3,25 +3,25 @@ import { Link } from "wouter";
 import { useApi } from "../../api/hooks";
 import { Foreign } from "../../parts/show";
 import { Loaded } from "../../parts/states";
-import { graphInWords, type Run, RunState, took } from "./run";
-import styles from "./runs.module.css";
+import { type Execution, ExecutionState, graphInWords, took } from "./execution";
+import styles from "./executions.module.css";
 import { texts } from "./texts";
 
 /** What a run called; each shows what it called in turn, once it is opened. */
 export function Children({
   of,
 }: {
-  of: readonly Pick<Run, "id" | "graph" | "status" | "agent" | "createdAt" | "updatedAt">[];
+  of: readonly Pick<Execution, "id" | "graph" | "status" | "agent" | "createdAt" | "updatedAt">[];
 }) {
   return (
     <ul className={styles.list}>
       {of.map((child) => (
         <li key={child.id}>
           <div className={styles.child}>
-            <Link href={`/runs/${child.id}`}>
+            <Link href={`/executions/${child.id}`}>
               {graphInWords(child.graph)} · <Foreign text={child.agent ?? texts.nobody} />
             </Link>
-            <RunState status={child.status} />
+            <ExecutionState status={child.status} />
             <span className="muted">{took(child)}</span>
           </div>
           <Grandchildren id={child.id} />
