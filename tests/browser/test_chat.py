@@ -97,7 +97,7 @@ async def test_the_stop_button_ends_a_turn(dashboard: Page, daemon: Daemon) -> N
 async def test_a_failure_shows_its_reason_and_the_way_to_it(dashboard: Page, daemon: Daemon) -> None:
     await talk_with(dashboard, daemon)
     await say(dashboard, "demo: fail auth")
-    await expect_statuses(dashboard, "Not answered: The model's account does not accept its key.")
+    await expect_statuses(dashboard, "Not answered: The vendor did not accept the key of the model account.")
     await dashboard.get_by_role("link", name="Why no answer?").click()
     await expect(dashboard).to_have_url(re.compile("/messages/"))
 

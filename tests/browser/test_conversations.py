@@ -130,7 +130,7 @@ async def test_one_is_found_by_what_was_said_and_by_its_platform(dashboard: Page
     await dashboard.get_by_label("Search conversations").fill("room-77")
     await expect(dashboard.get_by_role("row", name="room-77 ", exact=False).first).to_be_visible()
     await dashboard.get_by_label("Platform").select_option("discord")
-    await expect(dashboard.get_by_text("Nothing fits")).to_be_visible()
+    await expect(dashboard.get_by_text("Nothing matches")).to_be_visible()
     await expect(dashboard).to_have_url("/conversations?q=room-77&platform=discord")
 
 
@@ -146,8 +146,8 @@ async def test_older_messages_come_on_demand_and_summaries_are_folded(dashboard:
     await log.get_by_role("button", name="Show the messages").click()
     await expect(log.get_by_text("user 1 says so")).to_be_visible()
 
-    await log.get_by_role("button", name="Bring the messages back").click()
-    await dashboard.get_by_role("dialog").get_by_role("button", name="Bring the messages back").click()
+    await log.get_by_role("button", name="Restore the messages").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Restore the messages").click()
     await expect(log.get_by_text("32 messages in a summary")).to_have_count(0)
     assert (await daemon.api("GET", f"/api/conversations/{LONG}"))["messagesInContext"] == 2 * TURNS
 
@@ -204,4 +204,4 @@ async def test_viewers_read_and_change_nothing(browser: Browser, daemon: Daemon)
         await expect(sheet.get_by_role("link", name="Save as JSON")).to_be_visible()
         await expect(sheet.get_by_role("button", name="Close the conversation")).to_have_count(0)
         await log_of(page).get_by_role("button", name="Show older messages").click()
-        await expect(log_of(page).get_by_role("button", name="Bring the messages back")).to_have_count(0)
+        await expect(log_of(page).get_by_role("button", name="Restore the messages")).to_have_count(0)

@@ -21,7 +21,7 @@ async def test_a_run_shows_its_way_and_what_it_called(dashboard: Page, daemon: D
     await expect(dashboard).to_have_url(f"/executions/{parent}?graph=converse")
     sheet = dashboard.get_by_role("region", name="Handover between agents")
     await expect(sheet.get_by_text("It finished after")).to_be_visible()
-    await expect(sheet.get_by_text("It called others and waits for them.")).to_be_visible()
+    await expect(sheet.get_by_text("It called other executions and waits for them.")).to_be_visible()
     await expect(sheet.get_by_text("from the desk").last).to_be_visible()
     await sheet.get_by_text("Show the executions that it called").click()
     await expect(sheet.get_by_text("It called no other execution.")).to_be_visible()

@@ -35,10 +35,10 @@ async def test_a_fact_is_told_deleted_and_brought_back(dashboard: Page, daemon: 
     await dashboard.goto("/memory")
     await dashboard.get_by_role("link", name="New fact").first.click()
     form = dashboard.get_by_role("form", name="New fact")
-    await form.get_by_label("What to keep in mind").fill("The shop closes at six.")
+    await form.get_by_label("Fact").fill("The shop closes at six.")
     await form.get_by_label("Agent").select_option("clerk")
     await form.get_by_label("Kind").select_option("project_context")
-    await form.get_by_role("button", name="Keep it").click()
+    await form.get_by_role("button", name="Save").click()
     row = dashboard.get_by_role("row", name="The shop closes at six.")
     await expect(row).to_contain_text("Project")
     (kept,) = (await daemon.api("GET", "/api/memory?agent=clerk&q=shop"))["items"]
@@ -94,7 +94,7 @@ async def test_what_nobody_vouches_for_says_so_until_somebody_does(dashboard: Pa
     row = dashboard.get_by_role("row", name="The bridge is closed")
     await expect(row).to_contain_text("Unverified")
     await row.click()
-    await expect(dashboard.get_by_text("It came from what a tool brought.")).to_be_visible()
+    await expect(dashboard.get_by_text("it came from a tool result.")).to_be_visible()
     await dashboard.keyboard.press("a")
     await expect(row).to_contain_text("100 %")
     await expect(dashboard.get_by_role("button", name="Confirm")).to_have_count(0)
@@ -104,12 +104,12 @@ async def test_what_nobody_vouches_for_says_so_until_somebody_does(dashboard: Pa
 async def test_a_value_is_deleted_once_that_was_confirmed(dashboard: Page, daemon: Daemon) -> None:
     await say(daemon, "demo: say Read.\\n[STATE:last_page] seventeen", "tina")
     await dashboard.goto("/memory")
-    await dashboard.get_by_role("link", name="States").click()
+    await dashboard.get_by_role("link", name="Values").click()
     await dashboard.get_by_role("row", name="last_page").click()
     await expect(dashboard.get_by_role("region", name="Value")).to_have_text("seventeen")
     await dashboard.get_by_role("button", name="Delete", exact=True).click()
     await dashboard.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
-    await expect(dashboard.get_by_text("No states yet")).to_be_visible()
+    await expect(dashboard.get_by_text("No values yet")).to_be_visible()
     assert (await daemon.api("GET", "/api/memory/states"))["items"] == []
 
 
@@ -127,7 +127,7 @@ async def test_somebody_who_may_chat_sees_and_deletes_their_own(browser: Browser
     await fact(daemon, "Nothing about Cora.")
     async with visitor(browser, daemon, "cora", "chat") as page:
         await page.goto("/memory")
-        await expect(page.get_by_text("Nothing is kept yet")).to_be_visible()
+        await expect(page.get_by_text("No facts yet")).to_be_visible()
         people = (await daemon.api("GET", "/api/people"))["items"]
         cora = next(one["id"] for one in people if one["userId"] == "cora")
         kept = await fact(daemon, "Cora likes lemons.", scope=f"principal:{cora}")
@@ -135,5 +135,5 @@ async def test_somebody_who_may_chat_sees_and_deletes_their_own(browser: Browser
         await expect(page.get_by_role("row", name="Nothing about Cora.")).to_have_count(0)
         await page.get_by_role("row", name="Cora likes lemons.").click()
         await page.get_by_role("button", name="Delete", exact=True).click()
-        await expect(page.get_by_text("The fact is deleted.")).to_be_visible()
+        await expect(page.get_by_text("The fact was deleted.")).to_be_visible()
         assert (await daemon.api("GET", f"/api/memory/{kept['id']}"))["status"] == "deleted"

@@ -40,8 +40,8 @@ async def test_an_answer_is_told_from_its_receipt_to_its_sending(dashboard: Page
     titles = await sheet.get_by_role("listitem").evaluate_all("all => all.map(li => li.querySelector('p').innerText)")
     wanted = [
         "Received",
-        "Given to an agent",
-        "Put into the queue",
+        "Routed to an agent",
+        "Queued",
         "Asked the model",
         "Used a tool",
         "Answered",

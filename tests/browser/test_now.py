@@ -43,7 +43,7 @@ async def test_usage_tells_calls_and_tokens_as_the_api_does(dashboard: Page, dae
     calls = dashboard.locator("dl").filter(has_text="Calls").locator("dd").nth(1)
     await expect(calls).to_have_text(str(total["calls"]))
     await expect(dashboard.locator("canvas")).to_have_count(3)
-    await dashboard.get_by_label("Rows for each").select_option("model")
+    await dashboard.get_by_label("One row per").select_option("model")
     await expect(dashboard.get_by_role("row", name="demo")).to_be_visible()
     await expect(dashboard).to_have_url("/usage?by=model")
 

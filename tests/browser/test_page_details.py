@@ -126,4 +126,4 @@ async def test_calls_without_a_price_are_not_shown_as_free(dashboard: Page, daem
         await ask(daemon, "hello", "mystic")
         await daemon.api("DELETE", "/api/accounts/unpriced")
     await dashboard.goto("/usage?by=model")
-    await expect(dashboard.get_by_role("row", name="mystery-1")).to_contain_text("No price")
+    await expect(dashboard.get_by_role("row", name="mystery-1")).to_contain_text("Unknown price")

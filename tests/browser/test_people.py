@@ -69,15 +69,15 @@ async def person(daemon: Daemon, name: str) -> dict[str, object]:
 
 async def test_a_stranger_is_let_in_by_the_code(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/settings/people?platform=chat")
-    waiting = dashboard.get_by_role("list", name="Strangers who wait").get_by_role("listitem")
+    waiting = dashboard.get_by_role("list", name="Pairing requests").get_by_role("listitem")
     await expect(waiting).to_have_count(3)
     code = dashboard.get_by_label("Code")
     await code.fill("WRONG-CODES")
-    await dashboard.get_by_role("button", name="Let in").click()
+    await dashboard.get_by_role("button", name="Approve").click()
     await expect(dashboard.get_by_role("alert")).to_contain_text("wrong")
     await expect(code).to_have_value("WRONG-CODES")
     await code.fill(CODES["nia"])
-    await dashboard.get_by_role("button", name="Let in").click()
+    await dashboard.get_by_role("button", name="Approve").click()
     await expect(waiting).to_have_count(2)
     await expect(dashboard.get_by_role("row", name="Nia")).to_contain_text("Paired")
     assert (await person(daemon, "nia"))["paired"] is True
@@ -85,9 +85,9 @@ async def test_a_stranger_is_let_in_by_the_code(dashboard: Page, daemon: Daemon)
 
 async def test_a_stranger_is_turned_away_once_that_was_confirmed(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/settings/people")
-    tom = dashboard.get_by_role("list", name="Strangers who wait").get_by_role("listitem").filter(has_text="Tom")
-    await tom.get_by_role("button", name="Turn away").click()
-    await dashboard.get_by_role("dialog").get_by_role("button", name="Turn away").click()
+    tom = dashboard.get_by_role("list", name="Pairing requests").get_by_role("listitem").filter(has_text="Tom")
+    await tom.get_by_role("button", name="Reject").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Reject").click()
     await expect(tom).to_have_count(0)
     rows = (await daemon.api("GET", "/api/pairings?pending=false"))["items"]
     assert [row["status"] for row in rows if row["userId"] == "tom"] == ["rejected"]
@@ -100,7 +100,7 @@ async def test_a_role_is_given_and_taken_back(dashboard: Page, daemon: Daemon) -
     await role.select_option("operator")
     await expect(dashboard.get_by_role("row", name="Ann")).to_contain_text("Operator")
     assert (await person(daemon, "ann"))["role"] == "operator"
-    changes = dashboard.get_by_role("list", name="What was changed").get_by_role("listitem")
+    changes = dashboard.get_by_role("list", name="Changes").get_by_role("listitem")
     await expect(changes.first).to_contain_text("Operator, Paired")
     await dashboard.get_by_role("button", name="Undo").click()
     await expect(dashboard.get_by_role("row", name="Ann")).to_contain_text("Member")
@@ -110,15 +110,15 @@ async def test_a_role_is_given_and_taken_back(dashboard: Page, daemon: Daemon) -
 async def test_somebody_is_vouched_for_and_blocked(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/settings/people?platform=chat")
     await dashboard.get_by_role("row", name="Bob").click()
-    await dashboard.get_by_role("button", name="Vouch for them").click()
-    await expect(dashboard.get_by_role("button", name="Vouch no more")).to_be_visible()
+    await dashboard.get_by_role("button", name="Pair").click()
+    await expect(dashboard.get_by_role("button", name="Unpair")).to_be_visible()
     assert (await person(daemon, "bob"))["paired"] is True
     await dashboard.get_by_label("Role").last.select_option("blocked")
     await dashboard.get_by_role("dialog").get_by_role("button", name="Block").click()
     await expect(dashboard.get_by_role("row", name="Bob")).to_contain_text("Blocked")
     await until(lambda: _blocked(daemon, "bob"))
     await dashboard.get_by_role("group", name="Role").get_by_role("button", name="Owner").click()
-    await expect(dashboard.get_by_text("Nobody fits", exact=True)).to_be_visible()
+    await expect(dashboard.get_by_text("Nobody matches", exact=True)).to_be_visible()
 
 
 async def test_viewers_see_no_buttons(browser: Browser, daemon: Daemon) -> None:
@@ -126,8 +126,8 @@ async def test_viewers_see_no_buttons(browser: Browser, daemon: Daemon) -> None:
     async with visitor(browser, daemon, "vida", "viewer") as page:
         await page.goto(f"/settings/people/{ann['id']}")
         await expect(page.get_by_role("heading", name="Ann")).to_be_visible()
-        await expect(page.get_by_role("list", name="Strangers who wait").get_by_role("listitem").first).to_be_visible()
-        for name in ("Let in", "Turn away", "Vouch for them"):
+        await expect(page.get_by_role("list", name="Pairing requests").get_by_role("listitem").first).to_be_visible()
+        for name in ("Approve", "Reject", "Pair"):
             await expect(page.get_by_role("button", name=name)).to_have_count(0)
         await expect(page.get_by_label("Code")).to_have_count(0)
 

@@ -24,7 +24,7 @@ async def test_a_failed_job_appears_by_itself_and_says_why(dashboard: Page, daem
     await expect(dashboard.get_by_role("heading", name="Nothing matches")).to_be_visible()
     job = await dead_letter(daemon, "live")
     row = dashboard.get_by_role("row", name="of live")
-    await expect(row).to_contain_text("The model did not understand the request.")
+    await expect(row).to_contain_text("The vendor rejected the request as invalid.")
     await row.get_by_text("of live").click()
     await expect(dashboard).to_have_url(f"/queue/{job}?status=failed")
     told = (await daemon.api("GET", f"/api/jobs/{job}/timeline"))["explanation"]

@@ -31,9 +31,9 @@ async def test_a_schedule_is_made_and_its_next_five_times_are_shown(dashboard: P
     await form.get_by_label("Channel").fill("hall")
     await form.get_by_text("More settings").click()
     await form.get_by_label("Time zone").select_option("Europe/Vienna")
-    await form.get_by_label("Oldest time that is made up for, in minutes").fill("30")
+    await form.get_by_label("Oldest missed time to run, in minutes").fill("30")
     await form.get_by_role("button", name="Save").click()
-    await expect(dashboard.get_by_role("list", name="Next times, by your clock").get_by_role("listitem")).to_have_count(
+    await expect(dashboard.get_by_role("list", name="Next times, in your time zone").get_by_role("listitem")).to_have_count(
         5
     )
     (made,) = (await daemon.api("GET", "/api/schedules?agent=herald"))["items"]
@@ -68,11 +68,11 @@ async def test_a_run_by_hand_stands_in_the_history_and_leads_to_its_run(dashboar
     await expect(history).to_contain_text("Done", timeout=10_000)
     await expect(history).to_contain_text("By hand")
     (run,) = (await daemon.api("GET", f"/api/schedules/{made['id']}/runs"))["items"]
-    link = history.get_by_role("link", name="The run")
+    link = history.get_by_role("link", name="Execution")
     await expect(link).to_have_attribute("href", f"/executions/{run['executionId']}")
     row = dashboard.get_by_role("row", name="By hand")
     await dashboard.get_by_role("region", name="By hand").get_by_role("button", name="Close").click()
-    await expect(row).to_contain_text("Well")
+    await expect(row).to_contain_text("OK")
 
 
 async def test_one_is_turned_off_changed_undone_removed_and_brought_back(dashboard: Page, daemon: Daemon) -> None:

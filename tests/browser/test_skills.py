@@ -27,17 +27,17 @@ def skill(slug: str) -> str:
 async def test_a_skill_is_seen_with_its_warnings_before_it_counts(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.set_viewport_size({"width": 1800, "height": 900})  # room for every column beside the detail
     await dashboard.goto("/skills")
-    await dashboard.get_by_role("link", name="Bring one in").click()
+    await dashboard.get_by_role("link", name="Import a skill").click()
     await dashboard.get_by_label("Text").fill("no skill at all")
-    await dashboard.get_by_role("button", name="Look at it first").click()
+    await dashboard.get_by_role("button", name="Preview").click()
     await expect(dashboard.get_by_role("alert")).to_contain_text("front matter")
     await dashboard.get_by_label("Text").fill(KNOTS)
-    await dashboard.get_by_role("button", name="Look at it first").click()
+    await dashboard.get_by_role("button", name="Preview").click()
     await expect(dashboard.get_by_role("region", name="Warnings")).to_contain_text("the pattern '(' is left out")
     await expect(dashboard.get_by_role("heading", name="Tie it")).to_be_visible()
     await expect(dashboard.locator("main img")).to_have_count(0)
     await daemon.api("GET", "/api/skills/knots", status=404)
-    await dashboard.get_by_role("button", name="Bring it in").click()
+    await dashboard.get_by_role("button", name="Import").click()
     await expect(dashboard).to_have_url("/skills/knots")
     row = dashboard.get_by_role("row").filter(has_text="Knots <b>bold</b>")
     await expect(row).to_contain_text("1 warning")
@@ -47,18 +47,18 @@ async def test_a_skill_is_seen_with_its_warnings_before_it_counts(dashboard: Pag
 async def test_one_that_would_replace_another_says_so(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/skills/new")
     await dashboard.get_by_label("Text").fill(skill("web-dev"))
-    await dashboard.get_by_role("button", name="Look at it first").click()
-    await expect(dashboard.get_by_text("There is a skill of this slug already (Arvis).")).to_be_visible()
-    await dashboard.get_by_role("button", name="Change it").click()
+    await dashboard.get_by_role("button", name="Preview").click()
+    await expect(dashboard.get_by_text("Another skill has this slug (Built-in).")).to_be_visible()
+    await dashboard.get_by_role("button", name="Back").click()
     await expect(dashboard.get_by_label("Text")).to_have_value(skill("web-dev"))
     assert (await daemon.api("GET", "/api/skills/web-dev"))["source"] == "built_in"
 
 
 async def test_an_address_that_is_private_is_refused_in_the_form(dashboard: Page) -> None:
     await dashboard.goto("/skills/new")
-    await dashboard.get_by_label("How").select_option("url")
+    await dashboard.get_by_label("Import from").select_option("url")
     await dashboard.get_by_label("Address").fill("http://10.0.0.1/skill.md")
-    await dashboard.get_by_role("button", name="Look at it first").click()
+    await dashboard.get_by_role("button", name="Preview").click()
     await expect(dashboard.get_by_role("alert")).to_contain_text("cannot be fetched")
     await expect(dashboard.get_by_label("Address")).to_have_value("http://10.0.0.1/skill.md")
 
@@ -68,10 +68,10 @@ async def test_a_skill_rests_and_is_used_again(dashboard: Page, daemon: Daemon) 
     switch = dashboard.get_by_role("row").filter(has_text="Reviewing code").get_by_role("checkbox")
     await expect(switch).to_be_checked()
     await switch.click()
-    await expect(dashboard.get_by_role("row").filter(has_text="Reviewing code")).to_contain_text("Rests")
+    await expect(dashboard.get_by_role("row").filter(has_text="Reviewing code")).to_contain_text("Disabled")
     await until(lambda: _used(daemon, "code-review", wanted=False))
     await switch.click()
-    await expect(dashboard.get_by_role("row").filter(has_text="Reviewing code")).to_contain_text("In use")
+    await expect(dashboard.get_by_role("row").filter(has_text="Reviewing code")).to_contain_text("Enabled")
     await until(lambda: _used(daemon, "code-review", wanted=True))
 
 
@@ -84,7 +84,7 @@ async def test_a_text_is_edited_set_back_removed_and_brought_back(dashboard: Pag
     await expect(dashboard.get_by_text("Saved.")).to_be_visible()
     await expect(dashboard.get_by_role("paragraph").filter(has_text="Ask twice")).to_be_visible()
     assert "Ask twice" in (await daemon.api("GET", "/api/skills/ropes"))["body"]
-    await dashboard.get_by_role("button", name="Back to the text before").click()
+    await dashboard.get_by_role("button", name="Undo the last change").click()
     await expect(dashboard.get_by_text("Ask twice")).to_have_count(0)
     assert (await daemon.api("GET", "/api/skills/ropes"))["text"].strip() == skill("ropes").strip()
 
@@ -101,12 +101,12 @@ async def test_a_text_is_edited_set_back_removed_and_brought_back(dashboard: Pag
 async def test_a_viewer_reads_only(browser: Browser, daemon: Daemon) -> None:
     async with visitor(browser, daemon, "vera", "viewer") as page:
         await page.goto("/skills/devops")
-        await expect(page.get_by_role("heading", name="What agents are told")).to_be_visible()
-        await expect(page.get_by_text("In use").first).to_be_visible()
+        await expect(page.get_by_role("heading", name="Instructions")).to_be_visible()
+        await expect(page.get_by_text("Enabled").first).to_be_visible()
         await expect(page.get_by_role("main").get_by_role("checkbox")).to_have_count(0)
         for name in ("Edit", "Remove"):
             await expect(page.get_by_role("button", name=name)).to_have_count(0)
-        await expect(page.get_by_role("link", name="Bring one in")).to_have_count(0)
+        await expect(page.get_by_role("link", name="Import a skill")).to_have_count(0)
 
 
 async def _used(daemon: Daemon, slug: str, *, wanted: bool) -> bool:

@@ -58,12 +58,12 @@ async def test_a_login_elsewhere_is_ended(browser: Browser, daemon: Daemon) -> N
             link = await daemon.api("POST", "/api/users/bea/link")
             assert await enter(daemon, {"code": link["code"]}) == 200
         await page.goto("/settings/users")
-        await expect(page.get_by_text("This one")).to_be_visible()
+        await expect(page.get_by_text("This login")).to_be_visible()
         await page.get_by_role("button", name=re.compile("^End .*(?<!others)$")).first.click()
         await expect(page.get_by_role("row")).to_have_count(4)
         assert len(await logins_of(daemon, "bea")) == 3
-        await page.get_by_role("button", name="End all others").click()
-        await page.get_by_role("dialog").get_by_role("button", name="End all others").click()
+        await page.get_by_role("button", name="End all other logins").click()
+        await page.get_by_role("dialog").get_by_role("button", name="End all other logins").click()
         await expect(page.get_by_role("row")).to_have_count(2)
         (left,) = await logins_of(daemon, "bea")
         assert "Chrom" in left["device"]
@@ -131,11 +131,11 @@ async def test_a_key_is_shown_once_works_and_is_revoked(browser: Browser, daemon
         await watch.over(page)
         await page.goto("/settings/users/keys")
         await expect(page.get_by_text("No keys yet")).to_be_visible()
-        await page.get_by_role("link", name="Make a key").first.click()
+        await page.get_by_role("link", name="Create a key").first.click()
         await page.get_by_label("Name", exact=True).fill("nightly report")
         await page.get_by_role("radio", name="Viewer").check()
-        await page.get_by_role("button", name="Make the key").click()
-        once = page.get_by_role("region", name="The key").first
+        await page.get_by_role("button", name="Create key").click()
+        once = page.get_by_role("region", name="Your new key").first
         await once.get_by_role("button", name="Copy").click()
         key = await page.evaluate("navigator.clipboard.readText()")
         await expect(once.locator("pre")).to_have_text(key)
@@ -156,7 +156,7 @@ async def test_a_chat_key_is_limited_to_the_agents_that_were_chosen(dashboard: P
     await dashboard.goto("/settings/users/add-key")
     await dashboard.get_by_label("Name", exact=True).fill("door bell")
     await dashboard.get_by_label("Porter").check()
-    await dashboard.get_by_role("button", name="Make the key").click()
+    await dashboard.get_by_role("button", name="Create key").click()
     await expect(dashboard.get_by_role("region", name="Try it")).to_contain_text("/api/messages")
 
     async def made() -> bool:

@@ -15,7 +15,7 @@ async def test_a_secret_variable_is_set_and_never_shown_again(dashboard: Page, d
     await dashboard.get_by_label("Secret").check()
     await dashboard.get_by_role("button", name="Save").click()
     row = dashboard.get_by_role("row", name="SHOP_TOKEN")
-    await expect(row).to_contain_text("Sealed")
+    await expect(row).to_contain_text("Encrypted")
     assert (await daemon.api("GET", "/api/variables/SHOP_TOKEN"))["secret"] is True
     await dashboard.reload()
     await expect(row).to_be_visible()

@@ -30,21 +30,21 @@ async def test_a_web_hook_is_made_and_the_shown_command_calls_it(dashboard: Page
     form = dashboard.get_by_role("form", name="New web hook")
     await form.get_by_label("Path").fill("ci/deploy")
     await form.get_by_label("Agent", exact=True).select_option("conductor")
-    await form.get_by_label("What the agent is asked").fill("demo: say {{payload.build}}")
+    await form.get_by_label("Prompt").fill("demo: say {{payload.build}}")
     await form.get_by_label("Channel").fill("hall")
     await form.get_by_role("button", name="Save").click()
 
-    shown = dashboard.get_by_role("region", name="The secret, shown this once")
+    shown = dashboard.get_by_role("region", name="The secret is shown only once")
     secret = await shown.locator("[data-secret]").text_content()
     assert secret
     assert len(secret) == 48
-    command = await shown.get_by_role("region", name="A call to try it out").text_content()
+    command = await shown.get_by_role("region", name="Example call").text_content()
     assert command
     assert '"ok":true' in (await call(command)).replace(" ", "")
     (made,) = (await daemon.api("GET", "/api/webhooks"))["items"]
     assert (made["path"], made["triggerCount"], made["secret"]) == ("/ci/deploy", 1, f"••••{secret[-4:]}")
 
-    await shown.get_by_role("button", name="I have it").click()
+    await shown.get_by_role("button", name="I have copied it").click()
     await expect(dashboard.get_by_role("row", name="/hooks/ci/deploy")).to_be_visible()
     await dashboard.reload()
     await expect(dashboard.get_by_role("heading", name="ci/deploy")).to_be_visible()
@@ -55,12 +55,12 @@ async def test_another_secret_is_made_once_that_was_confirmed(dashboard: Page, d
     for preset in ("github", "stripe"):
         made = await hook(daemon, f"signed/{preset}", preset=preset)
         await dashboard.goto(f"/settings/webhooks/{made['id']}")
-        await dashboard.get_by_role("button", name="Another secret").click()
-        await dashboard.get_by_role("dialog").get_by_role("button", name="Another secret").click()
-        shown = dashboard.get_by_role("region", name="The secret, shown this once")
+        await dashboard.get_by_role("button", name="New secret").click()
+        await dashboard.get_by_role("dialog").get_by_role("button", name="New secret").click()
+        shown = dashboard.get_by_role("region", name="The secret is shown only once")
         secret = await shown.locator("[data-secret]").text_content()
         assert secret != made["secret"]
-        command = await shown.get_by_role("region", name="A call to try it out").text_content()
+        command = await shown.get_by_role("region", name="Example call").text_content()
         assert command
         assert '"ok":true' in (await call(command)).replace(" ", ""), preset
 

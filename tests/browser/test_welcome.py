@@ -102,11 +102,11 @@ async def test_from_the_link_to_a_bot_that_answers(
     await hand.click(button(page, "OpenAI The GPT models."))
     await point(page, "Another model or address", "Address", model.base_url)
     await hand.fill(page.get_by_label("Key"), KEY)
-    await expect(step(page, "Which model?")).to_contain_text("answered in")
-    await expect(step(page, "Which model?")).to_contain_text("This test call cost")
+    await expect(step(page, "Choose a model")).to_contain_text("answered in")
+    await expect(step(page, "Choose a model")).to_contain_text("This test call cost")
 
     await hand.click(button(page, "Helper of a team"))
-    await hand.click(button(page, "Make this agent"))
+    await hand.click(button(page, "Create agent"))
     await hand.click(button(page, "Send"))
     await expect(answers(page)).to_have_text([ANSWER])
 
@@ -115,13 +115,13 @@ async def test_from_the_link_to_a_bot_that_answers(
     await hand.fill(page.get_by_label("Bot token"), TOKEN)
     await expect(page.get_by_text("The bot is @arvis_bot.")).to_be_visible()
     await hand.click(button(page, "Start the bot"))
-    await expect(page.get_by_text("Write to @arvis_bot there: it answers.")).to_be_visible(timeout=SLOW_MS)
+    await expect(page.get_by_text("Write to @arvis_bot on the platform, and it answers.")).to_be_visible(timeout=SLOW_MS)
 
     await stage.say("hello")
     chat = stage.private("ann")
     await until(lambda: spoke(chat.messages.values()))
     took = time.monotonic() - began
-    await expect(page.get_by_role("heading", name="That is all")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Setup complete")).to_be_visible()
     figures.append(f"first run: {hand.interactions} interactions, {took:.1f} s from the link to a working bot")
     assert hand.interactions <= MOST_INTERACTIONS
     found = await state(own_daemon)
@@ -137,20 +137,20 @@ async def test_each_step_can_be_skipped_and_found_again(visitor: Page, own_daemo
     page = visitor
     await page.goto(own_daemon.login_link)
     for title, words in (
-        ("Choose a password", "Skip this"),
-        ("Which model?", "Keep the demo for now"),
-        ("Your first agent", "Skip this"),
-        ("Say hello", "Skip this"),
-        ("Bring it to Discord, Telegram or Slack", "Skip this"),
+        ("Choose a password", "Skip"),
+        ("Choose a model", "Use the demo model for now"),
+        ("Create your first agent", "Skip"),
+        ("Say hello", "Skip"),
+        ("Connect Discord, Telegram or Slack", "Skip"),
     ):
         await step(page, title).get_by_role("button", name=words).click()
         await expect(step(page, title)).to_contain_text("Skipped.")
-    await expect(page.get_by_role("heading", name="That is all")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Setup complete")).to_be_visible()
     await button(page, "Do it now: Your first agent").click()
-    await expect(button(page, "Make this agent")).to_be_visible()
+    await expect(button(page, "Create agent")).to_be_visible()
     await page.goto("/settings")
     await page.get_by_role("link", name="Finish setting up").click()
-    await step(page, "Your first agent").get_by_role("button", name="Skip this").click()
+    await step(page, "Create your first agent").get_by_role("button", name="Skip").click()
     await button(page, "Open the chat").click()
     await expect(page).to_have_url("/chat")
     assert (await state(own_daemon))["dismissed"]
@@ -168,14 +168,14 @@ async def test_who_comes_back_goes_on_where_the_house_stands(
     page = visitor
     await page.context.add_cookies([await own_daemon.cookie()])
     await page.goto("/welcome")
-    await expect(step(page, "Which model?")).to_contain_text("A model account is there.")
-    await expect(step(page, "Which model?").get_by_role("button")).to_have_count(0)
-    await expect(step(page, "Your first agent")).to_contain_text("An agent of your own is there.")
-    await step(page, "Choose a password").get_by_role("button", name="Skip this").click()
+    await expect(step(page, "Choose a model")).to_contain_text("You have a model account.")
+    await expect(step(page, "Choose a model").get_by_role("button")).to_have_count(0)
+    await expect(step(page, "Create your first agent")).to_contain_text("You have your own agent.")
+    await step(page, "Choose a password").get_by_role("button", name="Skip").click()
     await expect(step(page, "Say hello").get_by_role("heading", name="Rex")).to_be_visible()
     await by_a_new_link(page, own_daemon)
     await expect(page).to_have_url("/welcome")
-    await button(page, "Do not show this again").click()
+    await button(page, "Do not show this page again").click()
     await expect(page).to_have_url("/chat")
     await by_a_new_link(page, own_daemon)
     await expect(page).to_have_url("/chat")
@@ -192,21 +192,21 @@ async def test_a_wrong_key_and_a_wrong_token_say_what_to_do_and_lose_nothing(
     page, wrong = visitor, "123456:AAwrongWRONGwrongWRONGwrongWRONGwr"
     model.script.append(Failure(401, "invalid_api_key"))
     await page.goto(own_daemon.login_link)
-    await step(page, "Choose a password").get_by_role("button", name="Skip this").click()
+    await step(page, "Choose a password").get_by_role("button", name="Skip").click()
     await button(page, "OpenAI The GPT models.").click()
     await point(page, "Another model or address", "Address", model.base_url)
     await page.get_by_label("Key").fill(KEY)
-    await expect(step(page, "Which model?").get_by_role("alert")).to_contain_text("Check the key")
+    await expect(step(page, "Choose a model").get_by_role("alert")).to_contain_text("Check the key")
     await expect(page.get_by_label("Key")).to_have_value(KEY)
     await expect(page.get_by_label("Address", exact=True)).to_have_value(model.base_url)
     assert (await own_daemon.api("GET", "/api/accounts"))["items"] == []
-    await button(page, "Test and keep").click()
-    await expect(button(page, "Make this agent")).to_be_visible()
-    await expect(step(page, "Which model?")).to_contain_text("answered in")
+    await button(page, "Test and save").click()
+    await expect(button(page, "Create agent")).to_be_visible()
+    await expect(step(page, "Choose a model")).to_contain_text("answered in")
     assert [one["name"] for one in (await own_daemon.api("GET", "/api/accounts"))["items"]] == ["openai"]
 
-    for title in ("Your first agent", "Say hello"):
-        await step(page, title).get_by_role("button", name="Skip this").click()
+    for title in ("Create your first agent", "Say hello"):
+        await step(page, title).get_by_role("button", name="Skip").click()
     await button(page, "Telegram").click()
     await point(page, "More settings", "API address", telegram.url)
     await page.get_by_label("Bot token").fill(wrong)

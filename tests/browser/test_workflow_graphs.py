@@ -30,14 +30,14 @@ async def test_a_workflow_is_chosen_by_its_name_and_leads_to_its_page(dashboard:
     await dashboard.goto(f"/schedules/{schedule['id']}")
     await dashboard.get_by_role("button", name="Edit").click()
     await dashboard.get_by_text("More settings").click()
-    await _choose(dashboard.get_by_label("What runs it"))
+    await _choose(dashboard.get_by_label("Way of working"))
     await dashboard.get_by_role("button", name="Save").click()
     await _shown(dashboard, f"/schedules/{schedule['id']}", "/schedules", daemon, f"/api/schedules/{schedule['id']}")
 
     address = f"/settings/webhooks/{hook['id']}"
     await dashboard.goto(address)
     await dashboard.get_by_role("button", name="Edit").click()
-    await _choose(dashboard.get_by_label("What answers a call"))
+    await _choose(dashboard.get_by_label("Started by a call"))
     await dashboard.get_by_role("button", name="Save").click()
     await _shown(dashboard, address, "/settings/webhooks", daemon, f"/api/webhooks/{hook['id']}")
 

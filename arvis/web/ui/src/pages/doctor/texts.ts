@@ -3,15 +3,15 @@ import { words } from "../../words/words";
 export const texts = words({
   en: {
     title: "Doctor",
-    about: "Checks of everything, from the configuration to the queue. They change nothing.",
+    about: "Checks of the whole system, from the configuration to the queue. They change nothing.",
     again: "Check again",
-    which: "Which checks",
-    onlyTrouble: "Needs a hand",
+    which: "Filter checks",
+    onlyTrouble: "Problems only",
     onlySecurity: "Security",
-    statuses: { ok: "Fine", warn: "Look", fail: "Wrong" },
-    sum: (all: number, wrong: number, look: number) => `${all} checks, ${wrong} wrong, ${look} to look at.`,
-    fine: "Nothing needs a hand.",
+    statuses: { ok: "OK", warn: "Warning", fail: "Failed" },
+    sum: (all: number, wrong: number, look: number) => `${all} checks: ${wrong} failed, ${look} with warnings.`,
+    fine: "No problems found.",
     showAll: "Show all checks",
-    fix: "What to do:",
+    fix: "How to fix it:",
   },
 });
