@@ -49,7 +49,7 @@ async def test_an_example_is_looked_at_and_taken(dashboard: Page, daemon: Daemon
     examples = (await daemon.api("GET", "/api/workflows/examples"))["items"]
     await dashboard.goto("/workflows")
     await dashboard.get_by_role("link", name="Examples").first.click()
-    await expect(dashboard.get_by_role("img", name="Drawing of")).to_have_count(len(examples))
+    await expect(dashboard.get_by_role("img", name="Diagram of")).to_have_count(len(examples))
     first = examples[0]
     await dashboard.get_by_role("button", name=f"Use this: {first['name']}", exact=True).click()
     await expect(dashboard.get_by_role("heading", level=1, name=first["name"])).to_be_visible()
@@ -66,15 +66,15 @@ async def test_a_broken_yaml_is_refused_with_its_problems_and_kept_as_a_draft(da
     await dashboard.goto("/workflows/import")
     await dashboard.get_by_label("Document").fill(text + ways)
     await dashboard.get_by_role("button", name="Import", exact=True).click()
-    problems = dashboard.get_by_role("region", name="What keeps it from running")
+    problems = dashboard.get_by_role("region", name="Problems that prevent a run")
     await expect(problems).to_contain_text("Tool is missing")
     await expect(dashboard.get_by_label("Document")).to_have_value(text + ways)
-    await dashboard.get_by_role("button", name="Keep it as a draft").click()
+    await dashboard.get_by_role("button", name="Save as a draft").click()
     await expect(dashboard.get_by_role("heading", level=1, name="From afar")).to_be_visible()
     await expect(problems).to_be_visible()
     made = (await daemon.api("GET", "/api/workflows?q=From afar"))["items"][0]
     assert (made["runnable"], made["problemCount"] > 0) == (None, True)
-    await expect(dashboard.get_by_text("No version of it can run yet")).to_be_visible()
+    await expect(dashboard.get_by_text("No version can run yet")).to_be_visible()
 
 
 async def test_a_file_is_brought_in(dashboard: Page, daemon: Daemon) -> None:
@@ -105,12 +105,12 @@ async def test_a_run_is_begun_and_seen_to_its_end(dashboard: Page, daemon: Daemo
     assert (run["status"], run["workflow"]["id"], run["input"]) == ("completed", made["id"], "a note about tea")
     for name in ("Start", "Writer", "Answer"):
         await expect(step(dashboard, name, "done")).to_be_visible()
-    await expect(dashboard.get_by_text("It was done after")).to_be_visible()
-    await expect(dashboard.get_by_text("By hand, or by a program")).to_be_visible()
+    await expect(dashboard.get_by_text("It finished after")).to_be_visible()
+    await expect(dashboard.get_by_text("By hand or by a program")).to_be_visible()
     await step(dashboard, "Writer").dblclick()
     panel = dashboard.get_by_role("region", name="Agent: Writer")
     await expect(panel).to_contain_text("a note about tea")
-    await expect(dashboard.get_by_role("heading", name="What happened at Writer")).to_be_visible()
+    await expect(dashboard.get_by_role("heading", name="Log of Writer")).to_be_visible()
     await expect(dashboard.locator("li").filter(has=dashboard.get_by_text("Answer", exact=True))).to_have_count(0)
 
 
@@ -119,11 +119,11 @@ async def test_it_lights_up_as_it_goes_and_is_approved_in_place(dashboard: Page,
     run = await begin(daemon, made)
     await run_until(daemon, run, ["paused"])
     await dashboard.goto(f"/workflows/{made['id']}/runs/{run}")
-    await expect(dashboard.get_by_text("It waits for a person's word at Boss.")).to_be_visible()
+    await expect(dashboard.get_by_text("It waits for a person's answer at Boss.")).to_be_visible()
     await expect(step(dashboard, "Start", "done")).to_be_visible()
     await expect(step(dashboard, "Boss", "waiting")).to_be_visible()
     await expect(step(dashboard, "Sent", "not reached yet")).to_be_visible()
-    asked = dashboard.get_by_role("region", name="It asks")
+    asked = dashboard.get_by_role("region", name="Open question")
     await expect(asked).to_contain_text("Send this out?")
     await asked.get_by_role("button", name="Approve", exact=True).click()
     await expect(step(dashboard, "Sent", "done")).to_be_visible()
@@ -141,13 +141,13 @@ async def test_from_the_question_a_way_leads_to_the_run_where_it_is_approved_wit
     await run_until(daemon, run, ["paused"])
     await dashboard.goto("/questions")
     card = dashboard.get_by_role("article", name="Is this the right run?")
-    await card.get_by_role("link", name="The run").click()
+    await card.get_by_role("link", name="Open the execution").click()
     await expect(dashboard).to_have_url(f"/workflows/{made['id']}/runs/{run}")
-    asked = dashboard.get_by_role("region", name="It asks")
+    asked = dashboard.get_by_role("region", name="Open question")
     await asked.get_by_role("button", name="Approve with a note").click()
     await asked.get_by_label("Note").fill("Well done")
     await asked.get_by_role("button", name="Approve", exact=True).click()
-    await expect(dashboard.get_by_text("Goes on with “Approved”.")).to_be_visible()
+    await expect(dashboard.get_by_text("Continued with “Approved”.")).to_be_visible()
     await expect(dashboard.get_by_text("Well done").first).to_be_visible()
     assert (await run_until(daemon, run, OVER))["result"] == "It was sent."
 
@@ -157,7 +157,7 @@ async def test_it_is_rejected_with_a_note(dashboard: Page, daemon: Daemon) -> No
     run = await begin(daemon, made)
     await run_until(daemon, run, ["paused"])
     await dashboard.goto(f"/workflows/{made['id']}/runs/{run}")
-    asked = dashboard.get_by_role("region", name="It asks")
+    asked = dashboard.get_by_role("region", name="Open question")
     await asked.get_by_role("button", name="Reject").click()
     await asked.get_by_label("Reason").fill("Too long by half")
     await asked.get_by_role("button", name="Reject").click()
@@ -175,8 +175,8 @@ async def test_a_run_is_cancelled_and_begun_again(dashboard: Page, daemon: Daemo
     await dashboard.get_by_role("dialog").get_by_role("button", name="Cancel", exact=True).last.click()
     await expect(dashboard.get_by_text("It was cancelled.")).to_be_visible()
     assert (await daemon.api("GET", f"/api/runs/{run}"))["status"] == "cancelled"
-    await dashboard.get_by_role("button", name="Run again").click()
-    await expect(dashboard.get_by_text("It waits for a person's word at Boss.")).to_be_visible()
+    await dashboard.get_by_role("button", name="Rerun").click()
+    await expect(dashboard.get_by_text("It waits for a person's answer at Boss.")).to_be_visible()
     again = await daemon.api("GET", f"/api/runs/{dashboard.url.rpartition('/')[2]}")
     assert (again["againOf"], again["id"] != run) == (run, True)
 
@@ -190,12 +190,12 @@ async def test_a_run_begins_again_in_its_midst(dashboard: Page, daemon: Daemon) 
     run = await begin(daemon, made)
     await run_until(daemon, run, OVER)
     await dashboard.goto(f"/workflows/{made['id']}/runs/{run}?node=second")
-    await dashboard.get_by_role("button", name="Run again from here").click()
+    await dashboard.get_by_role("button", name="Rerun from here").click()
     await expect(dashboard).not_to_have_url(re.compile(run))
     again = await run_until(daemon, dashboard.url.rpartition("/")[2].partition("?")[0], OVER)
     assert (again["againOf"], again["entry"], again["status"]) == (run, "second", "completed")
     await expect(step(dashboard, "Second", "done")).to_be_visible()
-    await expect(step(dashboard, "First", "before")).to_be_visible()
+    await expect(step(dashboard, "First", "earlier run")).to_be_visible()
 
 
 async def test_versions_are_compared_and_an_old_one_restored(dashboard: Page, daemon: Daemon) -> None:
@@ -254,9 +254,9 @@ async def test_a_run_on_a_phone(phone: Page, daemon: Daemon) -> None:
     run = await begin(daemon, made)
     await run_until(daemon, run, ["paused"])
     await phone.goto(f"/workflows/{made['id']}/runs/{run}")
-    await expect(phone.get_by_role("img", name="Where the run of In a pocket stands")).to_be_visible()
+    await expect(phone.get_by_role("img", name="Diagram of the run of In a pocket")).to_be_visible()
     await phone.get_by_role("button", name="Approve").click()
-    await expect(phone.get_by_text("It was done after")).to_be_visible()
+    await expect(phone.get_by_text("It finished after")).to_be_visible()
     assert await phone.evaluate("document.documentElement.scrollWidth") == 390
     assert (await run_until(daemon, run, OVER))["result"] == "It was sent."
 
@@ -269,9 +269,9 @@ async def test_a_step_is_seen_at_work_and_a_question_answered_in_place(dashboard
     async with dashboard.expect_request(re.compile(f"/api/runs/{run}/events")):
         await dashboard.goto(f"/workflows/{made['id']}/runs/{run}")
     await expect(step(dashboard, "Thinker", "running")).to_be_visible()
-    await expect(dashboard.get_by_text("It is at work at Thinker.")).to_be_visible()
+    await expect(dashboard.get_by_text("It is running at Thinker.")).to_be_visible()
     await expect(step(dashboard, "Thinker", "done")).to_be_visible()
-    asked = dashboard.get_by_role("region", name="It asks")
+    asked = dashboard.get_by_role("region", name="Open question")
     await expect(asked).to_contain_text("Who is it for?")
     await asked.get_by_label("Your answer").fill("The neighbours")
     await asked.get_by_role("button", name="Answer").click()
@@ -328,9 +328,9 @@ async def test_viewers_look_and_begin_nothing(browser: Browser, daemon: Daemon) 
         await expect(page.get_by_role("row", name="Only looked at")).to_be_visible()
         await expect(page.get_by_role("button", name="Run Only looked at")).to_have_count(0)
         await page.goto("/workflows/examples")
-        await expect(page.get_by_role("img", name="Drawing of").first).to_be_visible()
+        await expect(page.get_by_role("img", name="Diagram of").first).to_be_visible()
         await expect(page.get_by_role("button", name="Use this")).to_have_count(0)
         await page.goto(f"/workflows/{made['id']}/runs/{run}")
         await expect(step(page, "Boss", "waiting")).to_be_visible()
-        await expect(page.get_by_role("region", name="It asks").get_by_role("button")).to_have_count(0)
+        await expect(page.get_by_role("region", name="Open question").get_by_role("button")).to_have_count(0)
         await expect(page.get_by_role("button", name="Cancel")).to_have_count(0)

@@ -2,7 +2,7 @@ import { words } from "../../words/words";
 
 export const texts = words({
   en: {
-    /** What the ways out and in are called, by handle. */
+    /** Names of the outputs and inputs, by handle. */
     ways: {
       "": "Next",
       false: "Otherwise",
@@ -15,9 +15,9 @@ export const texts = words({
       "loop-back": "Back for the next round",
       subagent: "Subagents",
     },
-    input: "Comes in here",
-    helps: "Helps another agent, as its subagent",
-    wayOut: (way: string) => `Goes on to: ${way}`,
+    input: "Input",
+    helps: "Connect as a subagent of another agent",
+    wayOut: (way: string) => `Output: ${way}`,
     row: { equal: (value: string) => `is “${value}”`, contains: (value: string) => `contains “${value}”` },
     noValue: "a condition without a value",
     route: (number: number) => `Route ${number}`,
@@ -44,27 +44,27 @@ export const texts = words({
     fit: "Fit everything in view",
     view: "View",
     summary: {
-      start: "What the run is given",
-      trigger: "Begins by itself",
+      start: "Input of the run",
+      trigger: "Starts by itself",
       agent: "Works on the previous output",
       tool: "Choose a tool",
       conditions: (count: number) => (count === 1 ? "1 condition" : `${count} conditions`),
       routes: (count: number) => (count === 1 ? "1 route" : `${count} routes`),
       rules: (count: number) => (count === 1 ? "1 rule" : `${count} rules`),
-      approval: "Asks whether to go on",
+      approval: "Asks whether to continue",
       input: "Waits for the next message",
       wait: (amount: string, unit: string) => `${amount} ${unit}`,
       loop: (rounds: string) => `At most ${rounds} rounds`,
-      parallel: "All ways at once",
+      parallel: "All outputs in parallel",
       mergeAll: "Waits for all branches",
-      mergeFirst: "Goes on with the first",
+      mergeFirst: "Continues with the first",
       workflow: "Choose a workflow",
-      response: "Says the previous output",
+      response: "Sends the previous output",
     },
     describe: {
-      node: "Press enter to open its form, the arrow keys to move it, c to connect it, delete to remove it.",
-      line: "Press enter to choose it, delete to remove it.",
-      readOnly: "Press enter to see what it did.",
+      node: "Press Enter to open the form, the arrow keys to move the step, c to connect it, Delete to remove it.",
+      line: "Press Enter to select the connection, Delete to remove it.",
+      readOnly: "Press Enter to see what the step did.",
     },
   },
 });
