@@ -97,7 +97,7 @@ async def test_a_pasted_file_goes_along_and_what_is_too_much_is_told(dashboard: 
     )
     files = dashboard.get_by_role("list", name="Files to send").get_by_role("listitem")
     await expect(files).to_have_count(10)
-    await expect(dashboard.get_by_role("alert")).to_contain_text("may carry 10 files")
+    await expect(dashboard.get_by_role("alert")).to_contain_text("may have at most 10 files")
     await dashboard.get_by_role("button", name="Remove 3.txt").click()
     await expect(files).to_have_count(9)
 
@@ -128,7 +128,7 @@ async def test_markdown_has_tables_and_code_that_is_copied(dashboard: Page, daem
 async def test_two_agents_stand_side_by_side(dashboard: Page, daemon: Daemon) -> None:
     one, other = await new_agent(daemon), await new_agent(daemon)
     await dashboard.goto(f"/chat/{one}")
-    await dashboard.get_by_role("link", name=f"Open {other.title()} beside").click()
+    await dashboard.get_by_role("link", name=f"Open {other.title()} side by side").click()
     await expect(dashboard).to_have_url(f"/chat/{one},{other}")
     await say(column(dashboard, one), "demo: say left")
     await say(column(dashboard, other), "demo: say right")
@@ -156,7 +156,7 @@ async def test_who_may_only_chat_talks_and_sees_their_past(browser: Browser, dae
 
 async def test_a_viewer_reads_and_is_told_that_it_is_all(browser: Browser, daemon: Daemon) -> None:
     page, watch = await guest(browser, daemon, "viewer")
-    await expect(page.get_by_text("Your role may not write messages", exact=False)).to_be_visible()
+    await expect(page.get_by_text("your role does not allow you to write", exact=False)).to_be_visible()
     await expect(page.get_by_label("Message", exact=True)).to_have_count(0)
     await page.context.close()
     watch.check()

@@ -61,7 +61,7 @@ async def test_changed_arguments_are_checked_and_then_used(dashboard: Page, daem
     field = card.get_by_label("Arguments, as JSON")
     await field.fill('{"path": "b.txt", ')
     send = card.get_by_role("button", name="Approve with these arguments")
-    await expect(card.get_by_text("This is no JSON")).to_be_visible()
+    await expect(card.get_by_text("This is not valid JSON")).to_be_visible()
     await expect(send).to_be_disabled()
     await field.fill('{"path": "b.txt", "content": "right"}')
     await send.click()
@@ -106,7 +106,7 @@ async def test_whose_word_does_not_count_sees_whom_was_asked(browser: Browser, d
     async with visitor(browser, daemon, "vic", "viewer") as page:
         await page.goto(f"/questions/{wait['id']}")
         sheet = page.get_by_role("region", name="watched wants")
-        await expect(sheet.get_by_text("Asked are: owners")).to_be_visible()
+        await expect(sheet.get_by_text("It waits for: owners")).to_be_visible()
         await expect(sheet.get_by_role("button", name="Approve")).to_have_count(0)
         await page.keyboard.press("a")
     assert await answer_to(daemon, wait) == {}

@@ -74,7 +74,7 @@ async def test_many_are_deleted_and_what_is_refused_is_told(dashboard: Page, dae
         await dashboard.get_by_role("row", name=f"of many{number}").get_by_role("checkbox").check()
     bar = dashboard.get_by_text("3 jobs selected").locator("..")
     await bar.get_by_role("button", name="Delete").click()
-    await expect(dashboard.get_by_role("dialog")).to_contain_text("Those that wait or run are left as they are")
+    await expect(dashboard.get_by_role("dialog")).to_contain_text("Waiting and running jobs are not changed")
     await dashboard.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(dashboard.get_by_text("2 jobs were deleted.")).to_be_visible()
     await expect(dashboard.get_by_text("1 was refused:")).to_be_visible()

@@ -57,7 +57,7 @@ async def test_what_cannot_be_read_is_told_in_the_form(dashboard: Page) -> None:
     await form.get_by_label("Kind").select_option("script")
     await form.get_by_label("Script, as JSON").fill("{")
     await form.get_by_role("button", name="Save").click()
-    await expect(form.get_by_text("This is no JSON")).to_be_visible()
+    await expect(form.get_by_text("This is not valid JSON")).to_be_visible()
 
 
 async def test_a_run_by_hand_stands_in_the_history_and_leads_to_its_run(dashboard: Page, daemon: Daemon) -> None:

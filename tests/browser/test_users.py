@@ -108,7 +108,7 @@ async def test_another_role_logs_out_and_a_removed_user_is_gone(
         await page.goto(link)
         await expect(page.get_by_role("navigation", name="Pages").first).to_be_visible()
         await dashboard.get_by_role("button", name="Remove").click()
-        await expect(dashboard.get_by_role("dialog")).to_contain_text("end at once")
+        await expect(dashboard.get_by_role("dialog")).to_contain_text("end immediately")
         await dashboard.get_by_role("dialog").get_by_role("button", name="Remove").click()
         await expect(dashboard).to_have_url("/settings/users/all")
         await expect(page.get_by_role("heading", name="You are logged out")).to_be_visible()
@@ -117,7 +117,7 @@ async def test_another_role_logs_out_and_a_removed_user_is_gone(
 
 async def test_the_first_user_stays_an_owner(dashboard: Page) -> None:
     await dashboard.goto("/settings/users/all/owner")
-    await expect(dashboard.get_by_text("The first user stays an owner")).to_be_visible()
+    await expect(dashboard.get_by_text("The first user always stays an owner")).to_be_visible()
     await expect(dashboard.get_by_role("radio", name="Viewer")).to_be_disabled()
     await expect(dashboard.get_by_role("button", name="Remove")).to_be_hidden()
 

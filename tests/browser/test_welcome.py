@@ -146,7 +146,7 @@ async def test_each_step_can_be_skipped_and_found_again(visitor: Page, own_daemo
         await step(page, title).get_by_role("button", name=words).click()
         await expect(step(page, title)).to_contain_text("Skipped.")
     await expect(page.get_by_role("heading", name="Setup complete")).to_be_visible()
-    await button(page, "Do it now: Your first agent").click()
+    await button(page, "Do it now: Create your first agent").click()
     await expect(button(page, "Create agent")).to_be_visible()
     await page.goto("/settings")
     await page.get_by_role("link", name="Finish setting up").click()

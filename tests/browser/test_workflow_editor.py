@@ -334,7 +334,7 @@ async def test_leaving_by_a_key_or_the_way_back_keeps_the_changes(dashboard: Pag
     await dashboard.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     await expect(dashboard).to_have_url(address)
     await dashboard.go_back()
-    await expect(dashboard.get_by_text("They stay in this browser")).to_be_visible()
+    await expect(dashboard.get_by_text("This browser keeps them")).to_be_visible()
     await dashboard.get_by_role("button", name="Go back").click()
     await expect(dashboard).to_have_url(address)
     await dashboard.get_by_role("button", name="Restore them").click()
