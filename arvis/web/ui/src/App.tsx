@@ -14,8 +14,10 @@ import { clearOutboxes } from "./pages/chat/outbox";
 import { PAGES } from "./pages/pages";
 import { Empty, Failure, Skeleton } from "./parts/states";
 
-/** Whoever is logged in sees the pages, everybody else the login, at the address that they asked for. A link with a code is spent
- * first. */
+/**
+ * Logged-in users see the pages; everyone else sees the login at the address that they asked for. A login link's code is used
+ * first.
+ */
 export function App() {
   const [code, codeDone] = useLoginCode();
   const [byLink] = useState(code !== null);
@@ -33,7 +35,7 @@ export function App() {
   useEffect(() => {
     if (userId === null) return;
     last.current = userId;
-    // Nothing of what the person before has read or written stays.
+    // Delete everything that the previous user read or wrote.
     if (isSomebodyElse(userId)) void clearOutboxes().finally(() => window.location.reload());
   }, [userId]);
   const session = useMemo(() => (me === null ? null : { me, refresh }), [me, refresh]);
@@ -60,7 +62,7 @@ function Pages({ byLink }: { byLink: boolean }) {
     (one, other) => other.path.length - one.path.length,
   )[0];
   if (asked !== undefined && !pages.includes(asked)) return <Empty title={texts.forbidden} />;
-  // Another page has not stopped because this one has.
+  // An error on one page must not block the others.
   return (
     <Boundary key={location.split("/")[1]}>
       <Suspense fallback={<Skeleton />}>

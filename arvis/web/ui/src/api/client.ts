@@ -1,10 +1,10 @@
-/** Calls of the API: typed by route, errors in the one form, writes that may be sent twice. */
+/** API calls: typed by route, with one error form, and with writes that can safely be repeated. */
 
 import type { Answer, Request, Route } from "./types";
 
 /**
- * What the API says when it refuses: what, why and how to go on. `status` 0: it could not be reached; `seconds`: when another try may
- * succeed, where it says so.
+ * The API's refusal: message, reason and fix. `status` 0: the API could not be reached. `seconds`: the delay before another
+ * attempt may succeed, if the API gives one.
  */
 export class ApiError extends Error {
   constructor(
@@ -13,7 +13,7 @@ export class ApiError extends Error {
     message: string,
     readonly fix: string,
     readonly seconds: number | null = null,
-    /** What the answer holds beside its error, such as the problems of a document. */
+    /** Further fields of an error response, such as the problems of a document. */
     readonly rest: Readonly<Record<string, unknown>> = {},
   ) {
     super(message);
@@ -24,7 +24,7 @@ const TOO_MANY = 429;
 
 type Loose = { path?: Record<string, string>; query?: Record<string, unknown>; body?: unknown };
 
-/** The address of a route: `addressOf("GET /api/jobs/{job}", { path: { job: "01…" } })`. */
+/** Return the address of a route: `addressOf("GET /api/jobs/{job}", { path: { job: "01…" } })`. */
 export function addressOf<R extends Route>(route: R, request: Request<R>): string {
   const { path = {}, query = {} } = request as Loose;
   const pattern = route.slice(route.indexOf(" ") + 1);
@@ -36,7 +36,10 @@ export function addressOf<R extends Route>(route: R, request: Request<R>): strin
   return search.size === 0 ? filled : `${filled}?${search}`;
 }
 
-/** Call a route. Raises `ApiError`. A write carries a key, so that a second try after a lost answer does nothing twice. */
+/**
+ * Call a route. Throws `ApiError`. A write carries an idempotency key, so that a second attempt after a lost response has no
+ * second effect.
+ */
 export async function call<R extends Route>(
   route: R,
   request: Request<R>,
@@ -52,11 +55,11 @@ export async function call<R extends Route>(
     fetch(addressOf(route, request), { method, headers, body: sent, signal: options.signal }),
   );
   if (!response.ok) throw await refusal(response);
-  // A daemon that dies in the middle of an answer cuts it off.
+  // If the daemon crashes while it sends a response, the response is cut off.
   return reached(() => response.json() as Promise<Answer<R>>);
 }
 
-/** Raises `ApiError` where the connection does not last as long as the work. */
+/** Throws `ApiError` if the connection is lost during the work. */
 async function reached<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,7 +1,6 @@
 /**
- * The socket to one channel. It stays connected by itself, resumes after the last delivery seen, and never decides what a
- * frame means: it hands frames on. It keeps no message, so a frame that could not be sent is the caller's to send again with
- * the same id.
+ * The socket to one channel. It reconnects by itself, resumes after the last delivery seen, and passes frames on without
+ * interpreting them. It stores no messages: the caller must resend a frame that could not be sent, with the same id.
  */
 
 export type Frame = { type: string } & Record<string, unknown>;
@@ -13,7 +12,7 @@ export type Link =
   | { name: "refused"; code: number };
 
 export type Listener = {
-  /** Fields of the `auth` frame, asked at each connection as `lastSeq` moves. */
+  /** Fields of the `auth` frame, computed at each connection because `lastSeq` changes. */
   hello: () => Record<string, unknown>;
   onFrame: (frame: Frame) => void;
   onReady: (greeting: Frame) => void;
@@ -21,7 +20,7 @@ export type Listener = {
 };
 
 const FIRST_DELAY_MS = 500;
-/** A restart takes seconds, so the first tries stay close together; a longer outage is asked about less often. */
+/** A restart takes seconds, so the first attempts follow quickly; during a longer outage they become rarer. */
 const RESTART_DELAY_MS = 2_000;
 const RESTART_TRIES = 30;
 const LONGEST_DELAY_MS = 30_000;
@@ -29,7 +28,10 @@ const PING_MS = 30_000;
 const SILENCE_MS = 10_000;
 const WRONG_KEY = 4001;
 
-/** Return the milliseconds before try number `failures` (from 0), with a fifth of chance so that pages do not return all at once. */
+/**
+ * Return the delay in ms before attempt number `failures` (from 0), with 20 % jitter so that pages do not reconnect at the
+ * same moment.
+ */
 export function backOff(failures: number): number {
   const longest = failures < RESTART_TRIES ? RESTART_DELAY_MS : LONGEST_DELAY_MS;
   return Math.min(FIRST_DELAY_MS * 2 ** failures, longest) * (0.9 + 0.2 * Math.random());
@@ -60,12 +62,12 @@ export class Connection {
     socket.addEventListener("close", (event) => this.#lost(socket, event.code));
   }
 
-  /** Connect now instead of waiting for the next try; does nothing before `open` or while a connection is up. */
+  /** Connect now instead of waiting for the next attempt. Does nothing before `open` or while connected. */
   retryNow(): void {
     if (this.#begun) this.open();
   }
 
-  /** Send a frame; false when there is no connection, and then it was not sent. */
+  /** Send a frame. Return false if there is no connection; then the frame was not sent. */
   send(frame: Frame): boolean {
     if (!this.ready || this.#socket === null) return false;
     this.#socket.send(JSON.stringify(frame));
@@ -94,7 +96,7 @@ export class Connection {
 
   #ping(): void {
     this.send({ type: "ping" });
-    // A sleeping laptop or a changed network leaves a socket that looks open: no answer means it is gone, and the close
+    // After a laptop's sleep or a network change, the socket may look open. A missing pong means that it is dead; the close
     // event of a dead peer may take minutes, so it is not awaited.
     window.clearTimeout(this.#timers.silence);
     const socket = this.#socket;

@@ -1,4 +1,4 @@
-/** The API in components. What is read stays fresh by the socket's notices (`live.tsx`), never by asking again and again. */
+/** The API in components. Data is refreshed by notices of the socket (`live.tsx`), never by polling. */
 
 import {
   MutationCache,
@@ -17,13 +17,13 @@ import { ApiError, call, randomId } from "./client";
 import { WHO } from "./session";
 import type { Answer, Item, Listing, Query, Reading, Request, Writing } from "./types";
 
-/** What a piece of data is about, as the socket's notices name it: `/api/jobs/{job}` is about `jobs`. */
+/** The topic of a query, as the socket's notices name it: `/api/jobs/{job}` has the topic `jobs`. */
 export function topicOf(route: string): string {
   return route.split("/")[2] ?? "";
 }
 
 export function makeQueryClient(): QueryClient {
-  // A login may end at any moment, by a word from elsewhere: whoever is refused asks who is logged in.
+  // A login may be ended elsewhere at any moment: after a refusal, check who is logged in.
   const refused = (error: unknown) => {
     if (error instanceof ApiError && error.status === 401) void client.invalidateQueries({ queryKey: WHO });
   };
@@ -33,7 +33,7 @@ export function makeQueryClient(): QueryClient {
     defaultOptions: {
       queries: {
         staleTime: 60_000,
-        refetchOnWindowFocus: false, // the socket tells what has changed
+        refetchOnWindowFocus: false, // the socket reports changes
         retry: (count, error) => count < 3 && error instanceof ApiError && (error.status === 0 || error.status >= 500),
       },
       mutations: { retry: (count, error) => count < 2 && error instanceof ApiError && error.status === 0 },
@@ -44,7 +44,7 @@ export function makeQueryClient(): QueryClient {
 
 type Found<R extends Reading> = UseQueryResult<Answer<R>, ApiError>;
 
-/** Read a route; it is read again when the socket says that its topic has changed. `null`: not now. */
+/** Load a route, and load it again when the socket reports a change of its topic. `null`: do not load now. */
 export function useApi<R extends Reading>(route: R, request: Request<R> | null): Found<R> {
   return useQuery<Answer<R>, ApiError>({
     queryKey: [topicOf(route), route, request],
@@ -54,11 +54,13 @@ export function useApi<R extends Reading>(route: R, request: Request<R> | null):
   });
 }
 
-/** So many pages of a list are read again at every notice; a reader who has scrolled further gets the first one anew when they come
- * back to the top. */
+/**
+ * The number of list pages that are refreshed at every notice. A reader who has scrolled further gets a fresh first page on
+ * returning to the top.
+ */
 const FRESH_PAGES = 3;
 
-/** Read again what is shown of a topic. */
+/** Reload the displayed data of a topic. */
 export function readAgain(client: QueryClient, topic: string): Promise<void> {
   return client.invalidateQueries({
     queryKey: [topic],
@@ -71,19 +73,19 @@ function pagesOf(data: unknown): number {
   return pages?.length ?? 1;
 }
 
-/** A list that comes page by page. */
+/** A paginated list. */
 export type Pages<T> = {
   rows: T[];
   error: ApiError | null;
   loading: boolean;
-  /** Whether there is more, and how to get it. */
+  /** Load the next page; null if there is none. */
   more: (() => void) | null;
   retry: () => void;
-  /** Read a long list from its first page on: its reader has come back to the top. */
+  /** Reload a long list from its first page, because its reader has returned to the top. */
   renew?: () => void;
 };
 
-/** All pages of a list that were asked for so far. */
+/** All pages of a list that were requested so far. */
 export function useList<R extends Listing>(route: R, query: Query<R>, path?: Record<string, string>): Pages<Item<R>> {
   const client = useQueryClient();
   const queryKey: QueryKey = [topicOf(route), route, { path, query }];
@@ -115,17 +117,17 @@ export function useList<R extends Listing>(route: R, query: Query<R>, path?: Rec
   };
 }
 
-/** What follows a write. */
+/** Callbacks after a write. */
 type Then<T> = { onSuccess?: (answer: T) => void; onError?: (error: ApiError) => void; onSettled?: () => void };
 
-/** A write. A refusal is shown as a toast unless `quiet`; afterwards what belongs to the same topic is read again. */
+/** A write. A refusal is shown as a toast unless `quiet`; afterwards the data of the same topic is reloaded. */
 export function useSend<R extends Writing>(route: R, options: { quiet?: boolean; done?: string } = {}) {
   const client = useQueryClient();
   const { tell, fail } = useToast();
   const keys = useRef(new WeakMap<object, string>());
   const mutation = useMutation<Answer<R>, ApiError, Request<R>>({
     mutationFn: (request) => {
-      // The library's own tries of one call hand over the same object: they must not count as two writes.
+      // The library's own retries pass the same object: they must not count as two writes.
       const key = keys.current.get(request) ?? randomId();
       keys.current.set(request, key);
       return call(route, request, { key });
@@ -138,7 +140,8 @@ export function useSend<R extends Writing>(route: R, options: { quiet?: boolean;
     },
     onSettled: () => client.invalidateQueries({ queryKey: [topicOf(route)] }),
   });
-  // The library calls back only while the component stands, and a notice of the socket may take it away before the answer is here.
+  // The library calls back only while the component is mounted, and a notice of the socket may remove it before the response
+  // arrives.
   const { mutateAsync } = mutation;
   const mutate = useCallback(
     (request: Request<R>, then: Then<Answer<R>> = {}) => {

@@ -1,6 +1,6 @@
 /**
- * One socket for the whole dashboard: it says what has changed, and what is on the screen is read again. Nothing is polled.
- * Conversations in the chat have sockets of their own.
+ * One socket for the whole dashboard: it reports changes, and the displayed data is reloaded. Nothing is polled.
+ * Conversations in the chat have their own sockets.
  */
 
 import { useQueryClient } from "@tanstack/react-query";
@@ -23,9 +23,9 @@ type Live = {
   counts: Counts | null;
   /** Connect now. */
   retry: () => void;
-  /** Hear every frame, such as notices about one conversation; the answer ends it. */
+  /** Receive every frame, such as notices about one conversation. Returns a function that unsubscribes. */
   listen: (hear: (frame: Frame) => void) => () => void;
-  /** Watch a further topic, such as `conversation:ID`; the answer ends it. */
+  /** Watch a further topic, such as `conversation:ID`. Returns a function that unsubscribes. */
   watch: (topic: string) => () => void;
 };
 
@@ -37,14 +37,14 @@ export function useLive(): Live {
   return live;
 }
 
-/** Everything that a page may show: most are second parts of the API's addresses. */
+/** All topics that a page may show: most are the second part of API addresses. */
 const TOPICS = [
   ...["accounts", "agents", "backups", "bots", "clients", "conversations", "deliveries", "executions"],
   ...["jobs", "keys", "memory", "messages", "overview", "people", "projects", "questions", "schedules", "settings"],
   ...["skills", "summaries", "users", "variables", "webhooks", "workflows"],
 ];
 
-/** What else is read again when a topic has changed. */
+/** Topics that are also reloaded when a topic changes. */
 const ALSO: Record<string, string[]> = {
   accounts: ["models", "names", "setup"],
   agents: ["names", "setup"],
@@ -78,12 +78,12 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       hello: () => ({ channelId: me.channelId }),
       onLink: (next) => {
         setLink(next);
-        // A browser does not say why a socket was refused, so a lost one asks whether the login has ended.
+        // A browser does not report why a socket was refused, so after a loss check whether the login has ended.
         if (next.name === "waiting" || next.name === "refused") refresh();
       },
       onReady: () => {
         if (mayWatch) current.send({ type: "watch", topics: [...TOPICS, ...watched.current.keys()] });
-        if (lost) void client.invalidateQueries(); // something may have been missed
+        if (lost) void client.invalidateQueries(); // notices may have been missed
         lost = true;
       },
       onFrame: (frame) => {

@@ -1,4 +1,4 @@
-/** Who is logged in, and what that lets them do. */
+/** The logged-in user and their rights. */
 
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { createContext, useContext } from "react";
@@ -9,7 +9,7 @@ export type Me = Answer<"GET /api/auth/me">;
 
 export const WHO = ["auth", "GET /api/auth/me"] as const;
 
-/** Who is logged in; `null`: nobody. That is an answer like any other, so what was known before is not kept. */
+/** The logged-in user; `null`: none. `null` is a valid answer, so the previous user is not kept. */
 export function useWho(): UseQueryResult<Me | null, ApiError> {
   return useQuery<Me | null, ApiError>({
     queryKey: WHO,
@@ -26,7 +26,7 @@ export function useWho(): UseQueryResult<Me | null, ApiError> {
 
 type Session = {
   me: Me;
-  /** Ask again who is logged in: after a login, a logout, a change of the name. */
+  /** Load the user again: after a login, a logout, or a change of the name. */
   refresh: () => void;
 };
 
@@ -40,8 +40,7 @@ export function useSession(): Session {
 
 const RANKS = ["chat", "viewer", "operator", "owner"];
 
-/** Whether the role of the person in front of the screen is at least this one. The server decides; this only hides what it
- * would refuse. */
+/** True if the user's role is at least this one. The server decides; this only hides actions that it would refuse. */
 export function useMay(role: "viewer" | "operator" | "owner"): boolean {
   return RANKS.indexOf(useSession().me.role) >= RANKS.indexOf(role);
 }

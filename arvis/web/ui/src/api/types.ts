@@ -1,6 +1,6 @@
 import type { Routes } from "./routes";
 
-/** A route as the API's document names it: `GET /api/jobs/{job}`. */
+/** A route as named in the OpenAPI document: `GET /api/jobs/{job}`. */
 export type Route = keyof Routes;
 export type Reading = Extract<Route, `GET ${string}`>;
 export type Writing = Exclude<Route, Reading>;
@@ -10,10 +10,10 @@ export type Query<R extends Route> = Routes[R]["query"];
 export type Body<R extends Route> = Routes[R]["body"];
 export type Answer<R extends Route> = Routes[R]["answer"];
 
-/** One thing of a list: `Item<"GET /api/jobs">` is a job. */
+/** An item of a list: `Item<"GET /api/jobs">` is a job. */
 export type Item<R extends Route> = Answer<R> extends { items: (infer One)[] } ? One : never;
 
-/** The lists that come page by page. */
+/** Paginated lists. */
 export type Listing = {
   [R in Reading]: Answer<R> extends { items: unknown[]; nextCursor: string | null } ? R : never;
 }[Reading];
@@ -26,5 +26,5 @@ type Part<Name extends string, Value> = Value extends undefined
       ? { [N in Name]?: Value }
       : { [N in Name]: Value };
 
-/** What a call needs besides its route. Parts that the route does not know cannot be given. */
+/** The parameters of a call. Parts that the route does not have are rejected by the compiler. */
 export type Request<R extends Route> = Part<"path", Path<R>> & { query?: Query<R> } & Part<"body", Body<R>>;

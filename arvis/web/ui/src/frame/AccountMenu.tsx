@@ -8,7 +8,7 @@ import { reveal } from "../words/format";
 import styles from "./frame.module.css";
 import { texts } from "./texts";
 
-/** Who is logged in, the way to their password and logins, and the way out. */
+/** The name of the user, a link to their password and logins, and the logout button. */
 export function AccountMenu() {
   const { me, refresh } = useSession();
   const logOut = useSend("POST /api/auth/logout");

@@ -5,7 +5,7 @@ import { texts } from "./texts";
 
 const OUTDATED = /dynamically imported module|Importing a module script failed|error loading dynamically/i;
 
-/** A page that breaks leaves the frame standing. Parts that are gone were replaced by an update: loading again helps. */
+/** Contain the error of a page so that the frame stays usable. If chunks are missing because of an update, a reload helps. */
 export class Boundary extends Component<{ children: ReactNode }, { error: Error | null }> {
   override state = { error: null as Error | null };
 

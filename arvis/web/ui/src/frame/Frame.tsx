@@ -19,7 +19,7 @@ import { useUnreadCount } from "./title";
 const Palette = lazy(() => import("./Palette"));
 const SendUnsent = lazy(() => import("../pages/chat/SendUnsent"));
 
-/** What stands around every page: navigation, search, live figures, who is logged in. */
+/** The frame around every page: navigation, search, live counters, and the user. */
 export function Frame({ children }: { children: ReactNode }) {
   const [palette, setPalette] = useState(false);
   const [help, setHelp] = useState(false);
@@ -58,7 +58,7 @@ export function Frame({ children }: { children: ReactNode }) {
   );
 }
 
-/** The pages that the person may see. */
+/** The pages that the user may see. */
 export function usePages(): PageEntry[] {
   const may = {
     chat: true,
@@ -130,7 +130,7 @@ function TopBar({ onSearch }: { onSearch: () => void }) {
   );
 }
 
-/** The same figures on every page; each leads to what it counts. */
+/** The same counters on every page; each links to the items that it counts. */
 function Counters() {
   const { counts } = useLive();
   const seesMoney = useMay("operator");
@@ -159,7 +159,7 @@ function Counters() {
   );
 }
 
-/** On a phone: four things below, all others behind "More". */
+/** On a phone: four entries below, all others under "More". */
 function BottomBar() {
   const [more, setMore] = useState(false);
   const pages = usePages();

@@ -5,7 +5,7 @@ import { usePages } from "./Frame";
 
 const SECOND_KEY_MS = 1_200;
 
-/** The keys that work everywhere: ⌘K, `g` and a letter, `?`. Where somebody types, letters are letters. */
+/** Keyboard shortcuts that work everywhere: ⌘K, `g` and a letter, `?`. They are ignored while the user types. */
 export function Keys({ onPalette, onHelp }: { onPalette: () => void; onHelp: () => void }) {
   const [, navigate] = useLocation();
   const pages = usePages();

@@ -6,7 +6,7 @@ import { texts } from "./texts";
 
 const PATIENCE_MS = 2_000;
 
-/** Shown when the connection has been gone for a while; a short loss is not worth a line. */
+/** Shown after the connection has been lost for some time; a short loss needs no banner. */
 export function OfflineBanner() {
   const { link, retry } = useLive();
   const [lost, setLost] = useState(false);

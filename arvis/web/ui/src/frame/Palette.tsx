@@ -14,7 +14,7 @@ import { useTheme } from "./theme";
 
 const ID = /^[0-9A-HJKMNP-TV-Z]{26}$/i;
 
-/** So many letters are looked for in conversations, this long after the last one. */
+/** The least number of letters to search conversations for, and the delay after the last letter. */
 const LEAST_LETTERS = 3;
 const PAUSE_MS = 250;
 
@@ -33,7 +33,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
   const talks = useConversations(text);
   useEffect(() => {
     dialog.current?.showModal();
-    input.current?.focus(); // the browser would choose the list around it
+    input.current?.focus(); // otherwise the browser would focus the list around it
   }, []);
   const go = (path: string) => {
     onClose();
@@ -116,7 +116,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
 
 type Talk = Item<"GET /api/conversations">;
 
-/** Conversations that contain the words; asked for when the typing pauses. */
+/** Conversations that contain the words; searched when the user pauses typing. */
 function useConversations(text: string): Talk[] {
   const reads = useMay("viewer");
   const [words, setWords] = useState("");

@@ -5,13 +5,13 @@ export type Theme = "auto" | "light" | "dark";
 const ORDER: readonly Theme[] = ["auto", "light", "dark"];
 const KEY = "arvis.theme";
 
-/** Called once before anything is drawn, so that the page never flashes in the wrong colours. */
+/** Called once before the first paint, so that the page never flashes in the wrong colours. */
 export function applyTheme(theme: Theme = stored()): void {
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
 }
 
-/** The theme of this browser, and how to go on to the next one. */
+/** The theme of this browser, and a function that switches to the next one. */
 export function useTheme(): { theme: Theme; next: () => void } {
   const [theme, setTheme] = useState(stored);
   const next = useCallback(() => {

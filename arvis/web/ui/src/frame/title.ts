@@ -1,4 +1,4 @@
-/** The title of the window: what is on the screen, behind the number of answers that nobody has seen. */
+/** The title of the window: the page's name after the number of unread answers. */
 
 import { useEffect, useSyncExternalStore } from "react";
 
@@ -26,7 +26,7 @@ export function setUnread(count: number): void {
   for (const changed of listeners) changed();
 }
 
-/** How many answers nobody has seen. */
+/** The number of unread answers. */
 export function useUnreadCount(): number {
   return useSyncExternalStore(
     (changed) => {

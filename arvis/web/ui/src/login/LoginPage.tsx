@@ -10,11 +10,11 @@ import { PasswordForm } from "./PasswordForm";
 import { texts } from "./texts";
 
 type Props = {
-  /** That of a login link, which is spent at once; without one, a name and a password are asked for. */
+  /** The code of a login link, which is used at once; without it, the page asks for a name and a password. */
   code: string | null;
-  /** Who is logged in all the same, when a link was opened in vain. */
+  /** The user who is still logged in when a used link was opened. */
   me: Me | null;
-  /** Whether somebody was logged in on this page before. */
+  /** True if a user was logged in on this page before. */
   again: boolean;
   onEntered: () => void;
 };

@@ -5,7 +5,7 @@ import { Field, Form, FormButtons } from "../parts/field";
 import { duration } from "../words/format";
 import { texts } from "./texts";
 
-/** A name and a password. After too many wrong tries the button waits as long as the server does. */
+/** A name and a password. After too many wrong attempts the button is disabled as long as the server requires. */
 export function PasswordForm({
   busy,
   error,
@@ -51,7 +51,7 @@ export function PasswordForm({
   );
 }
 
-/** Seconds until a refused try is worth repeating; `null` where none was refused for their number. */
+/** Seconds until another attempt may succeed; `null` if no attempt was refused for its number. */
 function useWait(error: ApiError | null): number | null {
   const [left, setLeft] = useState<number | null>(null);
   useEffect(() => {

@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useState } from "react";
 
 /**
- * The code of a login link, which stands behind `#login=`. It leaves the address and the history before anything else can fail.
- * The address is taken whole: of `//elsewhere/x` the path alone would name another site.
+ * The code of a login link, which follows `#login=`. It is removed from the address and the history before anything else can
+ * fail. The whole address is kept: of `//elsewhere/x` the path alone would name another site.
  */
 export function loginCode(): string | null {
   const code = new URLSearchParams(location.hash.slice(1)).get("login");
@@ -10,7 +10,7 @@ export function loginCode(): string | null {
   return code;
 }
 
-/** The code that is to be spent, also when a link is opened where the page is open already; and how to be done with it. */
+/** The code to use, also when a link is opened in a tab where the page is open already; and a function that clears it. */
 export function useLoginCode(): [string | null, () => void] {
   const [code, setCode] = useState(loginCode);
   useEffect(() => {

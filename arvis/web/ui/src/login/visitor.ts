@@ -1,8 +1,8 @@
-/** Who used this window last. Somebody else at the same screen must not find what the one before has read or written. */
+/** The last user of this window. Another person at the same screen must not find what the previous user read or wrote. */
 
 const KEY = "arvis.user";
 
-/** Whether this is somebody else; everything that the window kept for the one before is gone then. */
+/** Return true if this is another user; then everything that the window stored for the previous one is deleted. */
 export function isSomebodyElse(userId: string): boolean {
   const before = sessionStorage.getItem(KEY);
   if (before === userId) return false;

@@ -6,7 +6,7 @@ import type { Draft, Provider } from "./accounts";
 import styles from "./accounts.module.css";
 import { texts } from "./texts";
 
-/** Key, address and model of an account, as far as its vendor has them. `folded` puts what is optional behind a line. */
+/** Key, address and model of an account, as far as its vendor has them. `folded` hides optional fields behind a line. */
 export function AccountFields({
   provider,
   draft,

@@ -15,7 +15,7 @@ import type { Account, Draft, Provider } from "./accounts";
 import { TrialResult } from "./TrialResult";
 import { texts } from "./texts";
 
-/** One account: how it is, a test, and what can be changed. `provider` is unknown where its package is gone. */
+/** One account: its state, a test, and its settings. `provider` is unknown if its package was removed. */
 export function AccountSheet({ account, provider }: { account: Account; provider: Provider | undefined }) {
   const owns = useMay("owner");
   const test = useSend("POST /api/accounts/{account}/test", { quiet: true });
@@ -127,7 +127,7 @@ function Edit({ account, provider }: { account: Account; provider: Provider }) {
       {
         onSuccess: () => {
           setDraft((before) => ({ ...before, apiKey: "" }));
-          setSaves((before) => before + 1); // the field of the key begins anew, empty
+          setSaves((before) => before + 1); // clear the field of the key
         },
       },
     );

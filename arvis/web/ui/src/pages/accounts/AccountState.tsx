@@ -10,7 +10,7 @@ const TONES: Record<keyof typeof texts.states, Tone> = {
   problem: "trouble",
 };
 
-/** How an account is, in one word. */
+/** The state of an account, in one word. */
 export function AccountState({ account }: { account: Account }) {
   const resting = account.health.some((one) => one.restingUntil !== null);
   const state =

@@ -74,7 +74,7 @@ export default function AccountsPage() {
           { name: texts.model, width: "minmax(96px, 1.5fr)", show: (one) => <Foreign text={one.model} /> },
           { name: texts.state, width: "124px", show: (one) => <AccountState account={one} /> },
           { name: texts.priority, width: "60px", show: (one) => count(one.priority) },
-          // Beside the detail, which says it as well, there is no room for it.
+          // Beside the detail, which shows it as well, there is no space for it.
           ...(open === null
             ? [{ name: texts.source, width: "120px", show: (one: Account) => texts.sources[one.source] }]
             : []),

@@ -9,7 +9,7 @@ import { type Account, bodyOf, type Draft, EMPTY, freeName, isComplete, type Pro
 import { TrialResult } from "./TrialResult";
 import { texts } from "./texts";
 
-/** The vendors that one can have an account with. */
+/** The vendors that an account can be created for. */
 const offered = (providers: readonly Provider[]) => providers.filter((one) => one.name !== "demo");
 
 export function NewAccount({ providers, accounts }: { providers: readonly Provider[]; accounts: readonly Account[] }) {

@@ -4,7 +4,7 @@ import type { Trial } from "./accounts";
 import styles from "./accounts.module.css";
 import { texts } from "./texts";
 
-/** What came of a hello: how fast and what it cost, or what is wrong and what to do. */
+/** The result of a test call: its duration and cost, or the problem and its fix. */
 export function TrialResult({ trial, free = false }: { trial: Trial; free?: boolean }) {
   if (!trial.ok)
     return (
@@ -22,7 +22,7 @@ export function TrialResult({ trial, free = false }: { trial: Trial; free?: bool
   );
 }
 
-/** One line of a trial that went well. `free`: this vendor takes nothing. */
+/** One line of a successful test. `free`: this vendor charges nothing. */
 export function trialWords(trial: Trial, free: boolean): string {
   const cost = free ? texts.free : trial.costUsd === null ? texts.costUnknown : texts.cost(money(trial.costUsd));
   return `${texts.answered(reveal(trial.model), duration(trial.durationMs))} ${cost}`;

@@ -1,4 +1,4 @@
-/** Accounts of models as the forms of this page and of the first run handle them. */
+/** Model accounts for the forms of this page and of the welcome page. */
 
 import type { Answer, Body, Item } from "../../api/types";
 
@@ -6,12 +6,12 @@ export type Account = Item<"GET /api/accounts">;
 export type Provider = Item<"GET /api/providers">;
 export type Trial = Answer<"POST /api/accounts/test">;
 
-/** What is typed into a form. An empty key stays as it is. */
+/** The input of a form. An empty key is not changed. */
 export type Draft = { apiKey: string; baseUrl: string; model: string };
 
 export const EMPTY: Draft = { apiKey: "", baseUrl: "", model: "" };
 
-/** `openai`, or `openai-2` where there is one already. */
+/** `openai`, or `openai-2` if the name is taken. */
 export function freeName(base: string, taken: readonly string[]): string {
   for (let number = 1; ; number += 1) {
     const name = number === 1 ? base : `${base}-${number}`;
@@ -19,7 +19,7 @@ export function freeName(base: string, taken: readonly string[]): string {
   }
 }
 
-/** The fields of a new account; what is empty is left out. */
+/** The fields of a new account without empty ones. */
 export function bodyOf(provider: string, draft: Draft): Body<"POST /api/accounts/test"> {
   return {
     provider,
@@ -29,7 +29,7 @@ export function bodyOf(provider: string, draft: Draft): Body<"POST /api/accounts
   };
 }
 
-/** Whether everything is there that this vendor needs. */
+/** True if all fields that this vendor requires are filled in. */
 export function isComplete(provider: Provider, draft: Draft): boolean {
   const own = draft.baseUrl !== "" && provider.baseUrl === "optional";
   return (

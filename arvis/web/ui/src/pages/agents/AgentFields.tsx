@@ -10,7 +10,7 @@ import { prompts } from "./prompts";
 import { ToolPicker } from "./ToolPicker";
 import { texts } from "./texts";
 
-/** All that one may say of an agent, besides its name and slug. */
+/** All fields of an agent except its name and slug. */
 export function AgentFields({
   draft,
   change,
@@ -19,7 +19,7 @@ export function AgentFields({
 }: {
   draft: Draft;
   change: Change;
-  /** Its slug: an agent is no helper of itself. */
+  /** Its slug: an agent cannot be its own helper. */
   self: string;
   conductor?: boolean;
 }) {

@@ -5,7 +5,7 @@ import styles from "./agents.module.css";
 import type { Agent } from "./draft";
 import { texts } from "./texts";
 
-/** The facts that one agent keeps; each opens on the page Memory. */
+/** The facts of one agent; each opens on the Memory page. */
 export function AgentMemory({ agent }: { agent: Agent }) {
   const [, navigate] = useLocation();
   const search = `?agent=${encodeURIComponent(agent.slug)}`;

@@ -31,7 +31,7 @@ const PARTS: Record<string, (agent: Agent) => ReactNode> = {
   chat: (agent) => <TestChat agent={agent} />,
 };
 
-/** One agent: what it is, how it is changed, what it was, where it lives, what it knows, and a talk with it. */
+/** One agent: overview, editing, history, channels, memory, and a test chat. */
 export function AgentPage({ slug, tab }: { slug: string; tab: string }) {
   const agent = useApi("GET /api/agents/{agent}", { path: { agent: slug } });
   const owns = useMay("owner");

@@ -112,13 +112,13 @@ function columns(working: ReadonlySet<string>, costs: ReadonlyMap<string, number
   ];
 }
 
-/** Slugs of those that work just now. */
+/** Slugs of the agents that are working now. */
 function useWorking(): ReadonlySet<string> {
   const overview = useApi("GET /api/overview", {});
   return new Set(overview.data?.running.map((work) => work.agent ?? "") ?? []);
 }
 
-/** What each has cost in a week, by id; `null` for those who may not know. */
+/** The cost of each in a week, by id; `null` for users who may not see costs. */
 function useCosts(): ReadonlyMap<string, number> | null {
   const [since] = useState(() => String(Date.now() - WEEK_MS));
   const usage = useApi("GET /api/usage", useMay("operator") ? { query: { by: "agent", since } } : null);

@@ -3,7 +3,7 @@ import { AgentPage } from "./AgentPage";
 import { AgentTable } from "./AgentTable";
 import { NewAgent } from "./NewAgent";
 
-/** All agents, a new one, or one of them with its parts. */
+/** All agents, a new one, or one of them with its tabs. */
 export default function AgentsPage() {
   return (
     <Switch>

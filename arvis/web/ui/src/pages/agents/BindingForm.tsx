@@ -11,7 +11,7 @@ import { texts } from "./texts";
 const PERMISSIONS = Object.entries(texts.permissions) as [Binding["permission"], string][];
 const RESPONDS = Object.entries(texts.responds) as [NonNullable<Binding["respond"]>, string][];
 
-/** Lets an agent live in a channel, or changes how it does in a `known` one. */
+/** Assign a channel to an agent, or change the settings of a `known` channel. */
 export function BindingForm({ slug, known, onClose }: { slug: string; known?: Binding; onClose: () => void }) {
   const platforms = useApi("GET /api/platforms", {});
   const [platform, setPlatform] = useState(known?.platform ?? "discord");

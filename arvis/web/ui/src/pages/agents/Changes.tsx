@@ -4,7 +4,7 @@ import styles from "./agents.module.css";
 import type { Difference } from "./diff";
 import { texts } from "./texts";
 
-/** What differs, field by field: out with a minus, in with a plus. */
+/** The differences, field by field: removed lines with a minus, added lines with a plus. */
 export function Changes({ of }: { of: readonly Difference[] }) {
   return (
     <dl className={styles.changes}>

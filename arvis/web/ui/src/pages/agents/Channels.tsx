@@ -12,7 +12,7 @@ import { BindingForm } from "./BindingForm";
 import type { Agent, Binding } from "./draft";
 import { texts } from "./texts";
 
-/** Where an agent lives: channels are added, changed and taken away here. */
+/** The channels of an agent; they are added, changed and removed here. */
 export function Channels({ agent }: { agent: Agent }) {
   const owns = useMay("owner") && agent.status !== "archived";
   const [form, setForm] = useState<Binding | "new" | null>(null);

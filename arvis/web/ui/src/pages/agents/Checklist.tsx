@@ -6,10 +6,13 @@ import { texts } from "./texts";
 
 export type Entry = { value: string; name?: string; words?: string; mark?: ReactNode };
 
-/** From so many on it can be searched. */
+/** From this number of entries on, the list has a search field. */
 const MANY = 8;
 
-/** Several of a list, each with its words. What was chosen and is not in the list any more stays, and says so. */
+/**
+ * A choice of several entries of a list, each with a description. Chosen entries that are no longer in the list are kept and
+ * marked.
+ */
 export function Checklist({
   label,
   hint,
@@ -51,7 +54,7 @@ export function Checklist({
             aria-label={find}
             onChange={(event) => ask(event.target.value)}
             onKeyDown={(event) => {
-              if (event.key === "Enter") event.preventDefault(); // it would send the form
+              if (event.key === "Enter") event.preventDefault(); // otherwise it would submit the form
             }}
           />
         )}

@@ -12,7 +12,7 @@ import { differences } from "./diff";
 import { type Agent, CONDUCTOR, type Draft, differing, draftOf } from "./draft";
 import { texts } from "./texts";
 
-/** Changes an agent: what will change is shown before it is saved, and nothing else is sent. */
+/** Edit an agent: the changes are shown before they are saved, and only they are sent. */
 export function EditAgent({ agent }: { agent: Agent }) {
   const [base, setBase] = useState(agent);
   const [draft, setDraft] = useKeptDraft<Draft>(`agent.${agent.id}`, draftOf(base));
@@ -24,7 +24,7 @@ export function EditAgent({ agent }: { agent: Agent }) {
     setBase(from);
     setDraft(draftOf(from));
   };
-  // What somebody else has saved comes in as long as nothing is typed here.
+  // Changes that another user saved are loaded as long as nothing is typed here.
   if (agent !== seen) {
     setSeen(agent);
     if (changed.length === 0 && !save.isPending) begin(agent);

@@ -14,7 +14,7 @@ import { texts } from "./texts";
 
 const CONFIGURATION = "configuration";
 
-/** How an agent was, the newest first, each with what it changed. */
+/** The versions of an agent, newest first, each with its changes. */
 export function History({ agent }: { agent: Agent }) {
   const path = { agent: agent.slug };
   const versions = useApi("GET /api/agents/{agent}/versions", { path });

@@ -9,7 +9,7 @@ type Model = Item<"GET /api/models">;
 
 const OTHER = "*";
 
-/** A model of the list, the account's own, or another one by its name. */
+/** A model from the list, the account's default, or another one by name. */
 export function ModelField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
   const models = useApi("GET /api/models", {});
   const [typed, setTyped] = useState(false);
@@ -42,7 +42,7 @@ export function ModelField({ value, onChange }: { value: string; onChange: (valu
   );
 }
 
-/** Those that an account would answer come first. */
+/** Models that an account can serve come first. */
 const byAccount = (one: Model, other: Model) =>
   Number(other.accounts.length > 0) - Number(one.accounts.length > 0) || one.name.localeCompare(other.name);
 

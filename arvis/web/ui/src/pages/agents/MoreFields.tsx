@@ -12,7 +12,7 @@ const ON_NEW_MESSAGE = Object.entries(texts.onNewMessages) as [Draft["onNewMessa
 
 const ALLOWED = Object.entries(texts.allowed) as ["everybody" | "listed", string][];
 
-/** The rarer fields of an agent. */
+/** The less common fields of an agent. */
 export function MoreFields({ draft, change, self }: { draft: Draft; change: Change; self: string }) {
   const agents = useApi("GET /api/agents", {});
   const plugins = useApi("GET /api/plugins", {});
@@ -85,7 +85,7 @@ export function MoreFields({ draft, change, self }: { draft: Draft; change: Chan
   );
 }
 
-/** Ways of working, the chosen one in words below; a workflow is one as well. */
+/** The ways of working, with a description of the chosen one; a workflow can be chosen as well. */
 function GraphField({ value, onChange }: { value: string; onChange: (graph: string) => void }) {
   const graphs = useApi("GET /api/graphs", {});
   const items = graphs.data?.items ?? [];

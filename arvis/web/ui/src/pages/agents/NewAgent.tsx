@@ -14,7 +14,7 @@ import { texts } from "./texts";
 
 const HOME = "/agents";
 
-/** Makes an agent. The slug follows the name until somebody writes one. */
+/** Create an agent. The slug follows the name until the user edits it. */
 export function NewAgent() {
   const [, navigate] = useLocation();
   const owns = useMay("owner");

@@ -13,7 +13,7 @@ import { type Agent, CONDUCTOR } from "./draft";
 import { Risk } from "./ToolPicker";
 import { texts } from "./texts";
 
-/** What an agent is and does. */
+/** The details and current work of an agent. */
 export function Overview({ agent }: { agent: Agent }) {
   return (
     <>

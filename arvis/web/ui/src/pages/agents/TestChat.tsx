@@ -8,7 +8,7 @@ import styles from "./agents.module.css";
 import type { Agent } from "./draft";
 import { texts } from "./texts";
 
-/** A talk with the agent, beside its settings. */
+/** A chat with the agent, beside its settings. */
 export function TestChat({ agent }: { agent: Agent }) {
   const { me } = useSession();
   const mayWrite = useMay("operator");

@@ -15,7 +15,7 @@ const TONES: Record<Tool["risk"], Tone> = {
   money: "trouble",
 };
 
-/** What the worst is that a tool can do, and whether a person is asked before. */
+/** The highest risk of a tool, and whether it needs an approval. */
 export function Risk({ tool }: { tool: Tool }) {
   const permit = texts.permits[tool.permit];
   return (
@@ -48,7 +48,7 @@ function entryOf(tool: Tool): Entry {
   return { value: tool.name, words: tool.description, mark: <Risk tool={tool} /> };
 }
 
-/** Each server's tools can be given all at once. */
+/** All tools of a server can be allowed at once. */
 function serversOf(tools: readonly Tool[]): Entry[] {
   const servers = new Set(tools.filter((tool) => tool.origin === "mcp" && tool.from !== null).map((tool) => tool.from));
   return [...servers].map((server) => ({ value: `${server}.*`, words: texts.allOf(String(server)) }));

@@ -1,4 +1,4 @@
-/** What differs between two states of an agent, field by field and line by line. */
+/** The differences between two versions of an agent, field by field and line by line. */
 
 import { count } from "../../words/format";
 import type { Agent, Binding } from "./draft";
@@ -12,13 +12,13 @@ export type Difference = { field: Field } & (
   | { kind: "text"; lines: Line[] }
 );
 
-/** `skipped`: so many lines that stayed as they were. */
+/** `skipped`: the number of unchanged lines. */
 export type Line = { sign: "+" | "-" | " "; text: string } | { sign: "skipped"; text: string };
 
 const FIELDS = Object.keys(texts.fields) as Field[];
 const LONG: readonly Field[] = ["prompt", "description"];
 
-/** Fields that only one of the two has do not count. */
+/** Fields that only one of the two has are ignored. */
 export function differences(before: Partial<Agent>, after: Partial<Agent>): Difference[] {
   return FIELDS.filter(
     (field) => field in before && field in after && JSON.stringify(before[field]) !== JSON.stringify(after[field]),
@@ -50,7 +50,7 @@ export function bindingInWords(binding: Binding): string {
   return [`${binding.platform}:${binding.channel}`, ...more].filter(Boolean).join(" · ");
 }
 
-/** A value of a field as people read it. */
+/** A field's value as text for people. */
 export function valueInWords(field: Field, value: unknown): string {
   if (value === null || value === undefined || value === "") return LONG.includes(field) ? "" : texts.unset[field];
   if (field === "allowUsers") return (value as string[]).join(", ") || texts.ownersAlone;
@@ -66,11 +66,14 @@ export function valueInWords(field: Field, value: unknown): string {
 
 const linesOf = (text: string): string[] => (text === "" ? [] : text.split("\n"));
 
-/** More would take long to compare, and nobody reads it. */
+/** Comparing more would take long, and the result would be unreadable. */
 const MOST_CELLS = 4_000_000;
 const AROUND = 2;
 
-/** The shortest way from one text to another: what both begin and end with stays, the rest by the longest common lines. */
+/**
+ * Compute a short diff: the common beginning and end are kept, the lines between are compared by the longest common
+ * subsequence.
+ */
 export function lineDiff(before: readonly string[], after: readonly string[]): Line[] {
   let head = 0;
   while (head < before.length && head < after.length && before[head] === after[head]) head += 1;
@@ -118,7 +121,7 @@ function changed(before: readonly string[], after: readonly string[]): Line[] {
   return lines;
 }
 
-/** Lines that stayed are shown only beside those that changed. */
+/** Unchanged lines are shown only next to changed ones. */
 function folded(lines: readonly Line[]): Line[] {
   const near = lines.map((_, index) =>
     lines.slice(Math.max(0, index - AROUND), index + AROUND + 1).some((line) => line.sign !== " "),

@@ -9,10 +9,13 @@ type Written = Body<"PATCH /api/agents/{agent}">;
 
 export const CONDUCTOR = "conductor";
 
-/** What may be given in at most so many letters; the server allows 64, but short ones are easier to call. */
+/** The longest slug; the server allows 64 characters, but short ones are easier to type. */
 const SLUG_LENGTH = 50;
 
-/** Lists of ids are texts with one in each line (`allowUsers` counts unless `everybody` may ask it), what may be missing is an empty text. */
+/**
+ * Lists of ids are texts with one id per line (`allowUsers` counts unless `everybody` may use the agent); optional values are
+ * empty texts.
+ */
 export type Draft = {
   name: string;
   role: string;
@@ -100,7 +103,7 @@ export function written(draft: Draft): Required<Written> {
   };
 }
 
-/** Only what differs: what somebody else has changed meanwhile stays. */
+/** Only differences: another user's changes are kept. */
 export function differing(agent: Agent, draft: Draft): Written {
   const after = written(draft);
   const before: Record<string, unknown> = agent;
@@ -110,7 +113,7 @@ export function differing(agent: Agent, draft: Draft): Written {
   return Object.fromEntries(changed);
 }
 
-/** A slug that goes with a name: `Zoë's News!` becomes `zoe-s-news`. */
+/** A slug for a name: `Zoë's News!` becomes `zoe-s-news`. */
 export function slugFor(name: string): string {
   return name
     .normalize("NFKD")

@@ -1,4 +1,4 @@
-/** Prompts to start from. They are what an agent is told about itself, so they are whole sentences that one can change. */
+/** Prompts to start from. Agents read them, so they are whole sentences that users can change. */
 
 import { words } from "../../words/words";
 

@@ -10,16 +10,16 @@ type Props = {
   platform: Platform;
   draft: Draft;
   onChange: (draft: Draft) => void;
-  /** A whole token came at once. */
+  /** A whole token was pasted. */
   onPasted?: (draft: Draft) => void;
-  /** What is set already. */
+  /** Settings that are already set. */
   settings?: Record<string, unknown>;
   secrets?: readonly string[];
-  /** Show the settings at once, not behind a line. */
+  /** Show the settings immediately, not behind a line. */
   open?: boolean;
 };
 
-/** Tokens first, then everything else that the platform's guide names. */
+/** Tokens first, then the other settings that the platform's guide names. */
 export function BotFields({ platform, draft, onChange, onPasted, settings = {}, secrets = [], open = false }: Props) {
   const kept = (name: string) => (name in draft.settings ? draft.settings[name] : settings[name]);
   const set = (name: string, value: unknown) => onChange({ ...draft, settings: { ...draft.settings, [name]: value } });

@@ -12,7 +12,7 @@ import { texts } from "./texts";
 
 const UNUSABLE = 422;
 
-/** Make a bot: the platform's steps beside the fields. A pasted token is looked at once, before anything is kept. */
+/** Create a bot: the platform's steps beside the fields. A pasted token is checked before anything is saved. */
 export function BotSetup({
   platform,
   taken,
@@ -20,9 +20,9 @@ export function BotSetup({
   onStarted,
 }: {
   platform: Platform;
-  /** Names of bots that this platform has already. */
+  /** Names of existing bots of this platform. */
   taken: readonly string[];
-  /** Who answers, unless another one is chosen. */
+  /** The agent that answers, unless another one is chosen. */
   agent?: string;
   onStarted: (bot: Bot) => void;
 }) {
@@ -36,7 +36,7 @@ export function BotSetup({
     setPressed(asked);
     if (isComplete(platform, at)) check.mutate({ body: { platform: platform.name, name, ...given(at) } });
   };
-  // A second token may still be on its way when the first one was pasted: that is no failure yet.
+  // A second token may still be missing when the first one was pasted: that is not an error yet.
   const unfinished = !pressed && check.error?.status === UNUSABLE;
   const trouble = add.error ?? (unfinished ? null : check.error);
   const send = () =>

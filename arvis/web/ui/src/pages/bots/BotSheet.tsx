@@ -15,7 +15,7 @@ import { type Bot, type Draft, EMPTY, HOME, type Platform } from "./bots";
 import { Findings } from "./Findings";
 import { texts } from "./texts";
 
-/** One bot: how it is, a check of its setup, and its settings. */
+/** One bot: its state, a setup check, and its settings. */
 export function BotSheet({ bot, platform }: { bot: Bot; platform: Platform }) {
   const owns = useMay("owner");
   const mine = bot.source === "product";
@@ -94,7 +94,7 @@ function Edit({ bot, platform }: { bot: Bot; platform: Platform }) {
       {
         onSuccess: () => {
           setDraft(EMPTY);
-          setSaves((before) => before + 1); // the fields begin anew, those of secrets empty
+          setSaves((before) => before + 1); // reset the fields; those of secrets are empty
         },
       },
     );

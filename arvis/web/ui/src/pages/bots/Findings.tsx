@@ -7,7 +7,7 @@ import { texts } from "./texts";
 
 const TONES: Record<Finding["level"], Tone> = { ok: "good", warning: "warn", error: "trouble" };
 
-/** What a platform says of a bot's setup, each with what to do. */
+/** The platform's findings about a bot's setup, each with a fix. */
 export function Findings({ findings }: { findings: readonly Finding[] }) {
   const trouble = findings.some((one) => one.level === "error");
   return (

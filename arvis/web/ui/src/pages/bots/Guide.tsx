@@ -4,7 +4,7 @@ import type { Platform } from "./bots";
 import styles from "./bots.module.css";
 import { texts } from "./texts";
 
-/** How a bot is made on this platform, in order, and what it must be allowed there. */
+/** The steps to create a bot on this platform, and the permissions that it needs. */
 export function Guide({ platform }: { platform: Platform }) {
   return (
     <div className={styles.guide}>

@@ -1,4 +1,4 @@
-/** Bots of chat platforms as the forms of this page and of the first run handle them. */
+/** Chat platform bots for the forms of this page and of the welcome page. */
 
 import type { Answer, Item } from "../../api/types";
 import type { Tone } from "../../parts/show";
@@ -8,7 +8,7 @@ export type Platform = Item<"GET /api/platforms">;
 export type BotField = Platform["fields"][number];
 export type Finding = Answer<"POST /api/bots/test">["findings"][number];
 
-/** What was changed in a form; `null` takes a setting away. Secrets that were not typed anew are not in it. */
+/** The changes of a form; `null` removes a setting. Secrets that were not typed again are not included. */
 export type Draft = { settings: Record<string, unknown>; secrets: Record<string, string> };
 
 export const EMPTY: Draft = { settings: {}, secrets: {} };
@@ -26,7 +26,7 @@ export const TONES: Record<Bot["state"], Tone> = {
   error: "trouble",
 };
 
-/** `main`, or `main-2` where there is one already. */
+/** `main`, or `main-2` if the name is taken. */
 export function freeName(taken: readonly string[]): string {
   for (let number = 1; ; number += 1) {
     const name = number === 1 ? "main" : `main-${number}`;
@@ -34,12 +34,12 @@ export function freeName(taken: readonly string[]): string {
   }
 }
 
-/** Whether every secret is there that the platform cannot do without. */
+/** True if every secret that the platform requires is set. */
 export function isComplete(platform: Platform, draft: Draft): boolean {
   return platform.fields.every((one) => !(one.secret && one.required) || Boolean(draft.secrets[one.name]));
 }
 
-/** For a new bot: what is empty is left out. */
+/** For a new bot: empty values are left out. */
 export function given(draft: Draft): Draft {
   const filled = <T>(of: Record<string, T>) =>
     Object.fromEntries(Object.entries(of).filter(([, value]) => value !== null && value !== ""));

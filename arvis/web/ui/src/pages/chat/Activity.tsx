@@ -11,7 +11,7 @@ import { texts } from "./texts";
 
 const SECONDS_AFTER_MS = 3_000;
 
-/** One line about the present, in a place that is always there so that nothing moves when it fills. */
+/** One line about the agent's current activity, in a fixed position so that nothing moves when it appears. */
 export function Activity({
   chat,
   view,
@@ -51,7 +51,7 @@ export function Activity({
   );
 }
 
-/** What it does just now: its own words about it, else what the last step of its work says. */
+/** The current activity: the agent's own progress text, else the name of the last step. */
 function Doing({ entry, chat, streaming }: { entry: UserEntry; chat: Chat; streaming: boolean }) {
   const operates = useMay("operator");
   const activity = useApi("GET /api/activity", operates ? {} : null);

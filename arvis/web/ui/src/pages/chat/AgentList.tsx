@@ -10,7 +10,7 @@ import { addressOf, type Chats, placeOf, useUnread } from "./chats";
 import { useNews } from "./news";
 import { texts } from "./texts";
 
-/** Everybody who can be talked to, with what nobody has read yet. */
+/** All agents that the user can chat with, with their unread answers. */
 export function AgentList({
   agents,
   chosen,

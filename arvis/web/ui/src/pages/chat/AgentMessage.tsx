@@ -16,7 +16,7 @@ import { texts } from "./texts";
 import { Why } from "./UserMessage";
 import { isWaitButton, type Wait, waitOf } from "./waits";
 
-/** What an agent said, with its files, and what one may choose or decide. */
+/** An agent's message, with its files, choices and questions. */
 export const AgentMessage = memo(function AgentMessage({
   entry,
   name,
@@ -32,7 +32,7 @@ export const AgentMessage = memo(function AgentMessage({
   decided: boolean;
   mayAct: boolean;
 }) {
-  // A long answer is read anew with every piece of it: what is typed meanwhile goes first.
+  // A long answer is parsed again at every chunk; typing has priority.
   const text = useDeferredValue(entry.text);
   const about = entry.replyTo ?? entry.messageId;
   const buttons = question !== undefined || decided ? entry.buttons.filter((one) => !isWaitButton(one)) : entry.buttons;
@@ -47,7 +47,7 @@ export const AgentMessage = memo(function AgentMessage({
         <Foreign text={name} />
         {entry.notice && <span className="muted"> {texts.notice}</span>}
       </p>
-      {/* A stream is silent for screen readers; the finished text is read once, whole. */}
+      {/* A stream is silent for screen readers; the finished text is read once. */}
       <div data-body aria-busy={entry.streaming || undefined} aria-live={entry.streaming ? "off" : undefined}>
         {question === undefined && !decided && <Markdown text={entry.streaming ? text : entry.text} />}
         {decided && <Decided wait={waitOf(entry) ?? ""} known={entry.question?.decision ?? null} text={entry.text} />}
@@ -63,7 +63,7 @@ export const AgentMessage = memo(function AgentMessage({
   );
 });
 
-/** A question that is no longer open, with the decision: the message brings it, or the question itself is asked. */
+/** A closed question with its decision, taken from the message or loaded from the question. */
 function Decided({ wait, known, text }: { wait: string; known: string | null; text: string }) {
   const reads = useMay("viewer");
   const found = useApi("GET /api/questions/{question}", known === null && reads ? { path: { question: wait } } : null);
@@ -84,7 +84,7 @@ function Decided({ wait, known, text }: { wait: string; known: string | null; te
   );
 }
 
-/** Buttons that came with a message; one choice is enough, so all rest after a click. */
+/** Buttons of a message; one choice is enough, so all are disabled after a click. */
 function Choices({ choices, chat }: { choices: readonly Choice[]; chat: Chat }) {
   const [chosen, setChosen] = useState(false);
   return (

@@ -12,10 +12,10 @@ import styles from "./chat.module.css";
 import { ANYONE, addressOf, placeOf, useChats } from "./chats";
 import { texts } from "./texts";
 
-/** So many conversations stand side by side at most. */
+/** The largest number of conversations side by side. */
 const MOST_COLUMNS = 4;
 
-/** Talk with agents: their list, and one conversation or several of them side by side (`/chat/helper,writer`). */
+/** The chat: the list of agents, and one conversation or several side by side (`/chat/helper,writer`). */
 export default function ChatPage() {
   const [, parameters] = useRoute("/chat/:agents?");
   const [, navigate] = useLocation();

@@ -14,7 +14,7 @@ import type { Desk } from "./desk";
 import { Log } from "./Log";
 import { texts } from "./texts";
 
-/** One conversation: who it is with, what was said, what goes on, and where one writes. */
+/** One conversation: its agent, the messages, the current activity, and the composer. */
 export function Column({
   agent,
   chat,
@@ -36,7 +36,7 @@ export function Column({
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => chats.show(chat.place.channel), [chats, chat]);
   useEffect(() => {
-    // A finger would have the keyboard of the screen over what it came to read.
+    // On a touch screen, focus would open the keyboard over the messages.
     if (window.matchMedia("(pointer: fine)").matches) field.current?.focus();
   }, []);
   const again = useCallback(
@@ -50,7 +50,7 @@ export function Column({
   );
   const name = reveal(agent.name);
   const who = useCallback(
-    // A stream does not say whose it is; where one agent was chosen it is that one's.
+    // A stream does not name its agent; where one agent was chosen, that one is assumed.
     (slug: string | null) => reveal(slug === null && agent.slug !== ANYONE ? agent.name : nameOf(slug)),
     [agent, nameOf],
   );

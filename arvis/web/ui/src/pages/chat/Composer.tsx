@@ -19,7 +19,7 @@ import { Recorder } from "./Recorder";
 import { texts } from "./texts";
 import { LIMITS } from "./uploads";
 
-/** Where the person writes: text, files, voice. Limits are told before sending; the server's word is final. */
+/** The composer: text, files, voice. Limits are shown before sending; the server has the final decision. */
 export function Composer({
   ref,
   chat,
@@ -37,7 +37,7 @@ export function Composer({
   useLayoutEffect(() => {
     const field = ref.current;
     if (field === null || draft.text === null) return;
-    // The height follows the text up to the style sheet's limit; scripts may set it under the page's policy.
+    // The height follows the text up to the style sheet's limit; the content policy allows scripts to set it.
     field.style.height = "auto";
     field.style.height = `${field.scrollHeight + 2}px`;
   }, [ref, draft.text]);

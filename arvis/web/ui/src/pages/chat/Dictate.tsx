@@ -8,7 +8,7 @@ import styles from "./composer.module.css";
 import { recogniser } from "./dictation";
 import { texts } from "./texts";
 
-/** Speak and see it written, where the browser itself can listen. */
+/** Dictation, in browsers that support speech recognition. */
 export function Dictate({ chat: { dictation } }: { chat: Chat }) {
   const heard = useSyncExternalStore(dictation.subscribe, () => dictation.heard);
   useEffect(() => () => dictation.stop(), [dictation]);

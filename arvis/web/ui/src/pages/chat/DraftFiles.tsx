@@ -7,7 +7,7 @@ import type { Desk } from "./desk";
 import { texts } from "./texts";
 import type { Upload } from "./uploads";
 
-/** Files that will go along. */
+/** Files that will be sent with the message. */
 export function DraftFiles({
   desk,
   files,

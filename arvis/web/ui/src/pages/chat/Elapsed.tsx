@@ -4,7 +4,7 @@ import { duration } from "../../words/format";
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 
-/** How long something has lasted, second by second; nothing before `after` ms. */
+/** The elapsed time, updated every second; nothing before `after` ms. */
 export function Elapsed({
   since,
   after = 0,

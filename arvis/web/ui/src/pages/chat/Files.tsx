@@ -5,11 +5,11 @@ import type { ShownFile } from "./conversation";
 import styles from "./log.module.css";
 import { texts } from "./texts";
 
-// The kinds that the server serves to be shown; what a sender called a file does not count there.
+// The types that the server serves inline; the type that a sender claims is ignored.
 const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
 const SOUND = /^audio\//;
 
-/** Files of a message: pictures and sounds in their place, others to be kept. Only what our own server keeps is loaded. */
+/** Files of a message: images and audio inline, others as downloads. Only files stored on our server are loaded. */
 export function Files({ files }: { files: readonly ShownFile[] }) {
   if (files.length === 0) return null;
   return (

@@ -15,7 +15,7 @@ import { isDecided, useQuestions, waitOf } from "./waits";
 
 const NEAR_END_PX = 80;
 
-/** What was said. It follows the newest message while the reader is at the end, and otherwise stays where it is. */
+/** The messages. The view follows the newest message while the reader is at the end, and otherwise keeps its position. */
 export function Log({
   chat,
   view,
@@ -47,7 +47,7 @@ export function Log({
             </div>
           )}
           {cut ? <Cut /> : <Older chat={chat} view={view} hold={hold} />}
-          {/* The past is not read out; what comes from now on is. */}
+          {/* Screen readers announce only new messages, not the history. */}
           <div className={styles.log} role="log" aria-label={texts.messages} aria-live={view.loaded ? "polite" : "off"}>
             {entries.map((entry) => {
               if (entry.kind === "note") return <NoteLine key={entry.key} entry={entry} who={who} />;
@@ -111,13 +111,13 @@ function Cut() {
   );
 }
 
-/** Where the reader is, and how many answers came below. */
+/** The reader's position, and the number of answers that arrived below. */
 function useScrolling({ talk: { entries } }: View) {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
   const seen = useRef(new Set<string>());
-  /** The distance to the end that is kept while older messages come in above. */
+  /** The distance to the end, which is kept while older messages are inserted above. */
   const held = useRef<number | null>(null);
   const [behind, setBehind] = useState(0);
   const [away, setAway] = useState(false);

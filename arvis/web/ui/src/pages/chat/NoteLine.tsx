@@ -4,7 +4,7 @@ import type { Note, NoteEntry } from "./conversation";
 import styles from "./log.module.css";
 import { texts } from "./texts";
 
-/** A quiet line between messages. */
+/** A note between messages. */
 export const NoteLine = memo(function NoteLine({
   entry,
   who,

@@ -14,7 +14,7 @@ type Decision = "approve" | "accept" | "reject" | "edit" | "feedback" | "answer"
 const KNOWN: ReadonlySet<string> = new Set(["approve", "accept", "reject"]);
 const WORDS: Record<string, string> = { approve: texts.approve, accept: texts.approve, reject: texts.reject };
 
-/** What an agent wants to do, exactly, and the word of a person on it. */
+/** The action that an agent asks approval for, with its exact arguments, and the answer of a person. */
 export function Question({ wait }: { wait: Wait }) {
   const send = useSend("POST /api/questions/{question}/answer", { quiet: true });
   const [form, setForm] = useState<"edit" | "feedback" | null>(null);

@@ -10,7 +10,7 @@ const KINDS = ["audio/webm;codecs=opus", "audio/ogg;codecs=opus", "audio/mp4"];
 
 type Running = { recorder: MediaRecorder; pieces: Blob[]; keep: boolean };
 
-/** Records what somebody says and hands it on as a sound. */
+/** Record a voice message and pass it on as audio. */
 export function Recorder({
   onActive,
   onFile,
@@ -30,7 +30,7 @@ export function Recorder({
     running.current.keep = keep;
     running.current.recorder.stop();
   }, []);
-  useEffect(() => () => end(false), [end]); // who leaves has not sent it
+  useEffect(() => () => end(false), [end]); // leaving discards the recording
 
   const start = async () => {
     try {

@@ -1,6 +1,6 @@
 import { useChats } from "./chats";
 
-/** Sends what an earlier page of this browser could not send; it opens those conversations in the background. */
+/** Send messages that an earlier page of this browser could not send; their conversations are opened in the background. */
 export default function SendUnsent() {
   useChats();
   return null;

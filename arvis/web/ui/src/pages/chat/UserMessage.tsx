@@ -14,7 +14,7 @@ import { texts } from "./texts";
 
 const TROUBLE: ReadonlySet<string> = new Set(["failed", "dropped", "expired"]);
 
-/** What the person wrote, how far it is, and what to do where it went wrong. */
+/** A message of the user, its status, and the actions after a failure. */
 export const UserMessage = memo(function UserMessage({
   entry,
   connected,
@@ -55,7 +55,7 @@ export const UserMessage = memo(function UserMessage({
   );
 });
 
-/** The way to everything that happened to a message. */
+/** A link to the timeline of a message. */
 export function Why({ id, words, quiet = false }: { id: string; words: string; quiet?: boolean }) {
   if (!useMay("viewer")) return null;
   return (
@@ -65,7 +65,7 @@ export function Why({ id, words, quiet = false }: { id: string; words: string; q
   );
 }
 
-/** A reason is a sentence of the server or a code; either is better than a bare "failed". */
+/** A reason is a sentence of the server or a code; either is better than a plain "failed". */
 function statusWords(entry: UserEntry, connected: boolean): string {
   const words = entry.status === "sending" && !connected ? texts.status.offline : texts.status[entry.status];
   const why = TROUBLE.has(entry.status) && entry.reason ? sentences(reasonInWords(entry.reason), entry.fix) : "";

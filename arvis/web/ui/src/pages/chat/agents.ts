@@ -1,4 +1,4 @@
-/** Who can be talked to. Those who may not read what agents are see only their names. */
+/** The agents that the user can chat with. Users who may not read agents' details see only their names. */
 
 import { useCallback, useMemo } from "react";
 import type { ApiError } from "../../api/client";
@@ -12,7 +12,7 @@ export type Agent = { slug: string; name: string; description: string; paused: b
 export type Agents = {
   all: readonly Agent[];
   find: (slug: string) => Agent | undefined;
-  /** The name for people, whether the slug is known or not. */
+  /** The display name; the slug if it is not known. */
   nameOf: (slug: string | null) => string;
   loaded: boolean;
   error: ApiError | null;
@@ -41,7 +41,7 @@ export function useAgents(): Agents {
   );
   return {
     ...{ all, find, nameOf, error: listed.error, retry: () => void listed.refetch() },
-    // Without the list one can still talk to whoever answers.
+    // Without the list, the user can still chat with the default agent.
     loaded: listed.data !== undefined || listed.error !== null,
   };
 }

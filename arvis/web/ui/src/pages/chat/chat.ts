@@ -1,7 +1,6 @@
 /**
- * One channel as the page uses it: the connection, the state and the messages that are not acknowledged yet. Sending twice is safe
- * because the server knows a message by its id, so everything unacknowledged is simply sent again after each reconnect. Nothing
- * here touches elements.
+ * One channel for the page: the connection, the state and the unacknowledged messages. The server recognizes a message by its
+ * id, so all unacknowledged messages can safely be resent after each reconnect. This module does not touch DOM elements.
  */
 
 import { ApiError, randomId } from "../../api/client";
@@ -52,7 +51,7 @@ export class Chat {
     this.dictation = new Dictation((frame) => this.#connection.send(frame));
   }
 
-  /** Show the past and what was never sent, then connect: the past tells whether the socket has to replay it. */
+  /** Show the history and the unsent messages, then connect: the history decides whether the socket has to replay. */
   async open(): Promise<void> {
     for (const { frame, at } of await this.#outbox.restore()) this.#write(frame, at);
     if (!(await this.#remember())) this.#become({ ...this.view.talk, lastSeq: 0 });
@@ -96,26 +95,26 @@ export class Chat {
     return this.#connection.send({ type: "click", buttonId, id: randomId() });
   }
 
-  /** Remove a refused message and give back what was in it. */
+  /** Remove a refused message and return its content. */
   withdraw(entry: UserEntry): { text: string; uploads: readonly Upload[] } {
     const uploads = this.#kept.get(entry.id ?? "") ?? [];
     this.#become(conversation.withdrawn(this.view.talk, entry.id ?? ""));
     return { text: entry.text, uploads };
   }
 
-  /** Uploads of messages that were refused. */
+  /** Uploads of refused messages. */
   #kept = new Map<string, readonly Upload[]>();
 
   dismiss(): void {
     this.#show({ fault: null });
   }
 
-  /** Whether something unsent would be lost with the page. */
+  /** True if unsent content would be lost with the page. */
   get hasUnsent(): boolean {
     return this.#outbox.atRisk || this.dictation.hasUnsent;
   }
 
-  /** Whether this conversation is one of this place. */
+  /** True if this conversation belongs to this channel. */
   holds(conversationId: string): boolean {
     return this.#past?.talks.has(conversationId) ?? false;
   }
@@ -138,7 +137,7 @@ export class Chat {
   }
 
   #ready(seq: number): void {
-    // Without a replay this is where we come in; with one, each delivery moves the mark itself.
+    // Without a replay, deliveries count from here; with one, each delivery moves the mark itself.
     const { talk } = this.view;
     if (talk.lastSeq === null) this.#become({ ...talk, lastSeq: seq });
     for (const entry of conversation.unsent(talk)) {
@@ -146,17 +145,17 @@ export class Chat {
       if (kept !== undefined) this.#connection.send(kept.frame);
     }
     this.dictation.resend();
-    // Whatever was stored between the first look and the greeting is not replayed, and states may have moved on.
+    // Messages stored between the first load and the greeting are not replayed, and states may have changed.
     void this.#remember();
   }
 
-  /** Take a message out of the outbox, for whichever reason. */
+  /** Remove a message from the outbox. */
   #settle(id: string): void {
     this.#outbox.settle(id);
     if (this.#stale && this.#outbox.size === 0) void this.#remember();
   }
 
-  /** Weave in the newest of the stored past; whether it was to be had. */
+  /** Merge the newest stored history. Return true if it could be loaded. */
   async #remember(): Promise<boolean> {
     this.#stale = false;
     const past = new Past(this.place);
@@ -166,7 +165,7 @@ export class Chat {
     } catch (error) {
       this.#complain(error);
     }
-    // A stored message without its acknowledgement cannot be told from one of our own: look again after that.
+    // A stored message without its acknowledgement cannot be distinguished from one of ours: load again after that.
     this.#stale = this.#connection.ready && this.#outbox.size > 0;
     if (this.#stale || found === null) {
       this.#show({ loaded: true });
@@ -180,7 +179,7 @@ export class Chat {
     return true;
   }
 
-  /** Some roles may chat but not read the past, and an absent daemon is the connection's news. */
+  /** Some roles may chat but not read the history; an unreachable daemon is reported by the connection. */
   #complain(error: unknown): void {
     if (!(error instanceof ApiError)) throw error;
     if (![0, 401, 403].includes(error.status)) this.#show({ fault: { message: error.message, fix: error.fix } });
@@ -191,7 +190,7 @@ export class Chat {
     this.#show({ link });
   }
 
-  /** The server hung up because a frame was too big: sent again, it would do so for ever. */
+  /** The server closed the connection because a frame was too large: resending it would repeat that endlessly. */
   #refuseLargest(): void {
     const largest = this.#outbox.largest();
     if (largest) this.#refuse(largest.id, { message: "Too large for the server", fix: "Send fewer or smaller files." });
@@ -203,7 +202,7 @@ export class Chat {
     this.#settle(id);
   }
 
-  /** A newer server may say more; what this page does not know it need not show. */
+  /** Ignore fields that only a newer server knows. */
   #received(frame: Frame): void {
     const { talk } = this.view;
     const messageId = text(frame.messageId) ?? "";
@@ -225,7 +224,7 @@ export class Chat {
 
   #acknowledged(frame: Frame): void {
     if (this.dictation.acknowledged(frame)) {
-      void this.#remember(); // what was said became a message, whose words only the server knows
+      void this.#remember(); // a transcript became a message, whose text only the server knows
       return;
     }
     const id = text(frame.id) ?? "";
@@ -242,12 +241,13 @@ export class Chat {
     for (const answered of delivery.answers) this.#heard(answered);
     const isOurs = (id: string) => this.#question(id) !== undefined;
     if (delivery.replyTo === null || isOurs(delivery.replyTo)) return;
-    // The question is one of ours that is not acknowledged yet, or was written in another window or device.
+    // The question belongs to a message of ours that is not acknowledged yet, or that was written in another window or on
+    // another device.
     this.#stale = true;
     if (this.#outbox.size === 0) void this.#remember();
   }
 
-  /** What was said in a voice message is known once its work has ended. */
+  /** The transcript of a voice message is known once its work has ended. */
   #heard(messageId: string): void {
     const entry = this.#question(messageId);
     if (entry === undefined || !entry.voice || conversation.isOpen(entry.status) || entry.text !== "") return;
@@ -261,7 +261,7 @@ export class Chat {
     );
   }
 
-  /** That a plain answer has come to its end is seen; how a plan or a talk with others ended is not. */
+  /** A plain answer visibly ends; the end of a plan or a handover does not, so it gets a note. */
   #ended(frame: Frame): void {
     const graph = text(frame.graph) ?? "";
     const how = text(frame.stopReason) ?? "";
@@ -286,7 +286,7 @@ export class Chat {
     if (talk !== this.view.talk) this.#show({ talk });
   }
 
-  /** What changes within one frame of the screen is drawn once. */
+  /** Changes within one animation frame are drawn once. */
   #show(change: Partial<View>): void {
     this.view = { ...this.view, ...change };
     if (this.#frame !== 0) return;

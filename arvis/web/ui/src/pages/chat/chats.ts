@@ -1,6 +1,6 @@
 /**
- * The conversations that are open in this window. They stay open while other pages are looked at, so that nothing unsent is lost and
- * answers are counted.
+ * The conversations that are open in this window. They stay open while other pages are shown, so that no unsent message is
+ * lost and answers are counted.
  */
 
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
@@ -25,7 +25,7 @@ export class Chats {
       for (const place of places) this.at(place);
     });
     addEventListener("beforeunload", (event) => {
-      // Text that never reached the server would be gone; the browser asks the person first.
+      // Text that never reached the server would be lost, so the browser asks the person first.
       if ([...this.#chats.values()].some((chat) => chat.hasUnsent)) event.preventDefault();
     });
     addEventListener("online", () => this.retry());
@@ -56,7 +56,7 @@ export class Chats {
     return desk;
   }
 
-  /** Somebody looks at this conversation until the answer is called. */
+  /** Mark this conversation as visible until the returned function is called. */
   show(channel: string): () => void {
     this.#shown.add(channel);
     this.#looked(channel);
@@ -72,7 +72,7 @@ export class Chats {
     return () => void this.#listeners.delete(changed);
   };
 
-  /** An answer came; it is read at once when its conversation is on the screen and the page is seen. */
+  /** An answer arrived; it counts as read if its conversation is visible. */
   #came(channel: string): void {
     if (this.#shown.has(channel) && !document.hidden) return;
     this.#count(channel, (this.unread.get(channel) ?? 0) + 1);
@@ -105,7 +105,7 @@ export function useChats(): Chats {
   const { link } = useLive();
   const ready = link.name === "ready";
   useEffect(() => {
-    if (ready) halls.get(client)?.retry(); // the server is back: no need to wait for the next try
+    if (ready) halls.get(client)?.retry(); // the server is back: connect without waiting for the next attempt
   }, [ready, client]);
   return chats;
 }
@@ -114,7 +114,7 @@ export function useUnread(chats: Chats): ReadonlyMap<string, number> {
   return useSyncExternalStore(chats.subscribe, () => chats.unread);
 }
 
-/** No agent in particular: the daemon's routing decides who answers. */
+/** No specific agent: the daemon's routing decides who answers. */
 export const ANYONE = "-";
 
 /** The address of these conversations, side by side. */
@@ -124,7 +124,7 @@ export function addressOf(slugs: readonly string[]): string {
   return `/chat/${slugs.map(encodeURIComponent).join(",")}`;
 }
 
-/** Where this person talks with an agent. */
+/** The channel in which this person chats with an agent. */
 export function placeOf(me: Me, agent: string): Place {
   if (agent === ANYONE) return { channel: me.channelId, thread: "" };
   const everywhere = me.role === "owner" || me.role === "operator";

@@ -1,14 +1,13 @@
 /**
- * What a conversation looks like, as values: each function takes a state and something that happened and returns the next state.
- * Nothing here knows sockets or elements, and no state is ever changed in place: an entry that is the same object need not be
- * drawn again.
+ * A conversation as values: each function takes a state and an event and returns the next state. This module knows neither
+ * sockets nor elements and never changes a state in place: an entry that is the same object need not be drawn again.
  */
 
 import type { AgentEntry, Choice, Entry, Note, ShownFile, Status, Talk, Told, UserEntry } from "./entries";
 
 export type * from "./entries";
 
-/** More than this is neither drawn nor kept; the oldest go first, but never one that is not sent yet. */
+/** The largest number of entries; the oldest are dropped first, but never an unsent one. */
 export const MOST_ENTRIES = 5_000;
 
 const STATUS: Record<string, Status> = { accepted: "sent", queued: "sent", running: "working" };
@@ -19,18 +18,18 @@ export const isOpen = (status: string): boolean => OPEN.has(status);
 
 export const empty = (): Talk => ({ entries: [], lastSeq: null, early: {}, cut: false });
 
-/** Messages that the server has not acknowledged: to be sent again, with the same ids, in this order. */
+/** Unacknowledged messages: to be resent, with the same ids, in this order. */
 export const unsent = (talk: Talk): UserEntry[] =>
   talk.entries.filter((entry): entry is UserEntry => entry.kind === "user" && entry.status === "sending");
 
-/** The oldest message that waits for its answer, or undefined when all is quiet. */
+/** The oldest message that waits for its answer; undefined if there is none. */
 export const firstOpen = (talk: Talk): UserEntry | undefined =>
   talk.entries.find((entry): entry is UserEntry => entry.kind === "user" && OPEN.has(entry.status));
 
 export const isStreaming = (talk: Talk): boolean =>
   talk.entries.some((entry) => entry.kind === "agent" && entry.streaming);
 
-/** The agent that spoke last, and so most likely speaks next: a stream does not say whose it is. */
+/** The agent that answered last, and so most likely answers next: a stream does not name its agent. */
 export function speaker(talk: Talk): string | null {
   const last = talk.entries.findLast((entry) => entry.kind === "agent" && entry.agent !== null);
   return last?.kind === "agent" ? last.agent : null;
@@ -38,7 +37,7 @@ export function speaker(talk: Talk): string | null {
 
 export type Draft = { id: string; text: string; files: ShownFile[]; at: number; voice: boolean };
 
-/** The person wrote something. */
+/** The person sent a message. */
 export function written(talk: Talk, { id, text, files, at, voice }: Draft): Talk {
   return added(talk, {
     ...{ key: id, kind: "user", id, messageId: null, text, files, at, voice },
@@ -46,9 +45,9 @@ export function written(talk: Talk, { id, text, files, at, voice }: Draft): Talk
   });
 }
 
-/** The server has committed a message. */
+/** The server committed a message. */
 export function acknowledged(talk: Talk, id: string, messageId: string): Talk {
-  // After a reconnect the history may have brought the same message first: the one with our id stays.
+  // After a reconnect the history may already contain the message: the entry with our id is kept.
   const entries = talk.entries.filter(
     (entry) => entry.kind !== "user" || entry.messageId !== messageId || entry.id === id,
   );
@@ -60,7 +59,7 @@ export function acknowledged(talk: Talk, id: string, messageId: string): Talk {
   );
 }
 
-/** The server will not take a message; `reason` and `fix` are its words. */
+/** The server refused a message; `reason` and `fix` are its texts. */
 export function refused(talk: Talk, id: string, reason: string, fix: string): Talk {
   return user(
     talk,
@@ -69,12 +68,12 @@ export function refused(talk: Talk, id: string, reason: string, fix: string): Ta
   );
 }
 
-/** Take back a message that was refused, so that it can be written anew. */
+/** Remove a refused message so that it can be edited. */
 export function withdrawn(talk: Talk, id: string): Talk {
   return { ...talk, entries: talk.entries.filter((entry) => entry.kind !== "user" || entry.id !== id) };
 }
 
-/** The agent begins: the oldest message that waits is the one. */
+/** The agent starts: it works on the oldest waiting message. */
 export function typing(talk: Talk): Talk {
   const first = firstOpen(talk);
   return user(
@@ -84,9 +83,12 @@ export function typing(talk: Talk): Talk {
   );
 }
 
-/** The server names the status of a message. It may come after the delivery, so it never reopens an answered one. */
+/**
+ * The server reports the status of a message. The report may arrive after the delivery, so it never reopens an answered
+ * message.
+ */
 export function statusChanged(talk: Talk, messageId: string, status: string, reason: string | null): Talk {
-  // Only a message that goes back into the queue has a reason to be there.
+  // Only a message that returns to the queue has a reason.
   const next = status === "queued" && reason ? "delayed" : statusOf(status);
   const told = user(
     heardEarly(talk, [messageId], { status: next, reason }),
@@ -101,7 +103,7 @@ export function statusChanged(talk: Talk, messageId: string, status: string, rea
   );
 }
 
-/** A piece of an answer on its way. `offset` counts characters as the server does: code points, not UTF-16 units. */
+/** A chunk of an answer. `offset` counts characters as the server does: code points, not UTF-16 units. */
 export function streamed(talk: Talk, messageId: string, offset: number, text: string, at: number): Talk {
   const working = user(
     talk,
@@ -118,7 +120,8 @@ export function streamed(talk: Talk, messageId: string, offset: number, text: st
       (entry) => entry === known,
       () => grown(known, offset, text),
     );
-  // The beginning went by while we were away: better silence than half a sentence, the final message is whole.
+  // The beginning was missed while we were disconnected: show nothing instead of half a sentence; the final message is
+  // complete.
   if (offset > 0) return working;
   const begun: AgentEntry = {
     ...{ key: `stream ${messageId}`, kind: "agent", messageId: null, replyTo: messageId, agent: speaker(talk), at },
@@ -134,7 +137,7 @@ function grown({ text: before, length }: AgentEntry, offset: number, text: strin
   return { text: kept + text, length: offset + Array.from(text).length, streaming: true };
 }
 
-/** A delivery as the socket tells of it. */
+/** A delivery as sent by the socket. */
 export type Delivery = {
   seq: number;
   messageId: string;
@@ -147,11 +150,11 @@ export type Delivery = {
   files: ShownFile[];
 };
 
-/** A delivery: the whole and final text, which takes the place of its stream. Each `seq` counts once. */
+/** A delivery: the complete final text, which replaces its stream. Each `seq` counts once. */
 export function delivered(talk: Talk, frame: Delivery): Talk {
   if (talk.lastSeq !== null && frame.seq <= talk.lastSeq) return talk;
   const seen = { ...talk, lastSeq: frame.seq };
-  // A seq is above `lastSeq` and the text is here all the same when the history was faster than the delivery.
+  // A `seq` above `lastSeq` may already be shown if the history arrived before the delivery.
   if (seen.entries.some((entry) => entry.kind === "agent" && entry.past && entry.messageId === frame.messageId)) {
     return seen;
   }
@@ -171,7 +174,7 @@ export function delivered(talk: Talk, frame: Delivery): Talk {
   const stream = settled.entries.find(
     (item) => item.kind === "agent" && !item.final && item.replyTo !== null && answers.includes(item.replyTo),
   );
-  // The key of the stream stays, so that the answer is completed where it stands and nothing jumps.
+  // The key of the stream is kept, so that the answer is completed in place and nothing jumps.
   if (stream === undefined) return added(settled, entry);
   return agent(
     settled,
@@ -180,13 +183,13 @@ export function delivered(talk: Talk, frame: Delivery): Talk {
   );
 }
 
-/** A quiet line at the end. */
+/** Add a note at the end. */
 export function noted(talk: Talk, key: string, at: number, note: Note): Talk {
   if (talk.entries.some((entry) => entry.key === key)) return talk;
   return added(talk, { key, kind: "note", at, note, messageId: null });
 }
 
-/** Weave in the stored past (oldest first): what is known stays where it is, the rest takes its place before it. */
+/** Merge the stored history (oldest first): known entries keep their places, the others are inserted before them. */
 export function remembered(talk: Talk, past: readonly (UserEntry | AgentEntry)[]): Talk {
   const told = new Set<string | null>();
   for (const item of past) {
@@ -214,13 +217,13 @@ export function remembered(talk: Talk, past: readonly (UserEntry | AgentEntry)[]
   return { ...talk, entries: [...woven, ...entries.slice(next)] };
 }
 
-/** What was woven in already, met once more. */
+/** An entry that was merged before. */
 function replace(woven: Entry[], known: Entry | undefined, item: UserEntry | AgentEntry): void {
   const place = known === undefined ? -1 : woven.indexOf(known);
   if (place >= 0 && known !== undefined) woven[place] = met(known, item);
 }
 
-/** An entry that is shown and stored: the store knows how it ended, and what was heard in a voice message. */
+/** An entry that is both shown and stored: the stored one has its outcome and the transcript of a voice message. */
 function met(entry: Entry, item: UserEntry | AgentEntry): Entry {
   if (entry.kind !== "user" || item.kind !== "user" || OPEN.has(item.status)) return entry;
   const files = item.files.some((file) => file.url !== null) ? item.files : entry.files;
@@ -229,7 +232,7 @@ function met(entry: Entry, item: UserEntry | AgentEntry): Entry {
   return { ...entry, status: item.status, reason: item.reason ?? entry.reason, text: item.text || entry.text, files };
 }
 
-/** Keep what is said about messages that nobody here has heard of, as long as one of ours has no id yet. */
+/** Keep reports about unknown messages as long as one of our messages has no server id yet. */
 function heardEarly(talk: Talk, messageIds: readonly string[], told: Told): Talk {
   if (unsent(talk).length === 0) return Object.keys(talk.early).length === 0 ? talk : { ...talk, early: {} };
   const known = new Set(talk.entries.filter((entry) => entry.kind === "user").map((entry) => entry.messageId));
@@ -255,7 +258,7 @@ function agent(
   return changed(talk, (entry) => (entry.kind === "agent" && matches(entry) ? { ...entry, ...change(entry) } : entry));
 }
 
-/** The same state when no entry has changed, so that nothing is drawn for it. */
+/** Return the same state if no entry changed, so that nothing is redrawn. */
 function changed(talk: Talk, next: (entry: Entry) => Entry): Talk {
   let touched = false;
   const entries = talk.entries.map((entry) => {

@@ -1,6 +1,6 @@
 /**
- * What somebody writes in one conversation: text and files. The text outlives a reload; files do not, as browsers give no page a
- * second look at them.
+ * The draft of one conversation: text and files. The text survives a reload; files do not, because browsers do not let a page
+ * read them again.
  */
 
 import { reveal } from "../../words/format";
@@ -32,7 +32,7 @@ export class Desk {
     this.#become({ complaint });
   }
 
-  /** One after the other; what does not fit is told and left out. */
+  /** Add files one by one; a file that does not fit is reported and left out. */
   async take(files: readonly File[]): Promise<void> {
     this.complain("");
     for (const file of files) {
@@ -57,7 +57,7 @@ export class Desk {
     this.#become({ files: this.draft.files.filter((one) => one !== file) });
   }
 
-  /** Empty it, for what was in it has been sent. */
+  /** Clear the draft after it was sent. */
   clear(): void {
     this.write("");
     this.#become({ files: [] });

@@ -1,6 +1,6 @@
 /**
- * Speech that the browser itself recognises: its partial transcripts go into the stream buffer of the server, which makes messages
- * of them. A chunk is kept until a message of it is acknowledged, and is sent again after a lost connection.
+ * Speech recognition by the browser: its partial transcripts go to the server's stream buffer, which turns them into
+ * messages. A chunk is kept until its message is acknowledged, and resent after a lost connection.
  */
 
 import { randomId } from "../../api/client";
@@ -21,7 +21,7 @@ export type Recogniser = {
 };
 type Kind = new () => Recogniser;
 
-/** What the browser offers, or `null`. */
+/** The browser's speech recognition, or `null`. */
 export function recogniser(): Kind | null {
   const offered = window as unknown as { SpeechRecognition?: Kind; webkitSpeechRecognition?: Kind };
   return offered.SpeechRecognition ?? offered.webkitSpeechRecognition ?? null;
@@ -56,7 +56,7 @@ export class Dictation {
     current.onerror = ({ error }) => this.#become({ problem: error === "no-speech" ? "" : error });
     current.onend = () => {
       this.#recogniser = null;
-      // Who stops has said all that they wanted to say.
+      // Stopping means that the person has finished.
       if (this.hasUnsent) this.#keep({ type: "speech", chunkId: randomId(), text: "", complete: true });
       this.#become({ listening: false, words: "" });
     };
@@ -69,19 +69,19 @@ export class Dictation {
     this.#recogniser?.stop();
   }
 
-  /** Send again what is not acknowledged: a chunk counts once. */
+  /** Resend unacknowledged chunks: each chunk counts once. */
   resend(): void {
     for (const frame of this.#unsent.values()) this.#send(frame);
   }
 
-  /** Whether this receipt was for chunks of ours. */
+  /** True if this receipt was for our chunks. */
   acknowledged(frame: Frame): boolean {
     if (!Array.isArray(frame.chunkIds)) return false;
     for (const id of frame.chunkIds) this.#unsent.delete(String(id));
     return true;
   }
 
-  /** The server will not make a message of these: sent again they would be refused again. */
+  /** The server refused these chunks: resending them would be refused again. */
   refused(frame: Frame): void {
     this.acknowledged(frame);
   }

@@ -1,4 +1,4 @@
-/** What stands in a conversation, as values. */
+/** The entries of a conversation, as values. */
 
 export type Status =
   | "sending"
@@ -12,15 +12,15 @@ export type Status =
   | "cancelled"
   | "expired";
 
-/** A file as it is shown. `url` is of our own server or a blob of this page; `null`: but its name is known. */
+/** A file as shown. `url` is on our server or a blob of this page; `null`: only its name is known. */
 export type ShownFile = { name: string; size: number | null; contentType: string; url: string | null };
 
 export type Choice = { id: string; label: string };
 
-/** The question that a stored message shows, and what became of it. */
+/** The question that a stored message shows, and its decision. */
 export type Asked = { id: string; open: boolean; decision: string | null };
 
-/** What a person wrote. `id` is our own until and after the server's `messageId`; `past`: the history brought it. */
+/** A message of a person. `id` is ours, even after the server's `messageId` is known; `past`: it came from the history. */
 export type UserEntry = {
   key: string;
   kind: "user";
@@ -36,8 +36,10 @@ export type UserEntry = {
   past: boolean;
 };
 
-/** What an agent or Arvis itself (`notice`) said. A stream is one that is not `final`; `length` is what came of it, in code
- * points. `aside` marks a notice on the way, which answers nothing. `question` is known of stored messages only. */
+/**
+ * A message of an agent or of Arvis itself (`notice`). A stream is not yet `final`; `length` is the length so far, in code
+ * points. `aside` marks a progress notice, which answers nothing. `question` is known for stored messages only.
+ */
 export type AgentEntry = {
   key: string;
   kind: "agent";
@@ -57,7 +59,7 @@ export type AgentEntry = {
   past: boolean;
 };
 
-/** A quiet line: who has taken over, how a plan has ended, what a pressed button did. */
+/** A note: a handover, the end of a plan, the effect of a button. */
 export type Note =
   | { about: "moved"; from: string; to: string }
   | { about: "ended"; graph: string; how: string }
@@ -68,8 +70,10 @@ export type Entry = UserEntry | AgentEntry | NoteEntry;
 
 export type Told = { status: Status; reason?: string | null };
 
-/** `early` holds what was said about messages before their acknowledgement named them (an answer may be that fast); `cut`: the
- * oldest entries were let go. */
+/**
+ * `early` holds reports about messages that arrived before their acknowledgement named them (an answer may be that fast);
+ * `cut`: the oldest entries were dropped.
+ */
 export type Talk = {
   entries: readonly Entry[];
   lastSeq: number | null;

@@ -3,7 +3,7 @@
 import type { Frame } from "../../api/connection";
 import type { Delivery } from "./conversation";
 
-/** The text, or `null` where the field is something else or missing. */
+/** The text, or `null` if the field is missing or has another type. */
 export const text = (value: unknown): string | null => (typeof value === "string" ? value : null);
 
 type RawFile = { name: string; contentType: string; size: number; url: string };

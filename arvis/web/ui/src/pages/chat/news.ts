@@ -1,4 +1,4 @@
-/** In which conversations something was said since this browser has looked at them. */
+/** The conversations with answers that this browser has not shown yet. */
 
 import { useEffect } from "react";
 import { useApi } from "../../api/hooks";
@@ -12,9 +12,9 @@ type Seen = { since: number; places: Record<string, number> };
 
 const keyOf = ({ channel, thread }: Place): string => `${channel}\n${thread}`;
 
-/** Conversations that are on the screen count as read; of those before the first look here nothing is told. */
+/** Visible conversations count as read; answers before the first visit here are not counted. */
 export function useNews(shown: readonly Place[]): (place: Place) => boolean {
-  const live = useMay("viewer"); // others are told of no changes
+  const live = useMay("viewer"); // others get no change notices
   const found = useApi("GET /api/conversations", live ? { query: { platform: "web", limit: NEWEST } } : null);
   const newest: Record<string, number> = {};
   for (const talk of found.data?.items ?? []) {
@@ -36,7 +36,7 @@ function stored(): Seen {
     const seen = JSON.parse(localStorage.getItem(KEY) ?? "") as Seen;
     if (typeof seen.since === "number" && typeof seen.places === "object") return seen;
   } catch {
-    // nothing was stored yet, or by somebody else
+    // nothing is stored yet, or another person stored it
   }
   return { since: Date.now(), places: {} };
 }

@@ -1,6 +1,6 @@
 /**
- * Messages that the server has not acknowledged. The browser stores them until then, so that they outlive a reload, a closed tab and a
- * crash; sent again with the same id, each arrives once.
+ * Unacknowledged messages. The browser stores them, so that they survive a reload, a closed tab and a crash; each is resent
+ * with the same id and arrives once.
  */
 
 import { randomId } from "../../api/client";
@@ -17,10 +17,10 @@ const TABLE = "outbox";
 
 export class Outbox {
   #held = new Map<string, { frame: Outgoing; uploads: readonly Upload[] }>();
-  /** Ids of messages that the browser has not stored. */
+  /** Ids of messages that the browser could not store. */
   #volatile = new Set<string>();
 
-  /** Of one person in one place. */
+  /** The messages of one person in one channel. */
   constructor(
     readonly userId: string,
     readonly place: Place,
@@ -30,7 +30,7 @@ export class Outbox {
     return this.#held.size;
   }
 
-  /** Whether something would be lost with the page. */
+  /** True if something would be lost with the page. */
   get atRisk(): boolean {
     return this.#volatile.size > 0;
   }
@@ -39,7 +39,7 @@ export class Outbox {
     return this.#held.get(id);
   }
 
-  /** Hold a message until it is settled. Some private windows store nothing: then it stays at risk. */
+  /** Store a message until it is settled. Some private windows store nothing; then it stays at risk. */
   hold(frame: Outgoing, uploads: readonly Upload[], at: number): void {
     const { id } = frame;
     this.#held.set(id, { frame, uploads });
@@ -53,7 +53,7 @@ export class Outbox {
     );
   }
 
-  /** The server has taken the message, or refused it. */
+  /** The server accepted or refused the message. */
   settle(id: string): void {
     this.#held.delete(id);
     this.#volatile.delete(id);
@@ -67,7 +67,7 @@ export class Outbox {
     return [...this.#held.values()].map(({ frame }) => frame).sort((one, other) => weight(other) - weight(one))[0];
   }
 
-  /** Hold again what an earlier page stored here and never settled; the oldest first. */
+  /** Load messages that an earlier page stored here and never settled, oldest first. */
   async restore(): Promise<Unsent[]> {
     const range = IDBKeyRange.bound(this.#key(""), this.#key("\uffff"));
     const found = (await run("readonly", (table) => table.getAll(range)).catch(() => [])) as Unsent[];
@@ -84,7 +84,7 @@ export class Outbox {
   }
 }
 
-/** The places in which this person has unsent messages. */
+/** The channels in which this person has unsent messages. */
 export async function unsentPlaces(userId: string): Promise<Place[]> {
   const range = IDBKeyRange.bound(`${userId}\n`, `${userId}\n\uffff`);
   const keys = await run("readonly", (table) => table.getAllKeys(range)).catch(() => []);
@@ -95,12 +95,12 @@ export async function unsentPlaces(userId: string): Promise<Place[]> {
   });
 }
 
-/** Delete the stored messages of everybody on this browser: for a logout, and for another person at the same screen. */
+/** Delete the stored messages of all users in this browser: after a logout, or when another person logs in. */
 export async function clearOutboxes(): Promise<void> {
   await run("readwrite", (table) => table.clear()).catch(() => undefined);
 }
 
-/** The frame of a message that is written now. */
+/** The frame of a new message. */
 export function outgoing(words: string, uploads: readonly Upload[], voice: boolean): Outgoing {
   const attachments = uploads.map(({ name, contentType, data }) => ({
     filename: name,

@@ -1,4 +1,4 @@
-/** The stored past of a channel, newest first on request: the messages of all its conversations, woven by time. */
+/** The stored history of a channel, newest first on request: the messages of all its conversations, merged by time. */
 
 import { call } from "../../api/client";
 import type { Item } from "../../api/types";
@@ -7,20 +7,20 @@ import { type AgentEntry, type Asked, type ShownFile, statusOf, type UserEntry }
 type Conversation = Item<"GET /api/conversations">;
 type Message = Item<"GET /api/conversations/{conversation}/messages">;
 
-/** Where a chat takes place. In the channel of an agent everybody but owners and operators has a thread of their own. */
+/** The address of a chat. In an agent's channel, everyone except owners and operators has their own thread. */
 export type Place = { channel: string; thread: string };
 
 const PAGE = 100;
-/** Whoever looks for something older looks for much of it. */
+/** A reader who looks for older messages usually needs many. */
 export const OLDER = 200;
 const CONVERSATIONS = 100;
 const WRITTEN_ON_THE_WAY = "progress";
 
 type Source = { talk: Conversation; waiting: Message[]; cursor: string | undefined; done: boolean };
 
-/** Reads backwards from now. What was read is not read again: a fresh one begins anew. */
+/** Reads backwards from now. Messages are not read twice; create a new instance to start again. */
 export class Past {
-  /** Ids of the conversations that were found here. */
+  /** Ids of the conversations found here. */
   readonly talks = new Set<string>();
   #sources: Source[] = [];
   #cursor: string | undefined;
@@ -28,7 +28,7 @@ export class Past {
 
   constructor(readonly place: Place) {}
 
-  /** The next messages, the oldest first, and whether there are older ones. */
+  /** The next messages, oldest first, and whether there are older ones. */
   async next(count: number = PAGE): Promise<{ entries: (UserEntry | AgentEntry)[]; more: boolean }> {
     const found: [Message, Conversation][] = [];
     while (found.length < count) {
@@ -43,7 +43,7 @@ export class Past {
     };
   }
 
-  /** The conversation with the newest message that was not read yet. Only those that can have it are asked. */
+  /** The conversation with the newest unread message. Only conversations that can contain it are requested. */
   async #newest(): Promise<Source | undefined> {
     if (!this.#listed) await this.#list();
     for (;;) {
@@ -107,10 +107,10 @@ function entryOf(message: Message, agent: string): UserEntry | AgentEntry {
     agent: message.agent ?? agent,
     final: true,
     streaming: false,
-    // A notice may be the end of a message, the words on the way never are.
+    // A notice may end a message; progress texts never do.
     aside: message.role === WRITTEN_ON_THE_WAY || message.role === "notice",
     notice: message.role === "notice",
-    // A daemon that is older than this page sends no such field.
+    // A daemon older than this page does not send this field.
     question: message.question ? askedOf(message.question) : null,
     buttons: message.buttons.map(({ id, label }) => ({ id, label })),
     files: message.files.map(({ name, size, contentType, url }) => ({ name, size, contentType, url })),

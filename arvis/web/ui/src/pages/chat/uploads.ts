@@ -1,24 +1,24 @@
-/** Files that go along with a message, read into memory, and the limits that are told before sending. */
+/** Files of a message, read into memory, and the limits that are checked before sending. */
 
 import { bytes, reveal } from "../../words/format";
 import { texts } from "./texts";
 
-/** The server's own limits as shipped (`limits` in the configuration); its word is final. */
+/** The server's default limits (`limits` in the configuration); the server has the final decision. */
 export const LIMITS = { text: 262_144, files: 20_971_520, count: 10 };
 
-/** `data` is base64; `url` a blob of this page, for what can be shown or heard. */
+/** `data` is base64; `url` is a blob of this page, for files that can be shown or played. */
 export type Upload = { name: string; contentType: string; size: number; data: string; url: string | null };
 
 const SHOWN = /^(image|audio)\//;
 
-/** What is wrong with adding a file to those that are there, in words; `null`: nothing. */
+/** The reason why a file cannot be added, as text; `null`: it can. */
 export function objection(file: File, taken: readonly Upload[]): string | null {
   if (taken.length >= LIMITS.count) return texts.tooMany(LIMITS.count);
   const total = taken.reduce((sum, { size }) => sum + size, file.size);
   return total > LIMITS.files ? texts.tooLarge(reveal(file.name), bytes(LIMITS.files)) : null;
 }
 
-/** Read a file. Rejects when it cannot be read. */
+/** Read a file. Rejects if it cannot be read. */
 export async function upload(file: File): Promise<Upload> {
   const data = await base64(file);
   const contentType = file.type || "application/octet-stream";

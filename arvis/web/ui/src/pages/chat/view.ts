@@ -1,18 +1,18 @@
-/** What is shown of one channel. */
+/** The view of one channel. */
 
 import type { Link } from "../../api/connection";
 import type { Talk } from "./entries";
 
-/** What the server said that belongs to no message. */
+/** Server errors that belong to no message. */
 export type Fault = { message: string; fix: string };
 
-/** What is shown of a channel; another object whenever something of it is another. */
+/** The view of a channel; a new object whenever a part of it changes. */
 export type View = {
   talk: Talk;
   link: Link;
-  /** Whether the stored past was looked at. */
+  /** True once the stored history was loaded. */
   loaded: boolean;
-  /** Whether there are older messages, and whether they are on their way. */
+  /** `more`: older messages exist; `loading`: they are being requested. */
   older: "none" | "more" | "loading";
   fault: Fault | null;
 };

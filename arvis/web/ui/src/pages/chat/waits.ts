@@ -1,4 +1,4 @@
-/** Open questions of a conversation: which message shows one, and which are asked beside. */
+/** Open questions of a conversation: those shown by a message, and those shown separately. */
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
@@ -24,14 +24,17 @@ export function waitOf(entry: AgentEntry): string | null {
 }
 
 type Questions = {
-  /** Whether the list tells which are open; else buttons have to do. */
+  /** True if the list of open questions is available; otherwise messages show buttons. */
   known: boolean;
   byId: ReadonlyMap<string, Wait>;
-  /** Asked here, by no message that is shown. */
+  /** Questions that belong to this conversation but to no message shown. */
   elsewhere: readonly Wait[];
 };
 
-/** A stored message says whether its question is open; of one that came live, or was answered since, the list of open ones does. */
+/**
+ * A stored message contains the state of its question; for live messages and later answers, the list of open questions
+ * decides.
+ */
 export function isDecided({ question }: AgentEntry, { known, byId }: Questions, wait: string | null): boolean {
   return wait !== null && (question?.open === false || (known && !byId.has(wait)));
 }
@@ -39,7 +42,7 @@ export function isDecided({ question }: AgentEntry, { known, byId }: Questions, 
 export function useQuestions(chat: Chat, { talk }: View): Questions {
   const client = useQueryClient();
   const found = useApi("GET /api/questions", { query: { open: true } });
-  // Who is told of no changes sees by the messages that something is asked, or is no more.
+  // Users who get no change notices notice new and closed questions through messages.
   const signs = useMemo(() => {
     const asked = talk.entries.flatMap((entry) => (entry.kind === "agent" ? (waitOf(entry) ?? []) : []));
     const waiting = talk.entries.filter((entry) => entry.kind === "user" && entry.status === "waiting").length;

@@ -18,7 +18,7 @@ const STANDS = Object.entries(texts.stands) as [Line["status"], string][];
 const TONES: Record<Line["status"], Tone> = { pending: "plain", approved: "accent", paid: "good", disputed: "warn" };
 const now = (): string => new Date().toLocaleDateString("sv").slice(0, 7);
 
-/** The account of a client in one month: its sums and its lines. */
+/** The account of a client in one month: totals and entries. */
 export function Account({ client }: { client: string }) {
   const owns = useMay("owner");
   const [month, setMonth] = useState(now);
@@ -110,7 +110,7 @@ function Lines({ client, month }: { client: string; month: string }) {
   );
 }
 
-/** Says where a line stands. */
+/** Set the status of an entry. */
 function Judge({ client, line }: { client: string; line: Line }) {
   const judge = useSend("PATCH /api/clients/{client}/charges/{charge}", { done: texts.judged });
   return (

@@ -16,7 +16,7 @@ import { texts } from "./texts";
 
 type Channel = ClientDetail["channels"][number];
 
-/** Where the client is served. */
+/** The channels of the client. */
 export function Channels({ client }: { client: ClientDetail }) {
   const owns = useMay("owner");
   return (
@@ -43,7 +43,7 @@ function Unbind({ client, channel }: { client: string; channel: Channel }) {
   const unbind = useSend("DELETE /api/clients/{client}/channels");
   const bind = useSend("POST /api/clients/{client}/channels", { done: texts.bound });
   const back = { words: texts.back, act: () => bind.mutate({ path: { client }, body: channel }) };
-  // The notice that it is gone may come first and take this button away: what follows must not hang on it.
+  // The removal notice may arrive first and unmount this button: the follow-up must not depend on it.
   const drop = () =>
     unbind.mutateAsync({ path: { client }, query: channel }).then(
       () => tell(texts.unbound, back),

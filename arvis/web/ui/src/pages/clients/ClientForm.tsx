@@ -9,7 +9,7 @@ import { texts } from "./texts";
 const PLANS = Object.entries(texts.plans) as [Client["plan"], string][];
 const STATUSES = Object.entries(texts.statuses) as [Client["status"], string][];
 
-/** Amounts as they are typed. */
+/** Amounts as typed. */
 function draftOf(client: ClientDetail | undefined) {
   return {
     name: client?.name ?? "",
@@ -25,7 +25,7 @@ function draftOf(client: ClientDetail | undefined) {
 
 type Draft = ReturnType<typeof draftOf>;
 
-/** Makes a client, or changes a `known` one. */
+/** Create a client, or change a `known` one. */
 export function ClientForm({
   known,
   onSaved,

@@ -15,7 +15,7 @@ import { texts } from "./texts";
 
 const NOT_FOUND = 404;
 
-/** One client: what was agreed, where it is served, and its account. */
+/** One client: terms, channels and account. */
 export function ClientSheet({
   id,
   onOpen,

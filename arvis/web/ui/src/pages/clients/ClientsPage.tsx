@@ -53,10 +53,10 @@ const COLUMNS: Column<Client>[] = [
   },
   { name: texts.changed, width: "116px", show: (client) => <Time at={client.updatedAt} /> },
 ];
-/** Where a detail stands beside the list. */
+/** If a detail is shown beside the list. */
 const FEWER: Column<Client>[] = [NAME, STATUS, BALANCE];
 
-/** Who pays for answers. */
+/** Clients and their balances. */
 export default function ClientsPage() {
   const owns = useMay("owner");
   const pages = useList("GET /api/clients", {});

@@ -14,7 +14,7 @@ const TYPES: [Type, string][] = [
   ["adjustment", texts.types.adjustment],
 ];
 
-/** Enters a payment or something that is to be paid. */
+/** Enter a payment or a charge. */
 export function EnterLine({ client }: { client: string }) {
   const [type, setType] = useState<Type>("payment");
   const [amount, setAmount] = useState("");

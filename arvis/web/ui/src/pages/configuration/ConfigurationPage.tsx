@@ -9,7 +9,7 @@ import styles from "./configuration.module.css";
 import { Setting, type SettingEntry } from "./Setting";
 import { texts } from "./texts";
 
-/** Every setting with its value and where it comes from. Changes are gathered and sent together. */
+/** Every setting with its value and source. Changes are collected and sent together. */
 export default function ConfigurationPage() {
   const settings = useApi("GET /api/settings", {});
   const [q] = useFilter("q");
@@ -98,7 +98,7 @@ export default function ConfigurationPage() {
   );
 }
 
-/** What stands in no section stands together. */
+/** Settings without a section form one group. */
 function sectionOf(row: SettingEntry): string {
   return row.section === row.key ? "" : row.section;
 }

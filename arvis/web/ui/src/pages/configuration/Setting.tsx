@@ -11,7 +11,7 @@ export type SettingEntry = Item<"GET /api/settings">;
 
 type Props = {
   row: SettingEntry;
-  /** The value that it shall have; undefined: none yet. */
+  /** The new value; undefined: unchanged. */
   change: unknown;
   disabled: boolean;
   onChange: (value: unknown) => void;
@@ -50,7 +50,7 @@ function Shown({ row }: { row: SettingEntry }) {
   );
 }
 
-/** What a value looks like in a field; `null` stands for none. */
+/** A value as shown in a field; `null` means none. */
 function written(value: unknown): string {
   if (value === null || value === undefined) return texts.none;
   if (Array.isArray(value)) return value.join(", ");
@@ -102,7 +102,7 @@ function Control({ row, change, onChange }: Props) {
   );
 }
 
-/** What a typed text means to the API; what cannot be read goes as it is, and the API says what is wrong. */
+/** Convert typed text for the API. Text that cannot be parsed is sent unchanged, and the API reports the problem. */
 function read(row: SettingEntry, text: string): unknown {
   if (text === "" && row.nullable) return null;
   if (row.kind === "integer" || row.kind === "number") return Number(text);

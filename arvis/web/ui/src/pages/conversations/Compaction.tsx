@@ -13,7 +13,7 @@ import { texts } from "./texts";
 
 export type Summed = Item<"GET /api/conversations/{conversation}/summaries">;
 
-/** A line in the place of messages that stand in a summary: the summary, the messages themselves, and the way back. */
+/** A line that replaces summarized messages: the summary, the messages themselves, and a button that restores them. */
 export function Compaction({ summed, agent }: { summed: Summed; agent: string }) {
   const [originals, setOriginals] = useState(false);
   const number = count(Math.max(summed.messagesBefore - summed.messagesAfter, 1));

@@ -16,7 +16,7 @@ type Detail = Answer<"GET /api/conversations/{conversation}">;
 
 const NOT_FOUND = 404;
 
-/** One conversation: where it takes place, what was said, and what stands in a summary. It goes on while one reads. */
+/** One conversation: its channel, messages and summaries. It is updated while the user reads. */
 export function ConversationSheet({ id, onClose }: { id: string; onClose: () => void }) {
   const found = useApi("GET /api/conversations/{conversation}", { path: { conversation: id } });
   useWatched(id);
@@ -45,7 +45,7 @@ export function ConversationSheet({ id, onClose }: { id: string; onClose: () => 
   );
 }
 
-/** Where it takes place in one line; the figures are behind it, because people come for the words. */
+/** The channel in one line; the numbers follow, because readers come for the messages. */
 function TalkFacts({ talk }: { talk: Detail }) {
   return (
     <details className={styles.about}>

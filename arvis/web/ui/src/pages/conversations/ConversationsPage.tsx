@@ -48,10 +48,10 @@ const COLUMNS: Column<Talk>[] = [
     show: (talk) => <Status tone={talk.open ? "accent" : "plain"}>{talk.open ? texts.open : texts.closed}</Status>,
   },
 ];
-/** On a phone, and where a detail stands beside the list. */
+/** On a phone, or if a detail is shown beside the list. */
 const FEWER: Column<Talk>[] = [TITLE, AGENT, LAST];
 
-/** What people and agents said, the last used conversation first. */
+/** All conversations, the last used one first. */
 export default function ConversationsPage() {
   const [agent] = useFilter("agent");
   const [platform, setPlatform] = useFilter("platform");

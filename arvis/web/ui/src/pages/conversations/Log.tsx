@@ -13,7 +13,7 @@ type Entry = { said: Said } | { summed: Summed };
 
 const NEAR_PX = 80;
 
-/** What was said, the newest last; older messages come on demand, and what stands in a summary is folded into one line. */
+/** The messages, newest last; older ones load on demand, and summarized ones are folded into one line. */
 export function Log({ talk, agent }: { talk: string; agent: string }) {
   const path = { conversation: talk };
   const pages = useList("GET /api/conversations/{conversation}/messages", { limit: 50 }, path);
@@ -46,7 +46,7 @@ export function Log({ talk, agent }: { talk: string; agent: string }) {
 const keyOf = (entry: Entry | undefined): string =>
   entry === undefined ? "" : "said" in entry ? entry.said.id : entry.summed.id;
 
-/** Oldest first, each summary in the place of the turns that it stands for. */
+/** Oldest first, each summary in the place of the turns that it replaces. */
 function woven(newestFirst: readonly Said[], all: readonly Summed[]): Entry[] {
   const summaries = all.filter((one) => one.status !== "restored").sort((one, other) => one.lastTurn - other.lastTurn);
   const entries: Entry[] = [];
@@ -67,7 +67,7 @@ function woven(newestFirst: readonly Said[], all: readonly Summed[]): Entry[] {
   return entries;
 }
 
-/** Begins at the newest message and stays there while the reader does; older ones on top move nothing. */
+/** Starts at the newest message and stays there while the reader does; older messages inserted above move nothing. */
 function usePlace(length: number, first: string) {
   const place = useRef<HTMLDivElement>(null);
   const before = useRef({ first: "", height: 0 });

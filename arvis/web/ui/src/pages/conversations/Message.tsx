@@ -18,7 +18,7 @@ const TONES: Partial<Record<Said["status"], Tone>> = {
 };
 const UNSENT: ReadonlySet<string> = new Set(["pending", "sending", "failed", "unknown", "expired"]);
 
-/** One message: who said it and when, its files, and the way to everything that happened to it. */
+/** One message: author, time, files, and a link to its timeline. */
 export const Message = memo(function Message({ said, agent }: { said: Said; agent: string }) {
   const byPerson = said.role === "user";
   return (

@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { useLive } from "../../api/live";
 
-/** Reads an open conversation again as soon as something happens in its place. */
+/** Reload an open conversation when something happens in its channel. */
 export function useWatched(conversation: string): void {
   const { watch, listen } = useLive();
   const client = useQueryClient();

@@ -14,7 +14,7 @@ const TONES: Record<Finding["status"], Tone> = { ok: "good", warn: "warn", fail:
 
 const URGENCY: Record<Finding["status"], number> = { fail: 0, warn: 1, ok: 2 };
 
-/** The same checks as `arvis doctor`, group by group, what needs a hand first. */
+/** The same checks as `arvis doctor`, by group, problems first. */
 export default function DoctorPage() {
   const [only, setOnly] = useFilter("only");
   const report = useApi("GET /api/doctor", { query: only === "security" ? { security: true } : {} });

@@ -7,7 +7,7 @@ import { type Execution, ExecutionState, graphInWords, took } from "./execution"
 import styles from "./executions.module.css";
 import { texts } from "./texts";
 
-/** What a run called; each shows what it called in turn, once it is opened. */
+/** The executions that an execution called; each shows its own calls once it is opened. */
 export function Children({
   of,
 }: {

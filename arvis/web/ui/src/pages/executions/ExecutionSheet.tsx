@@ -30,7 +30,7 @@ import { texts } from "./texts";
 const NOT_FOUND = 404;
 const PERSONAL = ["approval", "review", "user"];
 
-/** One pass through a graph: how it stands, the way it took, what it asked and called. */
+/** One pass through a graph: its state, steps, questions and calls. */
 export function ExecutionSheet({ id, onClose }: { id: string; onClose: () => void }) {
   const run = useApi("GET /api/executions/{execution}", { path: { execution: id } });
   const { data } = run;
@@ -149,7 +149,7 @@ function Question({ wait }: { wait: ExecutionDetail["waits"][number] }) {
   );
 }
 
-/** The words that came of it; a result without any is shown as it is. */
+/** The text of the result; a result without text is shown as JSON. */
 function Outcome({ text }: { text: string }) {
   try {
     const { content } = JSON.parse(text) as { content?: unknown };
