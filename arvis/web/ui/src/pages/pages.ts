@@ -1,6 +1,6 @@
 /**
- * The pages of the dashboard: one line each says where it lives, who may see it and how it is reached by keyboard. The navigation,
- * the palette and the routes are made of this table.
+ * The pages of the dashboard: each entry has its route, the required role, and its keyboard shortcut. The navigation, the
+ * palette and the routes are built from this table.
  */
 
 import {
@@ -24,14 +24,14 @@ import { type ComponentType, type LazyExoticComponent, lazy } from "react";
 import type { texts } from "../frame/texts";
 
 export type PageEntry = {
-  /** The route; what stands behind the first part is the page's own. */
+  /** The route; the page itself handles the parts behind the first one. */
   path: string;
   name: keyof typeof texts.pages;
   role: "chat" | "viewer" | "operator" | "owner";
-  /** Where it stands: `main` and `more` in the navigation, `settings` one level down, `hidden` only by links. */
+  /** The position: `main` and `more` in the navigation, `settings` one level down, `hidden` only through links. */
   place: "main" | "agents" | "more" | "settings" | "hidden";
   icon?: LucideIcon;
-  /** Pressed after `g`. */
+  /** The key to press after `g`. */
   key?: string;
   component: LazyExoticComponent<ComponentType>;
 };

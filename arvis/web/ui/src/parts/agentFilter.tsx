@@ -4,12 +4,12 @@ import { Choice } from "./field";
 import { useFilter } from "./page";
 import { texts } from "./texts";
 
-/** Chooses one agent; `?agent=` of the address. */
+/** A choice of one agent, stored as `?agent=` in the address. */
 export function AgentFilter() {
   const agents = useApi("GET /api/agents", {});
   const [agent, setAgent] = useFilter("agent");
   const known = (agents.data?.items ?? []).map((one) => [one.slug, reveal(one.name)] as const);
-  // An agent that is gone can still stand in an address.
+  // The address may name an agent that no longer exists.
   const all =
     agent === "" || known.some(([slug]) => slug === agent) ? known : [[agent, reveal(agent)] as const, ...known];
   return (

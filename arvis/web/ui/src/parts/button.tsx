@@ -5,7 +5,7 @@ import styles from "./button.module.css";
 type Kind = "primary" | "plain" | "quiet" | "danger";
 type Props = ButtonHTMLAttributes<HTMLButtonElement> & { kind?: Kind; busy?: boolean; icon?: ReactNode };
 
-/** A button with words; `icon` stands before them. While `busy` it cannot be pressed again. */
+/** A button with text; `icon` precedes it. While `busy` it cannot be pressed again. */
 export function Button({ kind = "plain", busy = false, icon, children, disabled, className = "", ...rest }: Props) {
   return (
     <button
@@ -21,7 +21,7 @@ export function Button({ kind = "plain", busy = false, icon, children, disabled,
   );
 }
 
-/** A button that is but a sign: its name is for screen readers and the tooltip. */
+/** A button with an icon only: its name is for screen readers and the tooltip. */
 export function IconButton({ label, children, ...rest }: Omit<Props, "icon"> & { label: string; children: ReactNode }) {
   return (
     <Button kind="quiet" aria-label={label} title={label} className={styles.icon} {...rest}>

@@ -1,6 +1,6 @@
 import { useLocation, useRoute, useSearch } from "wouter";
 
-/** The thing whose detail is open beside a list, as the address says: `/queue/:id`. The filters of the list stay. */
+/** The item whose detail is open beside a list, from the address: `/queue/:id`. The filters of the list are kept. */
 export function useDetail(base: string): { id: string | null; open: (id: string) => void; close: () => void } {
   const [, params] = useRoute<{ id: string }>(`${base}/:id`);
   const [, navigate] = useLocation();

@@ -36,14 +36,14 @@ export function Dialog({
   );
 }
 
-/** What will be done, in words, and how to say yes. */
+/** The consequence as text, and the label of the confirm button. */
 export type Question = { title: string; words: string; yes: string; danger?: boolean };
 
 type Ask = (question: Question) => Promise<boolean>;
 
 const AskContext = createContext<Ask | null>(null);
 
-/** Ask before something that cannot be taken back: `if (await ask({ … })) send.mutate(…)`. */
+/** Ask before an action that cannot be undone: `if (await ask({ … })) send.mutate(…)`. */
 export function useAsk(): Ask {
   const ask = useContext(AskContext);
   if (ask === null) throw new Error("useAsk outside of AskProvider");

@@ -8,7 +8,7 @@ type Control = ReactElement<{
   "aria-invalid"?: boolean;
 }>;
 
-/** A control with its name above, a hint below, and what is wrong with it. `children` is one input, select or textarea. */
+/** A control with its label above, and a hint and error below. `children` is one input, select or textarea. */
 export function Field({
   label,
   hint,
@@ -40,7 +40,7 @@ export function Field({
   );
 }
 
-/** A yes or no with its words behind it. */
+/** A checkbox with its label. */
 export function Check({
   label,
   hint,
@@ -77,7 +77,7 @@ export function Check({
   );
 }
 
-/** One of several values: `[["cron", "At times"], …]`. */
+/** A choice of one value: `[["cron", "At times"], …]`. */
 export function Choice<T extends string>({
   value,
   options,
@@ -105,8 +105,8 @@ export function Choice<T extends string>({
 }
 
 /**
- * A form: fields below one another and its buttons; pressing enter in a field sends it. It guards what was typed and not sent, from the
- * first input or as long as `dirty`; a failure shown inside it says that nothing was saved.
+ * A form: fields and buttons; Enter in a field submits it. It guards unsubmitted input, from the first input on or as long as
+ * `dirty`; a failure shown inside it means that nothing was saved.
  */
 export function Form({
   onSend,

@@ -1,14 +1,14 @@
-/** Keys that act on what is shown. Where somebody types, letters are letters. */
+/** Keyboard shortcuts for the displayed item. They are ignored while the user types. */
 
 import { type RefObject, useEffect, useRef } from "react";
 
-/** Whether a key belongs to what somebody writes. */
+/** True if a key belongs to text input. */
 export function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   return target.isContentEditable || target.matches("input, textarea, select") || target.closest("dialog") !== null;
 }
 
-/** A key that does something with what is open: `useKey("r", retry)`. */
+/** A key for the open item: `useKey("r", retry)`. */
 export function useKey(key: string, act: (() => void) | null): void {
   const latest = useRef(act);
   latest.current = act;
@@ -25,8 +25,8 @@ export function useKey(key: string, act: (() => void) | null): void {
 }
 
 /**
- * `j`, `k` and enter for a list whose rows do not have the focus: they lead to the row that had it last, else to the first. The first
- * list of the page takes them; rows carry `data-index`.
+ * `j`, `k` and Enter for a list without focused rows: they move to the row that had the focus last, else to the first. The
+ * first list of the page handles them; rows carry `data-index`.
  */
 export function useListKeys(list: RefObject<HTMLElement | null>, active: number): void {
   const latest = useRef(active);

@@ -1,6 +1,6 @@
 /**
- * What people and models write, as Markdown. Never raw HTML: tags in it are shown as text. Nothing is fetched for it: pictures of
- * other sites become links. Invisible characters are shown.
+ * Texts of people and models as Markdown. Never raw HTML: tags are shown as text. Nothing is loaded: images of other sites
+ * become links. Invisible characters are shown.
  */
 
 import { memo, type ReactNode } from "react";
@@ -50,7 +50,7 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
   );
 });
 
-/** A link out of the dashboard; one without an address that browsers may open is but its words. */
+/** A link out of the dashboard; a link without a safe address is shown as text. */
 function Outside({ href, children }: { href: string | undefined; children: ReactNode }) {
   if (!opens(href)) return <>{children}</>;
   return (
@@ -62,7 +62,7 @@ function Outside({ href, children }: { href: string | undefined; children: React
 
 const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 
-/** Whether this is a whole address that a click may open; one without a scheme would lead into the dashboard. */
+/** True if this is a complete address that is safe to open; one without a scheme would lead into the dashboard. */
 function opens(href: string | undefined): href is string {
   return href !== undefined && URL.canParse(href) && SCHEMES.has(new URL(href).protocol);
 }

@@ -6,7 +6,7 @@ import { IconButton } from "./button";
 import styles from "./page.module.css";
 import { texts } from "./texts";
 
-/** A page: its title, one line that says what it is, its main action, its filters, and what it shows. */
+/** A page: its title, a one-line description, its main action, filters and content. */
 export function Page({
   title,
   about,
@@ -20,7 +20,7 @@ export function Page({
   actions?: ReactNode;
   filters?: ReactNode;
   children: ReactNode;
-  /** The detail beside the page (`Sheet`), which has an address of its own. */
+  /** The detail beside the page (`Sheet`), which has its own address. */
   sheet?: ReactNode;
 }) {
   useTitle(title);
@@ -42,7 +42,7 @@ export function Page({
   );
 }
 
-/** The detail of one thing at the side; escape or the cross leads back to `onClose`. */
+/** The detail of one item at the side; Escape or the close button calls `onClose`. */
 export function Sheet({
   title,
   onClose,
@@ -83,7 +83,7 @@ export function Sheet({
   );
 }
 
-/** A part of a page with a heading. */
+/** A section of a page with a heading. */
 export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
     <section className={styles.section}>
@@ -122,7 +122,7 @@ export function Chips({
   label: string;
   name: string;
   options: readonly (readonly [string, string])[];
-  /** What the first chip says, which sets nothing. */
+  /** The first chip, which clears the filter. */
   all?: string;
 }) {
   const [value, set] = useFilter(name);
@@ -137,7 +137,7 @@ export function Chips({
   );
 }
 
-/** A search field that fills a filter of the address, a moment after the last letter. */
+/** A search field for a filter of the address, applied shortly after the last letter. */
 export function SearchField({ name = "q", label = texts.search }: { name?: string; label?: string }) {
   const [value, set] = useFilter(name);
   const field = useRef<HTMLInputElement>(null);

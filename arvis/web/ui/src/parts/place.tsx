@@ -1,4 +1,4 @@
-/** Where something is posted: a platform, one of its bots, a channel that may have been seen before, and a thread of it. */
+/** The place of a post: a platform, one of its bots, a known or typed channel, and a thread. */
 
 import { useId } from "react";
 import { useApi } from "../api/hooks";
@@ -55,7 +55,7 @@ export function PlatformField({ value, onChange }: { value: string; onChange: (p
   );
 }
 
-/** A channel by its id; those where agents have talked are proposed. */
+/** A channel by its id; channels in which agents have answered are suggested. */
 export function ChannelField({
   platform,
   value,
@@ -88,7 +88,7 @@ export function ChannelField({
   );
 }
 
-/** Who does it. A new thing begins with the first agent there is. */
+/** The agent. A new item starts with the first agent. */
 export function AgentField({ value, onChange }: { value: string; onChange: (agent: string) => void }) {
   const agents = useApi("GET /api/agents", {});
   const all = (agents.data?.items ?? []).map((one) => [one.slug, reveal(one.name)] as const);

@@ -1,4 +1,4 @@
-/** Lines over time: the same axes everywhere, values on hover, and the figures as a table for those who do not see the lines. */
+/** Lines over time: the same axes everywhere, values on hover, and the figures as a table for screen readers. */
 
 import { useEffect, useRef } from "react";
 import uPlot from "uplot";
@@ -8,17 +8,17 @@ import { Button } from "./button";
 import styles from "./plot.module.css";
 import { plotTexts as texts } from "./plot.texts";
 
-/** With fewer values each is also a dot: a line of one has no length. */
+/** With fewer values, each is also a dot: a line of one point has no length. */
 const FEW = 16;
 
-/** `values[i]` belongs to `times[i]` (ms); `null` where nothing is known. */
+/** `values[i]` belongs to `times[i]` (ms); `null`: no value. */
 export type Series = { name: string; values: (number | null)[] };
 
 type Props = {
   title: string;
   times: number[];
   series: Series[];
-  /** A value in words, with its unit. */
+  /** A value as text, with its unit. */
   show: (value: number) => string;
   bars?: boolean;
   height?: number;
@@ -111,7 +111,7 @@ function options(
   };
 }
 
-/** A canvas knows no `light-dark()`: the browser is asked what the colour is now. */
+/** A canvas does not support `light-dark()`: the colour is read from the browser. */
 function resolved(color: string): string {
   const probe = document.createElement("span");
   probe.style.color = color;
@@ -121,7 +121,7 @@ function resolved(color: string): string {
   return found;
 }
 
-/** Figures for a spreadsheet; a text that would be a formula there is marked as text. */
+/** Figures for a spreadsheet; text that would be a formula there is escaped. */
 export function csvOf(times: number[], series: Series[]): string {
   const cell = (text: string) => `"${(/^[=+\-@\t]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
   const head = ["time", ...series.map((one) => one.name)].map(cell).join(",");

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { Code } from "./show";
 import styles from "./show.module.css";
 
-/** The thing as the API tells it, behind a disclosure; written out only once somebody looks. */
+/** The API's JSON of an item, behind a disclosure; rendered only when opened. */
 export function Raw({ title, value }: { title: string; value: unknown }) {
   const [open, setOpen] = useState(false);
   return (

@@ -1,15 +1,15 @@
 import { type InputHTMLAttributes, useRef } from "react";
 
-/** More letters than this at once were not typed. */
+/** More letters than this at once were pasted, not typed. */
 const PASTED = 8;
 
 type Props = Omit<InputHTMLAttributes<HTMLInputElement>, "value" | "defaultValue" | "onChange" | "type"> & {
   onText: (text: string) => void;
-  /** A whole key came at once. */
+  /** A whole key was pasted. */
   onPasted?: (text: string) => void;
 };
 
-/** A field for a key or token. It keeps its own text, which therefore never stands in the document. */
+/** A field for a key or token. It holds its own text, which therefore never appears in the DOM. */
 export function Secret({ onText, onPasted, ...rest }: Props) {
   const before = useRef(0);
   return (

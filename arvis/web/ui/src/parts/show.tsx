@@ -1,4 +1,4 @@
-/** Values as people read them, each in one way everywhere. */
+/** Values as text, each formatted in the same way everywhere. */
 
 import { Check, Copy } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
@@ -7,7 +7,7 @@ import { IconButton } from "./button";
 import styles from "./show.module.css";
 import { texts } from "./texts";
 
-/** A moment: how long ago, and exactly on hover. It grows older by itself. */
+/** A time: relative, and exact on hover. It updates by itself. */
 export function Time({ at }: { at: number | null | undefined }) {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
@@ -26,14 +26,14 @@ export function Money({ usd }: { usd: number | null | undefined }) {
   return usd === null || usd === undefined ? <span className="muted">–</span> : money(usd);
 }
 
-/** A text that people or models wrote: its invisible characters are shown, and it cannot turn its neighbours round. */
+/** A text of people or models: invisible characters are shown, and it cannot change the direction of its neighbours. */
 export function Foreign({ text, className }: { text: string; className?: string }) {
   return <bdi className={className}>{reveal(text)}</bdi>;
 }
 
 export type Tone = "good" | "warn" | "trouble" | "plain" | "accent";
 
-/** A state: a word, its colour and a shape. */
+/** A state: a word, a colour and a shape. */
 export function Status({ tone, children }: { tone: Tone; children: string }) {
   return (
     <span className={`${styles.status} ${styles[tone]}`}>
@@ -43,7 +43,7 @@ export function Status({ tone, children }: { tone: Tone; children: string }) {
   );
 }
 
-/** JSON or plain text as it is, with a button that copies it. */
+/** JSON or plain text, unchanged, with a copy button. */
 export function Code({ value, label }: { value: unknown; label?: string }) {
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
   return (
@@ -71,7 +71,7 @@ export function CopyButton({ text, label = texts.copy }: { text: string; label?:
   );
 }
 
-/** The clipboard of the browser is closed to pages without TLS; the old way is not. */
+/** Browsers block the clipboard API on pages without TLS; the old command works. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");
@@ -82,7 +82,7 @@ async function copyText(text: string): Promise<void> {
   area.remove();
 }
 
-/** Names and values below one another. What is `null` is left out. */
+/** Names and values as a list. `null` values are left out. */
 export function Facts({ of }: { of: [string, ReactNode][] }) {
   return (
     <dl className={styles.facts}>

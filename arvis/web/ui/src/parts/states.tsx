@@ -1,4 +1,4 @@
-/** What stands where data is not (yet): nothing to show, still on its way, refused. */
+/** Placeholders for missing data: empty, loading, refused. */
 
 import { type ReactNode, useContext, useEffect, useRef, useState } from "react";
 import type { ApiError } from "../api/client";
@@ -8,7 +8,7 @@ import styles from "./states.module.css";
 import { texts } from "./texts";
 import { RefusedContext } from "./unsaved";
 
-/** What this page is for, and the one button that starts. */
+/** The purpose of this page, and the one button to start. */
 export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
   return (
     <div className={styles.empty}>
@@ -19,7 +19,7 @@ export function Empty({ title, children, action }: { title: string; children?: R
   );
 }
 
-/** What went wrong, why, and how to go on. */
+/** The problem, the reason, and the fix. */
 export function Failure({ error, retry }: { error: ApiError; retry?: () => void }) {
   const refused = useContext(RefusedContext);
   const shown = useRef<HTMLDivElement>(null);
@@ -39,7 +39,7 @@ export function Failure({ error, retry }: { error: ApiError; retry?: () => void 
   );
 }
 
-/** Grey lines in the place of the real ones, once waiting has taken 150 ms. */
+/** Grey lines in place of the content, shown after 150 ms of loading. */
 export function Skeleton({ lines = 5 }: { lines?: number }) {
   const [shown, setShown] = useState(false);
   useEffect(() => {
@@ -59,7 +59,7 @@ export function Skeleton({ lines = 5 }: { lines?: number }) {
 
 type Found<T> = { data: T | undefined; error: ApiError | null; refetch: () => unknown };
 
-/** Shows what `useApi` found, or why it did not. */
+/** Show the data of `useApi`, or the reason why it is missing. */
 export function Loaded<T>({ of, children }: { of: Found<T>; children: (data: T) => ReactNode }) {
   if (of.data !== undefined) return <>{children(of.data)}</>;
   if (of.error !== null) return <Failure error={of.error} retry={() => void of.refetch()} />;

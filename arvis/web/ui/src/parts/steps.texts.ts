@@ -1,6 +1,6 @@
 import { words } from "../words/words";
 
-/** The codes of the API in words. A code that is missing here is shown as it is. */
+/** The codes of the API as text. A code that is missing here is shown unchanged. */
 export const stepTexts = words({
   en: {
     title: {

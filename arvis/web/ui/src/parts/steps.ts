@@ -1,17 +1,17 @@
-/** The steps of the API's timelines as the one timeline shows them: of messages, jobs, executions and occurrences. */
+/** The steps of the API's timelines for the timeline component: of messages, jobs, executions and occurrences. */
 
 import type { Answer } from "../api/types";
 import { clock, count, reveal, sentences } from "../words/format";
 import { stepTexts as texts } from "./steps.texts";
 import type { Step } from "./timeline";
 
-/** A step as the API tells it; which further fields it has depends on its code. */
+/** A step as the API returns it; its further fields depend on its code. */
 export type ApiStep = Answer<"GET /api/jobs/{job}/timeline">["steps"][number];
 
 type Data = Record<string, unknown>;
 type Shown = Pick<Step, "title"> & Partial<Pick<Step, "tone" | "detail" | "input" | "output" | "who">>;
 
-/** Fields that every step has a place for, or that say nothing to a person. */
+/** Fields that every step shows elsewhere, or that are irrelevant to people. */
 const COMMON = new Set(["at", "step", "who", "durationMs", "costUsd", "input", "output", "job", "delivery", "seq"]);
 
 export function stepsOf(steps: readonly ApiStep[]): Step[] {
@@ -30,7 +30,10 @@ export function stepsOf(steps: readonly ApiStep[]): Step[] {
   });
 }
 
-/** A reason code in words; one that nobody knows is shown as it is. `kind` is that of a job: a refusal is not always the model's. */
+/**
+ * The text of a reason code; unknown codes are shown unchanged. `kind` is the job's: a refusal does not always come from the
+ * model.
+ */
 export function reasonInWords(code: string, kind?: string): string {
   if (code === "refused" && kind === "deliver") return texts.platformRefused;
   return (texts.reason as Record<string, string>)[code] ?? reveal(code);
@@ -130,7 +133,7 @@ const SHOW: Record<string, (data: Data, code: string) => Shown> = {
   }),
 };
 
-/** The codes that have words. */
+/** The codes that have a text. */
 export const KNOWN_STEPS: readonly string[] = Object.keys(SHOW);
 
 function modelCall(data: Data): Shown {
@@ -178,14 +181,14 @@ function lookUp(from: Record<string, string>, code: string): string {
   return from[code] ?? reveal(code);
 }
 
-/** What the row says besides what is shown already; `whole`: fields that other steps show elsewhere count, too. */
+/** The other fields of the row; `whole`: also the fields that other steps show elsewhere. */
 function rest(data: Data, told: readonly string[], whole: boolean): Data | undefined {
   const skipped = whole ? new Set(["at", "step", "who", "durationMs", "costUsd"]) : COMMON;
   const left = Object.entries(data).filter(([name]) => !skipped.has(name) && !told.includes(name));
   return left.length === 0 ? undefined : Object.fromEntries(left);
 }
 
-/** Arguments come as a text that holds JSON, perhaps cut off. */
+/** Arguments arrive as a text that contains JSON, possibly truncated. */
 function asJson(value: unknown): unknown {
   if (typeof value !== "string") return value;
   try {

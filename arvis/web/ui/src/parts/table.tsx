@@ -1,6 +1,6 @@
 /**
- * A list of things as rows; on a phone each row is a card. Only what is on the screen is drawn, so a hundred thousand rows scroll
- * smoothly. `j` and `k` move, enter opens. Rows that come on top while the reader has scrolled wait behind "3 new".
+ * A list of items as rows; on a phone each row is a card. Only visible rows are rendered, so a hundred thousand rows scroll
+ * smoothly. `j` and `k` move, Enter opens. New rows at the top wait behind "3 new" while the reader has scrolled down.
  */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
@@ -26,7 +26,7 @@ type Props<T> = {
   columns: readonly Column<T>[];
   pages: Pages<T>;
   idOf: (row: T) => string;
-  /** Called with a row that is clicked, or on which enter is pressed. */
+  /** Called with a row that is clicked, or on which Enter is pressed. */
   onOpen?: (row: T) => void;
   /** The row whose detail is open. */
   openId?: string | null;
@@ -189,7 +189,7 @@ function toggled(chosen: ReadonlySet<string>, id: string): ReadonlySet<string> {
   return after;
 }
 
-/** Rows that may be shown now: while the reader has scrolled down, new ones on top wait, and nothing jumps. */
+/** The rows to show: while the reader has scrolled down, new ones at the top wait, and nothing jumps. */
 function useSettled<T>(rows: T[], idOf: (row: T) => string, scroller: RefObject<HTMLDivElement | null>) {
   const [top, setTop] = useState<string | null>(null);
   const first = rows[0] === undefined ? null : idOf(rows[0]);
@@ -206,7 +206,7 @@ function useSettled<T>(rows: T[], idOf: (row: T) => string, scroller: RefObject<
   return { rows: hidden > 0 ? rows.slice(hidden) : rows, hidden, showNew };
 }
 
-/** The columns that fit side by side, at least two: what is last is least, and stands in the detail. */
+/** The columns that fit side by side, at least two: the last columns are the least important, and the detail shows them. */
 function fitting<T>(columns: readonly Column<T>[], width: number): readonly Column<T>[] {
   let taken = 24;
   const count = columns.findIndex((column) => {
@@ -216,12 +216,12 @@ function fitting<T>(columns: readonly Column<T>[], width: number): readonly Colu
   return width === 0 || count === -1 ? columns : columns.slice(0, Math.max(2, count));
 }
 
-/** The least pixels of a track: of `120px` and `minmax(120px, 2fr)` 120, of a mere share 80. */
+/** The minimum width of a track in pixels: of `120px` and `minmax(120px, 2fr)` 120, of a plain share 80. */
 function leastOf(track: string | undefined): number {
   return Number(/(\d+)px/.exec(track ?? "")?.[1] ?? 80);
 }
 
-/** How wide an element is, now and whenever that changes. */
+/** The width of an element, updated whenever it changes. */
 function useWidth(element: RefObject<HTMLElement | null>): number {
   const [width, setWidth] = useState(0);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** What happened, step by step: one component for messages, jobs, executions, runs and occurrences. */
+/** A timeline, step by step: one component for messages, jobs, executions, runs and occurrences. */
 
 import { Check, Circle, CircleAlert, Hourglass } from "lucide-react";
 import type { ReactNode } from "react";
@@ -8,10 +8,10 @@ import { texts } from "./texts";
 import styles from "./timeline.module.css";
 
 export type Step = {
-  /** When it began, in ms. */
+  /** The start, in ms. */
   at: number;
   title: string;
-  /** Who or what did it. */
+  /** The actor. */
   who?: string | null;
   detail?: ReactNode;
   durationMs?: number | null;
@@ -23,7 +23,7 @@ export type Step = {
 
 const SIGNS = { done: Check, trouble: CircleAlert, waiting: Hourglass, plain: Circle };
 
-/** `summary` is the first line: why it was answered so, or why not. */
+/** `summary` is the first line: the reason for the outcome. */
 export function Timeline({ summary, steps }: { summary?: ReactNode; steps: readonly Step[] }) {
   const begin = steps[0]?.at ?? 0;
   return (
@@ -57,7 +57,7 @@ export function Timeline({ summary, steps }: { summary?: ReactNode; steps: reado
   );
 }
 
-/** Why something stands where it stands, in words: what a reader sees first. */
+/** The reason for the current state, as a sentence: readers see it first. */
 export function Summary({ children }: { children: ReactNode }) {
   return <p className={styles.summary}>{children}</p>;
 }

@@ -1,4 +1,4 @@
-/** Short words about what was done or what was refused, at the edge of the screen and read out by screen readers. */
+/** Short messages about completed or refused actions, at the edge of the screen and announced by screen readers. */
 
 import { X } from "lucide-react";
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react";
@@ -11,7 +11,7 @@ import styles from "./toast.module.css";
 type Toast = { id: number; words: string; trouble: boolean; action?: { words: string; act: () => void } };
 
 type Toasts = {
-  /** Say what was done, perhaps with a way back (`{ words: "Undo", act }`). */
+  /** Report a completed action, optionally with an undo button (`{ words: "Undo", act }`). */
   tell: (words: string, action?: Toast["action"]) => void;
   /** Show a refusal with its fix. */
   fail: (error: ApiError) => void;

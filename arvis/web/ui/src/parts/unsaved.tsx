@@ -13,7 +13,7 @@ import { useToast } from "./toast";
 type Fate = "lost" | "kept";
 type Guard = { current: Fate | null };
 
-/** Says to the form around it that the server has not taken what was sent. */
+/** Tell the surrounding form that the server did not accept the input. */
 export const RefusedContext = createContext<(() => void) | null>(null);
 
 const GuardsContext = createContext<Set<Guard> | null>(null);
@@ -38,7 +38,10 @@ export function UnsavedProvider({ children }: { children: ReactNode }) {
   );
 }
 
-/** Ask before the page is left while `dirty`. The answer lifts the guard until `dirty` changes: call it before a save that leaves. */
+/**
+ * Ask before the page is left while `dirty`. The returned function lifts the guard until `dirty` changes: call it before a
+ * save that leaves the page.
+ */
 export function useUnsaved(dirty: boolean, fate: Fate = "lost"): () => void {
   const guards = useContext(GuardsContext);
   const guard = useRef<Fate | null>(null);
@@ -61,7 +64,7 @@ export function useUnsaved(dirty: boolean, fate: Fate = "lost"): () => void {
   };
 }
 
-/** The browser's own way back cannot be asked about: say that the changes are kept, and lead back to them. */
+/** The browser's back button cannot be intercepted: report that the changes are kept, and offer a way back. */
 function useLeft(guard: Guard): void {
   const { tell } = useToast();
   const [, navigate] = useLocation();
@@ -70,7 +73,7 @@ function useLeft(guard: Guard): void {
   useEffect(() => {
     const here = location.pathname;
     return () => {
-      // Where the address is still the same, the page was only drawn again.
+      // If the address is unchanged, the page was only rendered again.
       if (guard.current !== "kept" || location.pathname === here) return;
       const { tell: say, navigate: go } = latest.current;
       say(texts.unsaved.left, { words: texts.unsaved.back, act: () => go(here) });
@@ -79,8 +82,8 @@ function useLeft(guard: Guard): void {
 }
 
 /**
- * A draft that survives leaving the page, a reload and a crash of the tab: as long as it differs from `base` this tab stores it, and
- * begins with it next time. `forget` ends that after a save.
+ * A draft that survives leaving the page, a reload and a crash of the tab: while it differs from `base`, this tab stores it
+ * and starts with it next time. `forget` deletes it after a save.
  */
 export function useKeptDraft<T>(key: string, base: T): [T, (draft: T) => void, () => void] {
   const store = `arvis.draft.${key}`;
@@ -92,7 +95,7 @@ export function useKeptDraft<T>(key: string, base: T): [T, (draft: T) => void, (
       if (changed) sessionStorage.setItem(store, text);
       else sessionStorage.removeItem(store);
     } catch {
-      // The browser has no room left: the draft is still on the screen.
+      // The browser has no space left: the draft is still on the screen.
     }
   }, [store, text, changed]);
   return [draft, setDraft, () => sessionStorage.removeItem(store)];

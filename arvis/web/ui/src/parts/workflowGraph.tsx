@@ -1,4 +1,4 @@
-/** Where a graph may be a workflow: agents, schedules and web hooks keep it as `workflow:SLUG`. */
+/** Fields in which a graph may be a workflow: agents, schedules and web hooks store it as `workflow:SLUG`. */
 
 import type { ReactNode } from "react";
 import { Link } from "wouter";
@@ -14,7 +14,7 @@ export const isWorkflow = (graph: string | null): graph is string => graph?.star
 
 type Option = readonly [graph: string, words: string];
 
-/** Workflows that can run, by name, for a choice; also the one that is chosen now, whatever became of it. */
+/** Workflows that can run, by name, as choices; also the currently chosen one, even if it was removed. */
 export function useWorkflowOptions(chosen: string): Option[] {
   const known = useApi("GET /api/workflows", { query: { limit: MOST } });
   const all = (known.data?.items ?? [])
@@ -24,7 +24,7 @@ export function useWorkflowOptions(chosen: string): Option[] {
   return gone ? [[chosen, reveal(chosen)], ...all] : all;
 }
 
-/** A graph by its name: a workflow leads to its page, any other is said in `words`. */
+/** A graph by name: a workflow links to its page, any other is shown as `words`. */
 export function GraphName({ graph, words }: { graph: string; words: Record<string, string> }): ReactNode {
   const slug = isWorkflow(graph) ? graph.slice(PREFIX.length) : null;
   const known = useApi("GET /api/workflows", slug === null ? null : { query: { limit: MOST } });

@@ -1,20 +1,20 @@
-/** Numbers, times and foreign texts as people read them. Pure functions, in the language and time zone of the reader. */
+/** Numbers, times and untrusted texts for people. Pure functions, in the reader's language and time zone. */
 
 import { language } from "./words";
 
-// Direction overrides, isolates, zero-width marks and control characters: harmless in themselves, used to make a text look like
-// another one. The joiners U+200C and U+200D stay: Persian words and emoji are made with them.
+// Direction overrides, isolates, zero-width marks and control characters: harmless themselves, but used to make one text look
+// like another. The joiners U+200C and U+200D are kept: Persian words and emoji need them.
 const HIDDEN =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u200B\u200E\u200F\u202A-\u202E\u2060-\u2069\uFEFF]/gu;
 
-/** The text with its invisible characters shown as `[U+202E]`, so that nothing can hide in it. */
+/** The text with its invisible characters shown as `[U+202E]`, so that nothing can be hidden in it. */
 export function reveal(text: string): string {
   const number = (character: string) => (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
   return text.replace(/\r\n?/gu, "\n").replace(HIDDEN, (character) => `[U+${number(character)}]`);
 }
 
-/** Sentences in a row, each with its full stop; what is missing is left out. */
+/** Join sentences, each with its full stop; missing ones are left out. */
 export function sentences(...parts: (string | null | undefined)[]): string {
   return parts
     .filter((part): part is string => Boolean(part))
@@ -30,7 +30,7 @@ export const count = (value: number): string => counting.format(value);
 
 const LEAST_USD = 0.0001;
 
-/** `$0.42`; small sums keep the digits that say something: `$0.0031`, `< $0.0001`. */
+/** `$0.42`; small sums keep their significant digits: `$0.0031`, `< $0.0001`. */
 export function money(usd: number): string {
   if (usd > 0 && usd < LEAST_USD) return `< ${money(LEAST_USD)}`;
   const digits = usd !== 0 && Math.abs(usd) < 0.1 ? 4 : 2;
@@ -42,7 +42,7 @@ export function money(usd: number): string {
   }).format(usd);
 }
 
-/** `1.4 MB`; sizes as file managers show them. */
+/** `1.4 MB`; sizes as in file managers. */
 export function bytes(size: number): string {
   if (size < 1024) return `${size} B`;
   if (size < 1024 ** 2) return `${Math.round(size / 1024)} KB`;
@@ -67,7 +67,7 @@ const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
   ["second", 1_000],
 ];
 
-/** `3 minutes ago`, `in 2 hours`; further away than a week, the date. */
+/** `3 minutes ago`, `in 2 hours`; if more than a week away, the date. */
 export function ago(at: number, now: number): string {
   const distance = at - now;
   if (Math.abs(distance) > 7 * 86_400_000) return new Date(at).toLocaleDateString(language, { dateStyle: "medium" });
@@ -77,7 +77,7 @@ export function ago(at: number, now: number): string {
   return relative.format(0, "second");
 }
 
-/** The clock of the reader, with the date where it is not today. */
+/** The time of day for the reader, with the date if it is not today. */
 export function clock(at: number, now: number = Date.now()): string {
   const moment = new Date(at);
   const today = moment.toDateString() === new Date(now).toDateString();

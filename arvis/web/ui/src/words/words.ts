@@ -15,10 +15,10 @@ type Translation<T> = T extends string
     ? (...values: Values) => string
     : { [K in keyof T]?: Translation<T[K]> };
 
-/** The languages that the page has texts in; numbers and times follow the texts. */
+/** The languages of the page's texts; numbers and times follow them. */
 const LANGUAGES: readonly string[] = ["en"];
 
-/** The language of the page: the one that the person chose here, else the browser's, where the page has texts in it. */
+/** The language of the page: the user's choice, else the browser's, if the page has texts in it. */
 export const language: string =
   [localStorage.getItem("arvis.language"), ...navigator.languages].find(
     (tag): tag is string => tag !== null && LANGUAGES.includes(tag.split("-")[0] ?? ""),

@@ -1,4 +1,4 @@
-/** Loops and their bodies, what runs beside one another, and transfers: the same as `arvis/workflows/validation/branches.py`. */
+/** Loops and their bodies, parallel branches, and transfers: the same checks as `arvis/workflows/validation/branches.py`. */
 
 import { BODY, begins, type Drawing, type DrawnNode } from "./drawing";
 import { isWhole } from "./fieldChecks";
@@ -8,14 +8,14 @@ import { problem } from "./problem";
 import type { Problem } from "./types";
 import { backwards, reach } from "./walks";
 
-/** More `parallel` nodes within one another are not told apart. */
+/** Deeper nesting of `parallel` nodes is not distinguished. */
 const DEEPEST = 16;
-/** What stands where a document says nothing of rounds or steps, and the most that are counted. */
+/** Defaults for rounds and steps, and the highest numbers that are counted. */
 const [ROUNDS, STEPS, COUNTED] = [10, 1_000, 1_000_000_000];
-/** So many loops within one another are counted. */
+/** The deepest nesting of loops that is counted. */
 const MOST_INNER = 20;
 
-/** A node, and how many `parallel` nodes are open where a run comes to it; `before` is the step before it. */
+/** A node, and the number of open `parallel` nodes when a run reaches it; `before` is the previous step. */
 interface Step {
   readonly id: string;
   readonly depth: number;
@@ -47,7 +47,7 @@ function* checkLoop(loop: DrawnNode, drawing: Drawing): Generator<Problem> {
   if (inside.length > 0) yield* checkRounds(loop, body, drawing);
 }
 
-/** A loop that comes to the limit of steps by its rounds alone. What loops in its body repeat counts as often. */
+/** A loop that reaches the limit of steps by its rounds alone. Steps in nested loops count once per round. */
 function* checkRounds(loop: DrawnNode, body: ReadonlySet<string>, drawing: Drawing): Generator<Problem> {
   const most = whole(drawing.mostSteps, STEPS);
   const loops = [...drawing.nodes.values()].filter((node) => body.has(node.id) && node.type === "loop");
@@ -86,7 +86,7 @@ function* checkRegions(drawing: Drawing): Generator<Problem> {
   }
 }
 
-/** Every way on which a run can come to a node, by node and by how many are open there. */
+/** Every way in which a run can reach a node, by node and by number of open `parallel` nodes. */
 function walked(drawing: Drawing): Map<string, (Step | undefined)[]> {
   const came = new Map<string, (Step | undefined)[]>();
   let row: Step[] = [];
@@ -115,7 +115,7 @@ function behind(type: string, depth: number): number {
   return type === "merge" ? Math.max(depth - 1, 0) : depth;
 }
 
-/** The innermost `parallel` that is open there: the last on the way that opened this depth. */
+/** The innermost open `parallel` there: the last one on the path that opened this depth. */
 function openedBy(step: Step, drawing: Drawing): DrawnNode {
   for (let before = step.before; before !== null; before = before.before) {
     const node = drawing.node(before.id);

@@ -1,6 +1,7 @@
 /**
- * The one check of documents, as the editor makes it before anything is saved: rule by rule the same as `arvis/workflows/validation/check.py`, in the
- * same order and words. `python -m tests.workflows` compares the two.
+ * The one check of documents, as the editor runs it before saving: rule by rule the same as
+ * `arvis/workflows/validation/check.py`, in the same order and with the same texts. `python -m tests.workflows` compares the
+ * two.
  */
 
 import { checkBranches } from "./branchChecks";
@@ -21,7 +22,7 @@ export type { Known } from "./fieldChecks";
 
 const DOCUMENT = new Place(null, "the document");
 
-/** What is wrong with a canonical document (`normalise`). It never throws, whatever stands in it. */
+/** The problems of a canonical document (`normalise`). Never throws, whatever the document contains. */
 export function check(document: WorkflowDocument, known: Known = {}): Problem[] {
   const read = document as unknown as JsonObject;
   const size = [...checkSize(read)];
@@ -45,13 +46,13 @@ function* checkAll(document: JsonObject, known: Known): Generator<Problem> {
   yield* checkTemplates(drawing);
 }
 
-/** What is too large or too deep is not looked at any further. */
+/** A document that is too large or too deep is not checked further. */
 function* checkSize(document: JsonObject): Generator<Problem> {
   if (isTooDeep(document)) yield problem("too-deep", {}, { most: kinds.MOST_DEPTH });
   else if (sizeOf(document) > kinds.MOST_BYTES) yield problem("too-large", {}, { most: kinds.MOST_BYTES });
 }
 
-/** The document is the first level; each list and each object in it one more. */
+/** The document is the first level; each nested list or object is one more. */
 function isTooDeep(document: JsonObject): boolean {
   let level: Json[] = [document];
   for (let depth = 0; depth < kinds.MOST_DEPTH; depth++) {
@@ -62,10 +63,10 @@ function isTooDeep(document: JsonObject): boolean {
   return level.length > 0;
 }
 
-/** In bytes, as JSON without spaces; a number counts as one, because there are several ways to write it. */
+/** The size in bytes, as JSON without spaces; a number counts as one byte, because it can be written in several ways. */
 function sizeOf(document: JsonObject): number {
   const text = JSON.stringify(document, (_, value: Json) => (typeof value === "number" ? 0 : value));
-  // Half characters are three bytes, and not the six of their escape.
+  // Lone surrogates count three bytes, not the six of their escape.
   const halves = text.match(/(?<!\\)(?:\\\\)*\\ud[89a-f][0-9a-f]{2}/g)?.length ?? 0;
   return new TextEncoder().encode(text).length - 3 * halves;
 }

@@ -1,4 +1,4 @@
-/** Connections, each by itself, and those to subagents: the same as `connection_checks.py` and `subagent_checks.py`. */
+/** Connections one by one, and connections to subagents: the same checks as `connection_checks.py` and `subagent_checks.py`. */
 
 import { begins, type Drawing, type DrawnConnection, type DrawnNode, isUsable, waysOut } from "./drawing";
 import { at, isObject, isText, type Maybe } from "./json";
@@ -52,7 +52,7 @@ function idOf(raw: JsonObject): string | null {
 const nodeAt = (end: Maybe, drawing: Drawing): DrawnNode | undefined =>
   isText(end) ? drawing.nodes.get(end) : undefined;
 
-/** A handle that is no text cannot be the name of one. */
+/** A handle that is not a text cannot name an output or input. */
 const handleOf = (handle: Maybe): string => (isText(handle) ? handle : "?");
 
 function* checkHandles(
@@ -76,7 +76,7 @@ function* checkHandles(
   }
 }
 
-/** The ways out of a node for people. */
+/** The outputs of a node, as text for people. */
 export function choicesOf(node: DrawnNode): string {
   const ways = waysOut(node).map((handle) => (handle === "" ? "its plain way out" : handle));
   return ways.join(", ") || "none, nothing can follow it";
@@ -116,7 +116,7 @@ function isSwitchedOn(node: DrawnNode): boolean {
   return isObject(tools) && at(tools, "subagents") === true;
 }
 
-/** In the order of the nodes. Twins of one connection are one parent. */
+/** In the order of the nodes. Duplicate connections count as one parent. */
 function* checkTargets(drawing: Drawing): Generator<Problem> {
   const parents = new Map<string, string[]>();
   for (const each of drawing.delegations) listOf(parents, each.target).push(each.source);

@@ -1,5 +1,6 @@
 /**
- * Every form of a document becomes the one that everything here reads: the same steps as `arvis/workflows/document/model.py`, which says why.
+ * Convert every accepted form of a document to the canonical one: the same steps as `arvis/workflows/document/model.py`,
+ * which explains them.
  */
 
 import { at, has, isObject, isText, type Maybe } from "./json";
@@ -7,10 +8,13 @@ import { INPUTS, OUTPUTS, SCHEMA, SUBAGENT } from "./kinds";
 import { playbookNode, withItsRules } from "./playbook";
 import type { Json, JsonObject, WorkflowDocument } from "./types";
 
-/** Between these every language writes a number in the same way. */
+/** Between these limits, every language writes a number in the same way. */
 const [LEAST, MOST] = [1e-4, 1e15];
 
-/** It never throws: what it cannot read stays as it is for the check to name, so only a document without errors is one for certain. */
+/**
+ * Never throws: unreadable parts are kept unchanged for the check to report, so only a document without errors is certainly
+ * canonical.
+ */
 export function normalise(raw: unknown): WorkflowDocument {
   const given: JsonObject = isObject(raw as Json) ? { ...(raw as JsonObject) } : { nodes: raw as Json };
   const drawnElsewhere = has(given, "edges") && !has(given, "connections");
@@ -48,7 +52,7 @@ function nodeOf(node: JsonObject): JsonObject {
   return { x: 0, y: 0, ...known };
 }
 
-/** What is absent is 0; what is null stays so. */
+/** A missing value becomes 0; null stays null. */
 const absent = (position: JsonObject, name: string): Json => (has(position, name) ? null : 0);
 
 /** Older documents have one condition (seed 002). */
@@ -60,7 +64,7 @@ function conditionsOf(data: JsonObject): JsonObject {
   return { ...known, conditions: [isText(old) ? row : { ...row, ...old }] };
 }
 
-/** What a condition compares with is a text, also where a document has a number or a truth value. */
+/** The value to compare with is a text, even if the document has a number or a boolean. */
 function valuesOf(data: JsonObject): JsonObject {
   const rows = at(data, "conditions");
   if (!Array.isArray(rows)) return data;
@@ -74,7 +78,7 @@ function compared(row: JsonObject): JsonObject {
   return { ...row, value: value === 0 ? "0" : String(value) };
 }
 
-/** The type of each node that has an id; the first counts. */
+/** The type of each node that has an id; of duplicates, the first counts. */
 function typesOf(nodes: Json): Map<string, Maybe> {
   const types = new Map<string, Maybe>();
   for (const node of Array.isArray(nodes) ? nodes : []) {
@@ -91,7 +95,7 @@ function connectionsOf(connections: Maybe, types: Map<string, Maybe>): Json {
   return connections.map((each) => (isObject(each) ? connectionOf(each, free, types) : each));
 }
 
-/** Names `c1`, `c2` … that no connection has. */
+/** Names `c1`, `c2` … that no connection uses. */
 function freeIds(connections: Json[]): () => string {
   const taken = new Set(connections.map((each) => (isObject(each) ? at(each, "id") : undefined)));
   let number = 0;

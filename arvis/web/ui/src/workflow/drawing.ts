@@ -1,16 +1,16 @@
-/** A canonical document as its checks look at it: the same as `arvis/workflows/document/view.py`. */
+/** A view of a canonical document for the checks: the same as `arvis/workflows/document/view.py`. */
 
 import { at, isObject, isText, type Maybe } from "./json";
 import { ID, KINDS, type Kind, type KindName, SUBAGENT } from "./kinds";
 import type { Json, JsonObject } from "./types";
 import { listOf, reach } from "./walks";
 
-/** The way out of a loop that leads into its body. */
+/** The output of a loop that leads into its body. */
 export const BODY = "loop-start";
 
 const USABLE = new RegExp(`^(?:${ID})$`);
 
-/** `kind` is undefined for unknown types. `data` is empty where it cannot be read. */
+/** `kind` is undefined for unknown types. `data` is empty if it cannot be read. */
 export interface DrawnNode {
   readonly id: string;
   readonly type: string;
@@ -19,7 +19,7 @@ export interface DrawnNode {
   readonly data: JsonObject;
 }
 
-/** A connection between two nodes that are there. An id that cannot be read is null. */
+/** A connection between two existing nodes. An unreadable id is null. */
 export interface DrawnConnection {
   readonly id: string | null;
   readonly source: string;
@@ -29,9 +29,9 @@ export interface DrawnConnection {
 }
 
 /**
- * `nodes` are those with an id that can be used, in their order (of twins the first); `connections` those between them with handles that
- * are texts, `flow` those of them along which a run goes, `delegations` those to subagents. `live` are those of the flow that a run can
- * take, `ways` where they lead from each node, and `reached` what a run can come to.
+ * `nodes` are those with a valid id, in order (of duplicates the first); `connections` are those between them whose handles
+ * are texts, `flow` those of them that a run follows, `delegations` those to subagents. `live` are the flow connections that
+ * a run can take, `ways` their targets by node, and `reached` the nodes that a run can reach.
  */
 export class Drawing {
   readonly nodes = new Map<string, DrawnNode>();
@@ -71,7 +71,7 @@ export class Drawing {
     this.bodies = new Map(loops.map(({ id }) => [id, this.bodyOf(id)]));
   }
 
-  /** The nodes that a round of this loop can come to. */
+  /** The nodes that a round of this loop can reach. */
   private bodyOf(loop: string): Set<string> {
     const first = (this.leaving.get(loop) ?? []).filter((each) => each.out === BODY && each.target !== loop);
     const body = reach(
@@ -93,14 +93,14 @@ export class Drawing {
     return [{ id: isUsable(id) ? id : null, source, target, out, into }];
   }
 
-  /** Whether the node that it comes from can choose it. */
+  /** True if its source node can choose it. */
   leadsOn(each: DrawnConnection): boolean {
     const source = this.node(each.source);
     if (source.kind === undefined || waysOut(source).includes(each.out)) return true;
     return each.out === "" && source.kind.chooses && this.followsPlain;
   }
 
-  /** The node of an id that is one of `nodes`. */
+  /** The node with an id that is one of `nodes`. */
   node(id: string): DrawnNode {
     return this.nodes.get(id) ?? { id, type: "", kind: undefined, name: id, data: {} };
   }
@@ -120,7 +120,7 @@ export const begins = (node: DrawnNode | undefined): boolean => node?.kind?.begi
 
 export const rowsOf = (value: Maybe): Json[] => (Array.isArray(value) ? value : []);
 
-/** The ways out by which a run can leave a node of a known kind. */
+/** The outputs by which a run can leave a node of a known kind. */
 export function waysOut(node: DrawnNode): string[] {
   if (node.kind === undefined) return [];
   const ways = node.kind.outs.filter((handle) => handle !== SUBAGENT);
@@ -135,7 +135,7 @@ function drawnNode(id: string, raw: JsonObject): DrawnNode {
   return { id, type: isText(type) ? type : "", kind, name: nameOf(raw), data: isObject(data) ? data : {} };
 }
 
-/** What a node is called: its label, else the name of its agent, else its id, else nothing. */
+/** The name of a node: its label, else the name of its agent, else its id, else nothing. */
 export function nameOf(raw: JsonObject): string {
   const data = at(raw, "data");
   const names = [at(raw, "label"), isObject(data) ? at(data, "agentName") : undefined, at(raw, "id")];

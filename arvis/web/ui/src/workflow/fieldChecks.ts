@@ -1,4 +1,4 @@
-/** What is written into the fields of a node, of the settings and of the document: the same as `arvis/workflows/validation/fields.py`. */
+/** The values in the fields of nodes, settings and the document: the same checks as `arvis/workflows/validation/fields.py`. */
 
 import { at, isObject, isText, lengthOf, type Maybe } from "./json";
 import { type Field, type Form, LARGEST } from "./kinds";
@@ -6,7 +6,7 @@ import { problem } from "./problem";
 import type { RuleCode } from "./rules";
 import type { Json, JsonObject, Problem } from "./types";
 
-/** What a model without a provider is asked of. */
+/** The provider of a model name without a provider. */
 const BARE = "anthropic";
 
 const WANTED: Readonly<Record<Form, string>> = {
@@ -22,9 +22,10 @@ const WANTED: Readonly<Record<Form, string>> = {
 };
 
 /**
- * What names may stand for; absent: they are not looked up. `workflows` and `agents` are ids and slugs, `searching` the agents that can
- * search the web, `servers` those whose tools are known once they are connected. `models` holds `provider/model`, names without a provider,
- * and `provider/*` for whatever a provider has. `begun` are the kinds of triggers that a row of its own begins this workflow by.
+ * The values that names may refer to; absent: they are not checked. `workflows` and `agents` are ids and slugs, `searching`
+ * the agents that can search the web, `servers` those whose tools are known once they are connected. `models` contains
+ * `provider/model`, names without a provider, and `provider/*` for any model of a provider. `begun` are the kinds of triggers
+ * for which a row exists that starts this workflow.
  */
 export interface Known {
   readonly agents?: ReadonlySet<string> | null;
@@ -36,7 +37,7 @@ export interface Known {
   readonly begun?: ReadonlySet<string> | null;
 }
 
-/** Where a value stands: the node (null: the document), what that is called, and the path of fields above it. */
+/** The position of a value: the node (null: the document), its label, and the path of fields above it. */
 export class Place {
   constructor(
     readonly node: string | null,
@@ -53,7 +54,7 @@ export class Place {
   }
 }
 
-/** Fields that nobody knows are none of our business. */
+/** Unknown fields are ignored. */
 export function* checkFields(
   values: JsonObject,
   fields: readonly Field[],
@@ -114,7 +115,7 @@ function* checkBounds(value: Json, field: Field, place: Place): Generator<Proble
   if (most !== null && size > most) yield place.problem(high, field.name, { label, most });
 }
 
-/** How large it is, and the rules that it may break by that. Texts are never too short. */
+/** The size of a value, and the rules that limit it. Texts are never too short. */
 function measured(value: Json, form: Form): [size: number, low: RuleCode | null, high: RuleCode] | null {
   if (form === "number") return [value as number, "field-low", "field-high"];
   if (Array.isArray(value)) return [value.length, "field-few", "field-many"];
@@ -151,7 +152,7 @@ function* checkNames(value: Json, field: Field, place: Place, known: Known): Gen
 /** The server that a tool of this name would be of; empty for one without a server. */
 const serverOf = (tool: string): string => (tool.includes(".") ? tool.slice(0, tool.indexOf(".")) : "");
 
-/** The provider that this name of a model names, or the one that a bare name stands for. */
+/** The provider that this model name contains, or the one that a plain name refers to. */
 export const providerOf = (model: string): string => (model.includes("/") ? model.slice(0, model.indexOf("/")) : BARE);
 
 function offered(offers: string, known: Known): [RuleCode, ReadonlySet<string> | null | undefined] {

@@ -1,4 +1,7 @@
-/** Where runs begin, what they come to, and whether they can end: the same as `arvis/workflows/validation/connections.py`. */
+/**
+ * The starts of runs, the nodes that they reach, and whether they can end: the same checks as
+ * `arvis/workflows/validation/connections.py`.
+ */
 
 import { choicesOf } from "./connectionChecks";
 import { begins, type Drawing, type DrawnNode } from "./drawing";
@@ -9,9 +12,9 @@ import { problem } from "./problem";
 import type { Problem } from "./types";
 import { circles, reach } from "./walks";
 
-/** A circle with one of these may end, or takes a person or time in each of its rounds. */
+/** A cycle with one of these may end, or waits for a person or a time in each round. */
 const HOLDS = new Set(["if", "approval", "router", "condition", "loop", "wait", "user-input"]);
-/** Those that take one of their ways and have none. */
+/** Nodes that choose one of their outputs and have none. */
 const BRANCHES = new Set(["if", "router", "condition"]);
 
 export function* checkFlow(drawing: Drawing, known: Known): Generator<Problem> {
@@ -54,7 +57,7 @@ function* checkTriggers(drawing: Drawing): Generator<Problem> {
   }
 }
 
-/** Triggers that nothing begins a run at, and those that wait for a row which names this workflow. */
+/** Triggers that start no run, and triggers that need a row which names this workflow. */
 function* checkServed(drawing: Drawing, known: Known): Generator<Problem> {
   for (const node of drawing.nodes.values()) {
     const value = node.type === "trigger" ? said(node, "kind") : "";

@@ -1,4 +1,4 @@
-/** Nodes that wait for several branches: the same as `arvis/workflows/validation/branches.py`. */
+/** Nodes that wait for several branches: the same checks as `arvis/workflows/validation/branches.py`. */
 
 import { begins, type Drawing, type DrawnNode } from "./drawing";
 import { isWhole } from "./fieldChecks";
@@ -8,12 +8,12 @@ import { problem } from "./problem";
 import type { Problem } from "./types";
 import { components, reach } from "./walks";
 
-/** Join in a way of their own. */
+/** Nodes with their own way of joining. */
 const OWN = new Set(["merge", "loop"]);
 const APART = new Set(["parallel", "merge"]);
-/** As good as without end: no join waits for more. */
+/** Practically unlimited: no join waits for more. */
 const MANY = MOST_CONNECTIONS + 1;
-/** After so many rounds of looking which joins go on, it counts as unproved. */
+/** After this number of rounds of checking which joins continue, the question counts as unproved. */
 const ROUNDS = 10;
 
 export function* checkJoins(drawing: Drawing): Generator<Problem> {
@@ -54,8 +54,8 @@ function* checkCount(node: DrawnNode, arriving: number): Generator<Problem> {
 const beginnings = (drawing: Drawing): string[] => [...drawing.nodes.values()].filter(begins).map((node) => node.id);
 
 /**
- * The joins that something comes to, but never enough. First none of them lets anything through; one that then gets enough does, and so
- * on until nothing changes.
+ * The joins that some branches reach, but never enough. First none of them lets anything pass; one that then gets enough
+ * branches opens, and so on until nothing changes.
  */
 function starvedOf(drawing: Drawing, counts: ReadonlyMap<string, number>): string[] {
   const closed = new Map(counts);
@@ -69,7 +69,7 @@ function starvedOf(drawing: Drawing, counts: ReadonlyMap<string, number>): strin
   return [];
 }
 
-/** How often a run that begins there comes to each node at most, if nothing passes the closed joins. */
+/** The highest number of times that a run starting there reaches each node, if nothing passes the closed joins. */
 function arrivalsOf(drawing: Drawing, begin: string, closed: ReadonlyMap<string, number>): Map<string, number> {
   const ways = new Map([...drawing.ways].filter(([id]) => !closed.has(id)));
   const inside = reach([begin], ways);
@@ -87,7 +87,7 @@ function arrivalsOf(drawing: Drawing, begin: string, closed: ReadonlyMap<string,
   return arrivals;
 }
 
-/** Groups of joins for all branches to which something comes for certain and at once, each of which leads to the others. */
+/** Groups of joins for all branches that are certainly reached without a wait, each of which leads to the others. */
 function deadlocksOf(drawing: Drawing, every: readonly string[]): string[][] {
   if (every.length < 2) return [];
   const waiting = new Set(every);
@@ -109,8 +109,8 @@ function deadlocksOf(drawing: Drawing, every: readonly string[]): string[][] {
 }
 
 /**
- * What a run that begins there comes to whatever happens, without passing one of these joins. Where a `parallel` opens branches, joins tell
- * them apart: nothing is said of what is behind one.
+ * The nodes that a run starting there reaches in any case, without passing one of these joins. If a `parallel` opens
+ * branches, joins distinguish them: nothing is known about nodes after a join.
  */
 function certainOf(drawing: Drawing, begin: string, every: ReadonlySet<string>): Set<string> {
   return reach([begin], drawing.ways, (id) => {

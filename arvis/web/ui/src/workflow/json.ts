@@ -1,4 +1,4 @@
-/** JSON as it comes from anywhere: what the port of the rules asks about it, in the same way as Python does. */
+/** JSON from any source: the questions that the port of the rules asks about it, answered in the same way as in Python. */
 
 import type { Json, JsonObject } from "./types";
 
@@ -11,10 +11,10 @@ export const isText = (value: Maybe): value is string => typeof value === "strin
 
 export const has = (values: JsonObject, name: string): boolean => Object.hasOwn(values, name);
 
-/** What stands under a name; what every object inherits does not count. */
+/** The value of a name; inherited properties do not count. */
 export const at = (values: JsonObject, name: string): Maybe => (Object.hasOwn(values, name) ? values[name] : undefined);
 
-/** How many characters: those outside the first plane, of two units each, count once. */
+/** The number of characters: those outside the Basic Multilingual Plane, with two units each, count once. */
 export function lengthOf(text: string): number {
   let length = text.length;
   for (let unit = 0; unit + 1 < text.length; unit++) {
@@ -26,20 +26,20 @@ export function lengthOf(text: string): number {
   return length;
 }
 
-/** The first so many characters. */
+/** The first `count` characters. */
 export function firstOf(text: string, characters: number): string {
   let unit = 0;
   for (let left = characters; left > 0 && unit < text.length; left--) unit += isPair(text, unit) ? 2 : 1;
   return text.slice(0, unit);
 }
 
-/** Whether two units from here on are one character; the half of one counts as a character by itself. */
+/** True if two units from here on are one character; a lone surrogate counts as a character. */
 function isPair(text: string, unit: number): boolean {
   const [high, low] = [text.charCodeAt(unit), text.charCodeAt(unit + 1)];
   return high >= 0xd800 && high < 0xdc00 && low >= 0xdc00 && low < 0xe000;
 }
 
-/** The order of texts by their characters, not by their units. */
+/** The order of texts by characters, not by units. */
 export function byCharacters(one: string, other: string): number {
   const [ones, others] = [Array.from(one), Array.from(other)];
   for (const [place, character] of ones.entries()) {

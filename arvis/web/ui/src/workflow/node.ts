@@ -1,9 +1,12 @@
-/** What the editor asks about single nodes. */
+/** Questions of the editor about single nodes. */
 
 import { type Field, JOIN, JOIN_COUNT, KINDS, type Kind, type KindName, SUBAGENT } from "./kinds";
 import type { Json, JsonObject, Problem, WorkflowNode } from "./types";
 
-/** A place where connections begin or end. `row` is the place in the list of the row it belongs to, `subagent` no way of the flow. */
+/**
+ * A place where connections start or end. `row` is the index of its row in the list; `subagent`: it does not belong to the
+ * flow.
+ */
 export interface Handle {
   readonly id: string;
   readonly row: number | null;
@@ -15,12 +18,15 @@ export interface Handles {
   readonly targets: readonly Handle[];
 }
 
-/** The kind of a node, where it is known. */
+/** The kind of a node, if it is known. */
 export function kindOf(node: Pick<WorkflowNode, "type">): Kind | undefined {
   return Object.hasOwn(KINDS, node.type) ? KINDS[node.type as KindName] : undefined;
 }
 
-/** The ways out and in: first one for each row of its conditions or routes, then those of its kind. Of unknown kinds: one each. */
+/**
+ * The outputs and inputs: first one for each row of its conditions or routes, then those of its kind. Unknown kinds have one
+ * each.
+ */
 export function handlesOf(node: Pick<WorkflowNode, "type" | "data">): Handles {
   const kind = kindOf(node);
   if (kind === undefined) return { sources: [plain("")], targets: [plain("")] };
@@ -36,12 +42,12 @@ function rowHandles(kind: Kind, data: JsonObject): Handle[] {
 
 const plain = (id: string): Handle => ({ id, row: null, subagent: id === SUBAGENT });
 
-/** All fields of a node of this kind, with those that say how branches come together. */
+/** All fields of a node of this kind, including those for joining branches. */
 export function fieldsOf(kind: Kind): readonly Field[] {
   return kind.begins ? kind.fields : [...kind.fields, JOIN, JOIN_COUNT];
 }
 
-/** A new node of this kind: what has a default holds it, and where rows are needed there is one, so that there is a way out. */
+/** A new node of this kind: fields have their defaults, and required rows start with one, so that there is an output. */
 export function emptyNode(kind: KindName): Omit<WorkflowNode, "id" | "x" | "y"> {
   const data: JsonObject = {};
   for (const field of KINDS[kind].fields) {
@@ -57,13 +63,13 @@ function initial(field: Field, makesWays: boolean): Json | undefined {
   return field.form === "choice" && field.required ? (field.choices[0] ?? "") : undefined;
 }
 
-/** A new row of a field of rows. */
+/** A new row of a row field. */
 export function emptyRow(field: Field): JsonObject {
   const values = field.fields.map((one): [string, Json] => [one.name, (one.default as Json) ?? ""]);
   return Object.fromEntries(values);
 }
 
-/** Whether it may run: warnings do not keep it from that. */
+/** True if it may run: warnings do not prevent a run. */
 export function isRunnable(problems: readonly Problem[]): boolean {
   return problems.every((problem) => problem.severity !== "error");
 }

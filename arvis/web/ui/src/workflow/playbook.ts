@@ -1,19 +1,21 @@
-/** Documents in the form of behaviour.md 2.7: the same steps as `arvis/workflows/document/playbooks.py`, which says why. */
+/**
+ * Documents in the form of behaviour.md 2.7: the same steps as `arvis/workflows/document/playbooks.py`, which explains them.
+ */
 
 import { at, has, isObject, isText, type Maybe } from "./json";
 import { KINDS, type Kind, type KindName, LOOP_BACK, SUBAGENT } from "./kinds";
 import { NAMES, OPERATORS, TRIGGERS } from "./playbookNames";
 import type { Json, JsonObject } from "./types";
 
-/** Triggers under their names, and ours. */
+/** Their trigger names, and ours. */
 const TRIGGER_KINDS = new Set([...Object.keys(TRIGGERS), ...(KINDS.trigger.fields[0]?.choices ?? [])]);
-/** Join in a way of their own. */
+/** Nodes with their own way of joining. */
 const OWN_JOIN = new Set(["merge", "loop"]);
 const DIGITS = /^[0-9]{1,6}$/;
-/** Between these, numbers are written alike everywhere. */
+/** Between these limits, numbers are written in the same way everywhere. */
 const [SMALLEST, LARGEST] = [1e-4, 1e15];
 
-/** The node in our form if it is one of theirs, else as it is. */
+/** The node in our form if it is one of theirs, else unchanged. */
 export function playbookNode(given: JsonObject): JsonObject {
   const data = given.data;
   const subtype = isObject(data) ? at(data, "subtype") : undefined;
@@ -52,7 +54,7 @@ function dataOf(kind: string, config: JsonObject): JsonObject {
   return data;
 }
 
-/** Theirs may be a text that is put behind the prompt. */
+/** Theirs may be a text that is appended to the prompt. */
 function withContract(data: JsonObject): JsonObject {
   const contract = at(data, "completionContract");
   if (!isText(contract)) return data;
@@ -99,7 +101,7 @@ function textOf(value: Json): Json {
   return size === 0 ? "0" : size >= SMALLEST && size < LARGEST ? String(value) : value;
 }
 
-/** A node begins there once everything in front of it is done, and connections without a handle are always followed. */
+/** In their form, a node starts once all its predecessors are done, and connections without a handle are always followed. */
 export function withItsRules(document: JsonObject): JsonObject {
   const known: JsonObject = { ...document };
   const { settings, nodes, connections } = document;
@@ -111,7 +113,7 @@ export function withItsRules(document: JsonObject): JsonObject {
   return known;
 }
 
-/** How many ordinary connections lead to each node. */
+/** The number of ordinary connections that lead to each node. */
 function arrivingOf(connections: Json[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const each of connections) {

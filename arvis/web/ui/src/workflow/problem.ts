@@ -1,10 +1,10 @@
-/** The words of problems: the same steps as `problem` of `arvis/workflows/validation/rules.py`. */
+/** The texts of problems: the same steps as `problem` of `arvis/workflows/validation/rules.py`. */
 
 import { firstOf, lengthOf } from "./json";
 import { RULES, type RuleCode } from "./rules";
 import type { Problem } from "./types";
 
-/** Of a foreign text in a message, in characters; and of lists of ours. */
+/** The longest user text in a message, in characters; and the longest of our lists. */
 const [LONGEST, LONGEST_LIST] = [60, 400];
 const LISTS = new Set(["choices", "names", "path"]);
 
@@ -14,7 +14,7 @@ export interface Place {
   field?: string | null;
 }
 
-/** The problem of this rule, its places filled from `values`; what is no name of a value stays as it is. */
+/** The problem of this rule, its placeholders filled from `values`; unknown placeholders stay. */
 export function problem(code: RuleCode, place: Place, values: Record<string, string | number> = {}): Problem {
   const { severity, message, fix } = RULES[code];
   const shown = new Map<string, string>();

@@ -1,4 +1,7 @@
-/** Conditions that say nothing, and agents without a tool for what they are to do: the same as `arvis/workflows/validation/routing.py`. */
+/**
+ * Conditions without effect, and agents without a tool that they need: the same checks as
+ * `arvis/workflows/validation/routing.py`.
+ */
 
 import type { Drawing, DrawnNode } from "./drawing";
 import type { Known } from "./fieldChecks";
@@ -7,7 +10,7 @@ import { problem } from "./problem";
 import type { Json, Problem } from "./types";
 
 const SEARCH = "web_search";
-/** What compares with something. `equals` may mean that there is nothing, and the rest look at the field alone. */
+/** Operators that compare with a value. `equals` may compare with an empty one; the others look at the field alone. */
 const COMPARING: ReadonlySet<Maybe> = new Set([
   ...["contains", "not_contains", "starts_with", "ends_with", "matches"],
   ...["greater", "less", "at_least", "at_most"],
@@ -34,7 +37,7 @@ function* checkIf(node: DrawnNode): Generator<Problem> {
   }
 }
 
-/** An agent that a node does not name is known when the run begins, and not before. */
+/** If a node names no agent, the agent is known only when the run starts. */
 export function* checkSearching(drawing: Drawing, known: Known): Generator<Problem> {
   for (const node of drawing.nodes.values()) {
     const switches = node.type === "agent" ? at(node.data, "tools") : undefined;

@@ -1,4 +1,4 @@
-/** Names in the templates of nodes: the same as `arvis/workflows/validation/fields.py`. */
+/** Names in the templates of nodes: the same checks as `arvis/workflows/validation/fields.py`. */
 
 import type { Drawing, DrawnNode } from "./drawing";
 import { at, byCharacters, isObject, isText, type Maybe } from "./json";
@@ -7,7 +7,7 @@ import { problem } from "./problem";
 import type { JsonObject, Problem } from "./types";
 
 const PLACE = /\{\{([^{}]{1,300})\}\}/gu;
-/** What every run has. */
+/** Names that every run has. */
 const ALWAYS = new Set(["PREVIOUS_OUTPUT", "trigger"]);
 
 export function* checkTemplates(drawing: Drawing): Generator<Problem> {
@@ -32,7 +32,7 @@ function* templatesOf(data: JsonObject, fields: readonly Field[], above: string)
   }
 }
 
-/** The texts in a value, in their order; those of objects by name, since their order is not kept everywhere. */
+/** The texts in a value, in order; those of objects by name, since their order is not kept everywhere. */
 function* textsIn(value: Maybe): Generator<string> {
   if (isText(value)) {
     yield value;
@@ -60,7 +60,7 @@ function* checkText(
   }
 }
 
-/** The longest one that the name begins with: labels may have points in them. */
+/** The longest known name that starts the reference: labels may contain dots. */
 function labelOf(name: string, called: ReadonlyMap<string, number>): string | null {
   const parts = name.split(".");
   for (let end = parts.length; end > 0; end--) {

@@ -1,9 +1,9 @@
-/** A workflow as it is kept and shown: the canonical document of `arvis/workflows/document/model.py`. */
+/** A workflow as it is stored and shown: the canonical document of `arvis/workflows/document/model.py`. */
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
-/** `x` and `y` are where it is drawn. `data` holds the fields of its kind, `join` and `joinCount`; what is not set is absent. */
+/** `x` and `y` are its position. `data` contains the fields of its kind, `join` and `joinCount`; unset fields are absent. */
 export interface WorkflowNode {
   id: string;
   type: string;
@@ -13,7 +13,7 @@ export interface WorkflowNode {
   data: JsonObject;
 }
 
-/** An empty handle is the one plain way out, or in. */
+/** An empty handle is the single plain output, or input. */
 export interface WorkflowConnection {
   id: string;
   source: string;
@@ -34,8 +34,8 @@ export interface WorkflowDocument {
 export type Severity = "error" | "warning";
 
 /**
- * One thing that is wrong, as the API says it too, and where: at a node, at a connection (`node` is then where it comes from, if that is
- * known), or at the document (both null). `field` is a path such as `rules.0.operator`.
+ * One problem, as the API also reports it, with its place: a node, a connection (`node` is then its source, if known), or the
+ * document (both null). `field` is a path such as `rules.0.operator`.
  */
 export interface Problem {
   node: string | null;

@@ -1,8 +1,11 @@
-/** Walks along connections: the same steps as `arvis/workflows/document/paths.py`. Never recursive: documents are foreign. */
+/**
+ * Walks along connections: the same steps as `arvis/workflows/document/paths.py`. Never recursive, because documents are
+ * untrusted.
+ */
 
 export type Ways = ReadonlyMap<string, readonly string[]>;
 
-/** These and everything behind them; what is behind a node at which `stop` holds does not count. */
+/** These nodes and all their successors, except the successors of a node for which `stop` is true. */
 export function reach(
   starts: Iterable<string>,
   ways: Ways,
@@ -22,7 +25,7 @@ export function reach(
   return found;
 }
 
-/** The list under a key, made where there is none yet. */
+/** The list under a key, created if missing. */
 export function listOf<K, V>(lists: Map<K, V[]>, key: K): V[] {
   let list = lists.get(key);
   if (list === undefined) {
@@ -38,7 +41,10 @@ export function backwards(ways: Ways): Map<string, string[]> {
   return back;
 }
 
-/** Nodes that reach one another belong together (Kosaraju); a component comes before those behind it. Ways out of `ids` do not count. */
+/**
+ * Strongly connected components (Kosaraju); a component comes before its successors. Connections that leave `ids` are
+ * ignored.
+ */
 export function components(ids: readonly string[], ways: Ways): string[][] {
   const inside = new Set(ids);
   const back = backwards(ways);
@@ -63,7 +69,7 @@ export function components(ids: readonly string[], ways: Ways): string[][] {
   return groups;
 }
 
-/** The nodes in the order in which a depth-first walk leaves them. */
+/** The nodes in the post-order of a depth-first walk. */
 function byEnd(ids: readonly string[], inside: Set<string>, ways: Ways): string[] {
   const seen = new Set<string>();
   const ended: string[] = [];
@@ -89,8 +95,8 @@ function byEnd(ids: readonly string[], inside: Set<string>, ways: Ways): string[
 }
 
 /**
- * One circle of each component that has one, as the nodes in its order, the first once more at the end. It begins at the node that comes
- * first in `ids`, and so are the circles ordered.
+ * One cycle of each component that has one, as its nodes in order, with the first repeated at the end. It starts at the node
+ * that comes first in `ids`; the cycles are sorted in the same way.
  */
 export function circles(ids: readonly string[], ways: Ways): string[][] {
   const places = new Map(ids.map((node, place) => [node, place]));
@@ -103,7 +109,7 @@ export function circles(ids: readonly string[], ways: Ways): string[][] {
   return found.sort((one, other) => placeOf(one[0]) - placeOf(other[0]));
 }
 
-/** The shortest way from a node back to itself, breadth first. */
+/** The shortest path from a node back to itself, breadth first. */
 function circle(first: string, inside: Set<string>, ways: Ways): string[] {
   const came = new Map<string, string>();
   let row = [first];

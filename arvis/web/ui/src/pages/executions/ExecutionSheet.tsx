@@ -155,7 +155,7 @@ function Outcome({ text }: { text: string }) {
     const { content } = JSON.parse(text) as { content?: unknown };
     if (typeof content === "string" && content !== "") return <Markdown text={content} />;
   } catch {
-    // Cut off, or no JSON at all.
+    // Truncated, or not JSON.
   }
   return <Code value={text} label={texts.outcome} />;
 }

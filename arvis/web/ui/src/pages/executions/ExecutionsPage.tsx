@@ -51,10 +51,10 @@ const COLUMNS: Column<Execution>[] = [
     show: (run) => (run.costUsd > 0 ? <Money usd={run.costUsd} /> : <span className="muted">–</span>),
   },
 ];
-/** Where a detail stands beside the list. */
+/** If a detail is shown beside the list. */
 const FEWER: Column<Execution>[] = [...FIRST, WHERE, TOOK];
 
-/** Passes through graphs, and the way each took. */
+/** Passes through graphs, with their steps. */
 export default function ExecutionsPage() {
   const [status] = useFilter("status");
   const [graph, setGraph] = useFilter("graph");

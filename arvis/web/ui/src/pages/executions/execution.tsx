@@ -25,11 +25,11 @@ export function ExecutionState({ status }: { status: ExecutionStatus }) {
 
 const WORKFLOW = "workflow:";
 
-/** The graph in words; that of a plugin by its name. */
+/** The name of the graph; for a graph of a plugin, its own name. */
 export const graphInWords = (graph: string): string =>
   graph.startsWith(WORKFLOW) ? texts.workflow : ((texts.graphs as Record<string, string>)[graph] ?? reveal(graph));
 
-/** Where the run of a workflow is shown step by step; null for all others. */
+/** The address that shows a workflow's run step by step; null for all other executions. */
 export const drawnAt = (run: { id: string; graph: string }): string | null =>
   run.graph.startsWith(WORKFLOW)
     ? `/workflows/${encodeURIComponent(run.graph.slice(WORKFLOW.length))}/runs/${run.id}`
@@ -38,12 +38,12 @@ export const drawnAt = (run: { id: string; graph: string }): string | null =>
 export const isLive = (run: { status: ExecutionStatus }): boolean =>
   run.status === "running" || run.status === "paused";
 
-/** How long it took; null while it lasts. */
+/** The duration; null while it runs. */
 export function took(run: { status: ExecutionStatus; createdAt: number; updatedAt: number }): string | null {
   return isLive(run) ? null : duration(Math.max(0, run.updatedAt - run.createdAt));
 }
 
-/** What had it begin: a schedule, a web hook, else a message. */
+/** The trigger: a schedule, a web hook, else a message. */
 export function Source({ source }: { source: string }): ReactNode {
   const [kind, id = ""] = source.split(":");
   if (kind === "schedule") return <Link href={`/schedules/${id}`}>{texts.schedule(reveal(id))}</Link>;
@@ -51,7 +51,7 @@ export function Source({ source }: { source: string }): ReactNode {
   return source === "" ? texts.asked : <Foreign text={source} />;
 }
 
-/** How it stands, in a sentence. */
+/** The state, as a sentence. */
 export function summaryOf(run: ExecutionDetail): string {
   const says = texts.summary;
   const open = run.waits.filter((wait) => wait.open).map((wait) => wait.kind);

@@ -25,7 +25,7 @@ const TONES: Record<Line["level"], Tone> = {
 };
 const LEVELS = Object.entries(texts.levels) as [Level, string][];
 
-/** What the daemon wrote down, the newest first. Secrets were taken out when it was written. */
+/** The daemon's log lines, newest first. Secrets were removed when the lines were written. */
 export default function LogsPage() {
   const [level, setLevel] = useFilter("level");
   const [q] = useFilter("q");
@@ -99,7 +99,7 @@ function Detail({ line, onClose }: { line: Line; onClose: () => void }) {
   );
 }
 
-/** The files as they lie there, a day each. */
+/** The log files on disk, one per day. */
 function Days() {
   const days = useApi("GET /api/logs/days", {});
   return (

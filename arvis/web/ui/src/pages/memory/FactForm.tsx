@@ -13,7 +13,7 @@ const CATEGORIES = Object.entries(texts.categories) as [Fact["category"], string
 const EVERYWHERE = "agent";
 const OTHER = "*";
 
-/** Tells an agent something to keep in mind. */
+/** Add a fact for an agent to remember. */
 export function FactForm({ agent: chosen, onKept }: { agent: string; onKept: (id: string) => void }) {
   const agents = useApi("GET /api/agents", {});
   const people = usePeople();

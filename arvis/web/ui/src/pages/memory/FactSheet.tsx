@@ -21,7 +21,7 @@ type Detail = Answer<"GET /api/memory/{fact}">;
 
 const NOT_FOUND = 404;
 
-/** One fact: what it says, where it came from, what became of it, and what can be done about it. */
+/** One fact: content, source, history and actions. */
 export function FactSheet({ id, onClose }: { id: string; onClose: () => void }) {
   const fact = useApi("GET /api/memory/{fact}", { path: { fact: id } });
   const people = usePeople();

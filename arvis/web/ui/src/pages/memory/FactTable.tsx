@@ -18,7 +18,7 @@ export function FactState({ status }: { status: Fact["status"] }) {
   return <Status tone={TONES[status]}>{texts.statuses[status]}</Status>;
 }
 
-/** Facts that match; `filter.agent` set means that all are of one agent, who is not named again. */
+/** Facts that match; with `filter.agent`, all belong to one agent, whose name is omitted. */
 export function FactTable({
   filter,
   onOpen,
@@ -28,7 +28,7 @@ export function FactTable({
   filter: FactFilter;
   onOpen: (fact: Fact) => void;
   openId?: string | null;
-  /** What one can do where nothing is kept yet. */
+  /** The action offered while there are no facts. */
   action?: ReactNode;
 }) {
   const pages = useList("GET /api/memory", filter);

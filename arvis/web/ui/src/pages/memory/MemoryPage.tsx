@@ -21,7 +21,7 @@ const NEW = "new";
 const CATEGORIES = Object.entries(texts.categories) as [Fact["category"], string][];
 const { active: ACTIVE, ...OTHERS } = texts.statuses;
 
-/** What agents keep in mind: facts, and values under keys. */
+/** Memory of agents: facts, and values under keys. */
 export default function MemoryPage() {
   return (
     <Switch>
@@ -99,7 +99,7 @@ function Facts() {
   );
 }
 
-/** Of whom or where: what holds everywhere, one person, or a place that stands in the address. */
+/** The scope: everywhere, one person, or a channel given in the address. */
 export function ScopeFilter() {
   const [scope, setScope] = useFilter("scope");
   const people = usePeople();

@@ -19,7 +19,7 @@ type State = Item<"GET /api/memory/states">;
 
 const idOf = (state: State): string => `${state.agent}/${state.scope}/${state.key}`;
 
-/** Values that agents keep under keys. */
+/** Values that agents store under keys. */
 export function States() {
   const looksAfter = useMay("viewer");
   const [agent] = useFilter("agent");

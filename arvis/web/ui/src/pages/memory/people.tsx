@@ -1,4 +1,4 @@
-/** Names of people, for those who may read them. */
+/** Names of people, for users who may read them. */
 
 import { useMemo } from "react";
 import { useApi } from "../../api/hooks";
@@ -6,7 +6,7 @@ import { useMay } from "../../api/session";
 import { Foreign } from "../../parts/show";
 import { texts } from "./texts";
 
-/** So many are known at once; others are looked up one by one. */
+/** The number of people loaded at once; others are looked up one by one. */
 const MOST = 200;
 const PERSON = "principal:";
 const NOT_PEOPLE: Record<string, string> = {
@@ -25,7 +25,7 @@ export function usePeople(): People {
   }, [people.data]);
 }
 
-/** The name of a person, or of what acts without one; an id where nobody is known. */
+/** The name of a person, or of an actor that is not a person; the id if the person is unknown. */
 export function Person({ id }: { id: string }) {
   const { names, all } = usePeople();
   const name = NOT_PEOPLE[id] ?? names.get(id);
@@ -34,13 +34,13 @@ export function Person({ id }: { id: string }) {
   return <Foreign text={name ?? (asks ? one.data?.name : undefined) ?? id} />;
 }
 
-/** Of whom or what something is kept. */
+/** The person or channel that a fact is about. */
 export function Scope({ scope }: { scope: string }) {
   if (scope.startsWith(PERSON)) return <Person id={scope.slice(PERSON.length)} />;
   return <Foreign text={placeInWords(scope)} />;
 }
 
-/** The same as a text, for lists to choose from. */
+/** The same as text, for choice lists. */
 export function scopeInWords(scope: string, people: People): string {
   if (!scope.startsWith(PERSON)) return placeInWords(scope);
   const id = scope.slice(PERSON.length);

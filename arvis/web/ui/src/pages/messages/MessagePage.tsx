@@ -13,7 +13,7 @@ import { MessageSheet } from "./MessageSheet";
 import { type MessageStatus, STATUSES } from "./message";
 import { texts } from "./texts";
 
-/** What people wrote, and what became of it. */
+/** Messages of people, with their outcomes. */
 export default function MessagePage() {
   const [status] = useFilter("status");
   const [agent] = useFilter("agent");

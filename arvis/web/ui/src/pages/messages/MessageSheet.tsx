@@ -24,7 +24,7 @@ type Detail = Answer<"GET /api/messages/{message}">;
 const NOT_FOUND = 404;
 const LONGEST_TITLE = 80;
 
-/** One message: why it was answered or not, step by step, and its reply. */
+/** One message: its timeline, the reason for its outcome, and its reply. */
 export function MessageSheet({ id, onClose }: { id: string; onClose: () => void }) {
   const message = useApi("GET /api/messages/{message}", { path: { message: id } });
   const [editing, setEditing] = useState(false);
@@ -108,7 +108,7 @@ function Actions({ message, mayAct, onEdit }: { message: Detail; mayAct: boolean
   );
 }
 
-/** The way to the question that a message waits for. */
+/** A link to the question that a message waits for. */
 function Decide({ execution }: { execution: string }) {
   const found = useApi("GET /api/executions/{execution}", { path: { execution } });
   const wait = found.data?.waits.find((one) => one.open);
@@ -119,7 +119,7 @@ function Decide({ execution }: { execution: string }) {
   ) : null;
 }
 
-/** An id that is no message's may be that of a job or a run: whoever looks one up need not know which. */
+/** An id that is not a message's may be that of a job or an execution, so that a user can look up any id here. */
 function Elsewhere({ id }: { id: string }) {
   const job = useApi("GET /api/jobs/{job}", { path: { job: id } });
   const run = useApi("GET /api/executions/{execution}", { path: { execution: id } });

@@ -7,7 +7,7 @@ import type { Column } from "../../parts/table";
 import { type Message, MessageState } from "./message";
 import { texts } from "./texts";
 
-/** What a row tells; with `mayAct` each failed one carries its way out. `narrow`: a detail stands beside the list. */
+/** The content of a row; with `mayAct`, failed rows have an action. `narrow`: a detail is shown beside the list. */
 export function columns(mayAct: boolean, narrow: boolean): Column<Message>[] {
   const more: Column<Message>[] = [
     {
@@ -35,7 +35,7 @@ export function columns(mayAct: boolean, narrow: boolean): Column<Message>[] {
   ];
 }
 
-/** Only what went wrong is explained in the list; why somebody was asked is in the detail. */
+/** The list explains failures only; the reason for routing is in the detail. */
 function whyOf({ status, reason }: Message) {
   return reason !== null && WRONG.has(status) ? <Foreign text={reasonInWords(reason)} /> : null;
 }

@@ -5,7 +5,7 @@ import { texts } from "./texts";
 export type Message = Item<"GET /api/messages">;
 export type MessageStatus = Message["status"];
 
-/** What needs somebody comes first. */
+/** Messages that need a person come first. */
 export const STATUSES: readonly MessageStatus[] = [
   "failed",
   "dropped",

@@ -12,7 +12,7 @@ const Plot = lazy(() => import("../../parts/plot"));
 
 export type Overview = Answer<"GET /api/overview">;
 
-/** What goes on at this moment, what waits for a person, what failed, and how fast it is. */
+/** Running work, open questions, failures, and response times. */
 export default function NowPage() {
   const [span] = useFilter("span");
   const overview = useApi("GET /api/overview", { query: { span: span === "day" ? "day" : "hour" } });

@@ -10,7 +10,7 @@ import { texts } from "./texts";
 
 type Props = { now: Overview };
 
-/** The sums that one looks at first. */
+/** The most important counters. */
 export function Figures({ now }: Props) {
   const { counts } = now;
   const seesMoney = useMay("operator");

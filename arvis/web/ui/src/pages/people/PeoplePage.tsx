@@ -41,10 +41,10 @@ const COLUMNS: Column<Person>[] = [
   },
   { name: texts.since, width: "116px", show: (person) => <Time at={person.createdAt} /> },
 ];
-/** Where a detail stands beside the list. */
+/** If a detail is shown beside the list. */
 const FEWER: Column<Person>[] = [...FIRST, ROLE];
 
-/** Everybody who has written, and strangers at the door. */
+/** Everyone who has written, and pairing requests. */
 export default function PeoplePage() {
   const [platform, setPlatform] = useFilter("platform");
   const [role] = useFilter("role");

@@ -23,7 +23,7 @@ const GIVEN: [Given, string][] = [
   ["blocked", texts.roles.blocked],
 ];
 
-/** One person: what they may do, and who changed that. */
+/** One person: their rights, and the history of changes. */
 export function PersonSheet({ id, onClose }: { id: string; onClose: () => void }) {
   const found = useApi("GET /api/people/{person}", { path: { person: id } });
   const owns = useMay("owner");
@@ -59,7 +59,7 @@ export function PersonSheet({ id, onClose }: { id: string; onClose: () => void }
   );
 }
 
-/** What an owner may change; each change can be taken back. */
+/** The rights that an owner may change; each change can be undone. */
 function Rights({ person }: { person: Detail }) {
   const ask = useAsk();
   const { tell } = useToast();

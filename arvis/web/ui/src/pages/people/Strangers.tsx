@@ -14,7 +14,7 @@ import { texts } from "./texts";
 
 type Stranger = Item<"GET /api/pairings">;
 
-/** Who waits to be let in; nothing where nobody does. */
+/** Open pairing requests; nothing if there are none. */
 export function Strangers() {
   const operates = useMay("operator");
   const pages = useList("GET /api/pairings", { pending: true });
@@ -46,12 +46,12 @@ export function Strangers() {
 
 const nameOf = (stranger: Stranger): string => reveal(stranger.userName) || texts.unnamed;
 
-/** The code says who is meant. */
+/** The code identifies the person. */
 function Approve() {
   const [code, setCode] = useState("");
   const { tell } = useToast();
   const approve = useSend("POST /api/pairings/approve", { quiet: true });
-  // The notice may come before the answer and take this form away: what follows must not hang on it.
+  // The notice may arrive before the response and unmount this form: the follow-up must not depend on it.
   const send = () =>
     approve.mutateAsync({ body: { code: code.trim() } }).then(
       (person) => {

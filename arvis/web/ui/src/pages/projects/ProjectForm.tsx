@@ -9,7 +9,7 @@ import { texts } from "./texts";
 
 const STATUSES = Object.entries(texts.statuses) as [Project["status"], string][];
 
-/** Makes a project, or changes a `known` one. */
+/** Create a project, or change a `known` one. */
 export function ProjectForm({
   known,
   onSaved,

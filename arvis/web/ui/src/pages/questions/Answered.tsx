@@ -13,7 +13,7 @@ const COLUMNS: Column<Wait>[] = [
   { name: texts.when, width: "128px", show: (wait) => <Time at={wait.answeredAt} /> },
 ];
 
-/** What was decided, newest question first. The API lists open ones among them; they have a place of their own. */
+/** Answered questions, newest first. The API also lists open ones; they are shown separately. */
 export function Answered({
   query,
   openId,

@@ -14,7 +14,7 @@ import { isTool, type Wait } from "./wait";
 
 const CONFLICT = 409;
 
-/** The answers that a question takes. `keys`: it is the open detail, where `a` approves. */
+/** The answers that a question accepts. `keys`: it is the open detail, where `a` approves. */
 export function Decide({ wait, keys = false, onAnswered }: { wait: Wait; keys?: boolean; onAnswered?: () => void }) {
   const [words, setWords] = useState<Words | null>(null);
   const send = useSend("POST /api/questions/{question}/answer", { quiet: true, done: texts.done });
@@ -22,7 +22,7 @@ export function Decide({ wait, keys = false, onAnswered }: { wait: Wait; keys?: 
   const answer = (body: Body<"POST /api/questions/{question}/answer">) =>
     send.mutate(
       { path: { question: wait.id }, body },
-      // Somebody was faster: the detail tells who, which is no failure.
+      // Another person answered first: the detail names them. This is not a failure.
       { onError: (error) => error.status === CONFLICT && onAnswered?.() },
     );
   const approval = wait.kind === "approval";

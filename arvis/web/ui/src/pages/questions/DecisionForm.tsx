@@ -8,7 +8,7 @@ import { argumentsOf, type Wait } from "./wait";
 
 export type Words = "approve" | "reject" | "edit" | "feedback" | "answer";
 
-/** An answer that needs words: a note, changed arguments, a wish, a text. */
+/** An answer with text: a note, changed arguments, other instructions, or an answer. */
 export function DecisionForm({
   words,
   wait,

@@ -7,8 +7,8 @@ import { texts } from "./texts";
 import { headline, isTool, type Wait } from "./wait";
 
 /**
- * An open question with everything that is needed to decide it; while its detail is `open`, the detail shows that. An `answered` one
- * keeps the height of its card.
+ * An open question with all details needed to decide it. While its detail is `open`, the detail shows them instead. An
+ * `answered` one keeps the height of its card.
  */
 export function QuestionCard({
   wait,
@@ -56,7 +56,7 @@ export function QuestionCard({
   );
 }
 
-/** Who asks, for whom, what exactly would be done, how bad it can be, and until when. */
+/** The agent, the person it works for, the exact action, its risk, and the deadline. */
 export function What({ wait }: { wait: Wait }) {
   return (
     <>

@@ -14,7 +14,7 @@ import { alreadyAnswered, headline, type Wait } from "./wait";
 
 const NOT_FOUND = 404;
 
-/** One question with its answer, or with the ways to give one. */
+/** One question with its answer, or with the form to answer it. */
 export function QuestionSheet({ id, onClose }: { id: string; onClose: () => void }) {
   const wait = useApi("GET /api/questions/{question}", { path: { question: id } });
   return (
@@ -39,7 +39,7 @@ export function QuestionSheet({ id, onClose }: { id: string; onClose: () => void
   );
 }
 
-/** The words of the answer, where it has any. */
+/** The text of the answer, if it has one. */
 function Given({ wait }: { wait: Wait }) {
   const {
     note,

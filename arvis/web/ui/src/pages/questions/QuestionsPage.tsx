@@ -20,7 +20,7 @@ import type { Wait } from "./wait";
 const KINDS = Object.entries(texts.kinds) as [Wait["kind"], string][];
 const ANSWERED = "answered";
 
-/** What waits for a person's word, and what was decided. */
+/** Open questions, and answered ones. */
 export default function QuestionsPage() {
   const [state] = useFilter("state");
   const [kind, setKind] = useFilter("kind");
@@ -75,7 +75,7 @@ function Open({
   return <Empty title={texts.empty}>{texts.emptyWords}</Empty>;
 }
 
-/** Questions side by side; `j` and `k` walk through them, enter opens one. */
+/** Questions side by side; `j` and `k` move between them, Enter opens one. */
 function Cards({
   places,
   onHover,

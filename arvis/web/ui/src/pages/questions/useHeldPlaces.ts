@@ -1,6 +1,6 @@
 /**
- * Cards that keep their places: a question that was answered leaves its place empty for a while, so that the next one does not slide
- * under the pointer and take a click that was meant for another.
+ * Cards keep their places: an answered question leaves its place empty for some time, so that the next card does not move
+ * under the pointer and receive a click meant for another.
  */
 
 import { useEffect, useState } from "react";
@@ -10,7 +10,10 @@ const HELD_MS = 4_000;
 
 export type Place = { wait: Wait; answered: boolean };
 
-/** The open questions in their places. Answered ones stay in them as long as the pointer is over the list, and some seconds at least. */
+/**
+ * The open questions in their places. Answered ones keep their places as long as the pointer is over the list, and at least
+ * some seconds.
+ */
 export function useHeldPlaces(open: readonly Wait[]): { places: Place[]; hover: (over: boolean) => void } {
   const [places, setPlaces] = useState<Place[]>(() => open.map((wait) => ({ wait, answered: false })));
   const [seen, setSeen] = useState(() => idsOf(open));

@@ -5,14 +5,14 @@ import { texts } from "./texts";
 export type Wait = Item<"GET /api/questions">;
 export type Decision = "approve" | "reject" | "edit" | "feedback" | "answer";
 
-/** Whether a yes calls a tool, whose arguments can be changed. */
+/** True if an approval calls a tool, whose arguments can be changed. */
 export const isTool = (wait: Wait): boolean => wait.kind === "approval" && wait.risk !== null;
 
 const LONGEST_HEADLINE = 160;
 const shortLine = (line: string): string =>
   line.length <= LONGEST_HEADLINE ? line : `${line.slice(0, LONGEST_HEADLINE)}…`;
 
-/** What is asked, in a line; of what was decided only the question itself still tells. */
+/** The question in one line; after the decision, only the question itself has the details. */
 export function headline(wait: Wait): string {
   const agent = wait.agent === null ? texts.someAgent : reveal(wait.agent);
   if (wait.kind === "approval" && wait.tool === null) return shortLine(reveal(wait.prompt.split("\n")[0] ?? ""));
@@ -20,7 +20,7 @@ export function headline(wait: Wait): string {
   return isTool(wait) ? texts.wantsTool(agent, reveal(wait.tool)) : texts.wantsChange(agent, reveal(wait.tool));
 }
 
-/** How it was decided, in words. */
+/** The decision as text. */
 export function decisionOf(wait: Wait): string {
   const { decision, text } = (wait.answer ?? {}) as { decision?: string; text?: string | null };
   if (decision === undefined) return texts.nobody;
@@ -28,14 +28,14 @@ export function decisionOf(wait: Wait): string {
   return (texts.decisions as Record<string, string>)[decision] ?? reveal(decision);
 }
 
-/** Who was faster, and how they decided. */
+/** The person who answered first, and their decision. */
 export function alreadyAnswered(wait: Wait): string {
   if (wait.answeredAt === null) return texts.alreadyBySomebody;
   const by = wait.answeredByName === null ? texts.somebody : reveal(wait.answeredByName);
   return texts.already(decisionOf(wait), by, ago(wait.answeredAt, Date.now()));
 }
 
-/** The arguments as they were written, or why they cannot be used. */
+/** The typed arguments, or the reason why they are invalid. */
 export function argumentsOf(written: string): { value: Record<string, unknown> } | { problem: string } {
   try {
     const value: unknown = JSON.parse(written);

@@ -13,12 +13,12 @@ type Bulk = Body<"POST /api/jobs/bulk">;
 type Verb = Bulk["action"];
 type Outcome = { verb: Verb; done: number; refused: { id: string; message: string }[] };
 
-/** So many ids go with one request. */
+/** The number of ids per request. */
 const MOST_IDS = 500;
 const SHOWN = 5;
 const VERBS: readonly Verb[] = ["retry", "cancel", "delete"];
 
-/** What can be done with the chosen jobs. With a `filter` and `more` than was read, everything that matches can be chosen. */
+/** The actions for selected jobs. With a `filter` and `more` jobs than loaded, all matching jobs can be selected. */
 export function BulkBar({
   chosen,
   choose,
@@ -45,7 +45,7 @@ export function BulkBar({
     if (after.done > 0) tell(texts.done[verb](count(after.done)));
     setOutcome(after);
     setEverything(false);
-    // What was refused stays chosen, so that something else can be done with it.
+    // Refused jobs stay selected, so that another action can be tried.
     if (after.refused.length === 0) choose(new Set());
     else choose(new Set(after.refused.map((one) => one.id)));
   };
@@ -95,7 +95,7 @@ function Refused({ outcome }: { outcome: Outcome }) {
   );
 }
 
-/** Sends as many requests as are needed, one after the other; `busy` counts what is done so far, null: nothing is under way. */
+/** Send as many requests as needed, one after the other; `busy` is the number of jobs processed so far, null: idle. */
 function useBulk() {
   const bulk = useSend("POST /api/jobs/bulk");
   const [busy, setBusy] = useState<number | null>(null);
@@ -120,7 +120,7 @@ function useBulk() {
       }
       return outcome;
     } catch {
-      return outcome.done > 0 || outcome.refused.length > 0 ? outcome : null; // a toast has told why
+      return outcome.done > 0 || outcome.refused.length > 0 ? outcome : null; // a toast has shown the reason
     } finally {
       setBusy(null);
     }
@@ -128,7 +128,7 @@ function useBulk() {
   return { send, busy };
 }
 
-/** Without what is not set: an empty text would be looked for. */
+/** Without unset fields: the API would search for an empty text. */
 function clean(filter: Bulk["filter"]): Bulk["filter"] {
   return Object.fromEntries(Object.entries(filter ?? {}).filter(([, value]) => value !== "")) as Bulk["filter"];
 }

@@ -6,7 +6,7 @@ import { Failure } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
 import { texts } from "./texts";
 
-/** Other words for a message that was not answered; `onDone` is told the id of the new job. */
+/** Edit the text of an unanswered message and retry it; `onDone` gets the id of the new job. */
 export function EditRetry({
   job,
   content,

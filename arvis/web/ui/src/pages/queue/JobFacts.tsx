@@ -12,7 +12,7 @@ type Story = Answer<"GET /api/jobs/{job}/timeline">;
 
 const LOOK = 200;
 
-/** What one wants to know of a job before anything else, with the ways to what it belongs to. */
+/** The most important facts of a job, with links to related pages. */
 export function JobHead({ job }: { job: Job }) {
   return (
     <Rows
@@ -30,7 +30,7 @@ export function JobHead({ job }: { job: Job }) {
   );
 }
 
-/** Everything else that is known of it. */
+/** All other facts of a job. */
 export function JobFacts({ job, story }: { job: Job; story: Story | null }) {
   const conversation = conversationOf(job);
   return (
@@ -70,7 +70,7 @@ function To({ href, words }: { href: string; words: string }) {
   );
 }
 
-/** How many go before it: inside a lane jobs run one after the other. */
+/** The number of jobs ahead of it: jobs of one lane run one after the other. */
 function PlaceInLane({ job }: { job: Job }) {
   const lane = useApi("GET /api/jobs", { query: { lane: job.lane, status: "pending,running", limit: LOOK } });
   if (lane.data === undefined) return null;

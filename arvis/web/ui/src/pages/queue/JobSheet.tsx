@@ -21,7 +21,7 @@ type Detail = Answer<"GET /api/jobs/{job}">;
 
 const NOT_FOUND = 404;
 
-/** One job: why it stands where it stands, what happened, and what can be done. */
+/** One job: its state, timeline and actions. */
 export function JobSheet({ id, onClose, onOpen }: { id: string; onClose: () => void; onOpen: (id: string) => void }) {
   const job = useApi("GET /api/jobs/{job}", { path: { job: id } });
   const story = useApi("GET /api/jobs/{job}/timeline", { path: { job: id } });

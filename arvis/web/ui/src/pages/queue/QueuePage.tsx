@@ -17,7 +17,7 @@ import { texts } from "./texts";
 
 const KINDS = Object.entries(texts.kinds) as [Job["kind"], string][];
 
-/** All work: what waits, runs, failed and is done, and what can be done about it. */
+/** All jobs, with their actions. */
 export default function QueuePage() {
   const [status] = useFilter("status");
   const [kind, setKind] = useFilter("kind");

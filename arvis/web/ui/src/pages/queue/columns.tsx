@@ -8,7 +8,7 @@ import { type Job, JobState, mayRetry, waitsForTime } from "./job";
 import styles from "./queue.module.css";
 import { texts } from "./texts";
 
-/** What a row tells; with `mayAct` each failed one carries its way out. `narrow`: a detail stands beside the list. */
+/** The content of a row; with `mayAct`, failed rows have an action. `narrow`: a detail is shown beside the list. */
 export function columns(mayAct: boolean, narrow: boolean): Column<Job>[] {
   const more: Column<Job>[] = [
     {
@@ -43,7 +43,7 @@ function What({ job }: { job: Job }) {
   );
 }
 
-/** Why it waits or was not done; what goes well needs no reason. */
+/** The reason why it waits or failed; successful jobs need none. */
 function whyOf(job: Job) {
   const words = job.reason ? reasonInWords(job.reason, job.kind) : "";
   if (waitsForTime(job)) {

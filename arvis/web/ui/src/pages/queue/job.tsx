@@ -19,18 +19,18 @@ export function JobState({ status }: { status: JobStatus }) {
   return <Status tone={TONES[status]}>{texts.statuses[status]}</Status>;
 }
 
-/** Whether it may be run again, ended, removed; the server decides. */
+/** True if it may be retried, cancelled, deleted; the server decides. */
 export const mayRetry = (job: Pick<Job, "status">) => job.status === "failed";
 export const mayEdit = (job: Pick<Job, "status" | "kind" | "messageId">) =>
   job.kind === "message" && job.messageId !== null && (job.status === "failed" || job.status === "cancelled");
 export const mayCancel = (job: Pick<Job, "status">) => job.status === "pending" || job.status === "running";
 export const mayRemove = (job: Pick<Job, "status">) => !mayCancel(job);
 
-/** Whether it waits for a time to be tried again. What waits for its children is woken by them. */
+/** True if it waits for the time of a retry. A job that waits for child executions is woken by them. */
 export const waitsForTime = (job: Pick<Job, "status" | "runAt" | "reason">) =>
   job.status === "pending" && job.runAt > Date.now() && job.reason !== "called";
 
-/** The conversation in whose lane a job stands. */
+/** The conversation whose lane a job is in. */
 export function conversationOf(job: Pick<Job, "lane">): string | null {
   const [kind, id] = job.lane.split(":");
   return kind === "conversation" && id ? id : null;

@@ -78,7 +78,7 @@ export const texts = words({
   },
 });
 
-/** What is done to many at once. */
+/** Texts for actions on several jobs. */
 export const bulkTexts = words({
   en: {
     selected: (count: string) => (count === "1" ? "1 job selected" : `${count} jobs selected`),

@@ -7,7 +7,7 @@ import { OutcomeState } from "./schedule";
 import styles from "./schedules.module.css";
 import { texts } from "./texts";
 
-/** What came of its times, newest first; each leads to its run. */
+/** Past times of the schedule with their outcomes, newest first; each links to its execution. */
 export function History({ id }: { id: string }) {
   const pages = useList("GET /api/schedules/{schedule}/runs", { limit: 20 }, { schedule: id });
   if (pages.rows.length === 0) {

@@ -8,7 +8,7 @@ import { texts } from "./texts";
 const MISSED = Object.entries(texts.missedKinds) as [Draft["missed"], string][];
 const ZONES: readonly string[] = Intl.supportedValuesOf("timeZone");
 
-/** What most schedules leave as it is. */
+/** Rarely changed fields. */
 export function MoreFields({ draft, set }: { draft: Draft; set: (part: Partial<Draft>) => void }) {
   const zones = draft.timezone === "" || ZONES.includes(draft.timezone) ? ZONES : [draft.timezone, ...ZONES];
   const graphs = [...Object.entries(texts.graphs), ...useWorkflowOptions(draft.graph)];

@@ -53,7 +53,7 @@ function draftOf(one: ScheduleDetail): Draft {
   };
 }
 
-/** The fields as the API takes them; a script that cannot be read raises. */
+/** The fields as the API takes them; throws if the script is not valid JSON. */
 function bodyOf(draft: Draft) {
   return {
     name: draft.name,
@@ -69,7 +69,7 @@ function bodyOf(draft: Draft) {
   };
 }
 
-/** Makes a schedule, or changes a `known` one; its agent and kind stay what they are. */
+/** Create a schedule, or change a `known` one; its agent and kind cannot be changed. */
 export function ScheduleForm({
   known,
   onSaved,
@@ -155,7 +155,7 @@ function read(draft: Draft, wrong: (why: string | null) => void): ReturnType<typ
   }
 }
 
-/** Without what is not set: a new schedule has nothing that could be taken away. */
+/** Without unset fields: a new schedule has no value to remove. */
 function given(body: ReturnType<typeof bodyOf>) {
   const { timezone, grace, graph, script, ...rest } = body;
   return {

@@ -18,7 +18,7 @@ import { texts } from "./texts";
 
 const NOT_FOUND = 404;
 
-/** One schedule: when it comes, what came of its times, and what can be done with it. */
+/** One schedule: its times, outcomes and actions. */
 export function ScheduleSheet({
   id,
   onOpen,
@@ -72,7 +72,7 @@ function Actions({ of: one, onEdit, onRemoved }: { of: ScheduleDetail; onEdit: (
   const change = useSend("PATCH /api/schedules/{schedule}", { done: one.enabled ? texts.paused : texts.resumed });
   const undo = useSend("POST /api/schedules/{schedule}/undo", { done: texts.undone });
   const remove = useSend("DELETE /api/schedules/{schedule}");
-  // The notice that it is gone may come first and take this button away: what follows must not hang on it.
+  // The removal notice may arrive first and unmount this button: the follow-up must not depend on it.
   const drop = () =>
     remove.mutateAsync({ path }).then(
       () => {
@@ -150,7 +150,7 @@ function Body({ of: one }: { of: ScheduleDetail }) {
   );
 }
 
-/** The next five times, in the clocks of the reader. */
+/** The next five times, in the reader's time zone. */
 function NextTimes({ of: one }: { of: ScheduleDetail }) {
   if (!one.enabled) return <Status tone="plain">{texts.off}</Status>;
   if (one.nextRuns.length === 0) return <p className="muted">{texts.noTimes}</p>;

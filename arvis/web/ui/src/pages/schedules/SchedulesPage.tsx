@@ -45,15 +45,15 @@ const COLUMNS: Column<Schedule>[] = [
   { name: texts.last, width: "128px", show: (one) => <LastOutcome of={one} /> },
   SWITCH,
 ];
-/** Who works at it: its agent, or a workflow. */
+/** Its agent, or its workflow. */
 function Worker({ of: one }: { of: Schedule }) {
   return isWorkflow(one.graph) ? <GraphName graph={one.graph} words={{}} /> : <Foreign text={one.agent} />;
 }
 
-/** Where a detail stands beside the list. */
+/** If a detail is shown beside the list. */
 const FEWER: Column<Schedule>[] = [NAME, WHEN, NEXT, SWITCH];
 
-/** What agents do at given times. */
+/** Tasks of agents at given times. */
 export default function SchedulesPage() {
   const [kind] = useFilter("kind");
   const [agent] = useFilter("agent");
@@ -102,7 +102,7 @@ export default function SchedulesPage() {
   );
 }
 
-/** Turns one on or off where it stands. */
+/** Turn a schedule on or off from its row. */
 function Switch({ of: one }: { of: Schedule }) {
   const change = useSend("PATCH /api/schedules/{schedule}");
   return (

@@ -28,14 +28,14 @@ export const kindOf = (one: Pick<Schedule, "kind" | "script">): Kind => (one.scr
 
 export const nameOf = (one: Pick<Schedule, "name">): string => reveal(one.name) || texts.unnamed;
 
-/** How it went the last time, as far as the schedule itself knows. */
+/** The last outcome, as far as the schedule itself stores it. */
 export function LastOutcome({ of: one }: { of: Schedule }) {
   if (one.failures > 0) return <Status tone="trouble">{texts.failedTimes(one.failures)}</Status>;
   if (one.lastRun === null) return <span className="muted">{texts.never}</span>;
   return <Status tone="good">{texts.well}</Status>;
 }
 
-/** The usual forms in words; whatever else as it was written. */
+/** Common expressions as text; others unchanged. */
 export function whenInWords(written: string): string {
   const text = written.trim();
   return interval(text) ?? macro(text) ?? cron(text) ?? moment(text) ?? reveal(text);
@@ -80,6 +80,6 @@ function weekdays(field: string): string | null {
   return new Intl.ListFormat(language).format(names);
 }
 
-/** 0 and 7 are Sundays. The first of January 2023 was one. */
+/** 0 and 7 are Sunday. 1 January 2023 was a Sunday. */
 const weekdayName = (number: string): string =>
   new Date(2023, 0, 1 + Number(number)).toLocaleDateString(language, { weekday: "long" });

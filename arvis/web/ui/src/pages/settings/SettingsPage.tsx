@@ -10,7 +10,7 @@ import { texts } from "./texts";
 
 type Name = keyof typeof texts.abouts;
 
-/** The way to everything that is looked at rarely. */
+/** Links to the settings pages. */
 export default function SettingsPage() {
   const pages = usePages().filter((page) => page.place === "settings");
   return (
@@ -29,7 +29,7 @@ export default function SettingsPage() {
   );
 }
 
-/** The way back to the first run while it is not over. */
+/** A link to the welcome page while the setup is not finished. */
 function FirstRun() {
   const owns = useMay("owner");
   const setup = useApi("GET /api/setup", owns ? {} : null);

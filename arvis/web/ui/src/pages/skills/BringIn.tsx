@@ -11,7 +11,7 @@ import { texts } from "./texts";
 
 type Way = "text" | "url";
 
-/** Brings a skill in: it is read by the server and shown with its warnings first, and counts only after that. */
+/** Import a skill: the server reads it and shows it with its warnings; it is used only after the import. */
 export function BringIn({ onClose, onMade }: { onClose: () => void; onMade: (slug: string) => void }) {
   const owns = useMay("owner");
   const [way, setWay] = useState<Way>("text");
@@ -23,7 +23,7 @@ export function BringIn({ onClose, onMade }: { onClose: () => void; onMade: (slu
   const given = way === "text" ? { text } : { url: url.trim() };
   const send = () => {
     if (found === undefined) return;
-    // What lies at the address must still be what was looked at.
+    // The file at the address must still be the one that was previewed.
     const seen = way === "url" ? { seen: found.skill.hash } : {};
     const body = { ...given, ...seen, replace: found.replaces !== null };
     make.mutate({ body }, { onSuccess: (made) => onMade(made.slug) });

@@ -5,7 +5,7 @@ import type { SkillDetail } from "./SkillSheet";
 import styles from "./skills.module.css";
 import { texts } from "./texts";
 
-/** What a skill says, when it is told, and what of it was left out. */
+/** The content of a skill, its conditions of use, and the parts that were ignored. */
 export function SkillFacts({ skill }: { skill: SkillDetail }) {
   return (
     <>

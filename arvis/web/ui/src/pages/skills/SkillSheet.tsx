@@ -20,7 +20,7 @@ export type SkillDetail = Answer<"GET /api/skills/{slug}">;
 
 const NOT_FOUND = 404;
 
-/** One skill: what it says and when it is told; it rests, is edited, set back and removed here. */
+/** One skill: content and conditions of use; it can be disabled, edited, reset and removed here. */
 export function SkillSheet({ slug, onClose }: { slug: string; onClose: () => void }) {
   const skill = useApi("GET /api/skills/{slug}", { path: { slug } });
   const [editing, setEditing] = useState(false);

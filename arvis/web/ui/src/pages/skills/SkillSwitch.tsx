@@ -4,10 +4,10 @@ import type { Skill } from "./SkillsPage";
 import styles from "./skills.module.css";
 import { texts } from "./texts";
 
-/** Lets agents be told of a skill, or lets it rest. */
+/** Enable or disable a skill. */
 export function SkillSwitch({ skill }: { skill: Pick<Skill, "slug" | "name" | "enabled"> }) {
   const change = useSend("PATCH /api/skills/{slug}");
-  // Until the list has been read again, what was chosen counts.
+  // Until the list is reloaded, the user's choice counts.
   const shown = change.isPending ? (change.variables.body?.enabled ?? skill.enabled) : skill.enabled;
   return (
     <label className={styles.switch}>

@@ -22,7 +22,7 @@ const HOME = "/skills";
 const NEW = "new";
 const SOURCES = Object.entries(texts.sources) as [Skill["source"], string][];
 
-/** What agents are told when a message calls for it. */
+/** Instructions for agents that are used when they fit a message. */
 export default function SkillsPage() {
   const { id, open, close } = useDetail(HOME);
   const owns = useMay("owner");

@@ -8,7 +8,7 @@ import type { Usage } from "./UsagePage";
 
 type Group = Usage["groups"][number];
 
-/** The parts of a report, the dearest first; each with its share of success. */
+/** The rows of a report, the most expensive first; each with its success rate. */
 export function Groups({ usage }: { usage: Usage }) {
   const pages = useMemo(
     () => ({ rows: usage.groups, error: null, loading: false, more: null, retry: () => {} }),
@@ -51,7 +51,7 @@ export function Groups({ usage }: { usage: Usage }) {
   );
 }
 
-/** What calls cost. Calls of models without a price are not free: their sum is not known. */
+/** The cost of calls. Calls of models without a price are not free: their cost is unknown. */
 export function Cost({ of }: { of: Pick<Group, "costUsd" | "calls" | "unpriced"> }) {
   if (of.unpriced === 0) return <Money usd={of.costUsd} />;
   const known = of.unpriced < of.calls ? texts.atLeast(money(of.costUsd)) : texts.unpriced;

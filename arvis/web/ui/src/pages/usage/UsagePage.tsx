@@ -20,7 +20,7 @@ const SPLITS = ["agent", "model", "account", "client"] as const;
 type Split = (typeof SPLITS)[number];
 const BYS = Object.entries(texts.bys) as [By, string][];
 
-/** What models were asked and what it cost: day by day as lines, and who did it as a table. */
+/** Model calls and their cost: per day as lines, and per group as a table. */
 export default function UsagePage() {
   const [days] = useFilter("days");
   const [split, setSplit] = useFilter("split");
@@ -132,7 +132,7 @@ function Days({ usage, since }: { usage: Usage; since: number }) {
   );
 }
 
-/** Every day of a time, `2026-11-22`, in the zone of the reader. */
+/** Every day of a period, `2026-11-22`, in the reader's time zone. */
 function daysFrom(since: number, until: number): string[] {
   const days: string[] = [];
   const day = new Date(since);

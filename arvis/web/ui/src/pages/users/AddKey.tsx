@@ -11,7 +11,7 @@ import { type Role, RoleChoice } from "./RoleChoice";
 import { texts } from "./texts";
 import styles from "./users.module.css";
 
-/** Makes a key, then shows it this one time, with a call that can be tried at once. */
+/** Create a key, then show it once, with a call to try it. */
 export function AddKey({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [role, setRole] = useState<Role>("chat");
@@ -66,7 +66,7 @@ function Agents({ chosen, choose }: { chosen: readonly string[]; choose: (slugs:
   );
 }
 
-/** What the role may do: who talks sends a message, who looks reads what is going on. */
+/** An example that the role allows: a message for chat keys, a status request for viewers. */
 function example(key: string, role: Role): string {
   const curl = `curl -H "Authorization: Bearer ${key}"`;
   if (role === "viewer") return `${curl} ${location.origin}/api/overview`;

@@ -8,7 +8,7 @@ import { Once } from "./Once";
 import { type Role, RoleChoice } from "./RoleChoice";
 import { texts } from "./texts";
 
-/** Adds a user, then shows the link by which they come in. */
+/** Add a user, then show their login link. */
 export function AddUser({ onClose }: { onClose: () => void }) {
   const [id, setId] = useState("");
   const [name, setName] = useState("");

@@ -15,7 +15,7 @@ export type Key = Item<"GET /api/keys">;
 const agentsOf = (key: Key) =>
   key.agents.length > 0 ? key.agents.join(", ") : key.role === "chat" ? texts.every : "–";
 
-/** Keys that were made here; those of the configuration stand there. */
+/** Keys that were created here; those of the configuration are not listed. */
 export function Keys({
   pages,
   openId,

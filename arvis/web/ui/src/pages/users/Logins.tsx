@@ -9,7 +9,7 @@ import { texts } from "./texts";
 
 type Login = Item<"GET /api/auth/sessions">;
 
-/** Where somebody is logged in, and ending one of these. The login that asks is ended by logging out. */
+/** The logins of a user, with a button that ends each. The current login is ended by logging out. */
 export function Logins({ pages }: { pages: Pages<Login> }) {
   const end = useSend("DELETE /api/auth/sessions/{session}", { done: texts.ended });
   return (

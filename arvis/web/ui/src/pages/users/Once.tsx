@@ -1,7 +1,7 @@
 import { Code } from "../../parts/show";
 import styles from "./users.module.css";
 
-/** Something that is shown once, with a button that copies it. */
+/** A value that is shown once, with a copy button. */
 export function Once({ title, why, value }: { title: string; why: string; value: string }) {
   return (
     <section className={styles.once} aria-label={title}>

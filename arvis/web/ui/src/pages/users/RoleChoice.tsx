@@ -6,7 +6,7 @@ export type Role = keyof typeof texts.roles;
 
 const ROLES = Object.keys(texts.roles) as Role[];
 
-/** The four roles, each with what it may do in one line. */
+/** The four roles, each with a one-line description. */
 export function RoleChoice({
   value,
   onChange,

@@ -13,7 +13,7 @@ import { RoleChoice } from "./RoleChoice";
 import { texts } from "./texts";
 import type { User } from "./Users";
 
-/** Stays an owner and stays. */
+/** This user always stays an owner and cannot be removed. */
 const FIRST_USER = "owner";
 
 export function UserSheet({ id, onClose }: { id: string; onClose: () => void }) {
@@ -53,7 +53,7 @@ function Edit({ user }: { user: User }) {
   );
 }
 
-/** The ways in: a link for the user, and the end of them all. */
+/** Access of the user: a new login link, and a button that ends all logins. */
 function Entry({ user, onGone }: { user: User; onGone: () => void }) {
   const ask = useAsk();
   const link = useSend("POST /api/users/{user}/link");

@@ -8,7 +8,7 @@ import { texts } from "./texts";
 
 export type User = Item<"GET /api/users">;
 
-/** Everybody who may log in here. */
+/** All users of the dashboard. */
 export function Users({
   pages,
   openId,

@@ -17,7 +17,7 @@ import { You } from "./You";
 const HOME = "/settings/users";
 const ALL = `${HOME}/all`;
 const KEYS = `${HOME}/keys`;
-/** Beside the lists, since a user may have any name. */
+/** Not below `ALL` or `KEYS`, because a user may have any name. */
 const ADD_USER = `${HOME}/add-user`;
 const ADD_KEY = `${HOME}/add-key`;
 
@@ -27,7 +27,7 @@ const TABS = [
   [KEYS, texts.tabs.keys],
 ] as const;
 
-/** Everybody finds their password and logins here, owners also all users and keys. */
+/** Users find their password and logins here; owners also manage all users and keys. */
 export default function UsersPage() {
   const [location] = useLocation();
   if (!useMay("owner")) {

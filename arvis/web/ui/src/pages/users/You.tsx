@@ -10,7 +10,7 @@ import { Logins } from "./Logins";
 import { texts } from "./texts";
 import styles from "./users.module.css";
 
-/** What everybody has: a password and logins. */
+/** Password and logins of the user. */
 export function You() {
   const { me } = useSession();
   return (

@@ -76,7 +76,7 @@ export const texts = words({
     keyNameHint: "The purpose of the key, such as nightly report.",
     agents: "Agents",
     agentsWhy: "You can limit a chat key to some agents. If none is chosen, it may use all agents without risky tools.",
-    every: "All agents",
+    every: "All without risky tools",
     madeBy: "Created by",
     made: "Created",
     used: "Last used",

@@ -5,7 +5,7 @@ import { texts } from "./texts";
 import type { Webhook } from "./WebhooksPage";
 import styles from "./webhooks.module.css";
 
-/** The whole secret, this once, and a call that is signed with it. */
+/** The complete secret, shown once, and a call signed with it. */
 export function Secret({ hook, onSeen }: { hook: Webhook; onSeen: () => void }) {
   const place = useRef<HTMLElement>(null);
   useEffect(() => {
@@ -26,7 +26,7 @@ export function Secret({ hook, onSeen }: { hook: Webhook; onSeen: () => void }) 
   );
 }
 
-/** A command that calls the web hook the way its sender would. */
+/** A command that calls the web hook as its sender would. */
 export function exampleOf(hook: Pick<Webhook, "preset" | "secret" | "url">, origin: string): string {
   const hash = (signed: string) => `$(printf %s "${signed}" | openssl dgst -sha256 -hmac "$secret" | sed 's/.*= //')`;
   const headers = {
@@ -44,5 +44,5 @@ export function exampleOf(hook: Pick<Webhook, "preset" | "secret" | "url">, orig
   ].join("\n");
 }
 
-/** As one word of a shell, whatever is in it. */
+/** Quote text as one shell argument. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

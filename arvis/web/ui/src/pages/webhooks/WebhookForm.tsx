@@ -26,7 +26,7 @@ function draftOf(hook: Webhook | undefined): Draft {
   return { path, name, agent, preset, template, place, secret: "", graph: hook.graph ?? "" };
 }
 
-/** Makes a web hook, or changes a `known` one. What is saved has its whole secret where that was just made. */
+/** Create a web hook, or change a `known` one. `onSaved` gets the complete secret if it was just created. */
 export function WebhookForm({
   known,
   onSaved,

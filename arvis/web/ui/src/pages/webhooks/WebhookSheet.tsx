@@ -16,7 +16,7 @@ import styles from "./webhooks.module.css";
 
 const NOT_FOUND = 404;
 
-/** One web hook. `fresh` has its whole secret, right after that was made. */
+/** One web hook. `fresh` has its complete secret, right after its creation. */
 export function WebhookSheet({
   id,
   fresh,
@@ -92,7 +92,7 @@ function Actions({
   const drop = async () => {
     const words = texts.removeWhy(reveal(hook.url));
     if (await ask({ title: texts.remove, words, yes: texts.remove, danger: true })) {
-      // The notice that it is gone may come first and take this button away: what follows must not hang on it.
+      // The removal notice may arrive first and unmount this button: the follow-up must not depend on it.
       remove.mutateAsync({ path }).then(onRemoved, () => {});
     }
   };

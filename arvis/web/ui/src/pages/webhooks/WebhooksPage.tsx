@@ -39,7 +39,7 @@ const COLUMNS: Column<Webhook>[] = [
   { name: texts.last, width: "116px", show: (hook) => <Time at={hook.lastTriggered} /> },
   SWITCH,
 ];
-/** Where a detail stands beside the list. */
+/** If a detail is shown beside the list. */
 const FEWER: Column<Webhook>[] = [ADDRESS, AGENT, SWITCH];
 
 /** Addresses that other programs call. */
@@ -47,7 +47,7 @@ export default function WebhooksPage() {
   const [agent] = useFilter("agent");
   const pages = useList("GET /api/webhooks", { agent });
   const { id, open, close } = useDetail("/settings/webhooks");
-  // The secret of a web hook that was just made: it is held here until it was seen, and nowhere else.
+  // The secret of a web hook that was just created: kept only here, until the user has seen it.
   const [fresh, setFresh] = useState<Webhook | null>(null);
   const add = (
     <Button kind="primary" icon={<Plus aria-hidden />} onClick={() => open(NEW)}>
@@ -97,7 +97,7 @@ export default function WebhooksPage() {
   );
 }
 
-/** Turns one on or off where it stands. */
+/** Turn a web hook on or off from its row. */
 function Switch({ hook }: { hook: Webhook }) {
   const change = useSend("PATCH /api/webhooks/{webhook}");
   const path = reveal(hook.path);

@@ -9,7 +9,7 @@ import { BEGINNINGS, type Beginning, prompts, slugOf } from "./prompts";
 import { Skip, type StepProps } from "./Step";
 import { texts } from "./texts";
 
-/** The first agent: one of three beginnings, or a prompt of one's own. */
+/** The first agent: one of three templates, or the user's own prompt. */
 export function AgentStep({ onDone, onSkip }: StepProps) {
   const agents = useApi("GET /api/agents", {});
   const archived = useApi("GET /api/agents", { query: { status: "archived" } });
@@ -18,7 +18,7 @@ export function AgentStep({ onDone, onSkip }: StepProps) {
   const [prompt, setPrompt] = useState<string>(prompts.assistant.prompt);
   const make = useSend("POST /api/agents", { quiet: true });
   const choose = (one: Beginning) => {
-    // What somebody wrote is kept: only the words of the beginning before give way.
+    // Edited text is kept: a new template replaces only the text of the previous template.
     if (name === prompts[beginning].name) setName(prompts[one].name);
     if (prompt === prompts[beginning].prompt) setPrompt(prompts[one].prompt);
     setBeginning(one);

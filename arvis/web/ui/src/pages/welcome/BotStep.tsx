@@ -12,7 +12,7 @@ import { Choices } from "./Choices";
 import { Skip, type StepProps } from "./Step";
 import { texts } from "./texts";
 
-/** A bot on a chat platform, answered by the first agent. */
+/** A bot on a chat platform that the first agent answers for. */
 export function BotStep({ onDone, onSkip }: StepProps) {
   const platforms = useApi("GET /api/platforms", {});
   const bots = useApi("GET /api/bots", {});
@@ -56,7 +56,7 @@ export function BotStep({ onDone, onSkip }: StepProps) {
   );
 }
 
-/** The step is done once the platform has let the bot in; trouble stays on the screen. */
+/** The step is done once the bot is connected; errors stay on the screen. */
 function Started({ bot, onRunning }: { bot: Bot; onRunning: () => void }) {
   const running = bot.state === "running";
   const latest = useRef(onRunning);

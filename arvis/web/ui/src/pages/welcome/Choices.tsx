@@ -1,6 +1,6 @@
 import styles from "./welcome.module.css";
 
-/** Large buttons of which one is chosen: `[["openai", "OpenAI", "The GPT models."], …]`. */
+/** Large buttons, one of which is chosen: `[["openai", "OpenAI", "The GPT models."], …]`. */
 export function Choices<T extends string>({
   label,
   options,

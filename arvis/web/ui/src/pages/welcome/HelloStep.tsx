@@ -10,7 +10,7 @@ import { Skip, type StepProps } from "./Step";
 import { texts } from "./texts";
 import styles from "./welcome.module.css";
 
-/** The chat with the first agent, with the first words written already. */
+/** The chat with the first agent, with a prepared first message. */
 export function HelloStep({ onDone, onSkip, answered }: StepProps & { answered: boolean }) {
   const slug = useFirstAgent();
   const agents = useAgents();

@@ -10,7 +10,7 @@ import { Choices } from "./Choices";
 import { Skip, type StepProps } from "./Step";
 import { texts } from "./texts";
 
-/** A vendor and a key, which is tried as soon as it is pasted and kept once it answers. */
+/** A vendor and a key, which is tested as soon as it is pasted and saved if the test succeeds. */
 export function ModelStep({ onDone, onSkip }: StepProps) {
   const providers = useApi("GET /api/providers", {});
   const [vendor, setVendor] = useState<string | null>(null);

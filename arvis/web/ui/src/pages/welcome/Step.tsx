@@ -4,10 +4,10 @@ import { Button } from "../../parts/button";
 import { texts } from "./texts";
 import styles from "./welcome.module.css";
 
-/** `onDone` takes what is said of the step from then on. */
+/** `onDone` gets the text that the step shows from then on. */
 export type StepProps = { onDone: (note?: string) => void; onSkip: () => void };
 
-/** A step of the first run: its number or a tick, what it is for, and what is done in it while it is open. */
+/** A step of the setup: its number or a tick, its purpose, and its content while it is open. */
 export function Step({
   number,
   title,
@@ -22,10 +22,10 @@ export function Step({
   title: string;
   about: string;
   state: "done" | "current" | "skipped" | "ahead";
-  /** What came of it. */
+  /** The result. */
   note: string;
   onResume: () => void;
-  /** Whether the focus goes to the step as its turn comes. */
+  /** True if the focus moves to the step when it opens. */
   arrives: boolean;
   children?: ReactNode;
 }) {
@@ -35,7 +35,7 @@ export function Step({
     const began = state === "current" && before.current !== "current";
     before.current = state;
     const step = place.current;
-    // A field in it that took the focus by itself keeps it.
+    // A field inside it that took the focus keeps it.
     if (!began || !arrives || step === null || step.contains(document.activeElement)) return;
     step.focus({ preventScroll: true });
     step.scrollIntoView({ block: "nearest" });
@@ -74,7 +74,7 @@ export function Step({
   );
 }
 
-/** The way past a step. */
+/** The button that skips a step. */
 export function Skip({ onSkip, words = texts.skip }: { onSkip: () => void; words?: string }) {
   return (
     <Button kind="quiet" onClick={onSkip}>

@@ -15,12 +15,12 @@ import { STEPS, type StepName, useSetup } from "./setup";
 import { texts } from "./texts";
 import styles from "./welcome.module.css";
 
-/** The first run: from the link of the terminal to an agent that answers on a chat platform. */
+/** The welcome page: from the terminal's login link to an agent that answers on a chat platform. */
 export default function WelcomePage() {
   const { setup, isDone, isSkipped, current, skip, resume, refresh } = useSetup();
   const [notes, setNotes] = useState<Partial<Record<StepName, string>>>({});
-  // What is worked at stays until it has said itself that it is done, whatever the daemon tells meanwhile; the chat and the bot
-  // stay in sight after that.
+  // The current step stays open until it reports that it is done, whatever the daemon reports meanwhile; the chat and the bot
+  // stay visible after that.
   const [held, setHeld] = useState<ReadonlySet<StepName>>(new Set());
   useEffect(() => {
     if (current !== null) setHeld((before) => new Set(before).add(current));
@@ -84,7 +84,7 @@ export default function WelcomePage() {
                   state={state}
                   note={notes[name] ?? texts[name].done}
                   onResume={() => resume(name)}
-                  // Beside an answer that is being read nothing moves.
+                  // Nothing moves while the user reads an answer.
                   arrives={name !== "bot" || !held.has("hello")}
                 >
                   {open &&

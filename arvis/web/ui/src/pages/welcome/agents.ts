@@ -1,10 +1,10 @@
 import { useApi } from "../../api/hooks";
 
-/** There from the first start on. */
+/** The agent that exists from the first start on. */
 const GIVEN = "helper";
 const CONDUCTOR = "conductor";
 
-/** The slug of the agent of the first run: the newest of one's own, else the one that was there; `null`: not known yet. */
+/** The slug of the agent for the setup: the newest agent of the user, else the built-in one; `null`: not known yet. */
 export function useFirstAgent(): string | null {
   const agents = useApi("GET /api/agents", { query: { status: "active" } });
   const able = (agents.data?.items ?? []).filter((one) => one.role !== CONDUCTOR);

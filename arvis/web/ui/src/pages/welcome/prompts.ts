@@ -1,4 +1,4 @@
-/** Good beginnings for a first agent. None needs a tool, so that it may answer strangers, too. */
+/** Prompts for a first agent. None needs a tool, so that unpaired people may use it, too. */
 
 import { words } from "../../words/words";
 
@@ -48,7 +48,7 @@ export const prompts = words({
 export type Beginning = keyof typeof prompts;
 export const BEGINNINGS = Object.keys(prompts) as Beginning[];
 
-/** What the agent is called in addresses: small letters and digits, another one than those that are taken. */
+/** The slug: lower-case letters and digits, different from those already used. */
 export function slugOf(name: string, taken: readonly string[]): string {
   const plain = name
     .normalize("NFKD")

@@ -1,4 +1,4 @@
-/** How far the first run is: what the daemon says, and what was skipped in this window. */
+/** The progress of the setup: the daemon's state, and the steps skipped in this window. */
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useState } from "react";
@@ -34,11 +34,11 @@ export function useSetup() {
     setup,
     isDone,
     isSkipped,
-    /** The step to be done now; `null`: none is left, or nobody knows yet. */
+    /** The current step; `null`: none is left, or the state is not known yet. */
     current: setup.data === undefined ? null : (STEPS.find((name) => !isDone(name) && !isSkipped(name)) ?? null),
     skip: (name: StepName) => keep([...skipped, name]),
     resume: (name: StepName) => keep(skipped.filter((one) => one !== name)),
-    /** Something was done: ask anew how far it is. */
+    /** Reload the progress after a change. */
     refresh: useCallback(() => void client.invalidateQueries({ queryKey: ["setup"] }), [client]),
   };
 }

@@ -9,7 +9,7 @@ const KEY = '  -H "Authorization: Bearer $ARVIS_KEY"';
 const JSON_TYPE = '  -H "Content-Type: application/json"';
 const lines = (...parts: string[]): string => parts.join(" \\\n");
 
-/** How programs, people in chats, schedules and other services begin it. */
+/** The ways to start a workflow: programs, chats, schedules and other services. */
 export function CallPart({ workflow }: { workflow: WorkflowDetail }) {
   const says = texts.call;
   const house = window.location.origin;

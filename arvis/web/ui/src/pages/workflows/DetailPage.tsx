@@ -27,7 +27,7 @@ const PARTS: Record<string, (workflow: WorkflowDetail, version: number | null) =
   call: (workflow) => <CallPart workflow={workflow} />,
 };
 
-/** One workflow: what it does, its runs, how it was, and how programs begin it. */
+/** One workflow: overview, runs, versions, and the ways to start it. */
 export function DetailPage({ id, tab, version = null }: { id: string; tab: string; version?: number | null }) {
   const workflow = useApi("GET /api/workflows/{workflow}", { path: { workflow: id } });
   const found = workflow.data;

@@ -15,11 +15,11 @@ type Props = {
   troubles?: ReadonlyMap<string, Trouble>;
   chosen?: string;
   onChoose?: (id: string) => void;
-  /** The step that is to be seen. */
+  /** The step to bring into view. */
   follow?: string;
 };
 
-/** A workflow to look at: drawn whole, on a phone as a small picture. */
+/** A read-only diagram of a workflow; on a phone, a small picture. */
 export function Drawn({ document, label, states, taken, troubles, chosen = "", onChoose, follow }: Props) {
   const phone = usePhone();
   if (phone) {

@@ -15,7 +15,7 @@ import styles from "./workflows.module.css";
 
 type Example = Item<"GET /api/workflows/examples">;
 
-/** Workflows to begin with, each with its picture. */
+/** Example workflows, each with its picture. */
 export function Gallery() {
   const examples = useApi("GET /api/workflows/examples", {});
   const says = texts.gallery;

@@ -15,7 +15,7 @@ import styles from "./workflows.module.css";
 
 const REFUSED = 422;
 
-/** A new workflow of a file or of a pasted text. */
+/** Create a workflow from a file or pasted text. */
 export function ImportPage() {
   const [, navigate] = useLocation();
   const [text, setText] = useState("");

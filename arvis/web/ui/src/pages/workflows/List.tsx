@@ -17,7 +17,7 @@ import styles from "./workflows.module.css";
 
 const SWITCHED: Record<string, boolean> = { on: true, off: false };
 
-/** All workflows, and the ways to a new one. */
+/** All workflows, and the ways to create one. */
 export function List() {
   const [, navigate] = useLocation();
   const [state] = useFilter("state");
@@ -139,7 +139,7 @@ function LastRun({ of: { id, lastRun } }: { of: Workflow }) {
   );
 }
 
-/** Whether its triggers begin it; changed where it stands. */
+/** Turn the triggers of a workflow on or off from its row. */
 export function Enabled({ of: one }: { of: Pick<Workflow, "id" | "name" | "enabled"> }) {
   const change = useSend("PATCH /api/workflows/{workflow}");
   const name = reveal(one.name);

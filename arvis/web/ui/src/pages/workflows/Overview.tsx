@@ -11,7 +11,7 @@ import { texts } from "./texts";
 import { addressOf, documentOf, type Problem, RunState, VersionMark, type WorkflowDetail } from "./workflow";
 import styles from "./workflows.module.css";
 
-/** What it does, how it stands, and what begins it. */
+/** The diagram, the state, and the triggers. */
 export function Overview({ workflow }: { workflow: WorkflowDetail }) {
   const document = documentOf(workflow);
   const settings = settingsOf(document.settings);
@@ -63,7 +63,7 @@ function Standing({ workflow }: { workflow: WorkflowDetail }) {
   return <Facts of={facts} />;
 }
 
-/** Every trigger with where it listens. */
+/** Every trigger with its source. */
 function Triggers({ workflow }: { workflow: WorkflowDetail }) {
   const drawn = documentOf(workflow).nodes.filter((node) => node.type === "trigger");
   if (drawn.length === 0) return <p className="muted">{texts.noTriggers}</p>;
@@ -90,7 +90,7 @@ function Triggers({ workflow }: { workflow: WorkflowDetail }) {
   );
 }
 
-/** What differs from the usual. */
+/** Settings that differ from the defaults. */
 function settingsOf(set: Record<string, unknown>): [string, ReactNode][] {
   return SETTINGS.filter(({ name, default: usual }) => isSet(set[name]) && set[name] !== usual).map(
     ({ name, label }): [string, ReactNode] => {

@@ -9,7 +9,7 @@ const MARGIN = 24;
 const SIGN = 44;
 const TURN = 20;
 
-/** A workflow as a small picture: its steps as boxes, and in a run how each stands, by colour and by a sign. */
+/** A workflow as a small picture: its steps as boxes; in a run, each with its state as a colour and a sign. */
 export function Preview({
   document,
   label,
@@ -62,7 +62,7 @@ function down(from: Box, to: Box): string {
   return `M ${x1} ${y1} C ${x1} ${y1 + 40}, ${x2} ${y2 - 40}, ${x2} ${y2}`;
 }
 
-/** What the state looks like without its colour: a tick, a cross, two bars, a ring; without a run a bar in the colour of the kind. */
+/** The sign of a state: a tick, a cross, two bars, a ring; without a run, a bar in the colour of the kind. */
 function Sign({ node, height, state }: { node: WorkflowNode; height: number; state: NodeState | undefined }) {
   const [x, y] = [node.x + WIDTH / 2, node.y + height / 2];
   switch (state) {

@@ -4,7 +4,7 @@ import { texts } from "./texts";
 import type { Problem } from "./workflow";
 import styles from "./workflows.module.css";
 
-/** What is wrong with a document, and how each is mended; what keeps it from running comes first. */
+/** The problems of a document, each with its fix; those that prevent a run come first. */
 export function Problems({ of }: { of: readonly Problem[] }) {
   const errors = of.filter((one) => one.severity === "error");
   const hints = of.filter((one) => one.severity !== "error");

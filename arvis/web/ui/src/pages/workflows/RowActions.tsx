@@ -14,7 +14,7 @@ import styles from "./workflows.module.css";
 
 type Props = { of: Pick<Workflow, "id" | "name">; onRun: () => void };
 
-/** What can be done with a workflow from its row. */
+/** The actions for a workflow in its row. */
 export function RowActions({ of: one, onRun }: Props) {
   const operates = useMay("operator");
   const name = reveal(one.name);
@@ -42,7 +42,7 @@ function EditLink({ of: one }: { of: Props["of"] }) {
   );
 }
 
-/** What is done seldom: files, a copy, the end. */
+/** Less common actions: export, copy, remove. */
 export function More({ of: one }: { of: Pick<Workflow, "id" | "name"> }) {
   const id = useId();
   const operates = useMay("operator");

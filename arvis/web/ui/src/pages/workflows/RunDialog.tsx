@@ -10,7 +10,7 @@ import { nameOf } from "../../workflow/canvas/look";
 import { texts } from "./texts";
 import { addressOf, documentOf, entriesOf, type Workflow, type WorkflowDetail } from "./workflow";
 
-/** Begins a run by hand: with what, and where. */
+/** Start a run by hand: its input and start step. */
 export function RunDialog({ workflow, onClose }: { workflow: Pick<Workflow, "id" | "name">; onClose: () => void }) {
   const found = useApi("GET /api/workflows/{workflow}", { path: { workflow: workflow.id } });
   return (
@@ -70,7 +70,7 @@ function RunForm({ of: known }: { of: WorkflowDetail }) {
   );
 }
 
-/** What was written: nothing, JSON where it looks like that and is, else the text. */
+/** The typed input: nothing, JSON if it is valid JSON, else text. */
 export function readInput(written: string): { value: unknown; broken: boolean } {
   const text = written.trim();
   if (text === "") return { value: undefined, broken: false };

@@ -23,7 +23,7 @@ const COLUMNS: Column<Run>[] = [
   { name: texts.note, width: "minmax(100px, 2fr)", show: (run) => run.error && <Foreign text={run.error} /> },
 ];
 
-/** The runs of one workflow, the newest first. */
+/** The runs of one workflow, newest first. */
 export function RunsPart({ workflow }: { workflow: WorkflowDetail }) {
   const [, navigate] = useLocation();
   const [status] = useFilter("status");

@@ -22,7 +22,7 @@ import styles from "./workflows.module.css";
 
 type Props = { workflow: WorkflowDetail; number: number; all: readonly number[] };
 
-/** One version: its drawing, what differs from another one, and the way back to it. */
+/** One version: its diagram, its differences to another version, and a button that restores it. */
 export function VersionView({ workflow, number, all }: Props) {
   const [, navigate] = useLocation();
   const operates = useMay("operator");

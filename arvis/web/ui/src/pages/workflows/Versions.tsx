@@ -9,7 +9,7 @@ import { VersionView } from "./VersionView";
 import { addressOf, type Version, type WorkflowDetail } from "./workflow";
 import styles from "./workflows.module.css";
 
-/** Every version there was, and the one that is looked at. */
+/** All versions, and the selected one. */
 export function Versions({ workflow, open }: { workflow: WorkflowDetail; open: number | null }) {
   const [, navigate] = useLocation();
   const pages = useList("GET /api/workflows/{workflow}/versions", {}, { workflow: workflow.id });

@@ -8,7 +8,7 @@ import { RunPage } from "./run/RunPage";
 
 const EditorPage = lazy(() => import("./editor/EditorPage"));
 
-/** Workflows: all of them, what one begins with, one of them, and one of its runs. */
+/** Workflows: the list, the examples, one workflow, and one of its runs. */
 export default function WorkflowsPage() {
   return (
     <Switch>

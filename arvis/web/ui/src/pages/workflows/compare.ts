@@ -1,4 +1,4 @@
-/** What differs between two documents: steps by their id, connections by where they lead. */
+/** The differences of two documents: steps are matched by id, connections by their ends. */
 
 import type { WorkflowConnection, WorkflowDocument, WorkflowNode } from "../../workflow/types";
 
@@ -33,7 +33,7 @@ const wayOf = ({ source, sourceHandle, target, targetHandle }: WorkflowConnectio
 
 const inside = ({ type, label, data }: WorkflowNode): string => sorted({ type, label: label ?? "", data });
 
-/** JSON whose names stand in order, so that equal things are equal texts. */
+/** JSON with sorted names, so that equal values give equal texts. */
 function sorted(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) =>
     part !== null && typeof part === "object" && !Array.isArray(part)

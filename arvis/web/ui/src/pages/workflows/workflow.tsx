@@ -22,7 +22,7 @@ export const HOME = "/workflows";
 export const addressOf = (workflow: string, ...more: string[]): string =>
   [HOME, workflow, ...more].map((part, place) => (place === 0 ? part : encodeURIComponent(part))).join("/");
 
-/** The document of an answer: the server keeps it in the canonical form. */
+/** The document of a response: the server stores it in the canonical form. */
 export const documentOf = (of: { document: Record<string, unknown> }): WorkflowDocument =>
   of.document as unknown as WorkflowDocument;
 
@@ -42,12 +42,12 @@ export function RunState({ status }: { status: RunStatus }) {
 export const isLive = ({ status }: { status: RunStatus }): boolean =>
   status === "pending" || status === "running" || status === "paused";
 
-/** How long it took; null while it lasts. */
+/** The duration; null while it runs. */
 export function took(run: Pick<Run, "startedAt" | "endedAt">): string | null {
   return run.endedAt === null ? null : duration(Math.max(0, run.endedAt - run.startedAt));
 }
 
-/** What begins a workflow by itself, in words. */
+/** The triggers of a workflow, as text. */
 export function begunBy(triggers: readonly string[]): string {
   const named = triggers.map((kind) => (texts.triggers as Record<string, string>)[kind] ?? reveal(kind));
   return [...new Set(named)].join(", ") || texts.byHand;
@@ -64,7 +64,7 @@ export function VersionMark({ of }: { of: Pick<Workflow, "version" | "runnable" 
   );
 }
 
-/** What had a run begin, with the way there. */
+/** The trigger of a run, with a link to it. */
 export function Source({ source }: { source: string }): ReactNode {
   const [kind = "", id = ""] = source.split(":");
   const words = (texts.sources as Record<string, string>)[kind];
@@ -75,10 +75,10 @@ export function Source({ source }: { source: string }): ReactNode {
   return to === undefined || id === "" ? words : <Link href={`${to}/${encodeURIComponent(id)}`}>{words}</Link>;
 }
 
-/** The nodes at which a run may begin. */
+/** The nodes at which a run may start. */
 export const entriesOf = (document: WorkflowDocument): WorkflowNode[] =>
   document.nodes.filter((node) => kindOf(node)?.begins);
 
-/** What a kind of nodes is called. */
+/** The name of a kind of nodes. */
 export const kindInWords = (type: string): string =>
   Object.hasOwn(KINDS, type) ? KINDS[type as keyof typeof KINDS].label : reveal(type);

@@ -26,11 +26,11 @@ import { LEAST_ZOOM, MOST_ZOOM, Zoom } from "./Zoom";
 
 export type { NodeState, NodeStatus, Trouble } from "./shapes";
 
-/** The ids of nodes and of connections that are chosen. */
+/** The ids of the selected nodes and connections. */
 export type Selection = { nodes: ReadonlySet<string>; lines: ReadonlySet<string> };
 export type Point = { x: number; y: number };
 
-/** What can be done to a document by hand; without it the canvas only shows. */
+/** Edits of a document by hand; without it the canvas is read-only. */
 export type Editing = {
   move: (positions: Record<string, Point>) => void;
   connect: (connection: Omit<WorkflowConnection, "id">) => void;
@@ -39,16 +39,16 @@ export type Editing = {
   drop: (kind: string, at: Point) => void;
 };
 
-/** What those around the canvas may ask of it. */
+/** Methods of the canvas for its parents. */
 export type CanvasHandle = {
-  /** Bring a node into view, and perhaps the focus onto it. */
+  /** Bring a node into view, and optionally focus it. */
   show: (id: string, focus?: boolean) => void;
   fit: () => void;
-  /** The middle of what is seen, in the measure of the document. */
+  /** The middle of the view, in document coordinates. */
   middle: () => Point;
 };
 
-/** Under this name the palette hands over the kind that is dragged. */
+/** The data type under which the palette passes the dragged kind. */
 export const DRAGGED = "application/x-arvis-node";
 
 const NODE_TYPES = { step: StepNode };
@@ -57,28 +57,28 @@ const NOTHING: Selection = { nodes: new Set(), lines: new Set() };
 
 type Props = {
   document: WorkflowDocument;
-  /** What a screen reader calls it. */
+  /** The accessible name. */
   label: string;
-  /** How nodes stand in a run, by id. */
+  /** The states of nodes in a run, by id. */
   states?: Readonly<Record<string, NodeStatus>>;
-  /** Connections that a run has gone along. */
+  /** Connections that a run has taken. */
   taken?: ReadonlySet<string>;
   troubles?: ReadonlyMap<string, Trouble>;
   selection?: Selection;
   onSelect?: (selection: Selection) => void;
   /** Enter was pressed on a node, or it was double-clicked. */
   onOpen?: (id: string) => void;
-  /** Shows or hides the subagents of an agent. */
+  /** Show or hide the subagents of an agent. */
   onFold?: (id: string) => void;
-  /** The node that is to be seen, such as the one that works just now: the drawing follows it until somebody moves the drawing. */
+  /** The node to keep in view, such as the running one: the view follows it until the user moves the view. */
   follow?: string;
-  /** A key on the canvas, with the node or the connection that has the focus; true: it is dealt with. */
+  /** A key on the canvas, with the focused node or connection; returns true if it was handled. */
   onKey?: (event: KeyboardEvent, node: string | null, line: string | null) => boolean;
   edit?: Editing;
   ref?: Ref<CanvasHandle>;
 };
 
-/** A workflow as a drawing. It keeps nothing of it: what somebody does is told, and what it is given is shown. */
+/** A workflow as a diagram. It has no state of the document: it reports the user's actions and shows its props. */
 export function Canvas(props: Props) {
   return (
     <ReactFlowProvider>
@@ -166,7 +166,7 @@ function Drawing({ document, label, states, taken, troubles, selection = NOTHING
   );
 }
 
-/** The library tells what is selected change by change; those around want the whole. */
+/** The library reports selection changes one by one; the parents need the whole selection. */
 function useChoosing(selection: Selection, onSelect: Props["onSelect"]) {
   const { screenToFlowPosition } = useReactFlow();
   const latest = useRef(selection);
@@ -192,7 +192,7 @@ function useCanvasHandle(ref: Props["ref"], frame: { current: HTMLElement | null
   const store = useStoreApi();
   useImperativeHandle(ref, () => ({
     show: (id, focus = false) => {
-      // What was just added is drawn with the next frame.
+      // A new node is rendered in the next frame.
       requestAnimationFrame(() => {
         void fitView({ nodes: [{ id }], maxZoom: Math.max(getZoom(), 0.6), minZoom: Math.min(getZoom(), 1) });
         if (focus) frame.current?.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"]`)?.focus();
@@ -214,7 +214,7 @@ function connectionOf({ source, target, sourceHandle, targetHandle }: Connection
   return { source, target, sourceHandle: from, targetHandle: from === SUBAGENT ? "" : handleName(targetHandle) };
 }
 
-/** The node or the connection that has the focus; null where something inside of it or nothing has. */
+/** The focused node or connection; null if the focus is inside of it or elsewhere. */
 function focused(target: EventTarget, what: string): string | null {
   const element = target instanceof HTMLElement || target instanceof SVGElement ? target : null;
   if (!element?.classList.contains(what)) return null;

@@ -5,21 +5,21 @@ import styles from "./canvas.module.css";
 import { HEAD } from "./geometry";
 import type { Line } from "./shapes";
 
-/** In points of the drawing. */
+/** In diagram coordinates. */
 const NAMED_FROM = 180;
-/** What leads back goes around what stands between. */
+/** Back edges go around the nodes between. */
 const TURN = 20;
 
-/** What leads back up goes along below its beginning, so that it is not taken for what leads down there. */
+/** An edge that leads back up starts below its source, so that it cannot be confused with edges that lead down there. */
 const around = ({ sourceY, targetY }: EdgeProps<Line>) => (targetY < sourceY ? { centerY: sourceY + HEAD } : {});
 
-/** A connection, with the name of its way; to subagents it is dashed. */
+/** A connection, with the name of its output; connections to subagents are dashed. */
 export const LineEdge = memo(function LineEdge({ data, markerEnd, ...ends }: EdgeProps<Line>) {
   const back = ends.targetX < ends.sourceX + TURN && !data?.subagent;
   const [path, labelX, labelY] = back
     ? getSmoothStepPath({ ...ends, borderRadius: 12, ...around(ends) })
     : getBezierPath(ends);
-  // A short connection would be hidden by its own name, which stands beside its beginning as well.
+  // A short connection would be hidden by its label, which is also shown beside its source.
   const far = Math.hypot(ends.targetX - ends.sourceX, ends.targetY - ends.sourceY) > NAMED_FROM;
   const kind = data?.subagent ? styles.subagent : data?.taken ? styles.taken : styles.line;
   return (

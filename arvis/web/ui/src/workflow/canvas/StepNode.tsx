@@ -21,7 +21,7 @@ import { iconOf, nameOf, summaryOf, wayOf } from "./look";
 import { HELPER, type NodeState, type NodeStatus, type Step, sourceName, type Trouble, targetName } from "./shapes";
 import { texts } from "./texts";
 
-/** Shows or hides the subagents of an agent; null where that cannot be changed. */
+/** Show or hide the subagents of an agent; null if that is not possible. */
 export const FoldContext = createContext<((id: string) => void) | null>(null);
 
 const SIGNS: Record<NodeState, LucideIcon> = {
@@ -34,7 +34,7 @@ const SIGNS: Record<NodeState, LucideIcon> = {
   cancelled: Ban,
 };
 
-/** One node: its sign and name, what it does, and its ways out below one another. */
+/** One node: its icon and name, a summary, and its outputs below one another. */
 export const StepNode = memo(function StepNode({ data, selected }: NodeProps<Step>) {
   const { node, status, trouble, editable } = data;
   const kind = kindOf(node);
@@ -102,7 +102,7 @@ function In({ id, editable }: { id: string; editable: boolean }) {
   );
 }
 
-/** Where an agent takes subagents below it, and where it is taken as one. */
+/** The handles for subagents: below an agent, and on top of a subagent. */
 function Helpers({ data }: { data: Step["data"] }) {
   const fold = useContext(FoldContext);
   const { node, editable, helpers, collapsed, leads } = data;

@@ -7,7 +7,7 @@ import { texts } from "./texts";
 export const LEAST_ZOOM = 0.1;
 export const MOST_ZOOM = 2;
 
-/** Nearer and further in steps of 10 %, and everything at once. */
+/** Zoom in and out in steps of 10 %, and fit the whole diagram. */
 export function Zoom() {
   const { zoomTo, fitView } = useReactFlow();
   const zoom = useStore((state) => Math.round(state.transform[2] * 100));

@@ -1,17 +1,17 @@
-/** How much room nodes take, and what hangs below them. Pure, and without anything of the screen. */
+/** The sizes of nodes and their subagents. Pure, independent of the screen. */
 
 import { SUBAGENT } from "../kinds";
 import { type Handle, handlesOf } from "../node";
 import type { WorkflowDocument, WorkflowNode } from "../types";
 
-/** In points; nodes stand on the crossings of this grid. */
+/** In diagram coordinates; nodes are placed on this grid. */
 export const GRID = 20;
 export const WIDTH = 240;
 export const HEAD = 60;
 const ROW = 28;
 const FOOT = 12;
 
-/** The ways out that are drawn as rows; a node with a single plain way has none. */
+/** The outputs drawn as rows; a node with a single plain output has none. */
 export function rowsOf(node: WorkflowNode): readonly Handle[] {
   return handlesOf(node).sources.filter((one) => !one.subagent && one.id !== "");
 }
@@ -30,7 +30,7 @@ export function helpersOf(document: WorkflowDocument): Map<string, string[]> {
   return below;
 }
 
-/** All that hang below a node as subagents, however deep; safe in documents that have cycles. */
+/** All subagents below a node, at any depth; safe for documents with cycles. */
 export function treeBelow(id: string, below: ReadonlyMap<string, string[]>): Set<string> {
   const found = new Set<string>();
   const open = [...(below.get(id) ?? [])];

@@ -1,4 +1,4 @@
-/** How nodes look: their sign, what they are called, and one line of what they do. */
+/** The look of nodes: icon, name, and a one-line summary. */
 
 import {
   ArrowRightLeft,
@@ -46,7 +46,7 @@ const ICONS: Record<KindName, LucideIcon> = {
 
 export const iconOf = (type: string): LucideIcon => ICONS[type as KindName] ?? TriangleAlert;
 
-/** What a node is called: its label, the name of its agent, or its kind. */
+/** The name of a node: its label, the name of its agent, or its kind. */
 export function nameOf(node: WorkflowNode): string {
   return node.label || textOf(node.data.agentName) || kindOf(node)?.label || node.type;
 }
@@ -54,7 +54,7 @@ export function nameOf(node: WorkflowNode): string {
 const textOf = (value: Json | undefined): string => (typeof value === "string" ? value.trim() : "");
 const countOf = (value: Json | undefined): number => (Array.isArray(value) ? value.length : 0);
 
-/** What it does, in one line: what was written into it, else what it does by itself. */
+/** A one-line summary: its main text, else the default behaviour of its kind. */
 export function summaryOf({ type, data }: WorkflowNode): string {
   const { summary } = texts;
   switch (type as KindName) {
@@ -94,7 +94,7 @@ export function summaryOf({ type, data }: WorkflowNode): string {
   }
 }
 
-/** What a way out (or in) of a node is called. */
+/** The name of an output (or input) of a node. */
 export function wayOf(node: WorkflowNode, handle: Pick<Handle, "id" | "row">): string {
   if (handle.row === null) return texts.ways[handle.id as keyof typeof texts.ways] ?? handle.id;
   const rows = node.data[kindOf(node)?.rowHandles?.[0] ?? ""];

@@ -1,5 +1,7 @@
-/** Whether two values say the same, as deep as what is drawn is nested. What came of a document is the same only as the same object:
- * it is changed by making it anew. */
+/**
+ * Compare two values deeply, to the depth of the drawn data. Parts of a document are equal only as the same object, because
+ * edits create new objects.
+ */
 export function same(one: unknown, other: unknown, depth = 3): boolean {
   if (Object.is(one, other)) return true;
   if (depth === 0 || !isObject(one) || !isObject(other)) return false;
@@ -10,7 +12,7 @@ export function same(one: unknown, other: unknown, depth = 3): boolean {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
 
-/** The new ones, each as the same object as before where it says the same: what did not change is not drawn again. */
+/** The new values, each as the previous object if equal: unchanged nodes are not rendered again. */
 export function settled<T extends { id: string }>(before: readonly T[], after: readonly T[]): T[] {
   const known = new Map(before.map((one) => [one.id, one]));
   return after.map((one) => {

@@ -1,4 +1,4 @@
-/** From a document to what the canvas draws: nodes with their handles, and lines. */
+/** Convert a document to the canvas's nodes with handles, and edges. */
 
 import { type Edge, MarkerType, type Node } from "@xyflow/react";
 import { SUBAGENT } from "../kinds";
@@ -8,13 +8,13 @@ import { heightOf, helpersOf, treeBelow, WIDTH } from "./geometry";
 import { nameOf, summaryOf, wayOf } from "./look";
 import { texts } from "./texts";
 
-/** How a node stands in a run. */
+/** The state of a node in a run. */
 export type NodeState = "pending" | "running" | "waiting" | "done" | "failed" | "skipped" | "cancelled";
 
-/** Of a run view, by node id; `note` is a word beside the sign, such as the number of rounds. */
+/** Of a run view, by node id; `note` is a text beside the icon, such as the number of rounds. */
 export type NodeStatus = { state: NodeState; note?: string };
 
-/** How many problems a node has. */
+/** The number of problems of a node. */
 export type Trouble = { errors: number; warnings: number };
 
 export type StepData = {
@@ -22,10 +22,10 @@ export type StepData = {
   status: NodeStatus | null;
   trouble: Trouble | null;
   editable: boolean;
-  /** Subagents below it, and whether they are hidden. */
+  /** The number of subagents below it, and whether they are hidden. */
   helpers: number;
   collapsed: boolean;
-  /** Whether it may have subagents. */
+  /** True if it may have subagents. */
   leads: boolean;
   [key: string]: unknown;
 };
@@ -33,7 +33,7 @@ export type Step = Node<StepData, "step">;
 export type LineData = { subagent: boolean; taken: boolean; way: string; [key: string]: unknown };
 export type Line = Edge<LineData, "line">;
 
-/** Handles of the canvas have names that are never empty. */
+/** Handle ids of the canvas are never empty. */
 export const sourceName = (handle: string) => `out:${handle}`;
 export const targetName = (handle: string) => `in:${handle}`;
 export const HELPER = "helper";
@@ -94,7 +94,7 @@ function mayLead(node: WorkflowNode): boolean {
   return typeof tools === "object" && tools !== null && !Array.isArray(tools) && tools.subagents === true;
 }
 
-/** What a screen reader says of a node. */
+/** The accessible text of a node. */
 function spoken(node: WorkflowNode, status: NodeStatus | null, trouble: Trouble | null): string {
   const about = [
     summaryOf(node),

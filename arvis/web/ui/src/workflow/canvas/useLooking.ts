@@ -5,13 +5,13 @@ import type { WorkflowDocument } from "../types";
 import { heightOf, WIDTH } from "./geometry";
 import { LEAST_ZOOM } from "./Zoom";
 
-/** Words can be read from here on: what does not fit at this zoom is not shown whole at first. */
+/** From this zoom on, text is readable: a diagram that does not fit at this zoom is not shown whole at first. */
 const READABLE = 0.6;
 const MARGIN = 40;
 const PADDING = 0.08;
 const PAN_MS = 300;
 
-/** Where the drawing is looked at: whole where that can be read, else from its beginning or from the step that is followed. */
+/** The initial view: the whole diagram if it is readable, else its beginning or the followed step. */
 export function useLooking(document: WorkflowDocument, follow: string | undefined) {
   const flow = useReactFlow();
   const store = useStoreApi();
@@ -40,7 +40,7 @@ export function useLooking(document: WorkflowDocument, follow: string | undefine
   return {
     look,
     opened: look,
-    /** Without an event it was not moved by hand. */
+    /** A move without an event was not made by hand. */
     moved: (event: unknown) => {
       if (event !== null) byHand.current = true;
     },
@@ -59,7 +59,7 @@ function viewOf(document: WorkflowDocument, follow: string | undefined, room: Si
   return first === null ? whole : around(first, bounds, READABLE, room);
 }
 
-/** This step in the middle, but nothing beyond the edges of the drawing. */
+/** Centre this step, but do not show space beyond the edges of the diagram. */
 function around(box: Rect, bounds: Rect, zoom: number, room: Size): Viewport {
   const along = (at: number, size: number, from: number, whole: number, space: number) => {
     if (whole * zoom + 2 * MARGIN <= space) return (space - whole * zoom) / 2 - from * zoom;

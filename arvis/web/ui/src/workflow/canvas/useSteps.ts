@@ -3,7 +3,7 @@ import { useLayoutEffect, useState } from "react";
 import { settled } from "./same";
 import type { Step } from "./shapes";
 
-/** The nodes of the library: as the document wants them, with what it has measured and where it drags them just now. */
+/** The nodes for the library: from the document, with the measured sizes and current drag positions. */
 export function useSteps(wanted: Step[]): [Step[], (changes: NodeChange<Step>[]) => void] {
   const [steps, setSteps] = useState(wanted);
   useLayoutEffect(() => {

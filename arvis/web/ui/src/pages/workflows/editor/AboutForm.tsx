@@ -7,7 +7,7 @@ import type { Editor } from "./useEditing";
 const NAME_LENGTH = 100;
 const SLUG_LENGTH = 64;
 
-/** What the workflow is called, and what is set for all of it. */
+/** The name and the settings of the workflow. */
 export function AboutForm({ editor, disabled }: { editor: Editor; disabled: boolean }) {
   const { document, dispatch, slug, setSlug, problems } = editor;
   const rest = () => dispatch({ do: "rest" });

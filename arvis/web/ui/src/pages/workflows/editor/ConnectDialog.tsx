@@ -16,12 +16,12 @@ type Props = {
   onClose: () => void;
 };
 
-/** Connects a step by two choices: its way out and where that leads. What is not connected yet is proposed. */
+/** Connect a step by two choices: an output and a target. Connections that do not exist yet are offered first. */
 export function ConnectDialog({ document, node, onConnect, onClose }: Props) {
   const { sources } = handlesOf(node);
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    // The browser would choose the cross of the dialog.
+    // The browser would focus the dialog's close button.
     const frame = requestAnimationFrame(() => box.current?.querySelector("select")?.focus());
     return () => cancelAnimationFrame(frame);
   }, []);

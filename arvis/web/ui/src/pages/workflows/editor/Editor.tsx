@@ -27,15 +27,15 @@ import { mayConnect } from "./wiring";
 
 type Props = {
   base: Base;
-  /** What somebody else has saved since. */
+  /** The version that another person saved since. */
   newer: WorkflowDetail | null;
   editable: boolean;
   onSaved: (base: Base, detail: WorkflowDetail) => void;
-  /** Begin anew with what somebody else has saved. */
+  /** Start again from the version that another person saved. */
   onReload: (detail: WorkflowDetail) => void;
 };
 
-/** The editor: steps to add on the left, the drawing, and the form of what is chosen on the right. */
+/** The editor: the palette on the left, the diagram, and the form of the selection on the right. */
 export function Editor({ base, newer, editable, onSaved, onReload }: Props) {
   const editor = useEditing(base);
   const { document, dispatch, state, say } = editor;
@@ -189,14 +189,14 @@ export function Editor({ base, newer, editable, onSaved, onReload }: Props) {
   );
 }
 
-/** What somebody else has saved comes in as long as nothing is changed here. */
+/** Changes of other people are loaded as long as nothing is changed here. */
 function useFresh(newer: Props["newer"], dirty: boolean, onReload: Props["onReload"]): void {
   useEffect(() => {
     if (newer !== null && !dirty) onReload(newer);
   });
 }
 
-/** Adds a step beside the one that is chosen, else in the middle of what is seen. */
+/** Add a step beside the selected one, else in the middle of the view. */
 function useAdding(
   editor: ReturnType<typeof useEditing>,
   canvas: { current: CanvasHandle | null },
@@ -213,7 +213,7 @@ function useAdding(
   };
 }
 
-/** Saves what is not saved, then asks for the input; where something is wrong, that is shown instead. */
+/** Save unsaved changes, then ask for the input; if there are problems, show them instead. */
 function useRunning(
   editor: ReturnType<typeof useEditing>,
   base: Base,
@@ -228,7 +228,7 @@ function useRunning(
   };
 }
 
-/** The field of this name in the panel, else its first, once it is drawn. */
+/** The panel's field with this name, else its first field, once it is rendered. */
 function focusField(panel: { current: HTMLElement | null }, field: string | null): void {
   requestAnimationFrame(() => {
     const fields = panel.current?.querySelectorAll<HTMLElement>("input, textarea, select") ?? [];

@@ -28,7 +28,7 @@ const BLANK: Base = {
 export default function EditorPage() {
   const [, params] = useRoute("/workflows/:workflow/edit");
   const id = params === null ? null : decodeURIComponent(params.workflow);
-  // A new workflow has an address of its own once it is saved; what is on the screen stays.
+  // A new workflow gets its address when it is saved; the content on the screen is kept.
   const [made, setMade] = useState<string | null>(null);
   const fresh = id === null || id === made;
   const found = useApi("GET /api/workflows/{workflow}", fresh || id === null ? null : { path: { workflow: id } });
@@ -38,7 +38,7 @@ export default function EditorPage() {
 
 type Props = { begin: Base; latest?: WorkflowDetail; onMade?: (id: string) => void };
 
-/** One sitting: what it began with stays until it is saved, whatever others do meanwhile. */
+/** One editing session: it keeps its base version until it is saved, even if others save. */
 function Session({ begin, latest, onMade }: Props) {
   const [, navigate] = useLocation();
   const { tell } = useToast();

@@ -24,7 +24,7 @@ type Props = {
   onShow: (id: string) => void;
 };
 
-/** The form of one step, made of what `kinds.py` says about its kind. */
+/** The form of one step, generated from `kinds.py`. */
 export function NodeForm({ editor, node, disabled, onShow }: Props) {
   const { document, dispatch, problems } = editor;
   const kind = kindOf(node);
@@ -82,13 +82,13 @@ function OneField({ editor, node, field, disabled, mine, rest }: FieldProps) {
   );
 }
 
-/** What is wrong with exactly this field. */
+/** The problems of exactly this field. */
 function errorAt(problems: readonly Problem[], field: string): string | null {
   const found = problems.find((one) => (one.field ?? "").replaceAll(/[[\]]+/g, ".").replace(/\.+/g, ".") === field);
   return found === undefined ? null : `${found.message} ${found.fix}`;
 }
 
-/** What is wrong with the step, but with none of its fields. */
+/** The problems of the step that belong to none of its fields. */
 function General({ of: problems, fields }: { of: readonly Problem[]; fields: readonly Field[] }) {
   const names = new Set(["label", ...fields.map(({ name }) => name)]);
   const general = problems.filter(({ field }) => field === null || !names.has(field.split(/[.[]/)[0] ?? ""));

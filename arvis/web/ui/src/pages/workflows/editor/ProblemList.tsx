@@ -8,11 +8,11 @@ import { texts } from "./texts";
 type Props = {
   document: WorkflowDocument;
   problems: readonly Problem[];
-  /** Lead to where the problem is. */
+  /** Show the place of the problem. */
   onLook: (problem: Problem) => void;
 };
 
-/** What keeps the workflow from running, and what is only worth a look; a press leads there. */
+/** Problems that prevent a run, and hints; a click shows the place. */
 export function ProblemList({ document, problems, onLook }: Props) {
   if (problems.length === 0) return <p className="muted">{texts.problems.none}</p>;
   const names = new Map(document.nodes.map((node) => [node.id, reveal(nameOf(node))]));

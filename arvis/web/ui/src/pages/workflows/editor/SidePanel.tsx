@@ -20,13 +20,13 @@ type Props = {
   disabled: boolean;
   onShow: (id: string) => void;
   onLook: (problem: Problem) => void;
-  /** Back to the drawing. */
+  /** Return to the diagram. */
   onLeave: () => void;
   onClose: () => void;
   ref: Ref<HTMLElement>;
 };
 
-/** Beside the drawing: the form of what is chosen, of the whole workflow where nothing is, or its problems. */
+/** The side panel: the form of the selection, of the whole workflow if nothing is selected, or the problems. */
 export function SidePanel(props: Props) {
   const { editor, view, onLeave, onClose, ref } = props;
   const { title, body, key } = contentOf(props);
@@ -101,7 +101,7 @@ function contentOf({ editor, view, disabled, onShow, onLook }: Props) {
   return { key: line.id, title: texts.panel.line, body };
 }
 
-/** Another form begins at its top. */
+/** Scroll a new form to its top. */
 function useTop(box: RefObject<HTMLDivElement | null>, key: string): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says that the content is another one
   useEffect(() => {

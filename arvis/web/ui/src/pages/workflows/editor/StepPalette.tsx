@@ -9,17 +9,17 @@ const CATEGORIES = Object.keys(texts.palette.categories) as (keyof typeof texts.
 const ALL = Object.values(KINDS);
 
 type Props = {
-  /** `focus`: the new step takes the focus. */
+  /** `focus`: the new step gets the focus. */
   onAdd: (kind: KindName, focus: boolean) => void;
   search: Ref<HTMLInputElement>;
 };
 
-/** The kinds of steps by what they are for: dragged onto the drawing, or added by a press. */
+/** The kinds of steps by category: dragged onto the diagram, or added by a click. */
 export function StepPalette({ onAdd, search }: Props) {
   const [text, setText] = useState("");
   const wanted = text.trim().toLowerCase();
   const found = ALL.filter(({ label, help }) => `${label} ${help}`.toLowerCase().includes(wanted));
-  // What is called like that comes before what only speaks of it.
+  // Kinds whose name matches come before those whose description matches.
   const first = found.find(({ label }) => label.toLowerCase().startsWith(wanted)) ?? found[0];
   const pressed = (event: KeyboardEvent) => {
     if (event.key !== "Enter" || first === undefined) return;

@@ -23,7 +23,7 @@ type Props = {
   onRun: () => void;
 };
 
-/** The name, how it stands, and what is done with the whole. */
+/** The name, the state, and the actions for the whole workflow. */
 export function Toolbar(props: Props) {
   const { editor, id, editable, onSettings, onProblems, onBack } = props;
   const { document, problems, dirty } = editor;

@@ -19,7 +19,7 @@ type Props = {
   onShow: (id: string) => void;
 };
 
-/** Where a step goes on to, way by way: the connections as a form. */
+/** The targets of a step, by output: the connections as a form. */
 export function Ways(props: Props) {
   const { document, node, onShow } = props;
   const { sources } = handlesOf(node);
@@ -98,7 +98,7 @@ function Way({ document, node, way, dispatch, disabled, onShow }: Props & { way:
   );
 }
 
-/** What a way out of a node may be connected with: a key, its name, and the connection. */
+/** A possible target of an output: a key, its name, and the connection. */
 export function targetsFor(
   document: WorkflowDocument,
   node: WorkflowNode,

@@ -1,6 +1,6 @@
 /**
- * Puts the nodes of a document into columns: each behind all that lead to it, ways back left aside, subagents below their agent. Within
- * a column nodes stand in the order of those that lead to them, so that few lines cross.
+ * Arrange the nodes of a document in columns: each after all its predecessors, ignoring back edges, with subagents below
+ * their agent. Within a column, nodes follow the order of their predecessors, so that few lines cross.
  */
 
 import { HEAD, heightOf, helpersOf, WIDTH } from "../../../workflow/canvas/geometry";
@@ -45,7 +45,7 @@ function grouped<K, T>(things: readonly T[], keyOf: (thing: T) => K): Map<K, T[]
 
 const isHelper = ({ sourceHandle }: WorkflowConnection) => sourceHandle === SUBAGENT;
 
-/** A ring of subagents hangs below nobody: one of them must stand in a column, or none would be drawn. */
+/** A cycle of subagents has no parent: one of them must be in a column, or none would be drawn. */
 function isOwnHelper(id: string, below: ReadonlyMap<string, string[]>): boolean {
   const seen = new Set<string>();
   const open = [...(below.get(id) ?? [])];
@@ -61,7 +61,7 @@ function isOwnHelper(id: string, below: ReadonlyMap<string, string[]>): boolean 
 const total = (column: readonly string[], size: (id: string) => Size) =>
   column.reduce((sum, id) => sum + size(id).height, 0) + (column.length - 1) * GAP.node;
 
-/** The lines without those that lead back to where the walk came from. */
+/** The edges without back edges. */
 function forward(nodes: readonly WorkflowNode[], lines: readonly WorkflowConnection[]): WorkflowConnection[] {
   const out = grouped(lines, ({ source }) => source);
   const entered = new Set<string>();
@@ -85,7 +85,7 @@ function forward(nodes: readonly WorkflowNode[], lines: readonly WorkflowConnect
   return lines.filter((line) => !back.has(line));
 }
 
-/** Each node one column behind the last that leads to it; then each column in the order of the one before. */
+/** Each node is one column after its last predecessor; then each column is sorted by the one before. */
 function columnsOf(nodes: readonly WorkflowNode[], lines: readonly WorkflowConnection[]): string[][] {
   const before = grouped(lines, ({ target }) => target);
   const depth = new Map<string, number>();
@@ -108,7 +108,7 @@ function columnsOf(nodes: readonly WorkflowNode[], lines: readonly WorkflowConne
 
 type Lines = ReadonlyMap<string, WorkflowConnection[]>;
 
-/** Sorts each column by where its neighbours stand: on one sweep those before, on the next those behind. */
+/** Sort each column by the positions of its neighbours: in one sweep by those before, in the next by those after. */
 function ordered(columns: string[][], before: Lines, after: Lines, down: boolean): void {
   const rank = new Map(columns.flatMap((column) => column.map((id, place) => [id, place / column.length] as const)));
   for (const column of down ? columns : columns.toReversed()) {
@@ -129,7 +129,7 @@ function weightOf(id: string, lines: Lines, down: boolean, rank: ReadonlyMap<str
 type Nodes = ReadonlyMap<string, WorkflowNode>;
 type Below = ReadonlyMap<string, string[]>;
 
-/** What a node takes with all its subagents. */
+/** The size of a node with all its subagents. */
 function sizeOf(id: string, nodes: Nodes, below: Below, above: ReadonlySet<string>): Size {
   const node = nodes.get(id);
   if (node === undefined || above.has(id)) return { width: 0, height: 0 };

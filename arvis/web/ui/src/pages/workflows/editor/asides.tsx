@@ -11,7 +11,7 @@ import { type Base, NEW, type useSaving } from "./saving";
 import { texts } from "./texts";
 import type { Editor } from "./useEditing";
 
-/** Changes that were drawn here before and never saved: they can be taken again. */
+/** Unsaved changes from an earlier session: the user can restore them. */
 export function KeptChanges({ base, editor }: { base: Base; editor: Editor }) {
   const id = base.id ?? NEW;
   const [kept, setKept] = useState(() => {
@@ -41,7 +41,7 @@ export function KeptChanges({ base, editor }: { base: Base; editor: Editor }) {
 
 type Saving = ReturnType<typeof useSaving>;
 
-/** Somebody else was faster: nothing of either is lost without a choice. */
+/** Another person saved first: both versions are kept until the user chooses. */
 export function Conflict({
   newer,
   saving,
@@ -73,7 +73,7 @@ export function Conflict({
   );
 }
 
-/** What can be done with the keyboard. */
+/** The keyboard shortcuts. */
 export function KeysHelp({ onClose }: { onClose: () => void }) {
   const { rows } = texts.help;
   const keys: [string, string][] = [

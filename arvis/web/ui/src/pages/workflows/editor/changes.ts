@@ -1,4 +1,4 @@
-/** What each action makes of a document. Pure. */
+/** The effect of each action on a document. Pure functions. */
 
 import { GRID, WIDTH } from "../../../workflow/canvas/geometry";
 import { type KindName, SUBAGENT } from "../../../workflow/kinds";
@@ -8,11 +8,11 @@ import { arranged } from "./arranging";
 import { addRow, moveRow, removeRow } from "./rows";
 
 export type Point = { x: number; y: number };
-/** Nodes with the connections among them. */
+/** Nodes with the connections between them. */
 export type Clip = { nodes: WorkflowNode[]; connections: WorkflowConnection[] };
 export type NewConnection = Omit<WorkflowConnection, "id">;
 
-/** What changes a document. */
+/** Actions that change a document. */
 export type Change =
   | { do: "add"; kind: KindName; at: Point }
   | { do: "move"; positions: Record<string, Point> }
@@ -73,7 +73,7 @@ export function changed(document: WorkflowDocument, action: Change): WorkflowDoc
   }
 }
 
-/** An object with a value, or without it where there is none. */
+/** An object with a value set, or removed if it is undefined. */
 function put(data: JsonObject, name: string, value: Json | undefined): JsonObject {
   const { [name]: _, ...others } = data;
   return value === undefined ? others : { ...data, [name]: value };
@@ -81,7 +81,7 @@ function put(data: JsonObject, name: string, value: Json | undefined): JsonObjec
 
 const snapped = ({ x, y }: Point): Point => ({ x: Math.round(x / GRID) * GRID, y: Math.round(y / GRID) * GRID });
 
-/** A place near this one where no node stands. */
+/** A free position near this one. */
 function free(nodes: readonly WorkflowNode[], at: Point): Point {
   const place = snapped(at);
   while (nodes.some((node) => Math.abs(node.x - place.x) < GRID && Math.abs(node.y - place.y) < GRID)) {
@@ -91,7 +91,7 @@ function free(nodes: readonly WorkflowNode[], at: Point): Point {
   return place;
 }
 
-/** The first name of this form that nobody bears. */
+/** The first unused name of this form. */
 function unused(taken: ReadonlySet<string>, stem: string): string {
   let number = 1;
   while (taken.has(`${stem}${number}`)) number += 1;
@@ -105,7 +105,7 @@ function added(document: WorkflowDocument, kind: KindName, at: Point): WorkflowD
   return { ...document, nodes: [...document.nodes, { id, ...free(document.nodes, at), ...emptyNode(kind) }] };
 }
 
-/** Where a new step of this kind stands, and its id: behind the one that is chosen, else in the middle of what is seen. */
+/** The position and id of a new step: after the selected one, else in the middle of the view. */
 export function placeFor(
   { nodes }: WorkflowDocument,
   kind: KindName,
@@ -137,7 +137,7 @@ function nudged(document: WorkflowDocument, ids: readonly string[], by: Point): 
   return moved(document, Object.fromEntries(positions));
 }
 
-/** Whether two connections say the same. */
+/** True if two connections are equal. */
 export function same(one: NewConnection, other: NewConnection): boolean {
   return (
     one.source === other.source &&
@@ -154,7 +154,7 @@ function connected(document: WorkflowDocument, connection: NewConnection): Workf
   return connection.sourceHandle === SUBAGENT ? withNode(next, connection.source, leading) : next;
 }
 
-/** An agent that is given a subagent is also let use it. */
+/** An agent that gets a subagent may also use it. */
 function leading(node: WorkflowNode): WorkflowNode {
   const { tools } = node.data;
   const others = typeof tools === "object" && tools !== null && !Array.isArray(tools) ? tools : {};
@@ -198,7 +198,7 @@ function rowChanged(document: WorkflowDocument, id: string, field: string, chang
   }
 }
 
-/** The nodes with what connects them, for pasting. */
+/** The nodes with their connections, for pasting. */
 export function clipOf(document: WorkflowDocument, ids: ReadonlySet<string>): Clip {
   return {
     nodes: document.nodes.filter(({ id }) => ids.has(id)),

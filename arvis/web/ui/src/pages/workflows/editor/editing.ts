@@ -1,15 +1,15 @@
 /**
- * What is done to a document while it is drawn, as a pure function: the same actions lead to the same document, and each can be taken
- * back. Nothing here knows of the screen.
+ * The actions of the editor as a pure function: the same actions give the same document, and each can be undone. This module
+ * knows nothing of the screen.
  */
 
 import type { WorkflowDocument } from "../../../workflow/types";
 import { type Change, changed } from "./changes";
 
-/** So many steps can be taken back. */
+/** The number of changes that can be undone. */
 export const MOST_STEPS = 200;
 
-/** The ids of nodes and of connections that are chosen. */
+/** The ids of the selected nodes and connections. */
 export type Chosen = { nodes: ReadonlySet<string>; lines: ReadonlySet<string> };
 
 export type Editing = {
@@ -17,7 +17,7 @@ export type Editing = {
   document: WorkflowDocument;
   future: readonly WorkflowDocument[];
   chosen: Chosen;
-  /** Changes with the same mark that follow one another are one step, such as the letters of a word. */
+  /** Consecutive changes with the same mark form one undo step, such as the letters of a word. */
   mark: string;
 };
 
@@ -93,7 +93,7 @@ function markOf(action: Change): string {
 
 type Chooser = (document: WorkflowDocument) => Chosen;
 
-/** What was added is chosen; what is gone is not. */
+/** Added items are selected; removed ones are deselected. */
 function chosenAfter(state: Editing, action: Change): Chooser {
   if (action.do !== "add" && action.do !== "paste") return (document) => left(state.chosen, document);
   const before = new Set(state.document.nodes.map(({ id }) => id));

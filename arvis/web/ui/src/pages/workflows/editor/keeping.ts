@@ -1,8 +1,8 @@
-/** Changes that are not saved yet stay in the browser, one for each workflow, until they are saved or discarded. */
+/** Unsaved changes stay in the browser, one entry per workflow, until they are saved or discarded. */
 
 import type { WorkflowDocument } from "../../../workflow/types";
 
-/** `version` is the one that was edited; 0: none yet. */
+/** `version` is the edited version; 0: none yet. */
 export type Kept = { document: WorkflowDocument; slug: string; version: number; at: number };
 
 const keyOf = (id: string) => `arvis.workflow.${id}`;
@@ -20,7 +20,7 @@ export function keep(id: string, kept: Kept): void {
   try {
     localStorage.setItem(keyOf(id), JSON.stringify(kept));
   } catch {
-    // The browser has no room left: what is drawn is still on the screen.
+    // The browser has no space left: the changes are still on the screen.
   }
 }
 

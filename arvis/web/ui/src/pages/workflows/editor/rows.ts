@@ -1,4 +1,4 @@
-/** Rows of a field that make ways out: each connection stays with the row it begins at, wherever the row goes. */
+/** Rows of a field that define outputs: each connection moves with its row. */
 
 import { kindOf } from "../../../workflow/node";
 import type { JsonObject, WorkflowDocument, WorkflowNode } from "../../../workflow/types";
@@ -9,7 +9,7 @@ export function addRow(document: WorkflowDocument, id: string, field: string, ro
   return renumbered(document, node, field, [...rowsIn(node, field), row], (place) => place);
 }
 
-/** The connections of the row are gone with it. */
+/** The connections of the row are removed with it. */
 export function removeRow(document: WorkflowDocument, id: string, field: string, row: number): WorkflowDocument {
   const node = nodeIn(document, id);
   const rows = node === undefined ? [] : rowsIn(node, field);
@@ -44,7 +44,7 @@ function rowsIn(node: WorkflowNode, field: string): JsonObject[] {
   return Array.isArray(rows) ? (rows as JsonObject[]) : [];
 }
 
-/** With these rows instead; `after` says where the connections of a row begin now, `null`: nowhere. */
+/** Replace the rows; `after` maps each row's connections to their new row, `null`: removed. */
 function renumbered(
   document: WorkflowDocument,
   node: WorkflowNode,

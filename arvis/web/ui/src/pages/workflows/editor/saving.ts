@@ -8,12 +8,12 @@ import { forget } from "./keeping";
 import { texts } from "./texts";
 import type { Editor } from "./useEditing";
 
-/** What the editor began with, or saved last. `id` null: it is not saved yet. */
+/** The state that the editor loaded or saved last. `id` null: not saved yet. */
 export type Base = { id: string | null; document: WorkflowDocument; slug: string; version: number };
 
 export const NEW = "new";
 
-/** A saved workflow as the editor takes it: its name and description are edited with the document. */
+/** A saved workflow in the editor's form: its name and description are edited with the document. */
 export function baseOf({ id, document, name, description, slug, version }: WorkflowDetail): Base {
   const drawn = document as unknown as WorkflowDocument;
   return { id, document: { ...drawn, name, description }, slug, version };
@@ -23,15 +23,15 @@ type Kind = "save" | "copy";
 type Then = (detail: WorkflowDetail) => void;
 
 /**
- * Saves: as a version that runs where nothing is wrong, else as a draft. What was refused stays here, and where somebody else has saved
- * meanwhile, nothing is written over.
+ * Save as a version that runs if there are no problems, else as a draft. Refused changes stay here, and a version saved by
+ * another person is not overwritten.
  */
 export function useSaving(base: Base, editor: Editor, onSaved: (base: Base, detail: WorkflowDetail) => void) {
   const create = useSend("POST /api/workflows", { quiet: true });
   const change = useSend("PATCH /api/workflows/{workflow}", { quiet: true });
   const [error, setError] = useState<ApiError | null>(null);
   const [newer, setNewer] = useState<WorkflowDetail | null>(null);
-  // The server knows more than the page, such as which agents there are: once it has refused, a draft is offered.
+  // The server knows more than the page, such as which agents exist: after its refusal, a draft is offered.
   const [refused, setRefused] = useState<WorkflowDocument | null>(null);
   const { document, slug } = editor;
   const draft = !isRunnable(editor.problems) || refused === document;
@@ -44,7 +44,7 @@ export function useSaving(base: Base, editor: Editor, onSaved: (base: Base, deta
     const onSuccess = (detail: WorkflowDetail) => {
       setError(null);
       forget(base.id ?? NEW);
-      // The server made a slug of the name; the field shows it from now on.
+      // The server derived a slug from the name; show it in the field.
       if (kind === "save" && slug.trim() === "") editor.setSlug(detail.slug);
       onSaved({ id: detail.id, document: sent, slug: detail.slug, version: detail.version }, detail);
       then?.(detail);
@@ -69,7 +69,7 @@ export function useSaving(base: Base, editor: Editor, onSaved: (base: Base, deta
     draft,
     error,
     busy: create.isPending || change.isPending,
-    /** What somebody else has saved meanwhile. */
+    /** The version that another person saved meanwhile. */
     newer,
     settle: () => setNewer(null),
   };

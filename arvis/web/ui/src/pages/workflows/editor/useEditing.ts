@@ -15,16 +15,16 @@ export type Editor = {
   document: WorkflowDocument;
   slug: string;
   setSlug: (slug: string) => void;
-  /** Whether something is not saved. */
+  /** True if there are unsaved changes. */
   dirty: boolean;
   problems: readonly Problem[];
   troubles: ReadonlyMap<string, Trouble>;
-  /** Words for screen readers. */
+  /** Announcements for screen readers. */
   said: string;
   say: (words: string) => void;
 };
 
-/** The document that is edited: what is done to it, what is wrong with it, and what of it is not saved. */
+/** The edited document with its actions, problems and unsaved changes. */
 export function useEditing(base: Base): Editor {
   const [state, dispatch] = useReducer(editing, base.document, begun);
   const [slug, setSlug] = useState(base.slug);
@@ -46,11 +46,11 @@ function useKeeping({ id: saved, version }: Base, document: WorkflowDocument, sl
     if (dirty) {
       touched.current = true;
       keep(id, { document, slug, version, at: Date.now() });
-    } else if (touched.current) forget(id); // what was kept before and not taken yet stays until somebody decides
+    } else if (touched.current) forget(id); // changes of an earlier session stay until the user decides
   }, [id, version, document, slug, dirty]);
 }
 
-/** What is wrong, a moment after the last change. */
+/** The problems, checked shortly after the last change. */
 function useProblems(document: WorkflowDocument, id: string | null): readonly Problem[] {
   const known = useKnown(id);
   const [problems, setProblems] = useState<readonly Problem[]>(() => check(document, known));

@@ -22,12 +22,12 @@ type Doings = {
   editable: boolean;
   canvas: { current: CanvasHandle | null };
   save: () => void;
-  /** Put the cursor where steps are looked for. */
+  /** Focus the search field of the palette. */
   find: () => void;
   connect: (id: string) => void;
 };
 
-/** The keys of the editor: those with ⌘ or Ctrl everywhere, those of a step while it has the focus. */
+/** The editor's keyboard shortcuts: those with ⌘ or Ctrl work everywhere, those of a step while it has the focus. */
 export function useKeys(doings: Doings): (event: ReactKeyboardEvent, node: string | null) => boolean {
   const latest = useRef(doings);
   latest.current = doings;
@@ -54,7 +54,7 @@ function everywhere(event: KeyboardEvent, doings: Doings): boolean {
     save();
     return true;
   }
-  if (isTyping(event.target)) return false; // there these keys belong to the text
+  if (isTyping(event.target)) return false; // in text fields these keys belong to the text
   switch (key) {
     case "z":
       return event.shiftKey ? redo(editor) : undo(editor);
@@ -120,7 +120,7 @@ function remove(editor: Editor, nodes: string[], lines: string[] = []): boolean 
 function onStep(event: ReactKeyboardEvent, id: string, { editor, editable, canvas, connect }: Doings): boolean {
   if (!editable || event.metaKey || event.ctrlKey || event.altKey) return false;
   const { document: drawn, state } = editor;
-  // What is chosen goes along if the step with the focus is part of it.
+  // The whole selection moves if the focused step is part of it.
   const ids = state.chosen.nodes.has(id) ? [...state.chosen.nodes] : [id];
   const arrow = ARROWS[event.key];
   if (arrow !== undefined) {
@@ -148,7 +148,7 @@ export function removeLine(editor: Editor, line: string): void {
   editor.say(texts.said.disconnected);
 }
 
-/** Delete with the focus outside of a step: what is chosen goes, such as a connection. */
+/** Delete outside of a step removes the selection, such as a connection. */
 export function removeChosen(editor: Editor): boolean {
   const { nodes, lines } = editor.state.chosen;
   return remove(editor, [...nodes], [...lines]);

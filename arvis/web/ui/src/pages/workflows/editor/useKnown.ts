@@ -4,7 +4,7 @@ import type { Known } from "../../../workflow/checking";
 
 const setOf = (names: readonly string[] | null): ReadonlySet<string> | null => names && new Set(names);
 
-/** The names that the document of this workflow may use (null: of one that is not saved). Until they are read, nothing is looked up. */
+/** The names that the document of this workflow may use (null: not saved yet). Until they are loaded, no names are checked. */
 export function useKnown(workflow: string | null): Known {
   const names = useApi("GET /api/names", { query: workflow === null ? {} : { workflow } }).data;
   return useMemo(

@@ -3,7 +3,7 @@ import { handlesOf } from "../../../workflow/node";
 import type { WorkflowConnection, WorkflowDocument } from "../../../workflow/types";
 import { same } from "./changes";
 
-/** Whether this connection can be drawn at all. What is drawn may still be wrong, which the check says. */
+/** True if this connection can be drawn at all. It may still be wrong, which the check reports. */
 export function mayConnect(document: WorkflowDocument, connection: Omit<WorkflowConnection, "id">): boolean {
   const source = document.nodes.find(({ id }) => id === connection.source);
   const target = document.nodes.find(({ id }) => id === connection.target);

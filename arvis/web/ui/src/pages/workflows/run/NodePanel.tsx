@@ -27,12 +27,12 @@ type Props = {
   node: WorkflowNode;
   status: NodeStatus;
   lines: readonly LogLine[];
-  /** Begins the run anew at this step; null where that is not allowed. */
+  /** Rerun from this step; null if that is not allowed. */
   onAgain: (() => void) | null;
   onClose: () => void;
 };
 
-/** One step of a run: how it stands, what came in and what it gave. */
+/** One step of a run: its state, input and output. */
 export function NodePanel({ run, document, node, status, lines, onAgain, onClose }: Props) {
   const stood = run.nodes[node.id];
   const took = tookAt(node.id, lines);
@@ -103,7 +103,7 @@ export function NodePanel({ run, document, node, status, lines, onAgain, onClose
   );
 }
 
-/** What the steps before it gave; a step at the beginning was given the input of the run. */
+/** The outputs of the previous steps; the first step got the input of the run. */
 function inputsOf(run: RunDetail, document: WorkflowDocument, node: WorkflowNode): [string, string, unknown][] {
   const before = document.connections.filter(({ target }) => target === node.id).map(({ source }) => source);
   if (before.length === 0) {

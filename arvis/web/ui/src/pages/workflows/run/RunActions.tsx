@@ -7,7 +7,7 @@ import { useAsk } from "../../../parts/dialog";
 import { addressOf, isLive, type RunDetail } from "../workflow";
 import { texts } from "./texts";
 
-/** Begins a run once more, perhaps in its midst, and goes to the new one. */
+/** Rerun from the start or from a step, and open the new run. */
 export function useAgain(run: RunDetail): { again: (node?: string, newest?: boolean) => void; busy: boolean } {
   const [, navigate] = useLocation();
   const send = useSend("POST /api/runs/{run}/rerun", { done: texts.begun });
@@ -22,7 +22,7 @@ export function useAgain(run: RunDetail): { again: (node?: string, newest?: bool
   return { again, busy: send.isPending };
 }
 
-/** The end of a run that goes on, the beginning of another like one that is over. */
+/** Cancel a current run, or rerun an ended one. */
 export function RunActions({ run, newest }: { run: RunDetail; newest: boolean }) {
   const operates = useMay("operator");
   const ask = useAsk();

@@ -59,20 +59,20 @@ const TONES: Record<string, string> = {
 
 type Props = {
   log: ReturnType<typeof useLog>;
-  /** The calls of subagents that it tells of. */
+  /** The calls of subagents in the log. */
   calls: Calls;
-  /** When the run began, in ms. */
+  /** The start of the run, in ms. */
   began: number;
-  /** What a node is called. */
+  /** The name of a node. */
   nameOf: (node: string) => string;
-  /** What a way out of a node is called. */
+  /** The name of an output of a node. */
   wayOf: (node: string, handle: string) => string;
-  /** Only the lines of this node; empty: all. */
+  /** Only the lines of this node; empty: all lines. */
   node: string;
   onNode: (node: string) => void;
 };
 
-/** What a run tells, line by line, in plain words; calls of subagents as trees in their place. */
+/** The log of a run, line by line; calls of subagents are trees at their place. */
 export function RunLog({ log, calls: { all, roots }, began, nameOf, wayOf, node, onNode }: Props) {
   const [from, setFrom] = useState(0);
   const lines = linesOf(log.lines, node, roots);
@@ -107,8 +107,10 @@ export function RunLog({ log, calls: { all, roots }, began, nameOf, wayOf, node,
   );
 }
 
-/** What is shown: of one node or of all. A step that has told more need not say that it begins; what nested calls tell stands in the
- * tree of the first one. */
+/**
+ * The visible lines: of one node or of all. The start line of a step is hidden if other lines follow; lines of nested calls
+ * are in the tree of the first one.
+ */
 function linesOf(lines: readonly LogLine[], node: string, roots: Calls["roots"]): LogLine[] {
   const lastOf = new Map(lines.map((line) => [line.nodeId, line.number]));
   return lines.filter(
@@ -155,16 +157,16 @@ function Line({ line, began, who, onNode, call, wayOf }: LineProps) {
   );
 }
 
-/** The end of a run is good only where the run is. */
+/** The end of a run has a success colour only if the run succeeded. */
 function toneOf({ type, content }: LogLine): string {
   if (type === "run_end" && content !== "completed") return content === "failed" ? "trouble" : "plain";
   return TONES[type] ?? "plain";
 }
 
-/** Short texts as they are, long ones behind a disclosure, JSON laid out. */
+/** Short texts inline, long ones behind a disclosure, JSON formatted. */
 function Content({ line: { type, content }, wayOf }: { line: LogLine; wayOf: (handle: string) => string }) {
   const words = type === "step_end" ? wayTaken(content) : content;
-  // How it stands is said above, and the name of the step stands before its line.
+  // The state is shown above, and the step's name before its line.
   if (words === "" || type === "step_start" || type === "run_end") return null;
   if (type === "step_end") return <p className="muted">{texts.way(reveal(wayOf(words)))}</p>;
   const json = jsonOf(words);

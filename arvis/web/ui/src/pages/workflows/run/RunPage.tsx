@@ -26,7 +26,7 @@ import { callsOf } from "./tree";
 
 const NOT_FOUND = 404;
 
-/** One run: the drawing that lights up, what happens beside it, and what it asks of people. */
+/** One run: the diagram with live states, the log beside it, and open questions. */
 export function RunPage({ id }: { id: string }) {
   const run = useApi("GET /api/runs/{run}", { path: { run: id } });
   const drawn = useApi("GET /api/runs/{run}/document", { path: { run: id } });
@@ -141,7 +141,7 @@ function View({ run, document }: { run: RunDetail; document: WorkflowDocument })
   );
 }
 
-/** What it asks of people now, answered in place by whoever may. */
+/** Open questions of the run, which users who may answer them answer here. */
 function Questions({ run }: { run: RunDetail }) {
   return run.waits
     .filter((wait) => wait.answeredAt === null)
@@ -202,7 +202,7 @@ function Input({ value }: { value: unknown }) {
   return typeof value === "string" ? <Foreign text={value} /> : <Code value={value} label={texts.input} />;
 }
 
-/** Runs that work for this one. */
+/** Executions that this run called. */
 function Children({ of }: { of: RunDetail["children"] }) {
   return (
     <details>

@@ -6,7 +6,7 @@ import type { Call } from "./tree";
 
 const TONES: Record<Call["state"], Tone> = { open: "accent", done: "good", failed: "trouble" };
 
-/** Calls of subagents, each with what it called in turn. */
+/** Calls of subagents, each with its own calls. */
 export function Subagents({ of }: { of: readonly Call[] }) {
   return (
     <ul className={styles.tree} aria-label={texts.subagents}>

@@ -1,4 +1,4 @@
-/** One run as it happens. Its events only say that there is something new; what that is, is read. */
+/** One run, live. Its events only report that something changed; the page then loads the data. */
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
@@ -7,13 +7,13 @@ import { readAgain } from "../../../api/hooks";
 import type { LogLine, RunDetail } from "../workflow";
 import { isAtWork } from "./standing";
 
-/** So many milliseconds lie between two looks at a run that moves fast. */
+/** The delay between two reloads of a fast run, in ms. */
 const PACE_MS = 100;
 const LINES = 200;
 const MOST_LINES = 2_000;
 const EVENTS = ["log", "state", "done", "error"];
 
-/** While a run is at work its stream is open; of one that waits for a person or its time the socket tells, like of everything else. */
+/** While a run is running, its event stream is open; the socket reports changes of a waiting run. */
 export function useRunEvents(run: RunDetail | undefined): void {
   const client = useQueryClient();
   const active = run !== undefined && isAtWork(run) ? run.id : null;
@@ -32,7 +32,7 @@ export function useRunEvents(run: RunDetail | undefined): void {
       }, PACE_MS);
     };
     const told = ({ type, data }: Event & { data?: unknown }) => {
-      // The stream's own last words carry data; a lost connection does not, and the browser comes back by itself.
+      // An error event sent by the stream carries data; a lost connection does not, and the browser reconnects by itself.
       if (type === "done" || (type === "error" && data !== undefined)) source.close();
       news();
     };
@@ -44,7 +44,7 @@ export function useRunEvents(run: RunDetail | undefined): void {
   }, [active, client]);
 }
 
-/** The lines behind this one, several pages of a long log at once: each drawing of it costs more than a page. */
+/** Lines after this one, several pages at once: rendering a long log costs more than loading a page. */
 async function readLines(id: string, after: number, signal: AbortSignal): Promise<LogLine[]> {
   const found: LogLine[] = [];
   for (;;) {
@@ -57,7 +57,7 @@ async function readLines(id: string, after: number, signal: AbortSignal): Promis
 
 type Log = { lines: readonly LogLine[]; error: ApiError | null; retry: () => void };
 
-/** The lines of a run, as far as they are told: only new ones are read. */
+/** The lines of a run; only new ones are loaded. */
 export function useLog(run: Pick<RunDetail, "id" | "logsTotal">): Log {
   const [lines, setLines] = useState<readonly LogLine[]>([]);
   const [error, setError] = useState<ApiError | null>(null);

@@ -1,4 +1,4 @@
-/** How a run stands, as the drawing and the sentences above it show. */
+/** The state of a run, as the diagram and the sentences above it show it. */
 
 import { count, reveal, sentences } from "../../../words/format";
 import { nameOf } from "../../../workflow/canvas/look";
@@ -9,7 +9,7 @@ import { isLive, type LogLine, type RunDetail, type RunStatus, took } from "../w
 import { texts } from "./texts";
 import type { Call } from "./tree";
 
-/** Each step with its state; those that nothing came to yet are there as well. */
+/** Each step with its state, including steps that were not reached yet. */
 export function statesOf(
   run: RunDetail,
   document: WorkflowDocument,
@@ -37,7 +37,7 @@ export function statesOf(
   return found;
 }
 
-/** The step to look at: the one that works, else one that waits, else one that failed. */
+/** The step to show: the running one, else a waiting one, else a failed one. */
 export function seenFirst(states: Readonly<Record<string, NodeStatus>>): string | undefined {
   const all = Object.entries(states);
   for (const state of ["running", "waiting", "failed"]) {
@@ -47,14 +47,14 @@ export function seenFirst(states: Readonly<Record<string, NodeStatus>>): string 
   return undefined;
 }
 
-/** A subagent stands as its newest call does. */
+/** A subagent has the state of its newest call. */
 function helped(calls: readonly Call[]): NodeStatus {
   const state = { open: "running", done: "done", failed: "failed" } as const;
   const newest = calls.at(-1)?.state ?? "open";
   return { state: state[newest], ...(calls.length > 1 ? { note: texts.times(count(calls.length)) } : {}) };
 }
 
-/** The ways out that each step took, as the lines at its end say. */
+/** The outputs that each step took, from its end lines. */
 function handlesTaken(lines: readonly LogLine[]): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const { nodeId, type, content } of lines) {
@@ -65,10 +65,10 @@ function handlesTaken(lines: readonly LogLine[]): Map<string, Set<string>> {
   return found;
 }
 
-/** A line at the end of a step names its way out, and whether what it gave is tainted. */
+/** The end line of a step names its output, and whether the result is tainted. */
 export const wayTaken = (content: string): string => content.replace(/\s*\(tainted\)\s*$/u, "").trim();
 
-/** The connections that the run has gone along. */
+/** The connections that the run has taken. */
 export function takenIn(run: RunDetail, document: WorkflowDocument, lines: readonly LogLine[]): ReadonlySet<string> {
   const taken = handlesTaken(lines);
   const nodes = new Map(document.nodes.map((node) => [node.id, node]));
@@ -86,7 +86,7 @@ export function takenIn(run: RunDetail, document: WorkflowDocument, lines: reado
   );
 }
 
-/** How long a step took, from its first line to its last; null while it is not over. */
+/** The duration of a step, from its first line to its last; null while it is not over. */
 export function tookAt(node: string, lines: readonly LogLine[]): number | null {
   const own = lines.filter((line) => line.nodeId === node);
   const [first, last] = [own.at(0), own.filter((line) => ENDS.has(line.type)).at(-1)];
@@ -95,17 +95,17 @@ export function tookAt(node: string, lines: readonly LogLine[]): number | null {
 
 const ENDS = new Set(["step_end", "error", "branch_failed", "transfer"]);
 
-/** Whether something moves by itself. A run whose agents work for it waits for them, and yet nobody would call that a pause. */
+/** True if the run is active. A run whose agents are working waits for them, but users would not call that paused. */
 export function isAtWork(run: RunDetail): boolean {
   if (run.status === "pending" || run.status === "running") return true;
   return run.status === "paused" && Object.values(run.nodes).some(({ state }) => state === "running");
 }
 
-/** The status as it is shown. */
+/** The status to show. */
 export const shownStatus = (run: RunDetail): RunStatus =>
   run.status === "paused" && !run.waitingForInput && isAtWork(run) ? "running" : run.status;
 
-/** How it stands, in a sentence. */
+/** The state, as a sentence. */
 export function summaryOf(run: RunDetail, document: WorkflowDocument | null): string {
   const says = texts.summary;
   const named = (state: string) =>

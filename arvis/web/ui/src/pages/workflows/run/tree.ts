@@ -1,4 +1,4 @@
-/** The calls of subagents as a tree, from the lines that tell of them. */
+/** The calls of subagents as a tree, built from the log lines. */
 
 import type { LogLine } from "../workflow";
 
@@ -7,7 +7,7 @@ export type Call = {
   /** The node of the subagent. */
   node: string;
   name: string;
-  /** The line that it begins with. */
+  /** The first line of the call. */
   number: number;
   at: number;
   endedAt: number | null;
@@ -23,7 +23,7 @@ export const OF_SUBAGENTS: ReadonlySet<string> = new Set([
   "subagent_call_error",
 ]);
 
-/** Every call, in the order in which they began; and those that no other call made, by the line that they begin with. */
+/** Every call in order of its start; and the calls that no other call made, by their first line. */
 export type Calls = { all: readonly Call[]; roots: ReadonlyMap<number, Call> };
 
 export function callsOf(lines: readonly LogLine[]): Calls {

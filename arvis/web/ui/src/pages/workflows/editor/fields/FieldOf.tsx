@@ -8,21 +8,21 @@ import { ObjectField } from "./ObjectField";
 import { OfferedField } from "./OfferedField";
 import { TextField } from "./TextField";
 
-/** What all fields of a form need to know. */
+/** Properties of all fields of a form. */
 export type FieldProps = {
   field: Field;
   value: Json | undefined;
-  /** `undefined`: nothing is written there any more. */
+  /** `undefined`: the value is removed. */
   onChange: (value: Json | undefined) => void;
-  /** The field is left: what comes next is a step of its own. */
+  /** The field loses the focus: the next change is a new undo step. */
   onRest: () => void;
   error: string | null;
   disabled: boolean;
-  /** The names of steps whose outputs templates can fill in. */
+  /** The names of steps whose outputs templates can use. */
   names: readonly string[];
 };
 
-/** One field as `kinds.py` describes it; rows are another component's. */
+/** One field as described in `kinds.py`; row fields have their own component. */
 export function FieldOf(props: FieldProps) {
   const { field, value, onChange, onRest, error, disabled } = props;
   const hint = field.help || undefined;
@@ -91,7 +91,7 @@ export function FieldOf(props: FieldProps) {
   }
 }
 
-/** The choices in words; where none must be made, that comes first. What nothing serves is there only where it is chosen already. */
+/** The choices; an optional field starts with "none". A value that is not available is offered only if it is already chosen. */
 function choicesOf(field: Field, chosen: string): [string, string][] {
   const named = field.choices.flatMap((one, place): [string, string][] =>
     one === "" || (field.unoffered.includes(one) && one !== chosen)

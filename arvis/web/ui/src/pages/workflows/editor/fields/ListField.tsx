@@ -5,11 +5,11 @@ import type { FieldProps } from "./FieldOf";
 import styles from "./fields.module.css";
 import { useOffers } from "./offers";
 
-/** Several texts, one in each line; what is offered can be added from a list. */
+/** Several texts, one per line; offered values can be added from a list. */
 export function ListField({ field, value, onChange, onRest, error, disabled }: FieldProps) {
   const offers = useOffers(field.offers);
   const entries = Array.isArray(value) ? value.map(String) : [];
-  // While somebody types, an empty line is the beginning of the next entry.
+  // While the user types, an empty line starts the next entry.
   const [typed, setTyped] = useState<string | null>(null);
   const write = (lines: string[]) => {
     const kept = lines.map((line) => line.trim()).filter(Boolean);

@@ -11,7 +11,7 @@ import styles from "./fields.module.css";
 const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Names and values below one another; as JSON where a value is no text. */
+/** Names and values as rows; as JSON if a value is not a text. */
 export function ObjectField(props: FieldProps) {
   const { field, value, error } = props;
   const given = isObject(value) ? value : {};
@@ -72,7 +72,7 @@ function read(text: string): JsonObject | null {
 }
 
 function AsRows({ given, onChange, onRest, disabled }: FieldProps & { given: Record<string, string> }) {
-  // A name that is typed anew must not lose its place, and two may be alike for a moment.
+  // A name that is being edited must keep its place, and two names may be equal for a moment.
   const [rows, setRows] = useState<[string, string][]>(() => Object.entries(given));
   const shown = same(rows, given) ? rows : Object.entries(given);
   const write = (next: [string, string][]) => {
@@ -121,7 +121,7 @@ function AsRows({ given, onChange, onRest, disabled }: FieldProps & { given: Rec
   );
 }
 
-/** Whether the rows say what is written; if not, it was changed from elsewhere, such as by undo. */
+/** True if the rows match the value; if not, it was changed elsewhere, such as by undo. */
 function same(rows: [string, string][], given: Record<string, string>): boolean {
   const named = rows.filter(([name]) => name !== "");
   return JSON.stringify(Object.fromEntries(named)) === JSON.stringify(given);

@@ -7,7 +7,7 @@ import { useOffers } from "./offers";
 
 const OTHER = "*";
 
-/** One of those that there are, or another one by its name. */
+/** A choice of existing values, or another one by name. */
 export function OfferedField({ field, value, onChange, onRest, error, disabled }: FieldProps) {
   const offers = useOffers(field.offers);
   const [typed, setTyped] = useState(false);

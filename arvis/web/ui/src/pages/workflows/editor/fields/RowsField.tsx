@@ -10,11 +10,11 @@ import styles from "./fields.module.css";
 
 type Props = Omit<FieldProps, "onChange" | "error"> & {
   onRow: (change: RowChange) => void;
-  /** What is wrong with a field of a row: `2.value`; empty: with the rows as a whole. */
+  /** The problem of a field of a row: `2.value`; empty: of the rows as a whole. */
   errorOf: (path: string) => string | null;
 };
 
-/** Rows with fields of their own, which can be put into another order. */
+/** Rows with several fields, which can be reordered. */
 export function RowsField({ field, value, onRow, errorOf, ...rest }: Props) {
   const rows = (Array.isArray(value) ? value : []) as JsonObject[];
   const error = errorOf("");

@@ -7,7 +7,7 @@ import styles from "./fields.module.css";
 
 const LONG = 200;
 
-/** A long text. Where templates are filled in, a list puts them in at the cursor. */
+/** A long text. If it is a template, a list inserts values at the cursor. */
 export function TextField({ field, value, onChange, onRest, error, disabled, names }: FieldProps) {
   const area = useRef<HTMLTextAreaElement>(null);
   const text = typeof value === "string" ? value : "";

@@ -1,13 +1,13 @@
 import { useApi } from "../../../../api/hooks";
 import { reveal } from "../../../../words/format";
 
-/** A value and what it is called. */
+/** A value and its label. */
 export type Offer = readonly [value: string, words: string];
 
-/** People who may answer are named by their role, or one by one. */
+/** People who may answer are named by role, or individually. */
 const ROLES = ["owner", "operator"];
 
-/** What there is to choose from: agents, tools, workflows, models, platforms or people. */
+/** The choices: agents, tools, workflows, models, platforms or people. */
 export function useOffers(offers: string): Offer[] {
   const asked = (name: string) => (offers === name ? {} : null);
   const agents = useApi("GET /api/agents", asked("agents"));
