@@ -50,7 +50,7 @@ async def test_a_fact_is_told_deleted_and_brought_back(dashboard: Page, daemon: 
     await dashboard.get_by_role("button", name="Delete", exact=True).click()
     await expect(row).to_have_count(0)
     assert (await daemon.api("GET", f"/api/memory/{kept['id']}"))["status"] == "deleted"
-    await dashboard.get_by_role("button", name="Undo").click()
+    await dashboard.get_by_role("button", name="Undo", exact=True).click()
     await expect(row).to_be_visible()
     assert (await daemon.api("GET", f"/api/memory/{kept['id']}"))["status"] == "active"
 

@@ -37,7 +37,7 @@ async def test_a_skill_is_seen_with_its_warnings_before_it_counts(dashboard: Pag
     await expect(dashboard.get_by_role("heading", name="Tie it")).to_be_visible()
     await expect(dashboard.locator("main img")).to_have_count(0)
     await daemon.api("GET", "/api/skills/knots", status=404)
-    await dashboard.get_by_role("button", name="Import").click()
+    await dashboard.get_by_role("button", name="Import", exact=True).click()
     await expect(dashboard).to_have_url("/skills/knots")
     row = dashboard.get_by_role("row").filter(has_text="Knots <b>bold</b>")
     await expect(row).to_contain_text("1 warning")

@@ -255,7 +255,7 @@ async def test_a_run_on_a_phone(phone: Page, daemon: Daemon) -> None:
     await run_until(daemon, run, ["paused"])
     await phone.goto(f"/workflows/{made['id']}/runs/{run}")
     await expect(phone.get_by_role("img", name="Diagram of the run of In a pocket")).to_be_visible()
-    await phone.get_by_role("button", name="Approve").click()
+    await phone.get_by_role("button", name="Approve", exact=True).click()
     await expect(phone.get_by_text("It finished after")).to_be_visible()
     assert await phone.evaluate("document.documentElement.scrollWidth") == 390
     assert (await run_until(daemon, run, OVER))["result"] == "It was sent."

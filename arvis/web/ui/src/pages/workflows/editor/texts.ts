@@ -99,7 +99,7 @@ export const texts = words({
       errors: (count: number) => (count === 1 ? "1 problem" : `${count} problems`),
       warnings: (count: number) => (count === 1 ? "1 hint" : `${count} hints`),
       ready: "Ready to run",
-      warned: "Ready to run, with hints",
+      warned: "Can run, with hints",
       whole: "The whole workflow",
       error: "Problem",
       warning: "Hint",
