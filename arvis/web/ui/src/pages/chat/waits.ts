@@ -49,7 +49,7 @@ export function useQuestions(chat: Chat, { talk }: View): Questions {
     return `${asked.join(",")} ${waiting}`;
   }, [talk.entries]);
   useEffect(() => {
-    if (signs !== " 0") void client.invalidateQueries({ queryKey: ["waits"] });
+    if (signs !== " 0") void client.invalidateQueries({ queryKey: ["questions"] });
   }, [signs, client]);
   return useMemo(() => {
     const open = (found.data?.items ?? []).filter((wait) => wait.kind !== "user");
