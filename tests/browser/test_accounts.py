@@ -48,7 +48,9 @@ async def test_an_account_is_tested_as_its_key_is_pasted_and_then_kept(
     await page.get_by_label("Vendor").select_option("openai")
     await page.get_by_label("Address").fill(model.base_url)
     await page.get_by_label("Key").fill(KEY)
-    await expect(page.get_by_role("status").filter(has_text="This test call cost")).to_contain_text("gpt-4o-mini answered in")
+    await expect(page.get_by_role("status").filter(has_text="This test call cost")).to_contain_text(
+        "gpt-4o-mini answered in"
+    )
     await page.get_by_role("button", name="Save").click()
     await expect(page).to_have_url("/settings/accounts/openai")
     await expect(page.get_by_role("row", name="openai")).to_contain_text("In use")

@@ -57,7 +57,9 @@ async def test_a_tool_is_called_with_other_arguments_or_not_at_all(dashboard: Pa
     await question.get_by_role("button", name="Change the arguments").click()
     await question.get_by_role("textbox").fill("[1]")
     await question.get_by_role("button", name="Approve with these arguments").click()
-    await expect(question.get_by_text("This is not a JSON object. Enter names and values between { and }.")).to_be_visible()
+    await expect(
+        question.get_by_text("This is not a JSON object. Enter names and values between { and }.")
+    ).to_be_visible()
     await question.get_by_role("textbox").fill('{"path": "b.txt", "content": "changed"}')
     await question.get_by_role("button", name="Approve with these arguments").click()
     await expect(answers(dashboard).last).to_contain_text("b.txt")

@@ -48,7 +48,9 @@ async def test_channels_come_go_and_come_back(dashboard: Page, daemon: Daemon) -
     listed = dashboard.get_by_role("list", name="Channels").get_by_role("listitem")
     await expect(listed).to_have_text(["web front-desk"])
     await dashboard.get_by_role("button", name="Remove front-desk").click()
-    await expect(dashboard.get_by_text("No channels yet. Add one to charge its answers to this client.")).to_be_visible()
+    await expect(
+        dashboard.get_by_text("No channels yet. Add one to charge its answers to this client.")
+    ).to_be_visible()
     await dashboard.get_by_role("button", name="Undo", exact=True).click()
     await expect(listed).to_have_text(["web front-desk"])
     found = await daemon.api("GET", f"/api/clients/{made['id']}")

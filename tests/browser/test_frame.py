@@ -114,6 +114,8 @@ async def test_who_may_only_chat_sees_their_own_and_nothing_else(browser: Browse
     links = page.get_by_role("navigation", name="Pages").first.get_by_role("link")
     await expect(links).to_have_text(["Arvis", "Chat", "Memory"])
     await page.goto("/queue")
-    await expect(page.get_by_text("Your role does not allow you to see this page. Ask an owner for another role.")).to_be_visible()
+    await expect(
+        page.get_by_text("Your role does not allow you to see this page. Ask an owner for another role.")
+    ).to_be_visible()
     await page.context.close()
     watch.check()

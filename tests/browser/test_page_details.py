@@ -31,7 +31,9 @@ async def test_a_page_that_the_role_may_not_see_says_so(browser: Browser, daemon
         await page.goto("/settings/users")
         await expect(page.get_by_role("heading", name="Users and keys")).to_be_visible()
         await page.goto("/settings/webhooks")
-        await expect(page.get_by_text("Your role does not allow you to see this page. Ask an owner for another role.")).to_be_visible()
+        await expect(
+            page.get_by_text("Your role does not allow you to see this page. Ask an owner for another role.")
+        ).to_be_visible()
 
 
 async def test_times_follow_the_language_of_the_texts(browser: Browser, daemon: Daemon) -> None:

@@ -33,9 +33,9 @@ async def test_a_schedule_is_made_and_its_next_five_times_are_shown(dashboard: P
     await form.get_by_label("Time zone").select_option("Europe/Vienna")
     await form.get_by_label("Oldest missed time to run, in minutes").fill("30")
     await form.get_by_role("button", name="Save").click()
-    await expect(dashboard.get_by_role("list", name="Next times, in your time zone").get_by_role("listitem")).to_have_count(
-        5
-    )
+    await expect(
+        dashboard.get_by_role("list", name="Next times, in your time zone").get_by_role("listitem")
+    ).to_have_count(5)
     (made,) = (await daemon.api("GET", "/api/schedules?agent=herald"))["items"]
     assert (made["name"], made["timezone"], made["grace"]) == ("Morning news", "Europe/Vienna", 1_800_000)
     assert (made["channelId"], made["prompt"]) == ("hall", "Say what is new")
