@@ -104,7 +104,7 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
         tx.pairings.prune(history_before, SLICE),
         tx.drafts.prune(jobs_before, SLICE),
         tx.events.prune(now - KNOWN_EVENTS_MS, SLICE),
-        tx.observed.prune(now - OBSERVED_MS, SLICE),
+        tx.overheard.prune(now - OBSERVED_MS, SLICE),
         tx.webhooks.prune_calls(now - KNOWN_CALLS_MS, SLICE),
         tx.idempotency.prune(now - KEPT_MS, SLICE),
         tx.completions.prune(now - COMPLETIONS_KEPT_MS, SLICE),

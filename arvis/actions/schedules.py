@@ -76,7 +76,7 @@ def wanted_schedule(proposal: Proposal, situation: ActionContext) -> Schedule:
         id="", kind=kind, agent_id=agent, name="", schedule=default, timezone=None, prompt="",
         platform=place.platform, connector=place.connector, channel=place.channel, thread=place.thread, script=None,
         missed=Missed.ONCE, enabled=True, principal_id=_author(situation), last_run=None, next_run=None, created_at=0,
-        updated_at=0, made_by=MadeBy.TAG,
+        updated_at=0, created_by=MadeBy.TAG,
     )  # fmt: skip
     return schedules.with_changes(blank, given)
 

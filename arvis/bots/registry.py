@@ -157,14 +157,14 @@ def _object(text: str) -> dict[str, Any] | None:
 
 def request_restart(tx: Transaction, platform: str, name: str, now: int) -> None:
     """Whoever runs this bot starts it anew once it has learnt of this."""
-    tx.settings.put(_restart_key(platform, name), str(now), now)
+    tx.kv.put(_restart_key(platform, name), str(now), now)
 
 
 def _rows(tx: Transaction, configured: Sequence[Key]) -> tuple[list[StoredBot], dict[Key, str]]:
     """The stored bots, and when which bot was last to be started anew."""
     stored = tx.bots.all()
     keys = [*configured, *((bot.platform, bot.name) for bot in stored)]
-    return stored, {key: tx.settings.get(_restart_key(*key)) or "" for key in keys}
+    return stored, {key: tx.kv.get(_restart_key(*key)) or "" for key in keys}
 
 
 def _restart_key(platform: str, name: str) -> str:

@@ -77,7 +77,7 @@ def _overview(tx: Transaction, invocation: Invocation) -> str:
 
 def _section(tx: Transaction, invocation: Invocation, title: str, scope: str) -> str:
     facts = tx.facts.of(invocation.agent.id, [scope], limit=_MOST_FACTS + 1)
-    states = tx.states.of(invocation.agent.id, [scope], _MOST_KEYS + 1)
+    states = tx.agent_state.of(invocation.agent.id, [scope], _MOST_KEYS + 1)
     if not facts and not states:
         return ""
     shown = sorted(facts[:_MOST_FACTS], key=lambda fact: fact.number)
@@ -133,9 +133,9 @@ def _delete(tx: Transaction, invocation: Invocation, named: str, now: int) -> st
 def _delete_key(tx: Transaction, invocation: Invocation, key: str) -> str:
     """Of the person, else, for those who may, of the room."""
     for scope in _scopes(invocation):
-        state = tx.states.get(invocation.agent.id, scope, key)
+        state = tx.agent_state.get(invocation.agent.id, scope, key)
         if state is not None and (scope == _mine(invocation) or _may_change(invocation, state.author_id)):
-            tx.states.remove(invocation.agent.id, scope, key)
+            tx.agent_state.remove(invocation.agent.id, scope, key)
             return f"Deleted: {brief(key)}"
     return _unknown(key)
 

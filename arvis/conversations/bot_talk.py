@@ -25,10 +25,10 @@ def may_begin_turn(tx: Transaction, address: Address, *, bot: bool, now: int) ->
         return False
     for key, count in counts.items():
         if bot or count:
-            tx.settings.put(key, f"{count + 1 if bot else 0}:{now}", now)
+            tx.kv.put(key, f"{count + 1 if bot else 0}:{now}", now)
     return True
 
 
 def _count(tx: Transaction, key: str, now: int) -> int:
-    count, _, at = (tx.settings.get(key) or "0:0").partition(":")
+    count, _, at = (tx.kv.get(key) or "0:0").partition(":")
     return 0 if now - int(at) >= PAUSE_MS else int(count)

@@ -16,7 +16,7 @@ from arvis.delivery.sender import Interrupted, PartSender
 from arvis.domain.events import DeliveryPostponed, DeliverySettled
 from arvis.domain.jobs import Failed, GiveUp, Job, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
 from arvis.domain.messages import Address, Delivery, DeliveryState
-from arvis.domain.platforms import Part, PartState, Piece, Place
+from arvis.domain.platforms import ChannelStatus, Part, PartState, Piece
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Connector, Guarantee, SendError
@@ -188,7 +188,7 @@ class Deliverer:
             return GiveUp("no_connector", f"no bot {address.platform}/{address.connector} is set up")
         return NotBefore(min(max(waited / 1000, FIRST_LOOK), LAST_LOOK), "no_connector")
 
-    async def _shut_out(self, job: Job, delivery: Delivery, place: Place) -> Verdict | None:
+    async def _shut_out(self, job: Job, delivery: Delivery, place: ChannelStatus) -> Verdict | None:
         """None: try it."""
         if place.moved_to is not None:
             await self._store.write(sender.follow, job, delivery, place.moved_to, self._clock.now())

@@ -13,7 +13,7 @@ from arvis.delivery.late_replies import ChannelBackoff
 from arvis.domain.errors import LeaseLost
 from arvis.domain.jobs import Done, Job, Outcome, Snooze
 from arvis.domain.messages import Delivery, DeliveryState
-from arvis.domain.platforms import Draft, DraftState, Part, PartState, Piece, Place
+from arvis.domain.platforms import ChannelStatus, Draft, DraftState, Part, PartState, Piece
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Connector, FindsParts, Guarantee, Reserves, SendError
 from arvis.ports.store import Store, Transaction
@@ -30,12 +30,12 @@ class Look:
     """What is on record of a delivery when its job starts."""
 
     parts: Sequence[Part]
-    place: Place | None
+    place: ChannelStatus | None
     asked_at: int | None = None
 
 
 def look(tx: Transaction, delivery: Delivery) -> Look:
-    return Look(tx.parts.of_delivery(delivery.id), tx.places.get(delivery.address), asked_at(tx, delivery))
+    return Look(tx.parts.of_delivery(delivery.id), tx.channel_status.get(delivery.address), asked_at(tx, delivery))
 
 
 def begin(tx: Transaction, job: Job, delivery: Delivery, pieces: Sequence[Piece], now: int) -> list[Part]:
@@ -99,12 +99,12 @@ def unsent(tx: Transaction, job: Job, part: Part, gone: str | None, now: int) ->
     _hold(tx, job)
     _take_back(tx, part, now)
     if gone is not None:
-        tx.places.put(Place(part.delivery.address, GONE, gone, None, now))
+        tx.channel_status.put(ChannelStatus(part.delivery.address, GONE, gone, None, now))
 
 
 def back(tx: Transaction, delivery: Delivery) -> None:
     """Its place takes messages again."""
-    tx.places.clear(delivery.address)
+    tx.channel_status.clear(delivery.address)
 
 
 def follow(tx: Transaction, job: Job, delivery: Delivery, channel: str, now: int, *, part: Part | None = None) -> None:
@@ -113,7 +113,7 @@ def follow(tx: Transaction, job: Job, delivery: Delivery, channel: str, now: int
     _settle(tx, job, Snooze(now, MOVED), now)
     if part is not None:
         _take_back(tx, part, now)
-    tx.places.move(delivery.address, channel, now)
+    tx.channel_status.move(delivery.address, channel, now)
 
 
 def _take_back(tx: Transaction, part: Part, now: int) -> None:

@@ -33,7 +33,7 @@ class FactStatus(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Fact:
     """`number` counts the facts of the house. Confidence in thousandths; times in ms. Only a fact without taint may be
-    among the instructions of a prompt. `vouched_by` is the principal who confirmed it."""
+    among the instructions of a prompt. `confirmed_by` is the principal who confirmed it."""
 
     id: str
     number: int
@@ -53,7 +53,7 @@ class Fact:
     expires_at: int | None
     created_at: int
     updated_at: int
-    vouched_by: str | None = None
+    confirmed_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedMessage:
+class OverheardMessage:
     """What somebody said where a bot reads along. Time in ms."""
 
     address: Address
@@ -124,7 +124,7 @@ class ObservedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChannelStatus:
     """A channel that a bot cannot write to (`reason` says why), or that has become another one."""
 
     address: Address

@@ -161,12 +161,12 @@ class Account:
     models: tuple[str, ...] = ()
 
 
-#: The kind of a `Rest` that a circuit breaker made; the other kinds are those of provider errors.
+#: The kind of a `Cooldown` that a circuit breaker made; the other kinds are those of provider errors.
 CIRCUIT = "circuit"
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class Cooldown:
     """An account that is not to be asked for a model until a time, because it refused for a reason of `kind` the last
     `refusals` times (0: it answered since). `at` is when this was found out; times in ms. The kind `CIRCUIT` means that
     it failed several times or did not answer at all; at `until` one request may try it again."""

@@ -39,7 +39,7 @@ class Schedule:
 
     `graph` is what runs it (None: by its kind and agent), `max_cycles` how often a heartbeat goes on by itself in one run,
     `grace` for how long (ms) a missed time may be made up for (None: for ever). It failed `failures` times in a row, and is
-    left alone until `rests_until` therefore. `memo` is what its script last found. `author_id` is who wrote the words that are
+    left alone until `cooldown_until` therefore. `memo` is what its script last found. `author_id` is who wrote the words that are
     executed (None: `principal_id`)."""
 
     id: str
@@ -61,12 +61,12 @@ class Schedule:
     created_at: int
     updated_at: int
     thread: str = ""
-    made_by: MadeBy = MadeBy.API
+    created_by: MadeBy = MadeBy.API
     graph: str | None = None
     max_cycles: int = 1
     grace: int | None = None
     failures: int = 0
-    rests_until: int | None = None
+    cooldown_until: int | None = None
     memo: Mapping[str, Any] = field(default_factory=dict)
     author_id: str | None = None
 

@@ -89,7 +89,7 @@ class Trigger:
 @dataclass(frozen=True, slots=True)
 class WorkflowRun:
     """One pass through a workflow; its state is the execution of the same id. `source` is what began it: `api`, `chat`,
-    `message`, `schedule:ID`, `webhook:ID`, `agent:EXECUTION` or `workflow:EXECUTION`; `entry` the node at which it began; `again_of`
+    `message`, `schedule:ID`, `webhook:ID`, `agent:EXECUTION` or `workflow:EXECUTION`; `entry` the node at which it began; `rerun_of`
     the run that it repeats from there; `entries` the number of lines in its log; `request` the key of the request that
     began it, which begins no second one."""
 
@@ -98,7 +98,7 @@ class WorkflowRun:
     version: int
     source: str
     entry: str
-    again_of: str | None
+    rerun_of: str | None
     principal_id: str | None
     created_at: int
     entries: int = 0

@@ -14,7 +14,7 @@ from arvis.domain.memory import scopes_of
 from arvis.domain.messages import Address, PastMessage, Principal, StoredMessage
 from arvis.domain.money import Spender
 from arvis.domain.platforms import Incident
-from arvis.domain.runs import Rest
+from arvis.domain.runs import Cooldown
 from arvis.domain.taint import Taint, taint_in
 from arvis.domain.workflows import RESULTS
 from arvis.llm.budgets import spender_of
@@ -63,7 +63,7 @@ class TurnContext(Asked):
     recall: Recall
     agents: list[Agent]
     bindings: list[Binding]
-    rests: list[Rest]
+    rests: list[Cooldown]
     calibrations: list[Calibration]
     spender: Spender
     taint: Taint
@@ -150,7 +150,7 @@ def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnCo
         ),
         agents=tx.agents.all(),
         bindings=tx.agents.bindings() if agent.is_conductor else [],
-        rests=tx.rests.all(),
+        rests=tx.cooldowns.all(),
         calibrations=tx.calibrations.all(),
         spender=spender_of(tx, execution, agent_id=agent.id),
         taint=taint_in(execution.state),
@@ -189,7 +189,7 @@ def _alone_there(tx: Transaction, execution: Execution, talk: Conversation) -> b
 def _overheard(tx: Transaction, place: Address, now: int, *, begins: bool) -> list[Overheard]:
     """What a thread `begins` with is what was said in its channel."""
     places = [replace(place, thread=""), place] if begins and place.thread else [place]
-    found = [each for where in places for each in tx.observed.newest(where, now - OBSERVED_MS, MOST_OBSERVED)]
+    found = [each for where in places for each in tx.overheard.newest(where, now - OBSERVED_MS, MOST_OBSERVED)]
     found = found[-MOST_OBSERVED:]
     people = {user_id: tx.principals.find(place.platform, user_id) for user_id in {each.user_id for each in found}}
     return [
@@ -198,9 +198,9 @@ def _overheard(tx: Transaction, place: Address, now: int, *, begins: bool) -> li
     ]
 
 
-def note_rests(tx: Transaction, rests: Sequence[Rest]) -> None:
+def note_rests(tx: Transaction, rests: Sequence[Cooldown]) -> None:
     """What became known of the accounts. What waits for a model goes on when one answers again."""
     for rest in rests:
-        tx.rests.put(rest)
+        tx.cooldowns.put(rest)
     if back := [rest.at for rest in rests if not rest.refusals]:
         tx.jobs.hasten(max(back))

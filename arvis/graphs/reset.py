@@ -90,5 +90,5 @@ def _agent(tx: Transaction, agent_id: str) -> Agent | None:
 
 
 def _drop(tx: Transaction, conversation_id: str) -> None:
-    tx.threads.drop_all(conversation_id)
-    tx.additions.drop_all(conversation_id)
+    tx.handover_threads.drop_all(conversation_id)
+    tx.plugin_additions.drop_all(conversation_id)

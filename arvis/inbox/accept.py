@@ -25,7 +25,7 @@ from arvis.domain.messages import (
     Role,
     StoredMessage,
 )
-from arvis.domain.platforms import ObservedMessage
+from arvis.domain.platforms import OverheardMessage
 from arvis.domain.plugins import PluginCommand
 from arvis.messaging.messages import notice
 from arvis.messaging.streaming import Shown, nothing_shown
@@ -136,7 +136,7 @@ def take(
     if (known := _known(tx, message)) is not None:
         return Taken(known)
     if message.address.platform != WEB:
-        tx.places.clear(message.address)  # whoever is heard there can be answered there
+        tx.channel_status.clear(message.address)  # whoever is heard there can be answered there
     if belongs_to_album(tx, message):
         message = replace(message, addressed=True)
     match router.route(tx, message):
@@ -305,7 +305,7 @@ def _observe(tx: Transaction, message: IncomingMessage, refused: Refused, now: i
     """What people say to one another: read along where an agent lives, else not kept at all."""
     text = message.content or " ".join(f"[{file.filename}]" for file in message.files)
     if refused.observe > 0 and text.strip():
-        seen = ObservedMessage(
+        seen = OverheardMessage(
             address=message.address,
             event_id=message.event_id,
             platform_ref=message.platform_ref,
@@ -314,7 +314,7 @@ def _observe(tx: Transaction, message: IncomingMessage, refused: Refused, now: i
             content=text[:LONGEST_OBSERVED],
             created_at=message.sent_at or now,
         )
-        tx.observed.add(seen, refused.observe)
+        tx.overheard.add(seen, refused.observe)
     return Received("", MessageStatus.DROPPED, NOT_ADDRESSED)
 
 

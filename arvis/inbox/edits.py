@@ -29,7 +29,7 @@ def edit(tx: Transaction, change: MessageEdit, now: int) -> None:
         return
     known = _known(tx, change.address, change.ref)
     if known is None:
-        tx.observed.edit(change.address, change.ref, change.content[:LONGEST_OBSERVED])
+        tx.overheard.edit(change.address, change.ref, change.content[:LONGEST_OBSERVED])
     elif _wrote(tx, change, known):
         _change_text(tx, known, change.content, now)
     _keep(tx, change.address, change.event_id, known, now)
@@ -42,7 +42,7 @@ def delete(tx: Transaction, deletion: MessageDeletion, now: int) -> CancelledTur
     known = _known(tx, deletion.address, deletion.ref)
     cancelled = None
     if known is None:
-        tx.observed.edit(deletion.address, deletion.ref, None)
+        tx.overheard.edit(deletion.address, deletion.ref, None)
     elif _not_begun(tx, known):
         cancelled = cancellation.withdraw_turn(tx, known.execution_id or "", now)
     else:

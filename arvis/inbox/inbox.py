@@ -18,7 +18,7 @@ from arvis.domain.messages import (
     PrincipalRole,
     Upload,
 )
-from arvis.domain.platforms import Click, MessageDeletion, MessageEdit, Place
+from arvis.domain.platforms import ChannelStatus, Click, MessageDeletion, MessageEdit
 from arvis.domain.text import presentable
 from arvis.inbox import accept, clicks, edits
 from arvis.inbox.accept import InboxRules, Taken
@@ -138,7 +138,7 @@ class InboxService:
         await self._commit(place, position, _clear, place)
 
     async def unreachable(self, place: Address, reason: str, position: FeedPosition | None = None) -> None:
-        gone = Place(place, _UNREACHABLE, reason, None, self._clock.now())
+        gone = ChannelStatus(place, _UNREACHABLE, reason, None, self._clock.now())
         await self._commit(place, position, _put, gone)
 
     async def passed(self, platform: str, connector: str, position: FeedPosition) -> None:
@@ -221,7 +221,7 @@ def _one_event(
 
 def _move(tx: Transaction, old: Address, new_channel: str, now: int) -> None:
     """What Arvis itself keeps goes along; what stands in a file, only its owner can change."""
-    tx.places.move(old, new_channel, now)
+    tx.channel_status.move(old, new_channel, now)
     tell_owner(
         tx,
         f"moved:{old.lane}",
@@ -232,11 +232,11 @@ def _move(tx: Transaction, old: Address, new_channel: str, now: int) -> None:
 
 
 def _clear(tx: Transaction, place: Address) -> None:
-    tx.places.clear(place)
+    tx.channel_status.clear(place)
 
 
-def _put(tx: Transaction, place: Place) -> None:
-    tx.places.put(place)
+def _put(tx: Transaction, place: ChannelStatus) -> None:
+    tx.channel_status.put(place)
 
 
 def _use_bytes(tx: Transaction, message: IncomingMessage, role: PrincipalRole, allowed: Allowed, now: int) -> None:

@@ -301,7 +301,7 @@ def _with(
 
 def _forget_refusals(tx: Transaction, name: str, now: int) -> None:
     """What was refused before says nothing of an account that was changed, or that answers again."""
-    for rest in tx.rests.all():
+    for rest in tx.cooldowns.all():
         if rest.account == name and (rest.refusals or rest.until > now):
-            tx.rests.put(replace(rest, until=now, refusals=0, at=max(now, rest.at + 1)))
+            tx.cooldowns.put(replace(rest, until=now, refusals=0, at=max(now, rest.at + 1)))
             tx.jobs.hasten(now)

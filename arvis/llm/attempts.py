@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from arvis.domain.errors import PERMANENT, TRANSIENT, ArvisError, ProviderError, ProviderErrorKind
 from arvis.domain.measures import Measure
-from arvis.domain.runs import ModelCall, Rest, RunRequest, RunResult
+from arvis.domain.runs import Cooldown, ModelCall, RunRequest, RunResult
 from arvis.llm.candidates import Choice
 from arvis.llm.prices import prompt_tokens, text_tokens
 from arvis.llm.selection import Selection
@@ -24,7 +24,7 @@ class Trail:
     told."""
 
     calls: list[ModelCall] = field(default_factory=list)
-    rests: list[Rest] = field(default_factory=list)
+    rests: list[Cooldown] = field(default_factory=list)
     counted: list[tuple[str, Measure, int]] = field(default_factory=list)
     limits: list[tuple[str, int]] = field(default_factory=list)
 
@@ -36,7 +36,7 @@ class Run:
 
     result: RunResult
     calls: tuple[ModelCall, ...]
-    rests: tuple[Rest, ...] = ()
+    rests: tuple[Cooldown, ...] = ()
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ class RunFailed(ArvisError):
     """No try gave a reply. `error` is what to act upon, `calls` the receipts of all tries, `rests` what became known of
     the accounts."""
 
-    def __init__(self, error: ProviderError, calls: tuple[ModelCall, ...], rests: tuple[Rest, ...] = ()) -> None:
+    def __init__(self, error: ProviderError, calls: tuple[ModelCall, ...], rests: tuple[Cooldown, ...] = ()) -> None:
         super().__init__(error.what, why=error.why, fix=error.fix, code=error.code)
         self.error = error
         self.calls = calls

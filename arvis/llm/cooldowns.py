@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import CIRCUIT, Rest
+from arvis.domain.runs import CIRCUIT, Cooldown
 from arvis.llm.candidates import Choice
 
 #: Minutes of rest by the number of refusals in a row (behaviour.md 1.11), where the vendor names no time.
@@ -35,15 +35,15 @@ Key = tuple[str, str]
 class Cooldowns:
     """By account and model."""
 
-    def __init__(self, known: Iterable[Rest] = ()) -> None:
-        self._rests: dict[Key, Rest] = {}
+    def __init__(self, known: Iterable[Cooldown] = ()) -> None:
+        self._rests: dict[Key, Cooldown] = {}
         #: Failures in a row while the circuit is closed.
         self._failures: dict[Key, int] = {}
         self._probed: set[Key] = set()
         self.learn(known)
 
     @property
-    def known(self) -> Mapping[Key, Rest]:
+    def known(self) -> Mapping[Key, Cooldown]:
         return self._rests
 
     @property
@@ -60,7 +60,7 @@ class Cooldowns:
         rest = self._rests.get(key_of(choice))
         return rest is None or rest.refusals == 0 or (rest.until <= now and not is_open(rest))
 
-    def learn(self, rests: Iterable[Rest]) -> None:
+    def learn(self, rests: Iterable[Cooldown]) -> None:
         """Take over what other processes, or an earlier boot, have found out; the later word counts."""
         for rest in rests:
             mine = self._rests.get((rest.account, rest.model))
@@ -76,7 +76,7 @@ class Cooldowns:
         """That request is over, however it ended."""
         self._probed.discard(key_of(choice))
 
-    def failed(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Rest | None:
+    def failed(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Cooldown | None:
         """Note why a request that began at `asked` gave no answer; the row to keep, if it says anything for others."""
         if error.kind is ProviderErrorKind.RATE_LIMIT or error.kind in CLOSED:
             return self.refused(choice, error, now, asked=asked)
@@ -86,16 +86,16 @@ class Cooldowns:
             return self.refused(choice, error, now, asked=asked)
         return self._faulty(choice, error, now, asked)
 
-    def answered(self, choice: Choice, now: int) -> Rest | None:
+    def answered(self, choice: Choice, now: int) -> Cooldown | None:
         """An answer ends the row of refusals and closes the circuit; None when there was neither."""
         key = key_of(choice)
         self._failures.pop(key, None)
         before = self._rests.get(key)
         if before is None or before.refusals == 0:
             return None
-        return self._keep(Rest(*key, now, 0, before.kind, now))
+        return self._keep(Cooldown(*key, now, 0, before.kind, now))
 
-    def refused(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Rest:
+    def refused(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Cooldown:
         """The account rests exactly as long as the vendor asks; where it names no time, longer after each refusal. Calls
         that were under way when it was found out (`asked` before that) say nothing new: they make one refusal."""
         before = self._rests.get(key_of(choice))
@@ -105,9 +105,9 @@ class Cooldowns:
         pause = _pause(error.kind, refusals)
         if error.retry_after is not None:
             pause = max(round(error.retry_after * 1000), _SHORTEST_PAUSE if refusals > 1 else 0)
-        return self._keep(Rest(*key_of(choice), now + pause, refusals, error.kind, now))
+        return self._keep(Cooldown(*key_of(choice), now + pause, refusals, error.kind, now))
 
-    def _faulty(self, choice: Choice, error: ProviderError, now: int, asked: int) -> Rest | None:
+    def _faulty(self, choice: Choice, error: ProviderError, now: int, asked: int) -> Cooldown | None:
         """Open the circuit after a hang, or after several failures; open it for longer when the probe fails."""
         key = key_of(choice)
         before = self._rests.get(key)
@@ -119,12 +119,12 @@ class Cooldowns:
             return None
         return self._open(key, 1, now)
 
-    def _open(self, key: Key, times: int, now: int) -> Rest:
+    def _open(self, key: Key, times: int, now: int) -> Cooldown:
         self._failures.pop(key, None)
         wait = min(FIRST_PROBE * 2 ** min(times - 1, 10), LAST_PROBE)
-        return self._keep(Rest(*key, now + wait, times, CIRCUIT, now))
+        return self._keep(Cooldown(*key, now + wait, times, CIRCUIT, now))
 
-    def _keep(self, rest: Rest) -> Rest:
+    def _keep(self, rest: Cooldown) -> Cooldown:
         self._rests[rest.account, rest.model] = rest
         return rest
 
@@ -133,7 +133,7 @@ def key_of(choice: Choice) -> Key:
     return choice.account.name, choice.model
 
 
-def is_open(rest: Rest | None) -> bool:
+def is_open(rest: Cooldown | None) -> bool:
     """Whether this is an open circuit, also when the time of its probe has come."""
     return rest is not None and rest.kind == CIRCUIT and rest.refusals > 0
 

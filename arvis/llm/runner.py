@@ -17,7 +17,7 @@ from dataclasses import replace
 from arvis.domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from arvis.domain.markup import escape
 from arvis.domain.measures import Measure
-from arvis.domain.runs import Account, Image, ModelCall, Rest, RunRequest, RunResult, Turn
+from arvis.domain.runs import Account, Cooldown, Image, ModelCall, RunRequest, RunResult, Turn
 from arvis.domain.text import presentable
 from arvis.llm.attempts import Attempt, Run, RunFailed, Trail, Try, Unserved
 from arvis.llm.candidates import DEMO, TOOLLESS, Choice, candidates
@@ -131,7 +131,7 @@ class Runner:
         self._load = Load()
         self._changed = asyncio.Event()
 
-    def learn(self, rests: Iterable[Rest]) -> None:
+    def learn(self, rests: Iterable[Cooldown]) -> None:
         """Take over what is stored of the accounts."""
         self._rests.learn(rests)
 

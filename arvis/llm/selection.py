@@ -1,6 +1,6 @@
 """The one decision about accounts: which of them can answer now, which later, and which not until a person acts.
 
-A pure function of the candidates, of what is known of them (`Rests`), of how busy they are, and of the time.
+A pure function of the candidates, of what is known of them (`Cooldowns`), of how busy they are, and of the time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
-from arvis.domain.runs import Rest, RunRequest
+from arvis.domain.runs import Cooldown, RunRequest
 from arvis.llm.candidates import TOOLLESS, Choice
 from arvis.llm.cooldowns import CLOSED, Key, is_open, key_of
 
@@ -119,7 +119,7 @@ class _Sorted:
 
 def select(
     choices: Sequence[Choice],
-    known: Mapping[Key, Rest],
+    known: Mapping[Key, Cooldown],
     now: int,
     *,
     probed: Collection[Key] = (),
@@ -140,7 +140,7 @@ def select(
     return Selection((*found.resort, *refused), tuple(found.later), tuple(found.never))
 
 
-def _sort(choice: Choice, rest: Rest | None, now: int, probed: Collection[Key], found: _Sorted) -> None:
+def _sort(choice: Choice, rest: Cooldown | None, now: int, probed: Collection[Key], found: _Sorted) -> None:
     if rest is None or rest.refusals == 0:
         found.now.append(choice)
     elif is_open(rest):
@@ -158,7 +158,7 @@ def _sort(choice: Choice, rest: Rest | None, now: int, probed: Collection[Key], 
         found.later.append(Later(choice, rest.until, certain=True))
 
 
-def _may_ask_again(rest: Rest, found: _Sorted, now: int) -> bool:
+def _may_ask_again(rest: Cooldown, found: _Sorted, now: int) -> bool:
     return not found.later or now - rest.at >= _ASK_AGAIN_MS
 
 

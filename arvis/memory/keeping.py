@@ -97,10 +97,10 @@ def confirm(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | No
     fact = tx.facts.get(fact_id)
     if fact is None or fact.status is not FactStatus.ACTIVE:
         return None
-    if not fact.taint and not _has_more_rights(tx, by_id, fact.vouched_by or fact.author_id):
+    if not fact.taint and not _has_more_rights(tx, by_id, fact.confirmed_by or fact.author_id):
         return fact
     tx.facts.note(fact, "confirmed", by_id=by_id, now=now)
-    return _put(tx, replace(fact, taint=CLEAN, vouched_by=by_id), now)
+    return _put(tx, replace(fact, taint=CLEAN, confirmed_by=by_id), now)
 
 
 def _has_more_rights(tx: Transaction, person_id: str, author_id: str | None) -> bool:
@@ -126,15 +126,15 @@ def put_state(tx: Transaction, state: State) -> State | Refused:
         return Refused("A state key is 1 to 64 letters, digits, dots, - and _.", "Use another key.")
     if len(state.value) > MOST_LETTERS:
         return _wrong_length("A value")
-    before = tx.states.get(state.agent_id, state.scope, state.key)
+    before = tx.agent_state.get(state.agent_id, state.scope, state.key)
     if before is not None and state.taint and not before.taint:
         return Refused(
             f"`{state.key}` was set by somebody's own word, and this value comes from elsewhere.",
             "Say it yourself, or use another key.",
         )
-    if before is None and tx.states.count(state.agent_id, state.scope) >= MOST_KEYS:
+    if before is None and tx.agent_state.count(state.agent_id, state.scope) >= MOST_KEYS:
         return Refused(f"There are {MOST_KEYS} state keys already.", "Use one of them again.")
-    tx.states.put(state)
+    tx.agent_state.put(state)
     return state
 
 
@@ -216,7 +216,7 @@ def _take_back(tx: Transaction, change: FactChange, fact: Fact, *, by_id: str, n
             return f"Forgotten again: {brief(fact.content)}"
         case "confirmed":
             tx.facts.note(fact, "restored", by_id=by_id, now=now, undoes=change.id)
-            _put(tx, replace(fact, taint=change.taint, vouched_by=None), now)
+            _put(tx, replace(fact, taint=change.taint, confirmed_by=None), now)
             return f"Unconfirmed again: {brief(fact.content)}"
         case "superseded":
             return _bring_back(tx, change, fact, by_id=by_id, now=now)

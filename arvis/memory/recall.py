@@ -60,7 +60,7 @@ def recall(
     widest_first = [scope for scope in reversed(scopes) if scope not in private]
     kept = [heard.fact(fact) for fact in tx.facts.of(agent_id, widest_first, category=Category.STICKY, limit=_ALL)]
     rules = [fact for fact in kept if _lives(fact, now) and _is_rule(fact)]
-    states = [heard.state(state) for state in tx.states.of(agent_id, widest_first, _ALL)]
+    states = [heard.state(state) for state in tx.agent_state.of(agent_id, widest_first, _ALL)]
     sticky, known = _newest_rules(rules, widest_first), _newest_states(states, widest_first)
     return Recall(
         sticky=sticky,
@@ -80,7 +80,9 @@ class _Hearing:
         self._rank = self._rank_of(asker)
 
     def fact(self, fact: Fact) -> Fact:
-        return replace(fact, taint=fact.taint | _OTHERS) if self._is_lesser(fact.vouched_by or fact.author_id) else fact
+        return (
+            replace(fact, taint=fact.taint | _OTHERS) if self._is_lesser(fact.confirmed_by or fact.author_id) else fact
+        )
 
     def state(self, state: State) -> State:
         return replace(state, taint=state.taint | _OTHERS) if self._is_lesser(state.author_id) else state

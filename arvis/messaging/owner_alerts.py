@@ -20,9 +20,9 @@ from arvis.ports.store import Transaction
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 #: The newest conversation of an owner alone with an agent, by a message of it.
-_PLACE = "owner_place"
+_PLACE = "owner_message"
 #: Where the configuration wants them told, as JSON of an address.
-_CHOSEN = "owners_notify"
+_CHOSEN = "owner_alert_address"
 #: Characters of a complaint of the outside that are told.
 _LONGEST_ERROR = 300
 
@@ -57,16 +57,16 @@ def note_place(tx: Transaction, message: StoredMessage, principal: Principal, *,
     """Remember where an owner can be reached; written only when that is another place than before."""
     if principal.role is not PrincipalRole.OWNER or not direct:
         return
-    known = tx.messages.get(tx.settings.get(_PLACE) or "")
+    known = tx.messages.get(tx.kv.get(_PLACE) or "")
     if known is None or known.conversation_id != message.conversation_id:
-        tx.settings.put(_PLACE, message.id, now)
+        tx.kv.put(_PLACE, message.id, now)
 
 
 def choose_place(tx: Transaction, address: Address | None, now: int) -> None:
     """What the configuration says; at every start."""
     chosen = json.dumps(address.to_json()) if address is not None else ""
-    if (tx.settings.get(_CHOSEN) or "") != chosen:
-        tx.settings.put(_CHOSEN, chosen, now)
+    if (tx.kv.get(_CHOSEN) or "") != chosen:
+        tx.kv.put(_CHOSEN, chosen, now)
 
 
 def tell_owner(
@@ -81,11 +81,11 @@ def tell_owner(
 ) -> bool:
     """`about` names the cause, as in `compaction:CONVERSATION`. False when there is nobody to tell, or it was told less
     than `every` ms ago; `unless`: a place that it would be no use to tell it in. The `hint` ends the text."""
-    key = f"told:{about}"
-    told = tx.settings.get(key)
-    if told is not None and 0 <= now - int(told) < every:
+    key = f"notified:{about}"
+    notified = tx.kv.get(key)
+    if notified is not None and 0 <= now - int(notified) < every:
         return False
-    talked, chosen = tx.messages.get(tx.settings.get(_PLACE) or ""), _chosen(tx)
+    talked, chosen = tx.messages.get(tx.kv.get(_PLACE) or ""), _chosen(tx)
     if chosen is not None and not _same_bot(chosen, unless):
         say_in(tx, chosen, text + hint.for_reader_at(chosen), priority=Priority.BACKGROUND, now=now)
     elif talked is not None and not _same_bot(talked.address, unless):
@@ -93,7 +93,7 @@ def tell_owner(
         notice(tx, like=talked, text=shown, priority=Priority.BACKGROUND, now=now)
     else:
         return False
-    tx.settings.put(key, str(now), now)
+    tx.kv.put(key, str(now), now)
     return True
 
 
@@ -138,7 +138,7 @@ def tell_of_failed_run(tx: Transaction, execution: Execution, error: str, now: i
 
 
 def _chosen(tx: Transaction) -> Address | None:
-    chosen = tx.settings.get(_CHOSEN)
+    chosen = tx.kv.get(_CHOSEN)
     return Address.from_json(json.loads(chosen)) if chosen else None
 
 

@@ -8,12 +8,12 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Of one person and one kind: `used` in the window that began at `since`; `told_at`: when they were last told that nothing is
+    """Of one person and one kind: `used` in the window that began at `since`; `notified_at`: when they were last told that nothing is
     left. Times in ms."""
 
     since: int
     used: int
-    told_at: int | None = None
+    notified_at: int | None = None
 
 
 class Allowances(Protocol):

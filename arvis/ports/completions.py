@@ -13,7 +13,7 @@ KEPT_MS = 90 * 86_400_000
 class CompletionRequest:
     """One request. `scope` is whose it is and in which conversation they named it, the hashes are of what was asked (whole; up to
     the question, without system texts; these), `answer` of what was sent. `thread` is the conversation's, `position` counts its requests,
-    `key` is the `Idempotency-Key`; `left_at`: when the client went away without an answer. Times are ms."""
+    `key` is the `Idempotency-Key`; `disconnected_at`: when the client went away without an answer. Times are ms."""
 
     id: str
     scope: str
@@ -25,7 +25,7 @@ class CompletionRequest:
     created_at: int
     key: str | None = None
     answer: str | None = None
-    left_at: int | None = None
+    disconnected_at: int | None = None
 
 
 class CompletionRequests(Protocol):

@@ -13,7 +13,7 @@ from arvis.domain.executions import Execution, Step, Wait
 from arvis.domain.jobs import Job
 from arvis.domain.messages import Address, Delivery, MessageStatus, StoredMessage
 from arvis.domain.money import Charge, Client, ClientChannel
-from arvis.domain.runs import ModelCall, Rest
+from arvis.domain.runs import Cooldown, ModelCall
 from arvis.ports.browsing import BrowsingInsights
 from arvis.ports.changes import ChangeInsights
 from arvis.ports.compactions import CompactionInsights
@@ -83,7 +83,7 @@ class AccountRows:
     """What the database knows of accounts: those entered in the product by name, and the rests of all."""
 
     accounts: Sequence[StoredAccount]
-    rests: Sequence[Rest]
+    rests: Sequence[Cooldown]
 
 
 class UsageBy(StrEnum):

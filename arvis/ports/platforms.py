@@ -10,15 +10,15 @@ from arvis.domain.messages import Address, Attachment, FeedPosition, StoredMessa
 from arvis.domain.platforms import (
     BotState,
     BotStatus,
+    ChannelStatus,
     Draft,
     DraftState,
     Incident,
-    ObservedMessage,
+    OverheardMessage,
     Pairing,
     PairingStatus,
     Part,
     PartState,
-    Place,
     StoredBot,
 )
 
@@ -51,12 +51,12 @@ class Events(Protocol):
     def prune(self, before: int, limit: int) -> int: ...
 
 
-class Observed(Protocol):
-    def add(self, message: ObservedMessage, keep: int) -> bool:
+class Overheard(Protocol):
+    def add(self, message: OverheardMessage, keep: int) -> bool:
         """Keep it, and in its place only the newest `keep`; False when the event is there already."""
         ...
 
-    def newest(self, address: Address, since: int, limit: int) -> list[ObservedMessage]:
+    def newest(self, address: Address, since: int, limit: int) -> list[OverheardMessage]:
         """In the order in which they came."""
         ...
 
@@ -141,12 +141,12 @@ class Drafts(Protocol):
     def prune(self, before: int, limit: int) -> int: ...
 
 
-class Places(Protocol):
-    def get(self, address: Address) -> Place | None:
+class ChannelStatuses(Protocol):
+    def get(self, address: Address) -> ChannelStatus | None:
         """None for one that is as it should be."""
         ...
 
-    def put(self, place: Place) -> None: ...
+    def put(self, place: ChannelStatus) -> None: ...
 
     def clear(self, address: Address) -> bool:
         """It can be written to again; False when it always could."""

@@ -21,7 +21,7 @@ from arvis.domain.messages import (
     PastMessage,
     StoredMessage,
 )
-from arvis.domain.runs import ModelCall, Rest
+from arvis.domain.runs import Cooldown, ModelCall
 from arvis.domain.taint import Taint
 from arvis.ports.insights import MessageTimeline, UsageSums
 
@@ -333,17 +333,27 @@ class Variables(Protocol):
         ...
 
 
-class Rests(Protocol):
+class Cooldowns(Protocol):
     """What is known of accounts that refused."""
 
-    def all(self) -> list[Rest]: ...
+    def all(self) -> list[Cooldown]: ...
 
-    def put(self, rest: Rest) -> None:
+    def put(self, cooldown: Cooldown) -> None:
         """Keep it, unless something later is known."""
         ...
 
 
+class KeyValues(Protocol):
+    """Values that the daemon keeps for itself between restarts."""
+
+    def get(self, key: str) -> str | None: ...
+
+    def put(self, key: str, value: str, now: int) -> None: ...
+
+
 class Settings(Protocol):
+    """Values that a person has set."""
+
     def get(self, key: str) -> str | None: ...
 
     def put(self, key: str, value: str, now: int) -> None: ...

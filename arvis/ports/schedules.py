@@ -60,7 +60,7 @@ class Schedules(Protocol):
         """What its script found."""
         ...
 
-    def rate(self, schedule_id: str, failures: int, rests_until: int | None) -> None:
+    def rate(self, schedule_id: str, failures: int, cooldown_until: int | None) -> None:
         """How often it failed in a row, and until when it is left alone therefore."""
         ...
 
@@ -109,7 +109,7 @@ class ScheduleInsights(Protocol):
         agent: str | None,
         limit: int,
         cursor: str | None,
-        made_by: MadeBy | None = None,
+        created_by: MadeBy | None = None,
         enabled: bool | None = None,
     ) -> Page[Schedule]:
         """Newest first. `agent` is an id or a slug."""

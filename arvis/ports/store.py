@@ -22,25 +22,26 @@ from arvis.ports.money import Clients, Spending
 from arvis.ports.people import Principals
 from arvis.ports.platforms import (
     Bots,
+    ChannelStatuses,
     Drafts,
     Events,
     Files,
     Incidents,
     IncomingRows,
-    Observed,
+    Overheard,
     Pairings,
     Parts,
-    Places,
 )
 from arvis.ports.projects import Projects
 from arvis.ports.repositories import (
     Accounts,
     Agents,
     Conversations,
+    Cooldowns,
     Deliveries,
     Executions,
+    KeyValues,
     Messages,
-    Rests,
     RoleLeases,
     Settings,
     Timeline,
@@ -50,7 +51,7 @@ from arvis.ports.repositories import (
 )
 from arvis.ports.schedules import Occurrences, Schedules
 from arvis.ports.skills import Skills
-from arvis.ports.threads import Additions, Threads
+from arvis.ports.threads import HandoverThreads, PluginAdditions
 from arvis.ports.webhooks import Webhooks
 from arvis.ports.workflows import WorkflowRuns, Workflows
 
@@ -88,9 +89,11 @@ class Transaction(Protocol):
     @property
     def settings(self) -> Settings: ...
     @property
+    def kv(self) -> KeyValues: ...
+    @property
     def role_leases(self) -> RoleLeases: ...
     @property
-    def rests(self) -> Rests: ...
+    def cooldowns(self) -> Cooldowns: ...
     @property
     def accounts(self) -> Accounts: ...
     @property
@@ -102,7 +105,7 @@ class Transaction(Protocol):
     @property
     def facts(self) -> Facts: ...
     @property
-    def states(self) -> States: ...
+    def agent_state(self) -> States: ...
     @property
     def compactions(self) -> Compactions: ...
     @property
@@ -120,7 +123,7 @@ class Transaction(Protocol):
     @property
     def events(self) -> Events: ...
     @property
-    def observed(self) -> Observed: ...
+    def overheard(self) -> Overheard: ...
     @property
     def files(self) -> Files: ...
     @property
@@ -132,7 +135,7 @@ class Transaction(Protocol):
     @property
     def drafts(self) -> Drafts: ...
     @property
-    def places(self) -> Places: ...
+    def channel_status(self) -> ChannelStatuses: ...
     @property
     def incidents(self) -> Incidents: ...
     @property
@@ -144,9 +147,9 @@ class Transaction(Protocol):
     @property
     def webhooks(self) -> Webhooks: ...
     @property
-    def threads(self) -> Threads: ...
+    def handover_threads(self) -> HandoverThreads: ...
     @property
-    def additions(self) -> Additions: ...
+    def plugin_additions(self) -> PluginAdditions: ...
     @property
     def idempotency(self) -> IdempotencyKeys: ...
     @property

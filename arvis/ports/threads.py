@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 
-class Threads(Protocol):
+class HandoverThreads(Protocol):
     """Small JSON objects by name: the thread of a helper, what a plugin keeps."""
 
     def get(self, conversation_id: str, name: str) -> Mapping[str, Any] | None: ...
@@ -21,7 +21,7 @@ class Threads(Protocol):
     def drop_all(self, conversation_id: str) -> None: ...
 
 
-class Additions(Protocol):
+class PluginAdditions(Protocol):
     """What plugins added to messages and the history keeps (`context.retention.Kept` as JSON)."""
 
     def put(self, message_id: str, conversation_id: str, data: Mapping[str, Any]) -> None: ...

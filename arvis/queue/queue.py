@@ -53,8 +53,8 @@ def no_more(_tx: Transaction, _jobs: Sequence[Job], _now: int) -> None:
 def begin(tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True) -> list[Job]:
     """Note that this process works, and take back the jobs of the one before it."""
     key = _process_key(node)
-    died = tx.settings.get(key) or ""
-    tx.settings.put(key, boot, now)
+    died = tx.kv.get(key) or ""
+    tx.kv.put(key, boot, now)
     return rescue(tx, node, boot, now, also, judge=judge, died=died)
 
 
@@ -104,7 +104,7 @@ def postpone(tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, also: 
 
 def hand_back(tx: Transaction, node: str, jobs: Sequence[Job], now: int) -> None:
     """End the work of this process in an orderly way."""
-    tx.settings.put(_process_key(node), "", now)
+    tx.kv.put(_process_key(node), "", now)
     tx.jobs.lock([job.lane for job in jobs])
     for job in jobs:
         tx.jobs.settle(job, Released(), now)

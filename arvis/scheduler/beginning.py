@@ -168,7 +168,7 @@ def _entry(schedule: Schedule, document: Mapping[str, Any]) -> str:
 
 def _taint_of(tx: Transaction, schedule: Schedule) -> Taint:
     """What a model wrote into a schedule are not its person's own words, and neither is what somebody with fewer rights did."""
-    model = CLEAN if schedule.made_by is MadeBy.API else frozenset({Label.AGENTS})
+    model = CLEAN if schedule.created_by is MadeBy.API else frozenset({Label.AGENTS})
     return model | taint_of_authors(tx, schedule.principal_id, [schedule.author])
 
 

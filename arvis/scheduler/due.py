@@ -63,7 +63,7 @@ def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -
 
 def _restored_at(tx: Transaction) -> int:
     """Until when (ms) times may have been dealt with in a database that is gone."""
-    return int(tx.settings.get(RESTORED_AT) or 0)
+    return int(tx.kv.get(RESTORED_AT) or 0)
 
 
 def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int, *, back: int) -> int:

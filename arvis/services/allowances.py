@@ -95,9 +95,9 @@ def _use(
     if known.used + size <= most:
         tx.allowances.put(person.id, kind, replace(known, used=known.used + size))
         return None
-    tell = known.told_at is None
+    tell = known.notified_at is None
     if tell:
-        tx.allowances.put(person.id, kind, replace(known, told_at=now))
+        tx.allowances.put(person.id, kind, replace(known, notified_at=now))
     return UsedUp(most, math.ceil((known.since + window - now) / 1000), tell)
 
 

@@ -34,7 +34,7 @@ PAIRABLE = frozenset({"not_paired", "not_bound"})
 
 WELCOME = "You are let in. Write to me whenever you like."
 
-_TRIES = "pairing_tries"
+_TRIES = "pairing_attempts"
 #: What offers, approvals and wrong tries lock, so that two at once cannot pass a limit.
 _LANE = "pairing"
 _LONGEST_NAME = 100
@@ -154,13 +154,13 @@ def reject_by_id(tx: Transaction, pairing_id: str, by: str, now: int) -> TurnedA
 def _pending(tx: Transaction, code: str, now: int) -> Pairing | WrongCode | TooManyTries:
     """What waits under this code; a wrong one is counted."""
     tx.jobs.lock([_LANE])
-    tries = [at for at in json.loads(tx.settings.get(_TRIES) or "[]") if now - at < LIFE_MS]
+    tries = [at for at in json.loads(tx.kv.get(_TRIES) or "[]") if now - at < LIFE_MS]
     if len(tries) >= MOST_TRIES:
         return TooManyTries(tries[0] + LIFE_MS)
     pairing = tx.pairings.by_code(_hash(as_entered(code)))
     if pairing is not None and pairing.status is PairingStatus.PENDING and now < pairing.expires_at:
         return pairing
-    tx.settings.put(_TRIES, json.dumps([*tries, now]), now)
+    tx.kv.put(_TRIES, json.dumps([*tries, now]), now)
     return WrongCode(MOST_TRIES - len(tries) - 1)
 
 

@@ -121,7 +121,7 @@ def create(tx: Transaction, wish: Wish, rules: Rules, now: int) -> str:
         schedule=_at(wish.schedule, now), timezone=wish.timezone, prompt=wish.prompt.strip(),
         platform=wish.address.platform, connector=wish.address.connector, channel=wish.address.channel,
         thread=wish.address.thread, script=None, missed=Missed.ONCE, enabled=True, principal_id=wish.principal_id,
-        last_run=None, next_run=None, created_at=now, updated_at=now, made_by=MadeBy.TOOL,
+        last_run=None, next_run=None, created_at=now, updated_at=now, created_by=MadeBy.TOOL,
         memo=_memo(tx, wish),
     )  # fmt: skip
     made = schedules.add_schedule(tx, wanted, rules, now)

@@ -61,7 +61,7 @@ def _is_mended(known: Occurrence, status: OccurrenceStatus) -> bool:
 def rest_of(schedule: Schedule, now: int) -> int | None:
     """Until when it is left alone; None when it is not. A rest that reaches further than any was begun before the clock
     was put back."""
-    until = schedule.rests_until
+    until = schedule.cooldown_until
     return until if until is not None and now < until <= now + LONGEST_REST_MS else None
 
 

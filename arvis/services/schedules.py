@@ -43,7 +43,7 @@ _MOST_CYCLES = 10
 #: What changes only whether it comes: nobody's words, and so nobody else's rights.
 _SWITCHES = frozenset({"enabled"})
 #: What came of it so far, which no undo takes back.
-_LIVED = ("last_run", "failures", "rests_until", "memo")
+_LIVED = ("last_run", "failures", "cooldown_until", "memo")
 
 _LONGEST_NAME = 100
 _LONGEST_PLACE = 200
@@ -181,7 +181,7 @@ def _agent(tx: Transaction, name: str) -> Agent:
 
 def is_reminder(schedule: Schedule) -> bool:
     """Made by an agent's tool for the person that it talks with: it counts among the person's own."""
-    return schedule.made_by is MadeBy.TOOL
+    return schedule.created_by is MadeBy.TOOL
 
 
 def reach_of(schedule: Schedule) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def limits_of(schedule: Schedule, *requesters: str | None) -> dict[str, Any]:
 def _taken_over(wanted: Schedule, by: str | None) -> Schedule:
     """For `by` from now on. Somebody else's reminder becomes one of the house."""
     if is_reminder(wanted) and wanted.principal_id != by:
-        return replace(wanted, principal_id=by, made_by=MadeBy.API, memo={})
+        return replace(wanted, principal_id=by, created_by=MadeBy.API, memo={})
     return replace(wanted, principal_id=by)
 
 
@@ -225,7 +225,7 @@ def _reminders_of(tx: Transaction, wanted: Schedule, rules: Rules) -> list[Sched
 
 
 def _write(tx: Transaction, known: Schedule, wanted: Schedule, rules: Rules, now: int) -> Schedule:
-    wanted = replace(wanted, next_run=known.next_run, failures=0, rests_until=None)
+    wanted = replace(wanted, next_run=known.next_run, failures=0, cooldown_until=None)
     changed = replace(_checked(tx, wanted), updated_at=now)
     if changed.script != known.script:
         changed = replace(changed, memo={})
@@ -247,9 +247,9 @@ def _keep(tx: Transaction, before: Schedule | None, after: Schedule | None, by: 
 
 
 def _schedule_of(data: Mapping[str, Any]) -> Schedule:
-    """A version of before this could be said of it lacks `made_by`."""
+    """A version of before this could be said of it lacks `created_by`."""
     enums = {"kind": ScheduleKind(data["kind"]), "missed": Missed(data["missed"])}
-    return Schedule(**{**data, **enums, "made_by": MadeBy(data.get("made_by", MadeBy.API))})
+    return Schedule(**{**data, **enums, "created_by": MadeBy(data.get("created_by", MadeBy.API))})
 
 
 def _free_name(tx: Transaction, agent: Agent, kind: ScheduleKind) -> str:

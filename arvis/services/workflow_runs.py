@@ -61,7 +61,7 @@ class NewWorkflowRun:
     priority: int = Priority.MESSAGE
     kind: JobKind = JobKind.ADVANCE
     lane: str | None = None
-    again_of: str | None = None
+    rerun_of: str | None = None
     request: str | None = None
     carried: Mapping[str, Any] | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -227,7 +227,7 @@ def begin_keyed(
         principal_id=wanted.principal_id,
         now=now,
     )
-    note_begun(tx, execution, wanted.source, now, again_of=wanted.again_of, request=wanted.request)
+    note_begun(tx, execution, wanted.source, now, rerun_of=wanted.rerun_of, request=wanted.request)
     return execution
 
 
@@ -279,7 +279,7 @@ def note_begun(
     source: str,
     now: int,
     *,
-    again_of: str | None = None,
+    rerun_of: str | None = None,
     request: str | None = None,
 ) -> None:
     """Its row and the first line of its log, unless they are there. Whatever walks a workflow sees to it in its first step."""
@@ -293,7 +293,7 @@ def note_begun(
             version=part["version"],
             source=source,
             entry=part["entry"],
-            again_of=again_of,
+            rerun_of=rerun_of,
             request=request,
             principal_id=execution.principal_id,
             created_at=execution.created_at,

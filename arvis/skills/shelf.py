@@ -34,7 +34,7 @@ _MOST_FILES = 1_000
 Stamp = tuple[Mapping[str, tuple[int, int]], Mapping[str, int], frozenset[str]]
 
 #: Of the table `settings`: a JSON list of slugs.
-_OFF = "skills.off"
+_OFF = "skills.disabled"
 
 
 @dataclass(frozen=True, slots=True)

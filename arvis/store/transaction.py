@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from arvis.store.repositories.accounts import SqlAccounts, SqlRests, SqlVariables
+from arvis.store.repositories.accounts import SqlAccounts, SqlCooldowns, SqlVariables
 from arvis.store.repositories.agents import SqlAgents
 from arvis.store.repositories.attachments import SqlFiles
 from arvis.store.repositories.audit import SqlAudit, SqlDelegations
 from arvis.store.repositories.bots import SqlBots
 from arvis.store.repositories.completions import SqlCompletionRequests
 from arvis.store.repositories.conversations import SqlConversations
-from arvis.store.repositories.deliveries import SqlDrafts, SqlIncidents, SqlParts, SqlPlaces
+from arvis.store.repositories.deliveries import SqlChannelStatuses, SqlDrafts, SqlIncidents, SqlParts
 from arvis.store.repositories.executions import SqlExecutions, SqlWaits
-from arvis.store.repositories.inbox_events import SqlEvents, SqlIncomingRows, SqlObserved
+from arvis.store.repositories.inbox_events import SqlEvents, SqlIncomingRows, SqlOverheard
 from arvis.store.repositories.jobs import SqlJobs
 from arvis.store.repositories.leases import SqlIdempotencyKeys, SqlRoleLeases
 from arvis.store.repositories.logins import SqlApiKeys, SqlLogins, SqlUsers
 from arvis.store.repositories.memory import SqlFacts, SqlStates
 from arvis.store.repositories.messages import SqlDeliveries, SqlMessages
 from arvis.store.repositories.money import SqlClients, SqlSpending, SqlUsage
-from arvis.store.repositories.people import SqlAllowances, SqlPairings, SqlPrincipals, SqlSettings
-from arvis.store.repositories.projects import SqlAdditions, SqlProjects, SqlSkills, SqlThreads
+from arvis.store.repositories.people import SqlAllowances, SqlKeyValues, SqlPairings, SqlPrincipals, SqlSettings
+from arvis.store.repositories.projects import SqlHandoverThreads, SqlPluginAdditions, SqlProjects, SqlSkills
 from arvis.store.repositories.schedules import SqlOccurrences, SqlSchedules
 from arvis.store.repositories.summaries import SqlCalibrations, SqlCompactions
 from arvis.store.repositories.timeline import SqlTimeline
@@ -48,14 +48,15 @@ class SqlTransaction:
         self.users = SqlUsers(session)
         self.api_keys = SqlApiKeys(session)
         self.settings = SqlSettings(session)
+        self.kv = SqlKeyValues(session)
         self.role_leases = SqlRoleLeases(session)
-        self.rests = SqlRests(session)
+        self.cooldowns = SqlCooldowns(session)
         self.accounts = SqlAccounts(session)
         self.variables = SqlVariables(session)
         self.spending = SqlSpending(session)
         self.clients = SqlClients(session)
         self.facts = SqlFacts(session)
-        self.states = SqlStates(session)
+        self.agent_state = SqlStates(session)
         self.compactions = SqlCompactions(session)
         self.calibrations = SqlCalibrations(session)
         self.audit = SqlAudit(session)
@@ -64,20 +65,20 @@ class SqlTransaction:
         self.versions = SqlVersions(session)
         self.skills = SqlSkills(session)
         self.events = SqlEvents(session)
-        self.observed = SqlObserved(session)
+        self.overheard = SqlOverheard(session)
         self.files = SqlFiles(session)
         self.incoming = SqlIncomingRows(session)
         self.pairings = SqlPairings(session)
         self.parts = SqlParts(session)
         self.drafts = SqlDrafts(session)
-        self.places = SqlPlaces(session)
+        self.channel_status = SqlChannelStatuses(session)
         self.incidents = SqlIncidents(session)
         self.bots = SqlBots(session)
         self.occurrences = SqlOccurrences(session)
         self.projects = SqlProjects(session)
         self.webhooks = SqlWebhooks(session)
-        self.threads = SqlThreads(session)
-        self.additions = SqlAdditions(session)
+        self.handover_threads = SqlHandoverThreads(session)
+        self.plugin_additions = SqlPluginAdditions(session)
         self.idempotency = SqlIdempotencyKeys(session)
         self.workflows = SqlWorkflows(session)
         self.workflow_runs = SqlWorkflowRuns(session)

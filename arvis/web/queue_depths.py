@@ -51,9 +51,9 @@ class QueueDepths:
 
 
 def _kept(tx: Transaction) -> list[tuple[int, int]]:
-    text = tx.settings.get(_KEY)
+    text = tx.kv.get(_KEY)
     return [(int(minute), int(depth)) for minute, depth in json.loads(text)] if text else []
 
 
 def _keep(tx: Transaction, depths: list[tuple[int, int]], now: int) -> None:
-    tx.settings.put(_KEY, json.dumps(depths, separators=(",", ":")), now)
+    tx.kv.put(_KEY, json.dumps(depths, separators=(",", ":")), now)

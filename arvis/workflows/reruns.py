@@ -64,7 +64,7 @@ def rerun(
         entry=entry,
         # Its input are the words of whoever began that run: they do not become the words of whoever begins this one.
         taint=taint_of(old.state) | others,
-        again_of=run_id,
+        rerun_of=run_id,
         request=request,
         carried=token,
         more=with_authors(kept, old.state.get(AUTHORS, ())),

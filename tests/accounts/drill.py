@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from arvis.domain.jobs import GiveUp, NotBefore, Settled, TryAgain, Verdict
-from arvis.domain.runs import Account, CallTimeouts, Rest, RunRequest, Turn
+from arvis.domain.runs import Account, CallTimeouts, Cooldown, RunRequest, Turn
 from arvis.llm import RunFailed, Runner, Trail
 from arvis.message_flow import verdict_of
 from arvis.net.client import open_http_client
@@ -151,7 +151,7 @@ class Drill:
             if phase.state is State.BAD_KEY:
                 await self._clock.sleep(max(0.0, after.begins - self._clock.monotonic()))
                 now = self._clock.now()
-                self._runner.learn([Rest(account, "m", now, 0, "auth", now)])
+                self._runner.learn([Cooldown(account, "m", now, 0, "auth", now)])
                 self._recover()
 
 

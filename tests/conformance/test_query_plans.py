@@ -90,7 +90,7 @@ COLD = {
     "find_facts": "a search of the dashboard, on the reading side",
     "list_states": "a page of the dashboard, on the reading side",
     "all_calibrations": "a row for each model that ever answered",
-    "all_rests": "a row for each account and model that ever refused",
+    "all_cooldowns": "a row for each account and model that ever refused",
     "list_schedules": "a page of the dashboard, on the reading side",
     "list_webhooks": "a page of the dashboard, on the reading side",
     "schedules_of_kind": "a few hundred rows, for lists",
@@ -155,13 +155,13 @@ SMALL_SORTS = {
 
 #: Partial indexes that hold few rows whatever the table holds: heads that rest, jobs that run, drafts
 #: that are shown, projects that are worked on, times of schedules that run, runs of workflows that are not over.
-SMALL_INDEXES = "jobs_due|jobs_leases|drafts_open|projects_active|occurrences_running|executions_drawn_newest"
+SMALL_INDEXES = "jobs_due|jobs_leases|drafts_open|projects_active|schedule_runs_running|executions_open_runs_newest"
 
 SCAN = re.compile(
     r"^SCAN (?!CONSTANT ROW|\(?subquery|interactive|background|work|chosen|deliveries|picked|newest|tree)"
     rf"(?!\w+ USING INDEX ({SMALL_INDEXES})$)"
     # What FTS5 calls a scan when it looks up words or a row; without a number after it, it reads everything.
-    r"(?!fact_words VIRTUAL TABLE INDEX \d+:\S)"
+    r"(?!fact_index VIRTUAL TABLE INDEX \d+:\S)"
 )
 SORT = "USE TEMP B-TREE"
 EXPLAINED = re.compile(r"(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)

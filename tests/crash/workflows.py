@@ -194,7 +194,9 @@ class Campaign:
     def _of_logs(self, rows: sqlite3.Connection) -> Iterator[str]:
         """Each visit of an agent node leaves one answer, and the call of the subagent one beginning and one end."""
         for run_id in self._begun:
-            lines = rows.execute("SELECT * FROM run_log WHERE run_id = ? ORDER BY number", (run_id,)).fetchall()
+            lines = rows.execute(
+                "SELECT * FROM workflow_run_log WHERE run_id = ? ORDER BY number", (run_id,)
+            ).fetchall()
             if [line["number"] for line in lines] != list(range(1, len(lines) + 1)):
                 yield f"{run_id}: its log has gaps"
             answers = Counter(line["node_id"] for line in lines if line["type"] == "llm_response")

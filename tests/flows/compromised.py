@@ -95,11 +95,11 @@ async def compromised_house(database: Database) -> AsyncIterator[Stage]:
 #: All that an attack might want to change.
 TABLES = (
     "accounts", "agent_versions", "agents", "bindings", "client_channels", "clients", "delegations", "deliveries",
-    "facts", "login_codes", "principals", "schedules", "sessions", "settings", "skills", "states", "variables",
+    "facts", "kv", "login_codes", "principals", "schedules", "sessions", "settings", "skills", "agent_state", "variables",
 )  # fmt: skip
 #: What changes by itself: times, use, how far a delivery has come, and where an owner was last heard.
 _RESTLESS = {"updated_at", "accessed_at", "access_count", "seen_at", "settled_at", "state", "platform_id"}
-_RESTLESS_SETTING = "owner_place"
+_RESTLESS_VALUE = "owner_message"
 
 
 class Disk:
@@ -125,7 +125,7 @@ class Disk:
         world = {table: frozenset(map(tuple, rows)) for table, rows in found.items()}
         return world | {
             "deliveries": frozenset(row for row in world["deliveries"] if not set(channels) & set(row)),
-            "settings": frozenset(row for row in world["settings"] if _RESTLESS_SETTING not in row),
+            "kv": frozenset(row for row in world["kv"] if _RESTLESS_VALUE not in row),
         }
 
     def _restful(self, table: str) -> list[str]:
@@ -313,7 +313,7 @@ class Stage:
     def kept(self, message_ids: Sequence[str]) -> list[dict[str, Any]]:
         """The facts and states that answers to these messages left behind."""
         where = f"WHERE message_id IN ({', '.join('?' * len(message_ids))})"
-        return [row for table in ("facts", "states") for row in self.disk.rows(f"{table} {where}", *message_ids)]
+        return [row for table in ("facts", "agent_state") for row in self.disk.rows(f"{table} {where}", *message_ids)]
 
     def scopes(self) -> set[str]:
         """Whose memory may be written here."""

@@ -15,7 +15,7 @@ class NoSchedules:
         agent: str | None,
         limit: int,
         cursor: str | None,
-        made_by: MadeBy | None = None,
+        created_by: MadeBy | None = None,
         enabled: bool | None = None,
     ) -> Page[Schedule]:
         return Page((), None)

@@ -101,7 +101,7 @@ async def test_a_circuit_is_kept_for_the_next_start_and_for_other_processes(data
     async with open_town(database) as (house, provider):
         provider.errors["one"] = ProviderError(KINDS.TIMEOUT, "nothing came", silent=True)
         assert (await house.ask("Hello")).reply == "two"
-        [kept] = await house.store.read(lambda tx: tx.rests.all())
+        [kept] = await house.store.read(lambda tx: tx.cooldowns.all())
         assert (kept.account, kept.kind) == ("one", CIRCUIT)
     async with open_town(database, again=True) as (house, provider):
         assert (await house.ask("Again")).reply == "two"
@@ -156,6 +156,6 @@ async def test_what_waits_for_a_model_goes_on_as_soon_as_one_answers(
 
 def _forget(tx: Transaction, now: int) -> None:
     """What the accounts page does when an account was changed or has answered a test."""
-    for rest in tx.rests.all():
-        tx.rests.put(replace(rest, until=now, refusals=0, at=max(now, rest.at + 1)))
+    for rest in tx.cooldowns.all():
+        tx.cooldowns.put(replace(rest, until=now, refusals=0, at=max(now, rest.at + 1)))
     tx.jobs.hasten(now)

@@ -197,7 +197,7 @@ def reminder(tx: Transaction, principal_id: str, memo: dict[str, Any]) -> Schedu
     made = Schedule(
         id=tx.new_id(), kind=ScheduleKind.CRON, agent_id=CLOSED.id, name="r", schedule="0 8 * * *", timezone=None,
         prompt="Tea.", platform="web", connector="web", channel="hall", script=None, missed=Missed.ONCE, enabled=True,
-        principal_id=principal_id, last_run=None, next_run=1, created_at=0, updated_at=0, made_by=MadeBy.TOOL, memo=memo,
+        principal_id=principal_id, last_run=None, next_run=1, created_at=0, updated_at=0, created_by=MadeBy.TOOL, memo=memo,
     )  # fmt: skip
     tx.schedules.add(made)
     return made

@@ -315,7 +315,10 @@ async def test_what_another_agent_asks_for_leaves_no_thread(database: Database) 
         await home.until_idle()
         assert speakers(home) == ["Boss", "Helper", "Writer", "Helper"]
         talks = await home.store.read(lambda tx: tx.conversations.in_place(home.message("").address))
-        assert [await home.store.read(lambda tx, talk: tx.threads.names(talk.id), talk) for talk in talks] == [[], []]
+        assert [await home.store.read(lambda tx, talk: tx.handover_threads.names(talk.id), talk) for talk in talks] == [
+            [],
+            [],
+        ]
 
 
 async def test_a_chat_key_limits_whoever_speaks_and_their_tasks(home: House) -> None:

@@ -47,7 +47,7 @@ def _found(tx: Transaction, execution_id: str) -> dict[str, Any]:
     assert execution is not None
     [asked] = tx.messages.of_turn(execution_id)
     children = tx.executions.children_of(execution_id)
-    kept = tx.threads.get(asked.conversation_id or "", "agent:writer") or {}
+    kept = tx.handover_threads.get(asked.conversation_id or "", "agent:writer") or {}
     return {
         "status": execution.status,
         "answer": execution.result["content"],

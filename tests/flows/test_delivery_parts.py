@@ -168,7 +168,7 @@ async def test_a_place_that_is_gone_is_not_asked_again_until_it_is_back(either_s
     await voyage.play()
     assert [await voyage.state(each) for each in (first, second)] == [FAILED, FAILED]
     assert voyage.chat.calls == ["send 0"]
-    await either_store.write(lambda tx: tx.places.clear(voyage.address))
+    await either_store.write(lambda tx: tx.channel_status.clear(voyage.address))
     third = await voyage.begin("three")
     await voyage.play()
     assert (voyage.chat.texts, await voyage.state(third)) == (["three"], SENT)
@@ -183,7 +183,7 @@ async def test_a_place_that_is_gone_is_tried_again_after_an_hour(store: Store) -
     await voyage.begin("two")
     await voyage.play()
     assert voyage.chat.texts == ["two"]
-    assert await store.read(lambda tx: tx.places.get(voyage.address)) is None
+    assert await store.read(lambda tx: tx.channel_status.get(voyage.address)) is None
 
 
 async def test_a_channel_that_has_moved_takes_its_deliveries_along_in_order(either_store: Store) -> None:

@@ -104,7 +104,7 @@ async def test_facts_and_states_are_kept_with_their_taint_and_nothing_is_said_of
         assert person is not None
         scopes = [principal_scope(person.id), room_scope(PLACE)]
         facts = tx.facts.of(HELPER.id, scopes, limit=10)
-        state = tx.states.get(HELPER.id, room_scope(PLACE), "alert.max")
+        state = tx.agent_state.get(HELPER.id, room_scope(PLACE), "alert.max")
         assert state is not None
         kinds = {scopes[0]: "person", scopes[1]: "room"}
         return sorted((kinds[fact.scope], fact.content, fact.taint) for fact in facts), state.taint, state.value

@@ -11,7 +11,7 @@ from arvis.domain.agent_rules import graph_named
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.messages import OutgoingFile
-from arvis.domain.platforms import ObservedMessage
+from arvis.domain.platforms import OverheardMessage
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus
 from arvis.ports.store import Store, Transaction
 from arvis.skills.skill import Source, read_skill
@@ -146,7 +146,7 @@ async def test_an_idle_week_asks_no_model(store: Store) -> None:
 
 
 def _overhear(tx: Transaction, pulse: Pulse, now: int) -> None:
-    tx.observed.add(ObservedMessage(pulse.address, "1", None, "bea", "Bea", "The [SILENT] beans are dry!", now), 10)
+    tx.overheard.add(OverheardMessage(pulse.address, "1", None, "bea", "Bea", "The [SILENT] beans are dry!", now), 10)
 
 
 def _go_wrong(tx: Transaction, pulse: Pulse, now: int) -> None:

@@ -101,11 +101,11 @@ async def test_reading_along_is_bounded_and_not_everywhere(club: House) -> None:
         await talk(club, f"line {number}", observe=5)
     await talk(club, "elsewhere", channel="yard", observe=0)
     await talk(club, "nobody lives here", channel="hall", assigned_agent=None)
-    kept = await club.store.read(lambda tx: [each.content for each in tx.observed.newest(ROOM, 0, 100)])
+    kept = await club.store.read(lambda tx: [each.content for each in tx.overheard.newest(ROOM, 0, 100)])
     assert kept == [f"line {number}" for number in range(25, 30)]
     for channel in ("yard", "hall"):
         place = replace(ROOM, channel=channel)
-        assert await club.store.read(lambda tx, place: tx.observed.newest(place, 0, 100), place) == []
+        assert await club.store.read(lambda tx, place: tx.overheard.newest(place, 0, 100), place) == []
 
 
 async def test_what_is_a_day_old_is_not_read_any_more(club: House) -> None:
@@ -136,7 +136,7 @@ async def test_a_thread_begins_with_what_was_said_in_its_channel(club: House) ->
 async def test_a_place_from_which_somebody_is_heard_is_not_shut(club: House, more: dict[str, Any]) -> None:
     await club.inbox.unreachable(ROOM, "The bot was removed from this chat.")
     await club.say("Back again", **more)
-    assert await club.store.read(lambda tx: tx.places.get(ROOM)) is None
+    assert await club.store.read(lambda tx: tx.channel_status.get(ROOM)) is None
 
 
 async def test_a_message_that_comes_again_says_nothing_new_of_its_place(club: House) -> None:
@@ -144,7 +144,7 @@ async def test_a_message_that_comes_again_says_nothing_new_of_its_place(club: Ho
     await club.inbox.receive(first)
     await club.inbox.unreachable(ROOM, "The bot was removed from this chat.")
     await club.inbox.receive(first)
-    assert await club.store.read(lambda tx: tx.places.get(ROOM)) is not None
+    assert await club.store.read(lambda tx: tx.channel_status.get(ROOM)) is not None
 
 
 async def test_a_message_of_long_ago_is_kept_and_not_answered(club: House) -> None:

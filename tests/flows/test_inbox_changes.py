@@ -108,7 +108,7 @@ async def test_what_is_read_along_changes_with_its_message(club: House) -> None:
         await club.inbox.receive(message)
     await club.inbox.edit(edit("at seven", ref="o1"))
     await club.inbox.delete(deletion("o2"))
-    assert await club.store.read(lambda tx: [each.content for each in tx.observed.newest(ROOM, 0, 9)]) == ["at seven"]
+    assert await club.store.read(lambda tx: [each.content for each in tx.overheard.newest(ROOM, 0, 9)]) == ["at seven"]
 
 
 async def test_who_was_blocked_changes_nothing_any_more(club: House) -> None:

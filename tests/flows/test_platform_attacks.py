@@ -10,7 +10,7 @@ import pytest
 
 from arvis.domain.agents import Binding
 from arvis.domain.messages import Address, Delivery, FileRef, MessageStatus, Sender
-from arvis.domain.platforms import Click, MessageDeletion, MessageEdit, ObservedMessage, Piece
+from arvis.domain.platforms import Click, MessageDeletion, MessageEdit, OverheardMessage, Piece
 from arvis.domain.tools import Permit
 from arvis.ports.store import Transaction
 from arvis.store.open import Database
@@ -64,8 +64,8 @@ async def test_an_edit_makes_nothing_longer_that_is_read_along(club: House) -> N
     await club.say("hi", user="eve", platform_ref="m1", is_direct=False, addressed=False, observe=20)
     await club.inbox.edit(MessageEdit(ROOM, "edit", "m1", Sender("eve", "Eve"), "y" * 100_000))
 
-    def observed(tx: Transaction) -> Sequence[ObservedMessage]:
-        return tx.observed.newest(ROOM, 0, 10)
+    def observed(tx: Transaction) -> Sequence[OverheardMessage]:
+        return tx.overheard.newest(ROOM, 0, 10)
 
     assert [len(each.content) for each in await club.store.read(observed)] == [2_000]
 

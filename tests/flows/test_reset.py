@@ -36,7 +36,7 @@ def folder_of(house: House, timeline: MessageTimeline) -> Path:
 
 
 def kept(tx: Transaction, conversation_id: str) -> tuple[int, list[str]]:
-    return len(tx.additions.of(conversation_id, 9)), tx.threads.names(conversation_id)
+    return len(tx.plugin_additions.of(conversation_id, 9)), tx.handover_threads.names(conversation_id)
 
 
 async def ask_for_rm(house: House, **more: object) -> str:
@@ -51,7 +51,7 @@ async def test_reset_begins_anew_and_leaves_nothing_but_the_messages(either_data
     async with house_with(either_database) as (house, plugin):
         first = await house.ask("my word is plum")
         conversation, workspace = str(first.message.conversation_id), folder_of(house, first)
-        await house.store.write(lambda tx: tx.threads.put(conversation, "helper", {"a": 1}, 1))
+        await house.store.write(lambda tx: tx.handover_threads.put(conversation, "helper", {"a": 1}, 1))
         said = str((await house.ask("/reset")).reply)
         assert (len(said.splitlines()), "empty folder" in said) == (1, True)
         await house.until_idle()

@@ -242,7 +242,7 @@ async def test_everybody_logs_in_anew(story: Story) -> None:
     async with a_life(story.database) as (house, _):
         assert await house.store.read(lambda tx: tx.logins.session("token")) is None
         assert await house.store.write(lambda tx: tx.logins.use_code("code", house.clock.now())) is None
-        at = await house.store.read(lambda tx: tx.settings.get("restored_at"))
+        at = await house.store.read(lambda tx: tx.kv.get("restored_at"))
         assert at is not None
         assert abs(int(at) - house.clock.now()) < 60_000
 

@@ -71,7 +71,7 @@ async def test_a_single_time_comes_once_and_is_over(desk: Desk) -> None:
 
 
 async def test_a_cron_is_a_run_of_its_agent_without_history(desk: Desk) -> None:
-    cron = await desk.add("every 1h", prompt="Say the weather.", made_by=MadeBy.TAG, thread="t1")
+    cron = await desk.add("every 1h", prompt="Say the weather.", created_by=MadeBy.TAG, thread="t1")
     await desk.look()
     job, execution = await desk.store.read(begun, cron)
     assert job is not None

@@ -143,11 +143,11 @@ async def test_what_fails_again_and_again_is_left_alone_for_longer_and_longer(de
     assert [(due - NOW) // MINUTE for due in begun_at] == [0, 2, 6, 14, 30, 62]
     assert (await desk.current(beat)).failures == 6
     await slow.pass_time(24 * 3600, ends=OccurrenceStatus.FAILED)
-    rest = (await desk.current(beat)).rests_until or 0
+    rest = (await desk.current(beat)).cooldown_until or 0
     assert rest - desk.clock.now() <= 6 * HOUR
     await slow.pass_time(7 * 3600)
     after = await desk.current(beat)
-    assert (after.failures, after.rests_until) == (0, None)
+    assert (after.failures, after.cooldown_until) == (0, None)
 
 
 async def test_the_owner_is_told_of_the_third_failure_and_then_of_every_25th(desk: Desk) -> None:
@@ -158,7 +158,7 @@ async def test_the_owner_is_told_of_the_third_failure_and_then_of_every_25th(des
         desk.clock.pass_time(1)
         await desk.store.write(due.run_now, beat.id, desk.clock.now())
         await desk.end_all(OccurrenceStatus.FAILED, "no network")
-        said_at = await desk.store.read(lambda tx: tx.settings.get(f"told:schedule:{beat.id}"))
+        said_at = await desk.store.read(lambda tx: tx.kv.get(f"notified:schedule:{beat.id}"))
         told += [number] if said_at == str(desk.clock.now()) else []
     assert told == [3, 25, 50]
 
@@ -167,7 +167,7 @@ async def test_one_that_comes_no_more_does_not_rest(desk: Desk) -> None:
     once = await desk.add("at 2026-11-22 09:01")
     await desk.pass_time(120, ends=OccurrenceStatus.FAILED)
     after = await desk.current(once)
-    assert (after.failures, after.rests_until, after.next_run) == (1, None, None)
+    assert (after.failures, after.cooldown_until, after.next_run) == (1, None, None)
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ async def test_what_a_tag_makes_is_marked_and_answers_in_the_thread_of_the_talk(
         )
         await house.write(apply_schedule, proposal, here, NOW)
     assert [made.thread for made in await kept(house)] == ["t1", "t1", ""]
-    assert {made.made_by for made in await kept(house)} == {MadeBy.TAG}
+    assert {made.created_by for made in await kept(house)} == {MadeBy.TAG}
 
 
 async def test_the_zone_is_its_own_else_the_agents_else_the_daemons(house: Store) -> None:

@@ -89,7 +89,7 @@ async def test_a_reminder_is_the_askers_in_the_place_where_they_talk(desk: Desk)
     (made,) = await desk.kept()
     assert said.startswith(f"Made: “tea” (id {made.id}); it comes ")
     assert "(Europe/Berlin)" in said
-    assert (made.kind, made.made_by, made.principal_id) == (ScheduleKind.CRON, MadeBy.TOOL, desk.ann)
+    assert (made.kind, made.created_by, made.principal_id) == (ScheduleKind.CRON, MadeBy.TOOL, desk.ann)
     assert made.address == PLACE
     assert made.next_run is not None
     assert abs(made.next_run - now - 600_000) < 2_000
@@ -126,7 +126,7 @@ async def test_nobody_has_more_than_their_quota(desk: Desk) -> None:
     await desk.create(by={"principal_id": desk.bob})
     # They are not of the agent's own quota, nor take its names.
     ten = Rules(crons_per_agent=1)
-    wanted = replace((await desk.kept())[0], made_by=MadeBy.API, agent_id=BERLIN.id, schedule="@daily")
+    wanted = replace((await desk.kept())[0], created_by=MadeBy.API, agent_id=BERLIN.id, schedule="@daily")
     await desk.house.store.write(schedules.add_schedule, wanted, ten, 0)
     with pytest.raises(Conflict):
         await desk.house.store.write(schedules.add_schedule, replace(wanted, name="other"), ten, 0)
@@ -190,10 +190,10 @@ async def test_whose_reminder_an_operator_rewrites_acts_for_the_operator(desk: D
     store = desk.house.store
     await store.write(schedules.change_schedule, made.id, {"enabled": False}, Rules(), 0, by="boss")
     off = (await desk.kept())[0]
-    assert (off.principal_id, off.made_by) == (desk.ann, MadeBy.TOOL)  # switching lends no rights
+    assert (off.principal_id, off.created_by) == (desk.ann, MadeBy.TOOL)  # switching lends no rights
     await store.write(schedules.change_schedule, made.id, {"prompt": "Mine."}, Rules(), 0, by="boss")
     taken = (await desk.kept())[0]
-    assert (taken.principal_id, taken.made_by, taken.memo) == ("boss", MadeBy.API, {})
+    assert (taken.principal_id, taken.created_by, taken.memo) == ("boss", MadeBy.API, {})
 
 
 # -- planted by nobody -------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.events import AccountsChanged
-from arvis.domain.runs import Account, Rest, RunRequest, RunResult
+from arvis.domain.runs import Account, Cooldown, RunRequest, RunResult
 from arvis.ports.store import Transaction
 from arvis.process.secrets import secrets_key_file
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, Site, files_with, running_site
@@ -61,7 +61,7 @@ async def listed(site: Site) -> dict[str, Any]:
 async def rests(site: Site, *names: str) -> None:
     def script(tx: Transaction) -> None:
         for name in names:
-            tx.rests.put(Rest(name, "m", site.clock.now() + 60_000, 2, "rate_limit", site.clock.now()))
+            tx.cooldowns.put(Cooldown(name, "m", site.clock.now() + 60_000, 2, "rate_limit", site.clock.now()))
 
     await site.store.write(script)
 

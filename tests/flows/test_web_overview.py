@@ -16,7 +16,7 @@ from arvis.domain.jobs import Failed, JobKind, NewJob
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Role, Sender, StoredMessage
 from arvis.domain.money import Budget, Pot, Spent, day_of
 from arvis.domain.platforms import BotState
-from arvis.domain.runs import Account, Rest
+from arvis.domain.runs import Account, Cooldown
 from arvis.graphs.context import READ
 from arvis.ports.job_store import Slots
 from arvis.ports.overview import Answers
@@ -138,7 +138,7 @@ async def test_accounts_and_bots_say_how_they_are(site: Site) -> None:
     now = site.clock.now()
 
     def rest(tx: Transaction) -> None:
-        tx.rests.put(Rest("main", "big", now + 60_000, 2, "rate_limit", now))
+        tx.cooldowns.put(Cooldown("main", "big", now + 60_000, 2, "rate_limit", now))
         tx.bots.put_status("plain", "main", BotState.ERROR, error="no token", now=now)
 
     await site.store.write(rest)

@@ -143,6 +143,40 @@ def test_an_empty_list_of_people_still_means_everybody_after_the_update(tmp_path
         assert json.loads(version)["agent"]["allow_users"] is None
 
 
+def test_the_standard_names_keep_every_row(tmp_path: Path) -> None:
+    """0012 renames tables and splits the daemon's own values from the settings of people."""
+    file = Path(shutil.copy(KEPT / "0011.db", tmp_path / "arvis.db"))
+    renamed = {
+        "observed": "overheard_messages", "places": "channel_status", "incidents": "delivery_incidents",
+        "threads": "handover_threads", "additions": "plugin_additions", "occurrences": "schedule_runs",
+        "calibrations": "token_calibrations", "states": "agent_state", "fact_words": "fact_index",
+        "feed_positions": "read_positions", "reservations": "budget_reservations", "rests": "account_cooldowns",
+        "run_log": "workflow_run_log",
+    }  # fmt: skip
+    own = {"owner_place": "m1", "told:bot:chat/main:down": "7", "process:n": "boot", "pairing_tries": "[]"}
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        entries = [(key, value, 1) for key, value in {**own, "skills.off": "[]"}.items()]
+        connection.executemany("INSERT INTO settings (key, value, updated_at) VALUES (?, ?, ?)", entries)
+        before = {new: connection.execute(f"SELECT * FROM {old}").fetchall() for old, new in renamed.items()}
+    bring_up_to_date(Database(file, None, tmp_path), NOW)
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        assert {new: connection.execute(f"SELECT * FROM {new}").fetchall() for new in before} == before
+        [(_, words)] = before["fact_index"]
+        found = connection.execute(
+            "SELECT rowid FROM fact_index WHERE fact_index MATCH ?", (f"words : {words.split()[0]}",)
+        )
+        assert len(found.fetchall()) == 1
+        assert {"config.changes", "skills.disabled"} == {
+            key for (key,) in connection.execute("SELECT key FROM settings")
+        }
+        kept = dict(connection.execute("SELECT key, value FROM kv").fetchall())
+        assert kept.items() >= {
+            "owner_message": "m1", "notified:bot:chat/main:down": "7", "process:n": "boot", "pairing_attempts": "[]",
+        }.items()  # fmt: skip
+        made = connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'").fetchall()
+        assert not [name for (name,) in made if name.startswith(("observed_", "occurrences_", "executions_drawn"))]
+
+
 async def test_a_kept_database_goes_on_where_it_stopped(tmp_path: Path) -> None:
     for number, kept in enumerate(kept_databases()):
         folder = tmp_path / str(number)

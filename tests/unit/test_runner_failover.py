@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arvis.domain.errors import ProviderErrorKind
-from arvis.domain.runs import Account, Rest, RunRequest, RunResult
+from arvis.domain.runs import Account, Cooldown, RunRequest, RunResult
 from arvis.llm import RunFailed, Runner
 from arvis.llm.candidates import Choice
 from arvis.llm.cooldowns import Cooldowns
@@ -135,7 +135,7 @@ async def test_the_rests_come_back_with_the_run() -> None:
     bench = Bench(FIRST, SECOND, first=[KINDS.RATE_LIMIT])
     run = await bench.runner.run(REQUEST, model=None, on_text=ignore)
     now = bench.clock.now()
-    assert run.rests == (Rest("first", "big", now + MINUTE, 1, "rate_limit", now),)
+    assert run.rests == (Cooldown("first", "big", now + MINUTE, 1, "rate_limit", now),)
     other = Bench(FIRST, SECOND)
     other.runner.learn(run.rests)
     assert await other.ask() == "second"
@@ -178,6 +178,6 @@ def test_an_answer_ends_the_row_of_refusals() -> None:
 
 
 def test_the_later_word_counts() -> None:
-    rests = Cooldowns([Rest("first", "big", 500, 1, "rate_limit", 100)])
-    rests.learn([Rest("first", "big", 900, 1, "rate_limit", 50)])
+    rests = Cooldowns([Cooldown("first", "big", 500, 1, "rate_limit", 100)])
+    rests.learn([Cooldown("first", "big", 900, 1, "rate_limit", 50)])
     assert select([Choice(FIRST, "big")], rests.known, 600).now == (Choice(FIRST, "big"),)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import CIRCUIT, Account, Image, Rest, RunRequest, RunResult, Turn
+from arvis.domain.runs import CIRCUIT, Account, Cooldown, Image, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolOutput, ToolSpec
 from arvis.llm import RunFailed, Runner, Unserved
 from arvis.llm.candidates import Choice
@@ -25,11 +25,11 @@ A, B, C = (Account(name=name, provider="scripted", model="m", priority=1) for na
 CHOICES = [Choice(account, "m") for account in (A, B, C)]
 
 
-def rest(account: Account, kind: str, until: int, *, at: int = NOW, refusals: int = 1) -> Rest:
-    return Rest(account.name, "m", until, refusals, kind, at)
+def rest(account: Account, kind: str, until: int, *, at: int = NOW, refusals: int = 1) -> Cooldown:
+    return Cooldown(account.name, "m", until, refusals, kind, at)
 
 
-def decide(*rests: Rest, choices: Sequence[Choice] = CHOICES) -> tuple[str, dict[str, int], dict[str, str]]:
+def decide(*rests: Cooldown, choices: Sequence[Choice] = CHOICES) -> tuple[str, dict[str, int], dict[str, str]]:
     found = select(choices, Cooldowns(rests).known, NOW)
     later = {each.choice.account.name: each.at for each in found.later}
     return (
@@ -72,7 +72,7 @@ def decide(*rests: Rest, choices: Sequence[Choice] = CHOICES) -> tuple[str, dict
         ),
     ],
 )
-def test_the_decision(rests: list[Rest], now: str, later: dict[str, int], never: dict[str, str]) -> None:
+def test_the_decision(rests: list[Cooldown], now: str, later: dict[str, int], never: dict[str, str]) -> None:
     assert decide(*rests) == (now, later, never)
 
 

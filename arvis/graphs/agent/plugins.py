@@ -79,7 +79,7 @@ class Cleaned:
 
 def load_added(tx: Transaction, conversation_id: str) -> dict[str, Added]:
     """By the ids of the messages."""
-    return {message: Added.from_json(data) for message, data in tx.additions.of(conversation_id, MOST_ROWS)}
+    return {message: Added.from_json(data) for message, data in tx.plugin_additions.of(conversation_id, MOST_ROWS)}
 
 
 def cleaned(
@@ -103,9 +103,9 @@ def cleaned(
 
 def keep_added(tx: Transaction, conversation_id: str, found: Cleaned) -> None:
     for message, added in found.put.items():
-        tx.additions.put(message, conversation_id, added.to_json())
+        tx.plugin_additions.put(message, conversation_id, added.to_json())
     for message in found.drop:
-        tx.additions.drop(message)
+        tx.plugin_additions.drop(message)
 
 
 _Asked = TypeVar("_Asked", bound=Asked)

@@ -13,7 +13,7 @@ from arvis.domain.jobs import JobKind, NewJob, Priority
 from arvis.domain.memory import Category, NewFact, scope_for, taint_for_others
 from arvis.domain.messages import PastMessage, Role
 from arvis.domain.money import Spender
-from arvis.domain.runs import Rest
+from arvis.domain.runs import Cooldown
 from arvis.domain.taint import Label, Taint
 from arvis.engine import lifecycle
 from arvis.graphs.compaction.selection import KEPT_MESSAGES
@@ -49,7 +49,7 @@ class Backlog:
     newest: list[PastMessage]
     oldest: list[PastMessage]
     summaries: list[Compaction]
-    accounts: list[Rest]
+    accounts: list[Cooldown]
     calibrations: list[Calibration]
     spender: Spender
     rests: bool
@@ -81,7 +81,7 @@ def load_backlog(tx: Transaction, execution: Execution, *, planned: bool, tried:
         newest=tx.messages.history(conversation.id, NEWEST_ROWS),
         oldest=tx.compactions.oldest(conversation.id, OLDEST_ROWS),
         summaries=tx.compactions.summaries(conversation.id, SUMMARIES),
-        accounts=tx.rests.all(),
+        accounts=tx.cooldowns.all(),
         calibrations=tx.calibrations.all(),
         spender=spender_of(tx, execution, agent_id=agent.id),
         rests=tx.compactions.rests(conversation.id, planned=planned),

@@ -67,7 +67,7 @@ def save_threads(tx: Transaction, execution: Execution, last: Mapping[str, Any],
         entries = [*_thread(tx, execution, agent_id), *_own(state, agent_id)]
         kept = [entry.to_json() for entry in _shortened(entries, MOST_ENTRIES, MOST_CHARACTERS)]
         if name := _thread_name(tx, agent_id):
-            tx.threads.put(state["conversation"], name, {"entries": kept}, now)
+            tx.handover_threads.put(state["conversation"], name, {"entries": kept}, now)
 
 
 def _own(state: Mapping[str, Any], agent_id: str) -> list[Entry]:
@@ -83,7 +83,11 @@ def _own(state: Mapping[str, Any], agent_id: str) -> list[Entry]:
 
 def _thread(tx: Transaction, execution: Execution, agent_id: str) -> list[Entry]:
     name = _thread_name(tx, agent_id)
-    kept = tx.threads.get(execution.state["conversation"], name) if name and not _stands_alone(execution) else None
+    kept = (
+        tx.handover_threads.get(execution.state["conversation"], name)
+        if name and not _stands_alone(execution)
+        else None
+    )
     return [Entry.from_json(each) for each in (kept or {}).get("entries", ())]
 
 

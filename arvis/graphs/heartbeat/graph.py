@@ -17,7 +17,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Answer, Execution
 from arvis.domain.messages import Address
-from arvis.domain.platforms import Incident, ObservedMessage
+from arvis.domain.platforms import Incident, OverheardMessage
 from arvis.domain.projects import Project
 from arvis.domain.runs import RunResult
 from arvis.domain.schedules import OccurrenceStatus
@@ -70,7 +70,7 @@ class Look:
 
     agent: Agent
     projects: list[Project]
-    observed: list[ObservedMessage]
+    observed: list[OverheardMessage]
     incidents: list[Incident]
     others: str
     heard: bool
@@ -256,13 +256,13 @@ def look_around(tx: Transaction, execution: Execution, now: int) -> Look:
     )
 
 
-def _observed(tx: Transaction, execution: Execution) -> list[ObservedMessage]:
+def _observed(tx: Transaction, execution: Execution) -> list[OverheardMessage]:
     """What people wrote in its place since it last looked, and not before the last day."""
     _, _, schedule_id = source_of(execution).partition(":")
     times = tx.occurrences.newest(schedule_id, _TIMES) if schedule_id else []
     looks = [each.created_at for each in times if each.execution_id != execution.id and each.status in _LOOKED]
     since = max([execution.created_at - OBSERVED_MS, *looks])
-    return tx.observed.newest(Address.from_json(execution.state["address"]), since, _MOST_OBSERVED)
+    return tx.overheard.newest(Address.from_json(execution.state["address"]), since, _MOST_OBSERVED)
 
 
 def _brought(tx: Transaction, execution: Execution) -> dict[str, Any]:

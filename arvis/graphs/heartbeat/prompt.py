@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from arvis.domain.agents import Agent
 from arvis.domain.markup import escape
-from arvis.domain.platforms import Incident, ObservedMessage
+from arvis.domain.platforms import Incident, OverheardMessage
 from arvis.domain.projects import Project
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.prompt.history import clock_line
@@ -63,7 +63,7 @@ class Cycle:
     skills: Collection[Skill]
     others: str = ""
     heard: bool = False
-    observed: Sequence[ObservedMessage] = ()
+    observed: Sequence[OverheardMessage] = ()
     incidents: Sequence[Incident] = ()
     summary: str = ""
     blocker: Blocker | None = None

@@ -55,7 +55,7 @@ def _settle(session: SqliteSession, tx: SqlTransaction, now: int) -> Settlement:
     session.execute("raise_seqs", seq=now)
     session.execute("end_sessions")
     session.execute("drop_login_codes")
-    tx.settings.put(RESTORED_AT, str(now), now)
+    tx.kv.put(RESTORED_AT, str(now), now)
     return Settlement(jobs, len(interrupted), deliveries)
 
 

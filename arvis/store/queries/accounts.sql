@@ -1,14 +1,14 @@
--- name: all_rests
+-- name: all_cooldowns
 -- A row for each account and model that ever refused: a handful.
-SELECT * FROM rests ORDER BY account, model;
+SELECT * FROM account_cooldowns ORDER BY account, model;
 
--- name: put_rest
+-- name: put_cooldown
 -- The later word counts, whichever process commits it last.
-INSERT INTO rests (account, model, until, refusals, kind, at)
+INSERT INTO account_cooldowns (account, model, until, refusals, kind, at)
 VALUES (:account, :model, :until, :refusals, :kind, :at)
 ON CONFLICT (account, model) DO UPDATE
 SET until = excluded.until, refusals = excluded.refusals, kind = excluded.kind, at = excluded.at
-WHERE excluded.at >= rests.at;
+WHERE excluded.at >= account_cooldowns.at;
 
 -- name: all_accounts
 -- Those that were entered in the product: a handful. Python sorts them, for databases disagree about letters.

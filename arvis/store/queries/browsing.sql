@@ -18,8 +18,8 @@ LEFT JOIN agents ON agents.id = found.agent_id
 LEFT JOIN messages ON messages.id = found.message_id
 LEFT JOIN principals ON principals.id = found.principal_id
 LEFT JOIN executions ON executions.id = found.execution_id
-LEFT JOIN occurrences ON occurrences.execution_id = found.execution_id AND occurrences.execution_id IS NOT NULL
-LEFT JOIN schedules ON schedules.id = occurrences.schedule_id
+LEFT JOIN schedule_runs ON schedule_runs.execution_id = found.execution_id AND schedule_runs.execution_id IS NOT NULL
+LEFT JOIN schedules ON schedules.id = schedule_runs.schedule_id
 ORDER BY found.id DESC;
 
 -- name: list_troubled
@@ -57,8 +57,8 @@ LEFT JOIN agents ON agents.id = found.agent_id
 LEFT JOIN messages ON messages.id = found.message_id
 LEFT JOIN principals ON principals.id = found.principal_id
 LEFT JOIN executions ON executions.id = found.execution_id
-LEFT JOIN occurrences ON occurrences.execution_id = found.execution_id AND occurrences.execution_id IS NOT NULL
-LEFT JOIN schedules ON schedules.id = occurrences.schedule_id
+LEFT JOIN schedule_runs ON schedule_runs.execution_id = found.execution_id AND schedule_runs.execution_id IS NOT NULL
+LEFT JOIN schedules ON schedules.id = schedule_runs.schedule_id
 ORDER BY found.id DESC;
 
 -- name: live_jobs
@@ -80,8 +80,8 @@ LEFT JOIN agents ON agents.id = found.agent_id
 LEFT JOIN messages ON messages.id = found.message_id
 LEFT JOIN principals ON principals.id = found.principal_id
 LEFT JOIN executions ON executions.id = found.execution_id
-LEFT JOIN occurrences ON occurrences.execution_id = found.execution_id AND occurrences.execution_id IS NOT NULL
-LEFT JOIN schedules ON schedules.id = occurrences.schedule_id
+LEFT JOIN schedule_runs ON schedule_runs.execution_id = found.execution_id AND schedule_runs.execution_id IS NOT NULL
+LEFT JOIN schedules ON schedules.id = schedule_runs.schedule_id
 WHERE found.id = :id;
 
 -- name: jobs_behind

@@ -2,9 +2,9 @@
 
 -- name: add_completion_request
 INSERT INTO completion_requests (
-    id, scope, request_hash, talk_hash, system_hash, answer_hash, request_key, thread, position, left_at, created_at
+    id, scope, request_hash, transcript_hash, system_hash, answer_hash, request_key, thread, position, disconnected_at, created_at
 ) VALUES (
-    :id, :scope, :request_hash, :talk_hash, :system_hash, NULL, :request_key, :thread, :position, NULL, :created_at
+    :id, :scope, :request_hash, :transcript_hash, :system_hash, NULL, :request_key, :thread, :position, NULL, :created_at
 ) ON CONFLICT DO NOTHING;
 
 -- name: drop_completion_request
@@ -19,7 +19,7 @@ ORDER BY created_at DESC, id DESC LIMIT 1;
 
 -- name: completion_by_talk
 SELECT * FROM completion_requests AS known
-WHERE scope = :scope AND talk_hash = :talk_hash AND answer_hash = :answer_hash AND NOT EXISTS (
+WHERE scope = :scope AND transcript_hash = :transcript_hash AND answer_hash = :answer_hash AND NOT EXISTS (
     SELECT 1 FROM completion_requests AS later
     WHERE later.scope = known.scope AND later.thread = known.thread AND later.position > known.position
 )
@@ -29,10 +29,10 @@ ORDER BY created_at DESC, id DESC LIMIT 1;
 SELECT * FROM completion_requests WHERE scope = :scope AND thread = :thread ORDER BY position DESC LIMIT 1;
 
 -- name: completion_answered
-UPDATE completion_requests SET answer_hash = :answer_hash, left_at = NULL WHERE id = :id;
+UPDATE completion_requests SET answer_hash = :answer_hash, disconnected_at = NULL WHERE id = :id;
 
 -- name: completion_left
-UPDATE completion_requests SET left_at = :left_at WHERE id = :id AND answer_hash IS NULL;
+UPDATE completion_requests SET disconnected_at = :disconnected_at WHERE id = :id AND answer_hash IS NULL;
 
 -- name: prune_completion_requests
 DELETE FROM completion_requests WHERE id IN (

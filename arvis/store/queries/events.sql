@@ -15,19 +15,19 @@ DELETE FROM inbox_events WHERE (platform, connector, event_id) IN (
 );
 
 -- name: advance_feed
-INSERT INTO feed_positions (platform, connector, feed, position) VALUES (:platform, :connector, :feed, :position)
+INSERT INTO read_positions (platform, connector, feed, position) VALUES (:platform, :connector, :feed, :position)
 ON CONFLICT (platform, connector, feed) DO UPDATE SET position = excluded.position
-WHERE feed_positions.position < excluded.position;
+WHERE read_positions.position < excluded.position;
 
 -- name: feed_position
-SELECT position FROM feed_positions WHERE platform = :platform AND connector = :connector AND feed = :feed;
+SELECT position FROM read_positions WHERE platform = :platform AND connector = :connector AND feed = :feed;
 
 -- name: feeds_of_bot
-SELECT feed, position FROM feed_positions WHERE platform = :platform AND connector = :connector
+SELECT feed, position FROM read_positions WHERE platform = :platform AND connector = :connector
 ORDER BY position DESC LIMIT :limit;
 
 -- name: add_observed
-INSERT INTO observed (
+INSERT INTO overheard_messages (
     id, platform, connector, channel, thread, event_id, platform_ref, user_id, user_name, content, created_at
 ) VALUES (
     :id, :platform, :connector, :channel, :thread, :event_id, :platform_ref, :user_id, :user_name, :content, :created_at
@@ -36,29 +36,29 @@ ON CONFLICT (platform, connector, channel, event_id) DO NOTHING;
 
 -- name: drop_observed
 -- What is older than the newest few of its place.
-DELETE FROM observed
+DELETE FROM overheard_messages
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread AND id < (
-    SELECT id FROM observed
+    SELECT id FROM overheard_messages
     WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread
     ORDER BY id DESC LIMIT 1 OFFSET :keep
 );
 
 -- name: newest_observed
-SELECT * FROM observed
+SELECT * FROM overheard_messages
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread
     AND created_at >= :since
 ORDER BY id DESC LIMIT :limit;
 
 -- name: edit_observed
-UPDATE observed SET content = :content
+UPDATE overheard_messages SET content = :content
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND platform_ref = :ref;
 
 -- name: forget_observed
-DELETE FROM observed
+DELETE FROM overheard_messages
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND platform_ref = :ref;
 
 -- name: prune_observed
-DELETE FROM observed WHERE id IN (SELECT id FROM observed WHERE created_at < :before ORDER BY created_at LIMIT :limit);
+DELETE FROM overheard_messages WHERE id IN (SELECT id FROM overheard_messages WHERE created_at < :before ORDER BY created_at LIMIT :limit);
 
 -- name: message_by_ref
 SELECT * FROM messages

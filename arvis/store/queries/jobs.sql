@@ -137,7 +137,7 @@ WHERE ready = 2 AND crashes > :suspect AND crashes < :poison AND (
 
 -- name: forget_dead_processes
 -- Another process judges their deaths now, by the jobs that they held: at their next start nobody could tell.
-UPDATE settings SET value = ''
+UPDATE kv SET value = ''
 WHERE key IN (
     SELECT 'process:' || jobs.node FROM jobs
     WHERE jobs.ready = 3 AND jobs.lease_until < :expired_before AND jobs.node <> :node

@@ -16,10 +16,10 @@ INSERT INTO facts (
 );
 
 -- name: add_fact_words
-INSERT INTO fact_words (rowid, place, words) VALUES (:number, :place, :words);
+INSERT INTO fact_index (rowid, scope_key, words) VALUES (:number, :scope_key, :words);
 
 -- name: drop_fact_words
-DELETE FROM fact_words WHERE rowid = :number;
+DELETE FROM fact_index WHERE rowid = :number;
 
 -- name: get_fact
 SELECT * FROM facts WHERE id = :id;
@@ -47,16 +47,16 @@ ORDER BY confidence, accessed_at, number DESC LIMIT :limit;
 
 -- name: search_facts
 -- The place has no weight: it only keeps what is looked through as small as its scopes are.
-SELECT facts.* FROM fact_words
-JOIN facts ON facts.number = fact_words.rowid
-WHERE fact_words MATCH 'place : (' || :places || ') AND words : (' || :words || ')'
-ORDER BY bm25(fact_words, 0.0, 1.0), facts.number LIMIT :limit;
+SELECT facts.* FROM fact_index
+JOIN facts ON facts.number = fact_index.rowid
+WHERE fact_index MATCH 'scope_key : (' || :scope_keys || ') AND words : (' || :words || ')'
+ORDER BY bm25(fact_index, 0.0, 1.0), facts.number LIMIT :limit;
 
 -- name: update_fact
 UPDATE facts
 SET taint = :taint, confidence = :confidence, status = :status, superseded_by = :superseded_by,
     accessed_at = :accessed_at, access_count = :access_count, expires_at = :expires_at, updated_at = :now,
-    vouched_by = :vouched_by
+    confirmed_by = :confirmed_by
 WHERE id = :id;
 
 -- name: touch_fact
@@ -101,24 +101,24 @@ DELETE FROM facts WHERE id IN (
 );
 
 -- name: get_state
-SELECT * FROM states WHERE agent_id = :agent_id AND scope = :scope AND key = :key;
+SELECT * FROM agent_state WHERE agent_id = :agent_id AND scope = :scope AND key = :key;
 
 -- name: states_of_scopes
-SELECT * FROM states WHERE agent_id = :agent_id AND scope IN (:first, :second, :third)
+SELECT * FROM agent_state WHERE agent_id = :agent_id AND scope IN (:first, :second, :third)
 ORDER BY key, scope LIMIT :limit;
 
 -- name: count_states
-SELECT CAST(count(*) AS BIGINT) AS number FROM states WHERE agent_id = :agent_id AND scope = :scope;
+SELECT CAST(count(*) AS BIGINT) AS number FROM agent_state WHERE agent_id = :agent_id AND scope = :scope;
 
 -- name: put_state
-INSERT INTO states (agent_id, scope, key, value, taint, author_id, message_id, updated_at)
+INSERT INTO agent_state (agent_id, scope, key, value, taint, author_id, message_id, updated_at)
 VALUES (:agent_id, :scope, :key, :value, :taint, :author_id, :message_id, :updated_at)
 ON CONFLICT (agent_id, scope, key) DO UPDATE
 SET value = excluded.value, taint = excluded.taint, author_id = excluded.author_id, message_id = excluded.message_id,
     updated_at = excluded.updated_at;
 
 -- name: remove_state
-DELETE FROM states WHERE agent_id = :agent_id AND scope = :scope AND key = :key;
+DELETE FROM agent_state WHERE agent_id = :agent_id AND scope = :scope AND key = :key;
 
 -- name: list_facts
 SELECT * FROM facts
@@ -130,17 +130,17 @@ WHERE id < :before
 ORDER BY id DESC LIMIT :limit;
 
 -- name: find_facts
-SELECT facts.* FROM fact_words
-JOIN facts ON facts.number = fact_words.rowid
-WHERE fact_words MATCH 'words : (' || :words || ')'
+SELECT facts.* FROM fact_index
+JOIN facts ON facts.number = fact_index.rowid
+WHERE fact_index MATCH 'words : (' || :words || ')'
     AND (CAST(:agent_id AS TEXT) IS NULL OR facts.agent_id = :agent_id)
     AND (CAST(:scope AS TEXT) IS NULL OR facts.scope = :scope)
     AND (CAST(:category AS TEXT) IS NULL OR facts.category = :category)
     AND (CAST(:status AS TEXT) IS NULL OR facts.status = :status)
-ORDER BY bm25(fact_words, 0.0, 1.0), facts.number LIMIT :limit;
+ORDER BY bm25(fact_index, 0.0, 1.0), facts.number LIMIT :limit;
 
 -- name: list_states
-SELECT * FROM states
+SELECT * FROM agent_state
 WHERE (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
     AND (CAST(:scope AS TEXT) IS NULL OR scope = :scope)
 ORDER BY agent_id, scope, key LIMIT :limit OFFSET :skipped;

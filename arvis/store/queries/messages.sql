@@ -161,7 +161,7 @@ UPDATE conversations SET turns = turns + 1, last_message_at = :now WHERE id = :i
 -- A new channel begins above the numbers that it may have had before a restore (see `raise_seqs`).
 INSERT INTO channels (platform, connector, channel, seq) VALUES (
     :platform, :connector, :channel,
-    COALESCE((SELECT CAST(value AS BIGINT) FROM settings WHERE key = 'restored_at'), 0) + 1
+    COALESCE((SELECT CAST(value AS BIGINT) FROM kv WHERE key = 'restored_at'), 0) + 1
 )
 ON CONFLICT (platform, connector, channel) DO UPDATE SET seq = channels.seq + 1
 RETURNING seq;

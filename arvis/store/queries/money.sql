@@ -15,19 +15,19 @@ SET micros = spending.micros + excluded.micros, calls = spending.calls + exclude
     turns = spending.turns + excluded.turns;
 
 -- name: sum_reserved
-SELECT CAST(COALESCE(sum(micros), 0) AS BIGINT) AS micros FROM reservations
+SELECT CAST(COALESCE(sum(micros), 0) AS BIGINT) AS micros FROM budget_reservations
 WHERE scope = :scope AND period = :period AND key = :key AND expires_at > :now
     AND NOT (execution_id = :execution_id AND visit = :visit);
 
 -- name: add_reservation
-INSERT INTO reservations (scope, period, key, execution_id, visit, micros, expires_at)
+INSERT INTO budget_reservations (scope, period, key, execution_id, visit, micros, expires_at)
 VALUES (:scope, :period, :key, :execution_id, :visit, :micros, :expires_at);
 
 -- name: drop_reservation
-DELETE FROM reservations WHERE execution_id = :execution_id AND visit = :visit;
+DELETE FROM budget_reservations WHERE execution_id = :execution_id AND visit = :visit;
 
 -- name: drop_reservations
-DELETE FROM reservations WHERE execution_id = :execution_id;
+DELETE FROM budget_reservations WHERE execution_id = :execution_id;
 
 -- name: add_open_call
 INSERT INTO open_calls (
@@ -62,8 +62,8 @@ DELETE FROM spending WHERE scope = :scope AND (period, key) IN (
 );
 
 -- name: prune_reservations
-DELETE FROM reservations WHERE (execution_id, visit) IN (
-    SELECT execution_id, visit FROM reservations WHERE expires_at <= :now ORDER BY expires_at LIMIT :limit
+DELETE FROM budget_reservations WHERE (execution_id, visit) IN (
+    SELECT execution_id, visit FROM budget_reservations WHERE expires_at <= :now ORDER BY expires_at LIMIT :limit
 );
 
 -- name: get_client

@@ -60,18 +60,18 @@ UPDATE drafts SET channel = :new
 WHERE platform = :platform AND connector = :connector AND channel = :old;
 
 -- name: move_observed
-UPDATE observed SET channel = :new
+UPDATE overheard_messages SET channel = :new
 WHERE platform = :platform AND connector = :connector AND channel = :old AND NOT EXISTS (
-    SELECT 1 FROM observed AS there
+    SELECT 1 FROM overheard_messages AS there
     WHERE there.platform = :platform AND there.connector = :connector AND there.channel = :new
-        AND there.event_id = observed.event_id
+        AND there.event_id = overheard_messages.event_id
 );
 
 -- name: facts_in_scope
 SELECT number, agent_id FROM facts WHERE scope = :old AND status = 'active' ORDER BY number;
 
 -- name: move_fact_words
-UPDATE fact_words SET place = :place WHERE rowid = :number;
+UPDATE fact_index SET scope_key = :scope_key WHERE rowid = :number;
 
 -- name: move_facts
 UPDATE facts SET scope = :new WHERE scope = :old;
@@ -81,9 +81,9 @@ UPDATE fact_changes SET scope = :new WHERE scope = :old;
 
 -- name: move_states
 -- The newer channel's word counts where both have one.
-UPDATE states SET scope = :new WHERE scope = :old AND NOT EXISTS (
-    SELECT 1 FROM states AS there
-    WHERE there.agent_id = states.agent_id AND there.scope = :new AND there.key = states.key
+UPDATE agent_state SET scope = :new WHERE scope = :old AND NOT EXISTS (
+    SELECT 1 FROM agent_state AS there
+    WHERE there.agent_id = agent_state.agent_id AND there.scope = :new AND there.key = agent_state.key
 );
 
 -- name: waiting_head

@@ -43,3 +43,10 @@ SELECT value FROM settings WHERE key = :key;
 -- name: put_setting
 INSERT INTO settings (key, value, updated_at) VALUES (:key, :value, :now)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at;
+
+-- name: get_key_value
+SELECT value FROM kv WHERE key = :key;
+
+-- name: put_key_value
+INSERT INTO kv (key, value, updated_at) VALUES (:key, :value, :now)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at;

@@ -6,12 +6,12 @@ SELECT * FROM schedules WHERE id = :id;
 -- name: add_schedule
 INSERT INTO schedules (
     id, kind, agent_id, name, schedule, timezone, prompt, platform, connector, channel, script, missed, enabled,
-    principal_id, last_run, next_run, created_at, updated_at, thread, made_by, graph, max_cycles, grace, failures,
-    rests_until, memo, author_id
+    principal_id, last_run, next_run, created_at, updated_at, thread, created_by, graph, max_cycles, grace, failures,
+    cooldown_until, memo, author_id
 ) VALUES (
     :id, :kind, :agent_id, :name, :schedule, :timezone, :prompt, :platform, :connector, :channel, :script, :missed,
-    :enabled, :principal_id, :last_run, :next_run, :created_at, :updated_at, :thread, :made_by, :graph, :max_cycles,
-    :grace, :failures, :rests_until, :memo, :author_id
+    :enabled, :principal_id, :last_run, :next_run, :created_at, :updated_at, :thread, :created_by, :graph, :max_cycles,
+    :grace, :failures, :cooldown_until, :memo, :author_id
 );
 
 -- name: update_schedule
@@ -19,8 +19,8 @@ UPDATE schedules
 SET agent_id = :agent_id, name = :name, schedule = :schedule, timezone = :timezone, prompt = :prompt,
     platform = :platform, connector = :connector, channel = :channel, script = :script, missed = :missed,
     enabled = :enabled, principal_id = :principal_id, last_run = :last_run, next_run = :next_run,
-    updated_at = :updated_at, thread = :thread, made_by = :made_by, graph = :graph, max_cycles = :max_cycles,
-    grace = :grace, failures = :failures, rests_until = :rests_until, memo = :memo, author_id = :author_id
+    updated_at = :updated_at, thread = :thread, created_by = :created_by, graph = :graph, max_cycles = :max_cycles,
+    grace = :grace, failures = :failures, cooldown_until = :cooldown_until, memo = :memo, author_id = :author_id
 WHERE id = :id;
 
 -- name: remove_schedule
@@ -33,30 +33,30 @@ ORDER BY id LIMIT 100;
 
 -- name: schedules_of_person
 SELECT * FROM schedules
-WHERE principal_id = :principal_id AND made_by = 'tool' AND enabled = 1 AND next_run IS NOT NULL
+WHERE principal_id = :principal_id AND created_by = 'tool' AND enabled = 1 AND next_run IS NOT NULL
 ORDER BY id LIMIT :limit;
 
 -- name: remember_of_schedule
 UPDATE schedules SET memo = :memo WHERE id = :id;
 
 -- name: count_schedules
-SELECT count(*) AS number FROM schedules WHERE agent_id = :agent_id AND kind = :kind AND made_by <> 'tool';
+SELECT count(*) AS number FROM schedules WHERE agent_id = :agent_id AND kind = :kind AND created_by <> 'tool';
 
 -- name: schedule_named
 SELECT * FROM schedules
-WHERE agent_id = :agent_id AND kind = :kind AND name = :name AND made_by <> 'tool'
+WHERE agent_id = :agent_id AND kind = :kind AND name = :name AND created_by <> 'tool'
 ORDER BY id LIMIT 1;
 
 -- name: forget_reminders
 -- What is over, but for what people switched off.
 DELETE FROM schedules
-WHERE principal_id = :principal_id AND made_by = 'tool' AND enabled = 1 AND next_run IS NULL AND last_run < :before;
+WHERE principal_id = :principal_id AND created_by = 'tool' AND enabled = 1 AND next_run IS NULL AND last_run < :before;
 
 -- name: due_schedules
 -- One that still runs waits until it has ended: it must not stand in the way of the others either.
 SELECT * FROM schedules
 WHERE enabled = 1 AND next_run <= :now AND NOT EXISTS (
-    SELECT 1 FROM occurrences WHERE occurrences.schedule_id = schedules.id AND occurrences.ended_at IS NULL
+    SELECT 1 FROM schedule_runs WHERE schedule_runs.schedule_id = schedules.id AND schedule_runs.ended_at IS NULL
 )
 ORDER BY next_run LIMIT :limit;
 
@@ -73,7 +73,7 @@ UPDATE schedules SET last_run = :last_run, next_run = :next_run
 WHERE id = :id AND enabled = 1 AND next_run = :was AND updated_at = :updated_at;
 
 -- name: rate_schedule
-UPDATE schedules SET failures = :failures, rests_until = :rests_until WHERE id = :id;
+UPDATE schedules SET failures = :failures, cooldown_until = :cooldown_until WHERE id = :id;
 
 -- name: remember_run
 UPDATE schedules SET last_run = :now WHERE id = :id;
@@ -86,48 +86,48 @@ SELECT * FROM schedules
 WHERE id < :before
     AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
     AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
-    AND (CAST(:made_by AS TEXT) IS NULL OR made_by = :made_by)
+    AND (CAST(:created_by AS TEXT) IS NULL OR created_by = :created_by)
     AND (CAST(:enabled AS INTEGER) IS NULL OR enabled = :enabled)
 ORDER BY id DESC LIMIT :limit;
 
 -- name: add_occurrence
 -- The instant is the key: whatever restarts, a time is dealt with once.
-INSERT INTO occurrences (schedule_id, due, id, cause, status, execution_id, report, created_at, ended_at)
+INSERT INTO schedule_runs (schedule_id, due, id, cause, status, execution_id, report, created_at, ended_at)
 VALUES (:schedule_id, :due, :id, :cause, :status, :execution_id, :report, :created_at, :ended_at)
 ON CONFLICT (schedule_id, due) DO NOTHING;
 
 -- name: get_occurrence
-SELECT * FROM occurrences WHERE id = :id;
+SELECT * FROM schedule_runs WHERE id = :id;
 
 -- name: orphaned_occurrences
 -- They have begun, and nothing is there any more that could end them.
-SELECT * FROM occurrences
+SELECT * FROM schedule_runs
 WHERE ended_at IS NULL
-    AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.key = 'schedule:' || occurrences.schedule_id)
+    AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.key = 'schedule:' || schedule_runs.schedule_id)
     AND NOT EXISTS (
         SELECT 1 FROM executions
-        WHERE executions.id = occurrences.execution_id AND executions.status IN ('running', 'paused')
+        WHERE executions.id = schedule_runs.execution_id AND executions.status IN ('running', 'paused')
     )
 LIMIT :limit;
 
 -- name: occurrence_of_execution
-SELECT * FROM occurrences WHERE execution_id = :execution_id;
+SELECT * FROM schedule_runs WHERE execution_id = :execution_id;
 
 -- name: save_occurrence
-UPDATE occurrences
+UPDATE schedule_runs
 SET cause = :cause, status = :status, execution_id = :execution_id, report = :report, ended_at = :ended_at
 WHERE id = :id;
 
 -- name: running_occurrences
-SELECT * FROM occurrences WHERE schedule_id = :schedule_id AND ended_at IS NULL ORDER BY id LIMIT 100;
+SELECT * FROM schedule_runs WHERE schedule_id = :schedule_id AND ended_at IS NULL ORDER BY id LIMIT 100;
 
 -- name: newest_occurrences
-SELECT * FROM occurrences WHERE schedule_id = :schedule_id ORDER BY id DESC LIMIT :limit;
+SELECT * FROM schedule_runs WHERE schedule_id = :schedule_id ORDER BY id DESC LIMIT :limit;
 
 -- name: list_occurrences
-SELECT * FROM occurrences WHERE schedule_id = :schedule_id AND id < :before ORDER BY id DESC LIMIT :limit;
+SELECT * FROM schedule_runs WHERE schedule_id = :schedule_id AND id < :before ORDER BY id DESC LIMIT :limit;
 
 -- name: prune_occurrences
-DELETE FROM occurrences WHERE id IN (
-    SELECT id FROM occurrences WHERE created_at < :before AND ended_at IS NOT NULL ORDER BY created_at LIMIT :limit
+DELETE FROM schedule_runs WHERE id IN (
+    SELECT id FROM schedule_runs WHERE created_at < :before AND ended_at IS NOT NULL ORDER BY created_at LIMIT :limit
 );

@@ -48,26 +48,26 @@ DELETE FROM drafts WHERE execution_id IN (
 );
 
 -- name: get_place
-SELECT * FROM places WHERE platform = :platform AND connector = :connector AND channel = :channel;
+SELECT * FROM channel_status WHERE platform = :platform AND connector = :connector AND channel = :channel;
 
 -- name: put_place
 -- What has become another one stays so, whatever is told of it afterwards.
-INSERT INTO places (platform, connector, channel, state, reason, moved_to, updated_at)
+INSERT INTO channel_status (platform, connector, channel, state, reason, moved_to, updated_at)
 VALUES (:platform, :connector, :channel, :state, :reason, :moved_to, :now)
 ON CONFLICT (platform, connector, channel) DO UPDATE
 SET state = excluded.state, reason = excluded.reason, moved_to = excluded.moved_to, updated_at = excluded.updated_at
-WHERE places.state <> 'moved' OR excluded.state = 'moved';
+WHERE channel_status.state <> 'moved' OR excluded.state = 'moved';
 
 -- name: clear_place
-DELETE FROM places
+DELETE FROM channel_status
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND state <> 'moved';
 
 -- name: add_incident
-INSERT INTO incidents (id, conversation_id, text, created_at) VALUES (:id, :conversation_id, :text, :now);
+INSERT INTO delivery_incidents (id, conversation_id, text, created_at) VALUES (:id, :conversation_id, :text, :now);
 
 -- name: untold_incidents
-SELECT * FROM incidents WHERE conversation_id = :conversation_id AND told_in IS NULL ORDER BY id DESC LIMIT :limit;
+SELECT * FROM delivery_incidents WHERE conversation_id = :conversation_id AND reported_in IS NULL ORDER BY id DESC LIMIT :limit;
 
 -- name: told_incidents
-UPDATE incidents SET told_in = :execution_id
-WHERE conversation_id = :conversation_id AND told_in IS NULL AND id <= :upto;
+UPDATE delivery_incidents SET reported_in = :execution_id
+WHERE conversation_id = :conversation_id AND reported_in IS NULL AND id <= :upto;

@@ -1,27 +1,27 @@
 -- What stands between the turns of a conversation, besides its messages.
 
 -- name: get_thread
-SELECT data FROM threads WHERE conversation_id = :conversation_id AND name = :name;
+SELECT data FROM handover_threads WHERE conversation_id = :conversation_id AND name = :name;
 
 -- name: put_thread
-INSERT INTO threads (conversation_id, name, data, updated_at) VALUES (:conversation_id, :name, :data, :now)
+INSERT INTO handover_threads (conversation_id, name, data, updated_at) VALUES (:conversation_id, :name, :data, :now)
 ON CONFLICT (conversation_id, name) DO UPDATE SET data = excluded.data, updated_at = excluded.updated_at;
 
 -- name: thread_names
-SELECT name FROM threads WHERE conversation_id = :conversation_id ORDER BY name LIMIT 1000;
+SELECT name FROM handover_threads WHERE conversation_id = :conversation_id ORDER BY name LIMIT 1000;
 
 -- name: drop_threads
-DELETE FROM threads WHERE conversation_id = :conversation_id;
+DELETE FROM handover_threads WHERE conversation_id = :conversation_id;
 
 -- name: put_addition
-INSERT INTO additions (message_id, conversation_id, data) VALUES (:message_id, :conversation_id, :data)
+INSERT INTO plugin_additions (message_id, conversation_id, data) VALUES (:message_id, :conversation_id, :data)
 ON CONFLICT (message_id) DO UPDATE SET data = excluded.data;
 
 -- name: additions_of
-SELECT message_id, data FROM additions WHERE conversation_id = :conversation_id ORDER BY message_id DESC LIMIT :limit;
+SELECT message_id, data FROM plugin_additions WHERE conversation_id = :conversation_id ORDER BY message_id DESC LIMIT :limit;
 
 -- name: drop_addition
-DELETE FROM additions WHERE message_id = :message_id;
+DELETE FROM plugin_additions WHERE message_id = :message_id;
 
 -- name: drop_additions
-DELETE FROM additions WHERE conversation_id = :conversation_id;
+DELETE FROM plugin_additions WHERE conversation_id = :conversation_id;

@@ -55,9 +55,9 @@ SELECT DISTINCT 'webhook' AS kind FROM webhooks WHERE enabled = 1 AND graph IN (
 
 -- name: add_workflow_run
 INSERT INTO workflow_runs (
-    execution_id, workflow_id, version, source, entry, again_of, entries, principal_id, request, created_at
+    execution_id, workflow_id, version, source, entry, rerun_of, entries, principal_id, request, created_at
 ) VALUES (
-    :execution_id, :workflow_id, :version, :source, :entry, :again_of, :entries, :principal_id, :request,
+    :execution_id, :workflow_id, :version, :source, :entry, :rerun_of, :entries, :principal_id, :request,
     :created_at
 );
 
@@ -72,11 +72,11 @@ SELECT * FROM workflow_runs WHERE request = :request AND request IS NOT NULL;
 UPDATE workflow_runs SET entries = entries + :count WHERE execution_id = :execution_id RETURNING entries;
 
 -- name: add_run_entry
-INSERT INTO run_log (run_id, number, at, node_id, type, content)
+INSERT INTO workflow_run_log (run_id, number, at, node_id, type, content)
 VALUES (:run_id, :number, :at, :node_id, :type, :content);
 
 -- name: run_entries
-SELECT * FROM run_log WHERE run_id = :run_id AND number > :after ORDER BY number LIMIT :limit;
+SELECT * FROM workflow_run_log WHERE run_id = :run_id AND number > :after ORDER BY number LIMIT :limit;
 
 -- name: live_runs
 SELECT id AS execution_id FROM executions
@@ -97,7 +97,7 @@ WHERE workflow_runs.execution_id < :oldest AND workflow_runs.entries > 0
 ORDER BY workflow_runs.execution_id LIMIT :limit;
 
 -- name: forget_run_log
-DELETE FROM run_log WHERE run_id = :execution_id;
+DELETE FROM workflow_run_log WHERE run_id = :execution_id;
 
 -- name: forget_run_entries
 UPDATE workflow_runs SET entries = 0 WHERE execution_id = :execution_id;

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from arvis.domain.accounts import AccountStatus, StoredAccount, Variable
-from arvis.domain.runs import Rest
+from arvis.domain.runs import Cooldown
 from arvis.store.sql.session import Row, Session, dump
 from arvis.store.sql.unreadable import lenient, texts_of
 
@@ -62,17 +62,17 @@ class SqlAccounts:
         return self._session.execute("remove_account", name=name) == 1
 
 
-class SqlRests:
-    """`Rests` in one transaction."""
+class SqlCooldowns:
+    """`Cooldowns` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def all(self) -> list[Rest]:
-        return [rest_of(row) for row in self._session.rows("all_rests")]
+    def all(self) -> list[Cooldown]:
+        return [cooldown_of(row) for row in self._session.rows("all_cooldowns")]
 
-    def put(self, rest: Rest) -> None:
-        self._session.execute("put_rest", **dataclasses.asdict(rest))
+    def put(self, cooldown: Cooldown) -> None:
+        self._session.execute("put_cooldown", **dataclasses.asdict(cooldown))
 
 
 def account_of(row: Row) -> StoredAccount:
@@ -104,8 +104,8 @@ def _account(
     )
 
 
-def rest_of(row: Row) -> Rest:
-    return Rest(**{name: row[name] for name in Rest.__slots__})
+def cooldown_of(row: Row) -> Cooldown:
+    return Cooldown(**{name: row[name] for name in Cooldown.__slots__})
 
 
 def _columns_of(account: StoredAccount) -> dict[str, object]:

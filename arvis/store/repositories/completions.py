@@ -18,7 +18,7 @@ class SqlCompletionRequests:
             id=request.id,
             scope=request.scope,
             request_hash=request.request,
-            talk_hash=request.talk,
+            transcript_hash=request.talk,
             system_hash=request.system,
             request_key=request.key,
             thread=request.thread,
@@ -37,7 +37,7 @@ class SqlCompletionRequests:
         return _maybe(self._session.one("completion_by_request", scope=scope, request_hash=request, since=since))
 
     def by_talk(self, scope: str, talk: str, answer: str) -> CompletionRequest | None:
-        return _maybe(self._session.one("completion_by_talk", scope=scope, talk_hash=talk, answer_hash=answer))
+        return _maybe(self._session.one("completion_by_talk", scope=scope, transcript_hash=talk, answer_hash=answer))
 
     def newest(self, scope: str, thread: str) -> CompletionRequest | None:
         return _maybe(self._session.one("newest_completion", scope=scope, thread=thread))
@@ -46,7 +46,7 @@ class SqlCompletionRequests:
         self._session.execute("completion_answered", id=request_id, answer_hash=answer)
 
     def left(self, request_id: str, now: int) -> None:
-        self._session.execute("completion_left", id=request_id, left_at=now)
+        self._session.execute("completion_left", id=request_id, disconnected_at=now)
 
     def prune(self, before: int, limit: int) -> int:
         return self._session.execute("prune_completion_requests", before=before, limit=limit)
@@ -59,12 +59,12 @@ def _maybe(row: Row | None) -> CompletionRequest | None:
         id=row["id"],
         scope=row["scope"],
         request=row["request_hash"],
-        talk=row["talk_hash"],
+        talk=row["transcript_hash"],
         system=row["system_hash"],
         thread=row["thread"],
         position=row["position"],
         created_at=row["created_at"],
         key=row["request_key"],
         answer=row["answer_hash"],
-        left_at=row["left_at"],
+        disconnected_at=row["disconnected_at"],
     )

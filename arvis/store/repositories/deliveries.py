@@ -8,7 +8,7 @@ from dataclasses import replace
 from arvis.domain.ids import first_id_at
 from arvis.domain.memory import room_scope
 from arvis.domain.messages import Address, Delivery
-from arvis.domain.platforms import Draft, DraftState, Incident, Part, PartState, Piece, Place
+from arvis.domain.platforms import ChannelStatus, Draft, DraftState, Incident, Part, PartState, Piece
 from arvis.store.repositories.jobs import SqlJobs
 from arvis.store.repositories.memory import SqlFacts
 from arvis.store.repositories.messages import (
@@ -179,19 +179,21 @@ class SqlDrafts:
         return self._session.execute("prune_drafts", oldest=first_id_at(before), limit=limit)
 
 
-class SqlPlaces:
-    """`Places` in one transaction. A place is a channel: its threads are part of it."""
+class SqlChannelStatuses:
+    """`ChannelStatuses` in one transaction. A place is a channel: its threads are part of it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def get(self, address: Address) -> Place | None:
+    def get(self, address: Address) -> ChannelStatus | None:
         row = self._session.one("get_place", **_channel(address))
         if row is None:
             return None
-        return Place(replace(address, thread=""), row["state"], row["reason"], row["moved_to"], row["updated_at"])
+        return ChannelStatus(
+            replace(address, thread=""), row["state"], row["reason"], row["moved_to"], row["updated_at"]
+        )
 
-    def put(self, place: Place) -> None:
+    def put(self, place: ChannelStatus) -> None:
         self._session.execute(
             "put_place",
             **_channel(place.address),
@@ -208,7 +210,7 @@ class SqlPlaces:
         if new_channel == old.channel:
             return
         Mover(self._session, old, new_channel).move(now)
-        self.put(Place(old, "moved", f"it has become {new_channel}", new_channel, now))
+        self.put(ChannelStatus(old, "moved", f"it has become {new_channel}", new_channel, now))
 
 
 class SqlIncidents:

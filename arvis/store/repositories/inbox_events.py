@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from arvis.domain.messages import Address, FeedPosition, StoredMessage
-from arvis.domain.platforms import ObservedMessage
+from arvis.domain.platforms import OverheardMessage
 from arvis.ports.platforms import SeenEvent
 from arvis.store.repositories.messages import address_of, message_of, place
 from arvis.store.sql.session import Row, Session
 
 
-def observed_of(row: Row) -> ObservedMessage:
-    return ObservedMessage(
+def overheard_of(row: Row) -> OverheardMessage:
+    return OverheardMessage(
         address=address_of(row),
         event_id=row["event_id"],
         platform_ref=row["platform_ref"],
@@ -65,13 +65,13 @@ class SqlEvents:
         return self._session.execute("prune_events", before=before, limit=limit)
 
 
-class SqlObserved:
-    """`Observed` in one transaction."""
+class SqlOverheard:
+    """`Overheard` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def add(self, message: ObservedMessage, keep: int) -> bool:
+    def add(self, message: OverheardMessage, keep: int) -> bool:
         added = self._session.execute(
             "add_observed",
             id=self._session.new_id(),
@@ -87,9 +87,9 @@ class SqlObserved:
             self._session.execute("drop_observed", **place(message.address), keep=max(0, keep - 1))
         return bool(added)
 
-    def newest(self, address: Address, since: int, limit: int) -> list[ObservedMessage]:
+    def newest(self, address: Address, since: int, limit: int) -> list[OverheardMessage]:
         rows = self._session.rows("newest_observed", **place(address), since=since, limit=limit)
-        return [observed_of(row) for row in reversed(rows)]
+        return [overheard_of(row) for row in reversed(rows)]
 
     def edit(self, address: Address, ref: str, content: str | None) -> None:
         if content is None:

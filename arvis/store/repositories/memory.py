@@ -81,8 +81,8 @@ class SqlFacts:
     def search(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], limit: int) -> list[Fact]:
         if not words or not scopes:
             return []
-        places = _OR.join(_place(agent_id, scope) for scope in scopes)
-        rows = self._session.rows("search_facts", places=places, words=either(words), limit=limit)
+        scope_keys = _OR.join(_scope_key(agent_id, scope) for scope in scopes)
+        rows = self._session.rows("search_facts", scope_keys=scope_keys, words=either(words), limit=limit)
         return [fact_of(row) for row in rows]
 
     def same(self, agent_id: str, scope: str, content: str) -> list[Fact]:
@@ -107,7 +107,7 @@ class SqlFacts:
             accessed_at=fact.accessed_at,
             access_count=fact.access_count,
             expires_at=fact.expires_at,
-            vouched_by=fact.vouched_by,
+            confirmed_by=fact.confirmed_by,
             now=now,
         )
         match before and before.status is FactStatus.ACTIVE, fact.status is FactStatus.ACTIVE:
@@ -170,14 +170,14 @@ class SqlFacts:
     def move(self, old: str, new: str) -> None:
         """Let everything that is known in one scope be known in another one."""
         for row in self._session.rows("facts_in_scope", old=old):
-            self._session.execute("move_fact_words", number=row["number"], place=_place(row["agent_id"], new))
+            self._session.execute("move_fact_words", number=row["number"], scope_key=_scope_key(row["agent_id"], new))
         self._session.execute("move_facts", old=old, new=new)
         self._session.execute("move_fact_changes", old=old, new=new)
 
     def _index(self, fact: Fact) -> None:
         words = " ".join(map(_token, words_of(fact.content)))
         self._session.execute(
-            "add_fact_words", number=fact.number, place=_place(fact.agent_id, fact.scope), words=words
+            "add_fact_words", number=fact.number, scope_key=_scope_key(fact.agent_id, fact.scope), words=words
         )
 
     def _next(self, name: str) -> int:
@@ -242,6 +242,6 @@ def _token(word: str) -> str:
     return word.encode().hex().translate(_AS_LETTERS)
 
 
-def _place(agent_id: str, scope: str) -> str:
+def _scope_key(agent_id: str, scope: str) -> str:
     digest = hashlib.blake2s(f"{agent_id} {scope}".encode(), digest_size=16)
     return digest.hexdigest().translate(_AS_LETTERS)

@@ -82,7 +82,7 @@ class SqlAllowances:
 
     def get(self, principal_id: str, kind: str) -> Allowance | None:
         row = self._session.one("allowance", principal_id=principal_id, kind=kind)
-        return None if row is None else Allowance(row["since"], row["used"], row["told_at"])
+        return None if row is None else Allowance(row["since"], row["used"], row["notified_at"])
 
     def put(self, principal_id: str, kind: str, allowance: Allowance) -> None:
         self._session.execute(
@@ -91,7 +91,7 @@ class SqlAllowances:
             kind=kind,
             since=allowance.since,
             used=allowance.used,
-            told_at=allowance.told_at,
+            notified_at=allowance.notified_at,
         )
 
     def prune(self, before: int) -> None:
@@ -173,3 +173,17 @@ class SqlSettings:
 
     def put(self, key: str, value: str, now: int) -> None:
         self._session.execute("put_setting", key=key, value=value, now=now)
+
+
+class SqlKeyValues:
+    """`KeyValues` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, key: str) -> str | None:
+        row = self._session.one("get_key_value", key=key)
+        return row["value"] if row else None
+
+    def put(self, key: str, value: str, now: int) -> None:
+        self._session.execute("put_key_value", key=key, value=value, now=now)

@@ -17,8 +17,8 @@ from arvis.store.sql.session import Row, Session, dump
 # Skills that were brought in from outside, over SQL.
 
 
-class SqlThreads:
-    """`Threads` in one transaction."""
+class SqlHandoverThreads:
+    """`HandoverThreads` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -37,8 +37,8 @@ class SqlThreads:
         self._session.execute("drop_threads", conversation_id=conversation_id)
 
 
-class SqlAdditions:
-    """`Additions` in one transaction."""
+class SqlPluginAdditions:
+    """`PluginAdditions` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -76,8 +76,8 @@ class SqlSchedules:
     def remember(self, schedule_id: str, memo: Mapping[str, Any]) -> None:
         self._session.execute("remember_of_schedule", id=schedule_id, memo=dump(memo))
 
-    def rate(self, schedule_id: str, failures: int, rests_until: int | None) -> None:
-        self._session.execute("rate_schedule", id=schedule_id, failures=failures, rests_until=rests_until)
+    def rate(self, schedule_id: str, failures: int, cooldown_until: int | None) -> None:
+        self._session.execute("rate_schedule", id=schedule_id, failures=failures, cooldown_until=cooldown_until)
 
     def ran(self, schedule_id: str, now: int) -> None:
         self._session.execute("remember_run", id=schedule_id, now=now)
@@ -144,7 +144,7 @@ def sound_schedule(row: Row) -> Schedule:
             "script": None if row["script"] is None else json.loads(row["script"]),
             "missed": Missed(row["missed"]),
             "enabled": bool(row["enabled"]),
-            "made_by": MadeBy(row["made_by"]),
+            "created_by": MadeBy(row["created_by"]),
             "memo": memo,
         }
     )
@@ -154,7 +154,7 @@ def _switched_off(row: Row) -> Schedule:
     fields = {name: row[name] for name in Schedule.__slots__}
     kind = row["kind"] if row["kind"] in {each.value for each in ScheduleKind} else ScheduleKind.CRON
     unread: dict[str, Any] = {"kind": ScheduleKind(kind), "script": None, "missed": next(iter(Missed)), "memo": {}}
-    return Schedule(**{**fields, **unread, "enabled": False, "made_by": next(iter(MadeBy))})
+    return Schedule(**{**fields, **unread, "enabled": False, "created_by": next(iter(MadeBy))})
 
 
 def occurrence_of(row: Row) -> Occurrence:

@@ -34,13 +34,13 @@ class SqlCalibrations:
             model=calibration.model,
             weights=dump(list(calibration.weights)),
             samples=calibration.samples,
-            most=calibration.most,
+            context_window=calibration.most,
             now=now,
         )
 
 
 def _calibration_of(row: Row) -> Calibration:
-    return Calibration(row["model"], tuple(json.loads(row["weights"])), row["samples"], row["most"])
+    return Calibration(row["model"], tuple(json.loads(row["weights"])), row["samples"], row["context_window"])
 
 
 def compaction_of(row: Row) -> Compaction:

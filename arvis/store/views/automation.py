@@ -31,11 +31,11 @@ class SqlWorkInsights:
         agent: str | None,
         limit: int,
         cursor: str | None,
-        made_by: MadeBy | None = None,
+        created_by: MadeBy | None = None,
         enabled: bool | None = None,
     ) -> Page[Schedule]:
         on = None if enabled is None else int(enabled)
-        filters = {"kind": kind, "made_by": made_by, "enabled": on}
+        filters = {"kind": kind, "created_by": created_by, "enabled": on}
         return await self._page("list_schedules", schedule_of, agent, limit, cursor, **filters)
 
     async def occurrences(self, schedule_id: str, *, limit: int, cursor: str | None) -> Page[Occurrence]:

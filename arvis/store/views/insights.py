@@ -13,7 +13,7 @@ from arvis.domain.jobs import Job
 from arvis.domain.messages import Address, Delivery, MessageStatus, Role, StoredMessage
 from arvis.ports.insights import AccountRows, ConversationView, MessageTimeline, QueueCounts
 from arvis.ports.pages import Page
-from arvis.store.repositories.accounts import account_of, rest_of, variable_of
+from arvis.store.repositories.accounts import account_of, cooldown_of, variable_of
 from arvis.store.repositories.agents import agent_of
 from arvis.store.repositories.executions import wait_of
 from arvis.store.repositories.jobs import job_of
@@ -102,7 +102,7 @@ class SqlInsights(
     async def accounts(self) -> AccountRows:
         async with self._snapshots.snapshot() as snapshot:
             accounts = [account_of(row) for row in await snapshot.rows("all_accounts")]
-            rests = [rest_of(row) for row in await snapshot.rows("all_rests")]
+            rests = [cooldown_of(row) for row in await snapshot.rows("all_cooldowns")]
         return AccountRows(sorted(accounts, key=lambda account: account.name), rests)
 
     async def variables(self, *, limit: int, cursor: str | None) -> Page[Variable]:

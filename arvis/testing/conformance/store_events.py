@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from arvis.domain.jobs import Done
 from arvis.domain.messages import Address, FeedPosition
-from arvis.domain.platforms import ObservedMessage
+from arvis.domain.platforms import OverheardMessage
 from arvis.ports.job_store import AddedJob
 from arvis.ports.platforms import SeenEvent
 from arvis.ports.store import Store, Transaction
@@ -31,16 +31,16 @@ PLATFORM, BOT = PLACE.platform, PLACE.connector
 LATER = NOW + 1_500
 
 
-def overheard(number: int, *, place: Address = PLACE, at: int = NOW) -> ObservedMessage:
-    return ObservedMessage(place, f"e{number}", f"r{number}", "u1", "Ann", f"line {number}", at)
+def overheard(number: int, *, place: Address = PLACE, at: int = NOW) -> OverheardMessage:
+    return OverheardMessage(place, f"e{number}", f"r{number}", "u1", "Ann", f"line {number}", at)
 
 
-def observe(tx: Transaction, seen: ObservedMessage, keep: int = 20) -> bool:
-    return tx.observed.add(seen, keep)
+def observe(tx: Transaction, seen: OverheardMessage, keep: int = 20) -> bool:
+    return tx.overheard.add(seen, keep)
 
 
 def lines(tx: Transaction, since: int = 0, place: Address = PLACE, limit: int = 50) -> list[str]:
-    return [each.content for each in tx.observed.newest(place, since, limit)]
+    return [each.content for each in tx.overheard.newest(place, since, limit)]
 
 
 def keep(tx: Transaction, event_id: str, outcome: str, at: int = NOW) -> None:
@@ -94,10 +94,10 @@ class EventCases(TransactionCases):
     async def test_what_is_read_along_may_change_and_go(self, store: Store) -> None:
         for number in range(3):
             await store.write(observe, overheard(number, at=NOW + number))
-        await store.write(lambda tx: tx.observed.edit(PLACE, "r0", "new"))
-        await store.write(lambda tx: tx.observed.edit(PLACE, "r1", None))
+        await store.write(lambda tx: tx.overheard.edit(PLACE, "r0", "new"))
+        await store.write(lambda tx: tx.overheard.edit(PLACE, "r1", None))
         assert await store.read(lines) == ["new", "line 2"]
-        assert await store.write(lambda tx: tx.observed.prune(NOW + 2, 10)) == 1
+        assert await store.write(lambda tx: tx.overheard.prune(NOW + 2, 10)) == 1
         assert await store.read(lines) == ["line 2"]
 
     async def test_a_message_is_found_by_what_its_platform_calls_it(self, store: Store) -> None:

@@ -205,14 +205,14 @@ class MemoryCases(TransactionCases):
         def script(tx: Transaction) -> list[State]:
             add_agent(tx)
             for each in (state, replace(state, scope=BOB), replace(state, key="a", taint=frozenset({Label.AGENTS}))):
-                tx.states.put(each)
-            tx.states.put(replace(state, value="200", updated_at=NOW + 1))
-            return tx.states.of(AGENT.id, (ANN, EVERYWHERE), 10)
+                tx.agent_state.put(each)
+            tx.agent_state.put(replace(state, value="200", updated_at=NOW + 1))
+            return tx.agent_state.of(AGENT.id, (ANN, EVERYWHERE), 10)
 
         found = await store.write(script)
         assert [(each.key, each.value) for each in found] == [("a", "150"), ("alert.max", "200")]
         assert found[0].taint == {Label.AGENTS}
-        assert await store.read(lambda tx: tx.states.get(AGENT.id, BOB, "alert.max")) == replace(state, scope=BOB)
-        assert await store.read(lambda tx: tx.states.count(AGENT.id, ANN)) == 2
-        assert await store.write(lambda tx: tx.states.remove(AGENT.id, ANN, "a"))
-        assert not await store.write(lambda tx: tx.states.remove(AGENT.id, ANN, "a"))
+        assert await store.read(lambda tx: tx.agent_state.get(AGENT.id, BOB, "alert.max")) == replace(state, scope=BOB)
+        assert await store.read(lambda tx: tx.agent_state.count(AGENT.id, ANN)) == 2
+        assert await store.write(lambda tx: tx.agent_state.remove(AGENT.id, ANN, "a"))
+        assert not await store.write(lambda tx: tx.agent_state.remove(AGENT.id, ANN, "a"))

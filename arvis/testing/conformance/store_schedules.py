@@ -68,7 +68,7 @@ class ScheduleCases(TransactionCases):
         assert await store.read(lambda tx: tx.schedules.all(ScheduleKind.CRON, 10)) == [DAILY]
 
     async def test_reminders_count_among_a_persons_own(self, store: Store) -> None:
-        reminder = replace(DAILY, id="s3", made_by=MadeBy.TOOL, memo={"taint": "tools"})
+        reminder = replace(DAILY, id="s3", created_by=MadeBy.TOOL, memo={"taint": "tools"})
         over = replace(reminder, id="s4", next_run=None, last_run=NOW)
         others = replace(reminder, id="s5", principal_id="bob")
         off = replace(over, id="s6", enabled=False)

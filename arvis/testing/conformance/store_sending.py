@@ -8,7 +8,7 @@ from arvis.domain.agents import Binding, Permission
 from arvis.domain.jobs import Done, NewJob, Snooze
 from arvis.domain.memory import Category, NewFact, State, room_scope
 from arvis.domain.messages import Address, Button, ButtonStyle, Delivery, DeliveryState, OutgoingFile
-from arvis.domain.platforms import Draft, DraftState, Part, PartState, Piece, Place
+from arvis.domain.platforms import ChannelStatus, Draft, DraftState, Part, PartState, Piece
 from arvis.domain.taint import CLEAN
 from arvis.ports.store import Store, Transaction
 from arvis.testing.conformance.store_scripts import AGENT, NOW, PLACE, add_agent, claim, claim_one, part, said
@@ -29,7 +29,7 @@ def deliver(tx: Transaction, number: int, address: Address = PLACE) -> Delivery:
 
 
 def move(tx: Transaction) -> None:
-    tx.places.move(OLD, NEW.channel, NOW)
+    tx.channel_status.move(OLD, NEW.channel, NOW)
 
 
 def where(tx: Transaction, delivery_id: str) -> tuple[str, int]:
@@ -100,20 +100,22 @@ class SendingCases(TransactionCases):
         assert await store.write(lambda tx: tx.drafts.prune(2 * NOW, 10)) == 1
 
     async def test_a_place_is_shut_until_it_is_back(self, store: Store) -> None:
-        gone = Place(OLD, "gone", "kicked", None, NOW)
-        await store.write(lambda tx: tx.places.put(replace(gone, reason="blocked")))
-        await store.write(lambda tx: tx.places.put(gone))
-        assert await store.read(lambda tx: tx.places.get(replace(OLD, thread="t"))) == gone
-        assert await store.read(lambda tx: tx.places.get(NEW)) is None
-        assert await store.write(lambda tx: tx.places.clear(OLD))
-        assert not await store.write(lambda tx: tx.places.clear(OLD))
-        assert await store.read(lambda tx: tx.places.get(OLD)) is None
+        gone = ChannelStatus(OLD, "gone", "kicked", None, NOW)
+        await store.write(lambda tx: tx.channel_status.put(replace(gone, reason="blocked")))
+        await store.write(lambda tx: tx.channel_status.put(gone))
+        assert await store.read(lambda tx: tx.channel_status.get(replace(OLD, thread="t"))) == gone
+        assert await store.read(lambda tx: tx.channel_status.get(NEW)) is None
+        assert await store.write(lambda tx: tx.channel_status.clear(OLD))
+        assert not await store.write(lambda tx: tx.channel_status.clear(OLD))
+        assert await store.read(lambda tx: tx.channel_status.get(OLD)) is None
 
     async def test_what_has_become_another_channel_stays_so(self, store: Store) -> None:
         await store.write(move)
-        await store.write(lambda tx: tx.places.put(Place(OLD, "unreachable", "The bot left.", None, NOW + 1)))
-        assert not await store.write(lambda tx: tx.places.clear(OLD))
-        place = await store.read(lambda tx: tx.places.get(OLD))
+        await store.write(
+            lambda tx: tx.channel_status.put(ChannelStatus(OLD, "unreachable", "The bot left.", None, NOW + 1))
+        )
+        assert not await store.write(lambda tx: tx.channel_status.clear(OLD))
+        place = await store.read(lambda tx: tx.channel_status.get(OLD))
         assert place is not None
         assert place.moved_to == NEW.channel
 
@@ -192,7 +194,7 @@ class MovingCases(TransactionCases):
         bound = await store.read(lambda tx: tx.agents.binding_at("chat", "new"))
         assert bound is not None
         assert bound.agent_id == AGENT.id
-        place = await store.read(lambda tx: tx.places.get(OLD))
+        place = await store.read(lambda tx: tx.channel_status.get(OLD))
         assert place is not None
         assert (place.state, place.moved_to) == ("moved", "new")
 
@@ -202,7 +204,7 @@ class MovingCases(TransactionCases):
             tx.conversations.open(AGENT.id, OLD, NOW)
             tx.facts.add(NewFact(AGENT.id, room_scope(OLD), Category.STICKY, "The password is swordfish"), NOW)
             for scope, key in ((OLD, "a"), (OLD, "b"), (NEW, "b")):
-                tx.states.put(State(AGENT.id, room_scope(scope), key, scope.channel, CLEAN, None, None, NOW))
+                tx.agent_state.put(State(AGENT.id, room_scope(scope), key, scope.channel, CLEAN, None, None, NOW))
             tx.drafts.add(DRAFT)
 
         await store.write(begin)
@@ -210,7 +212,7 @@ class MovingCases(TransactionCases):
         scope = room_scope(NEW)
         assert [one.content for one in await store.read(lambda tx: tx.facts.of(AGENT.id, [scope], limit=9))]
         assert await store.read(lambda tx: tx.facts.search(AGENT.id, [scope], ["swordfish"], 9))
-        states = await store.read(lambda tx: tx.states.of(AGENT.id, [scope], limit=9))
+        states = await store.read(lambda tx: tx.agent_state.of(AGENT.id, [scope], limit=9))
         assert {(state.key, state.value) for state in states} == {("a", "old"), ("b", "new")}
         draft = await store.read(lambda tx: tx.drafts.get(DRAFT.execution_id))
         assert draft is not None
@@ -218,8 +220,8 @@ class MovingCases(TransactionCases):
 
     async def test_a_channel_that_becomes_itself_is_left_alone(self, store: Store) -> None:
         await store.write(deliver, 0, OLD)
-        await store.write(lambda tx: tx.places.move(OLD, OLD.channel, NOW))
-        assert await store.read(lambda tx: tx.places.get(OLD)) is None
+        await store.write(lambda tx: tx.channel_status.move(OLD, OLD.channel, NOW))
+        assert await store.read(lambda tx: tx.channel_status.get(OLD)) is None
         delivery = await store.read(lambda tx: tx.deliveries.get("d0"))
         assert delivery is not None
         assert (delivery.address, delivery.state) == (OLD, DeliveryState.PENDING)

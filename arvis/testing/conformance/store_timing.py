@@ -52,7 +52,7 @@ class TimingCases(TransactionCases):
         await store.write(add_three)
         await store.write(lambda tx: tx.schedules.rate("s1", 3, NOW + 60_000))
         await store.write(lambda tx: tx.schedules.ran("s1", NOW + 7))
-        after = replace(DAILY, failures=3, rests_until=NOW + 60_000, last_run=NOW + 7)
+        after = replace(DAILY, failures=3, cooldown_until=NOW + 60_000, last_run=NOW + 7)
         assert await store.read(lambda tx: tx.schedules.get("s1")) == after
 
     async def test_one_that_runs_is_not_due(self, store: Store) -> None:

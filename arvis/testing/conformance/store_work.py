@@ -57,7 +57,9 @@ class WorkCases(TransactionCases):
         def add_schedules(tx: Transaction) -> None:
             add_agent(tx)
             tx.schedules.add(DAILY)
-            tx.schedules.add(replace(BEAT, enabled=True, next_run=NOW + 500, made_by=MadeBy.TOOL, principal_id="ann"))
+            tx.schedules.add(
+                replace(BEAT, enabled=True, next_run=NOW + 500, created_by=MadeBy.TOOL, principal_id="ann")
+            )
             tx.schedules.add(replace(BEAT, id="s3", name="off"))
 
         await store.write(add_schedules)
@@ -94,22 +96,22 @@ class WorkCases(TransactionCases):
             conversation = tx.conversations.open(AGENT.id, PLACE, NOW).id
             asked = said("m1", conversation=conversation)
             tx.messages.add(asked)
-            tx.threads.put(conversation, "agent:bob", {"said": ["ü"]}, NOW)
-            tx.threads.put(conversation, "agent:bob", {"said": ["two"]}, NOW)
-            tx.threads.put(conversation, "plugin:time", {}, NOW)
-            tx.additions.put(asked.id, conversation, {"content": ["x"]})
+            tx.handover_threads.put(conversation, "agent:bob", {"said": ["ü"]}, NOW)
+            tx.handover_threads.put(conversation, "agent:bob", {"said": ["two"]}, NOW)
+            tx.handover_threads.put(conversation, "plugin:time", {}, NOW)
+            tx.plugin_additions.put(asked.id, conversation, {"content": ["x"]})
             return conversation
 
         conversation = await store.write(put)
-        assert await store.read(lambda tx: tx.threads.get(conversation, "agent:bob")) == {"said": ["two"]}
-        assert await store.read(lambda tx: tx.threads.names(conversation)) == ["agent:bob", "plugin:time"]
-        assert [data for _, data in await store.read(lambda tx: tx.additions.of(conversation, 5))] == [
+        assert await store.read(lambda tx: tx.handover_threads.get(conversation, "agent:bob")) == {"said": ["two"]}
+        assert await store.read(lambda tx: tx.handover_threads.names(conversation)) == ["agent:bob", "plugin:time"]
+        assert [data for _, data in await store.read(lambda tx: tx.plugin_additions.of(conversation, 5))] == [
             {"content": ["x"]}
         ]
-        await store.write(lambda tx: tx.threads.drop_all(conversation))
-        await store.write(lambda tx: tx.additions.drop_all(conversation))
-        assert await store.read(lambda tx: tx.threads.names(conversation)) == []
-        assert await store.read(lambda tx: tx.additions.of(conversation, 5)) == []
+        await store.write(lambda tx: tx.handover_threads.drop_all(conversation))
+        await store.write(lambda tx: tx.plugin_additions.drop_all(conversation))
+        assert await store.read(lambda tx: tx.handover_threads.names(conversation)) == []
+        assert await store.read(lambda tx: tx.plugin_additions.of(conversation, 5)) == []
 
     async def test_progress_takes_nothing_from_the_one_reply(self, store: Store) -> None:
         def say(tx: Transaction) -> list[str]:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from arvis.domain.accounts import AccountStatus, StoredAccount
 from arvis.domain.errors import NotFound
-from arvis.domain.runs import Account, Rest
+from arvis.domain.runs import Account, Cooldown
 from arvis.llm.account_service import AccountService
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
@@ -117,7 +117,7 @@ class AccountRoutes:
         await self._desk.remove(name_of(call))
         return answer({"ok": True})
 
-    def _stored_view(self, stored: StoredAccount, rests: Sequence[Rest], now: int) -> Json:
+    def _stored_view(self, stored: StoredAccount, rests: Sequence[Cooldown], now: int) -> Json:
         trouble = self._desk.book.trouble_of(stored)
         return {
             "id": stored.id,
@@ -135,7 +135,7 @@ class AccountRoutes:
         }
 
 
-def _configured_view(account: Account, rests: Sequence[Rest], now: int) -> Json:
+def _configured_view(account: Account, rests: Sequence[Cooldown], now: int) -> Json:
     return {
         "id": None,
         "name": account.name,
@@ -152,7 +152,7 @@ def _configured_view(account: Account, rests: Sequence[Rest], now: int) -> Json:
     }
 
 
-def _health(name: str, rests: Sequence[Rest], now: int) -> list[Json]:
+def _health(name: str, rests: Sequence[Cooldown], now: int) -> list[Json]:
     return [
         {
             "model": rest.model,

@@ -354,4 +354,4 @@ def _find_agent(tx: Transaction, named: str) -> Agent | None:
 
 
 def _remove_state(tx: Transaction, agent_id: str, scope: str, key: str) -> bool:
-    return tx.states.remove(agent_id, scope, key)
+    return tx.agent_state.remove(agent_id, scope, key)

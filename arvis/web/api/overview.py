@@ -14,7 +14,7 @@ from arvis.domain.accounts import AccountStatus
 from arvis.domain.jobs import JobKind
 from arvis.domain.money import MICROS, SpendingLimits, day_of
 from arvis.domain.platforms import BotState, BotStatus
-from arvis.domain.runs import Rest
+from arvis.domain.runs import Cooldown
 from arvis.llm.account_service import AccountService
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
@@ -158,7 +158,7 @@ def account_view(
     provider: str,
     model: str,
     *,
-    rests: Sequence[Rest],
+    rests: Sequence[Cooldown],
     now: int,
     status: AccountStatus = AccountStatus.ACTIVE,
     problem: str | None = None,

@@ -171,9 +171,9 @@ def schedule_view(schedule: Schedule, agents: Mapping[str, str]) -> dict[str, An
         "maxCycles": schedule.max_cycles,
         "script": schedule.script,
         "enabled": schedule.enabled,
-        "madeBy": schedule.made_by,
+        "madeBy": schedule.created_by,
         "failures": schedule.failures,
-        "restsUntil": schedule.rests_until,
+        "restsUntil": schedule.cooldown_until,
         "lastRun": schedule.last_run,
         "nextRun": schedule.next_run,
         "createdAt": schedule.created_at,
@@ -228,11 +228,11 @@ class ScheduleRoutes:
         ]
 
     async def _list(self, call: Call) -> Response:
-        kind, made_by = call.choice("kind", ScheduleKind), call.choice("madeBy", MadeBy)
+        kind, created_by = call.choice("kind", ScheduleKind), call.choice("madeBy", MadeBy)
         page = await self._insights.schedules(
             kind=ScheduleKind(kind) if kind else None,
             agent=call.query("agent"),
-            made_by=MadeBy(made_by) if made_by else None,
+            created_by=MadeBy(created_by) if created_by else None,
             enabled=None if call.query("enabled") is None else call.flag("enabled", default=True),
             limit=call.limit,
             cursor=call.query("cursor"),

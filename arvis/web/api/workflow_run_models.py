@@ -55,7 +55,7 @@ def run_view(row: RunRow) -> Json:
         "currentNodeId": _asking_node(row),
         "source": run.source,
         "entry": run.entry,
-        "againOf": run.again_of,
+        "againOf": run.rerun_of,
         "error": row.error,
         "startedAt": run.created_at,
         "endedAt": row.ended_at,

@@ -125,7 +125,7 @@ def _sent_before(tx: Transaction, wanted: Wanted, now: int) -> CompletionRequest
         known = tx.completions.by_key(wanted.scope, wanted.key)
         return None if known is None else _same(known, wanted)
     known = tx.completions.by_request(wanted.scope, wanted.request, now - _RETRY_MS)
-    return known if known is not None and (wanted.retried or known.left_at is not None) else None
+    return known if known is not None and (wanted.retried or known.disconnected_at is not None) else None
 
 
 def _same(known: CompletionRequest, wanted: Wanted) -> CompletionRequest:

@@ -1,27 +1,27 @@
 -- name: search_facts
 -- Words and places come joined by the OR of FTS5.
-SELECT facts.* FROM fact_words
-JOIN facts ON facts.number = fact_words.rowid
-WHERE fact_words.place = ANY(string_to_array(CAST(:places AS TEXT), ' OR '))
-    AND to_tsvector('simple', fact_words.words) @@ to_tsquery('simple', replace(CAST(:words AS TEXT), ' OR ', ' | '))
+SELECT facts.* FROM fact_index
+JOIN facts ON facts.number = fact_index.rowid
+WHERE fact_index.scope_key = ANY(string_to_array(CAST(:scope_keys AS TEXT), ' OR '))
+    AND to_tsvector('simple', fact_index.words) @@ to_tsquery('simple', replace(CAST(:words AS TEXT), ' OR ', ' | '))
 ORDER BY
     ts_rank(
-        to_tsvector('simple', fact_words.words), to_tsquery('simple', replace(CAST(:words AS TEXT), ' OR ', ' | '))
+        to_tsvector('simple', fact_index.words), to_tsquery('simple', replace(CAST(:words AS TEXT), ' OR ', ' | '))
     ) DESC,
     facts.number
 LIMIT :limit;
 
 -- name: find_facts
-SELECT facts.* FROM fact_words
-JOIN facts ON facts.number = fact_words.rowid
-WHERE to_tsvector('simple', fact_words.words) @@ to_tsquery('simple', replace(CAST(:words AS TEXT), ' OR ', ' | '))
+SELECT facts.* FROM fact_index
+JOIN facts ON facts.number = fact_index.rowid
+WHERE to_tsvector('simple', fact_index.words) @@ to_tsquery('simple', replace(CAST(:words AS TEXT), ' OR ', ' | '))
     AND (CAST(:agent_id AS TEXT) IS NULL OR facts.agent_id = :agent_id)
     AND (CAST(:scope AS TEXT) IS NULL OR facts.scope = :scope)
     AND (CAST(:category AS TEXT) IS NULL OR facts.category = :category)
     AND (CAST(:status AS TEXT) IS NULL OR facts.status = :status)
 ORDER BY
     ts_rank(
-        to_tsvector('simple', fact_words.words), to_tsquery('simple', replace(CAST(:words AS TEXT), ' OR ', ' | '))
+        to_tsvector('simple', fact_index.words), to_tsquery('simple', replace(CAST(:words AS TEXT), ' OR ', ' | '))
     ) DESC,
     facts.number
 LIMIT :limit;
