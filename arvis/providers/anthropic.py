@@ -1,7 +1,7 @@
-"""Anthropic's models, and servers that speak the messages format, by the vendor's SDK.
+"""Anthropic's models, and servers that speak the messages format, through the vendor's SDK.
 
-It makes exactly one call: waiting, trying again and choosing another account are the runner's work. Importing this
-module takes seconds and memory, so nothing does but the entry point.
+This module makes exactly one call; the runner waits, retries and chooses other accounts. Importing it takes seconds
+and memory, so only the entry point imports it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from arvis.providers.reply import ReplyText
 
 
 def create(name: str, services: ProviderServices) -> AnthropicProvider:
-    """The entry point."""
+    """Make the provider; this is the entry point."""
     exchange = SdkExchange(clock=services.clock, timeouts=services.timeouts, failure=failure)
     return AnthropicProvider(name=name, exchange=exchange)
 
 
 class AnthropicProvider:
-    """A `StreamingProvider` that keeps connections: `aclose` ends them."""
+    """A `StreamingProvider` that keeps connections open until `aclose`."""
 
     def __init__(self, *, name: str, exchange: SdkExchange) -> None:
         self.name = name

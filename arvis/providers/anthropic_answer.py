@@ -1,6 +1,7 @@
-"""Reading what the messages format answers: one whole message, or the events of a stream.
+"""Read the answers of the messages format: one whole message, or the events of a stream.
 
-Nothing in a document is trusted to have the promised type: a wrong one is an unreadable answer and never a crash.
+No value in a document is trusted to have the promised type: a wrong type makes the answer unreadable and never
+crashes.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _BY_TYPE: Mapping[str, ProviderErrorKind] = {
     "not_found_error": ProviderErrorKind.BAD_REQUEST,
 }
 
-#: What the vendor says in words only, under the type of a bad request.
+#: Causes that the vendor states only in the text, under the type of a bad request.
 _TOO_LONG = re.compile(r"prompt is too long|exceeds? (?:the )?context|context (?:limit|window|length)", re.IGNORECASE)
 _NO_CREDIT = re.compile(r"credit balance|usage limits?|spend(?:ing)? limit", re.IGNORECASE)
 
@@ -62,8 +63,8 @@ class AnthropicResponse:
         self._stop_reason = "end"
 
     def take(self, document: object) -> bool:
-        """Read the next document. False when nothing more is to be read: the message is over, or as large as it may
-        be. Raises `ProviderError` for an error, a refusal or a wrong type."""
+        """Read the next document. Return False when nothing more is to be read: the message is complete, or has
+        reached its maximum size. Raises `ProviderError` for an error, a refusal or a wrong type."""
         if not isinstance(document, Mapping):
             raise failures.unreadable(self.account, "it is not an object")
         if document.get("type") == "message":
@@ -72,12 +73,13 @@ class AnthropicResponse:
         return self._take_event(document)
 
     def _reason(self) -> str:
-        """Return why it ended; a reply that was cut stays so, whatever it asks for."""
+        """Return the reason for the end; a reply that was cut counts as cut, even if it contains tool calls."""
         calls = self._calls and not self._reply.is_cut(self._stop_reason)
         return TOOL_CALLS if calls else self._stop_reason
 
     def result(self, request: RunRequest) -> RunResult:
-        """What is read from the vendor's cache or put into it is not in its count of the input, but is input."""
+        """Return the result. The vendor's count of the input excludes tokens that are read from its cache or written
+        to it, so they are added."""
         read, written = self._usage.get("cache_read_input_tokens", 0), self._usage.get("cache_creation_input_tokens", 0)
         plain = self._usage.get("input_tokens")
         return self._reply.result(
@@ -139,7 +141,7 @@ class AnthropicResponse:
         self._count(message.get("usage"))
 
     def _count(self, usage: object) -> None:
-        """Counts of a stream are cumulative: the last one holds."""
+        """Update the counts. Counts of a stream are cumulative: the last one is final."""
         for name, value in usage.items() if isinstance(usage, Mapping) else ():
             if (count := token_count(value)) is not None:
                 self._usage[str(name)] = count
@@ -194,13 +196,13 @@ class AnthropicResponse:
 
 
 def failure(account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock) -> ProviderError:
-    """The vendor's error object: `{"type": "error", "error": {"type", "message"}}`."""
+    """Read the vendor's error object: `{"type": "error", "error": {"type", "message"}}`."""
     error = document.get("error") if isinstance(document, Mapping) else None
     return _refined(error, failures.from_answer(account, status, headers, document, clock))
 
 
 def _refined(error: object, plain: ProviderError) -> ProviderError:
-    """What the vendor's own words say beyond the status."""
+    """Return the more exact cause that the vendor's text names beyond the status."""
     return plain.refined(_kind(error, plain))
 
 

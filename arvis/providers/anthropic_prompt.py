@@ -1,8 +1,8 @@
-"""A prompt in the messages format, with marks that let the vendor keep its beginning.
+"""Build a prompt in the messages format, with marks for the vendor's prompt cache.
 
-The vendor finds a prompt again by the bytes of its beginning (tools, then system, then messages), so nothing here may
-depend on more than the request: two requests of a conversation that grows begin alike up to the newest message.
-This module does not need the vendor's SDK.
+The vendor recognises a prompt by the bytes of its beginning (tools, then system, then messages), so this module may
+depend on nothing but the request: two requests of a growing conversation are equal up to the newest message. It does
+not need the vendor's SDK.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ Block = dict[str, Any]
 
 BASE_URL = "https://api.anthropic.com"
 
-#: Turns from the end behind which a prompt is kept: all but the newest. The older mark is for turns of many blocks,
-#: because the vendor looks for what it keeps only 20 blocks before a mark.
+#: Turns, counted from the end, after which the prompt is cached: all but the newest. The older mark is for turns of
+#: many blocks, because the vendor looks for a cached beginning only 20 blocks before a mark.
 _KEPT = (-2, -4)
 
-#: What the vendor takes for the id of a call and the name of a tool; those of other vendors may hold more.
+#: The characters that the vendor accepts in call ids and tool names; those of other vendors may contain more.
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
 
-#: What this vendor knows of OpenAI's parameters, by the same names.
+#: The parameters of OpenAI that this vendor knows under the same names.
 _TUNED = ("temperature", "top_p")
 
 
 def document_of(request: RunRequest, model: str, origin: str = "") -> dict[str, Any]:
-    """Thoughts go back to their `origin` only, for no other server accepts their signatures."""
+    """Build the document. Thoughts go back to their `origin` only, because no other server accepts their signatures."""
     document: dict[str, Any] = {
         "max_tokens": request.max_tokens,
         "messages": _messages(request.turns, request.now, origin),
@@ -52,7 +52,7 @@ def document_of(request: RunRequest, model: str, origin: str = "") -> dict[str, 
 
 
 def _system(request: RunRequest) -> Iterator[Block]:
-    """The mark stands before what changes."""
+    """Return the system text. The mark is before the part that changes."""
     if request.system.strip():
         yield _marked(_text(request.system))
     if request.changing.strip():
@@ -62,9 +62,9 @@ def _system(request: RunRequest) -> Iterator[Block]:
 
 
 def _messages(turns: Sequence[Turn], now: str, origin: str) -> list[Block]:
-    """Turns that say nothing are left out, because the vendor refuses them. The line that tells the time is a block of
-    its own behind the user's newest words, never behind outputs of tools, after which the vendor's models take text for the
-    end of the turn. Behind the newest words of all it also stands behind every mark."""
+    """Return the messages. Empty turns are left out, because the vendor refuses them. The line with the time is a
+    separate block after the user's newest text, never after tool outputs, because the vendor's models take text there
+    for the end of the turn. After the very newest text it also follows every mark."""
     place = asked_at(turns)
     messages: list[Block] = []
     for number, turn in enumerate(turns):
@@ -95,13 +95,14 @@ def _blocks(turn: Turn, origin: str) -> Iterator[Block]:
 
 
 def _call(call: ToolCall) -> Block:
-    """The vendor takes nothing but an object for the arguments."""
+    """Return a call. The vendor accepts only an object as arguments."""
     arguments = _clean_value(call.arguments or {})
     return {"type": "tool_use", "id": _plain(call.id), "name": _plain(call.name), "input": arguments}
 
 
 def _tools(tools: Sequence[ToolSpec], *, marked: bool) -> list[Block]:
-    """In the order of their names. The mark behind the system text keeps them, too; without one they need their own."""
+    """Return the tools, sorted by name. The mark after the system text covers them, too; without a system text they
+    need their own."""
     blocks: list[Block] = [
         {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
         for tool in sorted(tools, key=lambda tool: tool.name)
@@ -120,14 +121,14 @@ def _marked(block: Block) -> Block:
 
 
 def _plain(name: str) -> str:
-    """A name that the vendor takes, always the same for the same one, and another for another."""
+    """Return a name that the vendor accepts, always the same for the same name, and different for different names."""
     if _PLAIN.fullmatch(name):
         return name
     return f"{_NOT_PLAIN.sub('_', name)[:50]}_{zlib.crc32(name.encode('utf-8', 'replace')):08x}"
 
 
 def _clean(text: str) -> str:
-    """Lone surrogates have no UTF-8 form; a question mark in the prompt is better than a failed call."""
+    """Replace lone surrogates, which have no UTF-8 form: a question mark in the prompt is better than a failed call."""
     return text.encode("utf-8", "replace").decode()
 
 

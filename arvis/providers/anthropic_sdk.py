@@ -1,7 +1,7 @@
-"""One call through the vendor's SDK, read within the same bounds as the calls of the other providers.
+"""One call through the vendor's SDK, read within the same limits as the calls of the other providers.
 
-The SDK knows the address, the headers and the names. It is asked for the bytes of an answer and for nothing that it
-would read itself, because it sets no bounds. It is imported here only, and brings an HTTP client of its own (ADR 0005).
+The SDK provides the address, the headers and the names. This module reads the bytes of an answer itself, because the
+SDK sets no limits. Only this module imports the SDK, which brings an HTTP client of its own (ADR 0005).
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _STREAM_OVERHEAD = 256
 #: Seconds for the end of a body that follows the end of its message.
 _LINGER = 0.05
 
-#: Where the errors of the SDK's HTTP client come from. The SDK lets them through while an answer is read.
+#: The modules in which the SDK's HTTP client defines its errors. The SDK lets them through while an answer is read.
 _CLIENT = "httpx2"
 
-#: The same as for the other providers: no redirects, nothing from the environment, and nothing compressed, which could
-#: swell.
+#: The same as for the other providers: no redirects, no settings from the environment, and no compression, which
+#: could expand without limit.
 _NO_PROXIES = {"http://": None, "https://": None, "all://": None}
 _PLAIN = {"Accept-Encoding": "identity"}
 
 
-#: Clients that are kept while nobody uses them; keys are exchanged for others over the months.
+#: Maximum number of idle clients that are kept; keys are replaced over the months.
 _MOST_CLIENTS = 16
 
 
@@ -55,7 +55,7 @@ class _Kept:
 
 
 class SdkExchange:
-    """Keeps one client of the SDK, with its connections, for each of the keys and addresses that were used last, until
+    """Keeps one client of the SDK, with its connections, for each of the most recently used keys and addresses, until
     `aclose`."""
 
     def __init__(self, *, clock: Clock, timeouts: CallTimeouts, failure: FailureReader) -> None:
@@ -67,7 +67,7 @@ class SdkExchange:
         self._opening = asyncio.Lock()
 
     async def aclose(self) -> None:
-        """End all connections. A call afterwards opens new ones."""
+        """Close all connections. A later call opens new ones."""
         clients, self._clients = self._clients, {}
         for kept in clients.values():
             await kept.client.close()
@@ -82,8 +82,8 @@ class SdkExchange:
         max_bytes: int,
         begin_within: float | None = None,
     ) -> AsyncIterator[Answered]:
-        """The answer, once it has begun well. `max_bytes` bounds the reply's text, not its wire form; `begin_within` the
-        seconds until the first byte of a stream."""
+        """Send a request, and return the answer once it has begun with a good status. `max_bytes` limits the reply's
+        text, not its wire form; `begin_within` is the limit in seconds until the first byte of a stream."""
         begun = Beginning(begin_within if stream else None)
         base = _base(account)
         silence = self._timeouts.silence if stream else self._timeouts.total
@@ -108,7 +108,7 @@ class SdkExchange:
 
     @contextlib.asynccontextmanager
     async def _client(self, account: Account, base: str) -> AsyncIterator[anthropic.AsyncAnthropic]:
-        """Made in a thread: its certificates are read from disk."""
+        """Make a client in a thread, because its certificates are read from disk."""
         name = (sendable_key(account), base)
         async with self._opening:
             kept = self._clients.pop(name, None) or _Kept(await asyncio.to_thread(_open, *name))
@@ -121,7 +121,7 @@ class SdkExchange:
             kept.users -= 1
 
     async def _close_spare(self) -> None:
-        """Those that were not used for the longest time and are not used now."""
+        """Close the clients that are idle and were not used for the longest time."""
         unused = [name for name, kept in self._clients.items() if not kept.users]
         spare = unused[: max(0, len(self._clients) - _MOST_CLIENTS)]
         for kept in [self._clients.pop(name) for name in spare]:
@@ -129,7 +129,7 @@ class SdkExchange:
 
 
 def _open(key: str, base: str) -> anthropic.AsyncAnthropic:
-    """Every part is named, because the SDK takes what is left open from the environment."""
+    """Make a client. Every option is set, because the SDK takes missing ones from the environment."""
     headers: dict[str, Any] = {**_PLAIN} if key else {**_PLAIN, "Authorization": anthropic.Omit()}
     return anthropic.AsyncAnthropic(
         api_key=key,
@@ -143,7 +143,7 @@ def _open(key: str, base: str) -> anthropic.AsyncAnthropic:
 
 
 class _Failed(Exception):
-    """An answer whose status is no success, with as much of its body as an error needs."""
+    """An answer with an error status, with as much of its body as an error needs."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(status)
@@ -155,7 +155,7 @@ class _Failed(Exception):
 async def _hold_failures(
     request: anthropic.APIRequest, call_next: anthropic.AsyncCallNext
 ) -> anthropic.AsyncAPIResponse[Any]:
-    """Before the SDK reads an error of any length."""
+    """Stop an error answer before the SDK reads a body of any length."""
     response = await call_next(request)
     if response.status_code in _SUCCESS:
         return response
@@ -169,7 +169,8 @@ async def _hold_failures(
 
 
 class SdkResponse:
-    """An `HttpResponse` of at most `most` bytes, read at most once; `until` when in the loop's time, None: no bound."""
+    """An `HttpResponse` of at most `most` bytes, read at most once; `until` is its deadline in the loop's time (None:
+    no deadline)."""
 
     def __init__(
         self, response: anthropic.AsyncAPIResponse[Any], *, base: str, most: int, until: float | None = None
@@ -198,7 +199,7 @@ class SdkResponse:
         return self
 
     async def drain(self) -> None:
-        """Read what is left if it is there already: only then does the connection serve the next call."""
+        """Read the remaining bytes if they have already arrived: only then can the connection serve the next call."""
         with contextlib.suppress(HttpError, TimeoutError):
             async with asyncio.timeout(_LINGER):
                 async for _ in self:
@@ -206,7 +207,7 @@ class SdkResponse:
 
     async def __anext__(self) -> bytes:
         if self.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise HttpError(f"the answer of {_host(self._base)} is compressed, which was not asked for")
+            raise HttpError(f"the answer of {_host(self._base)} is compressed, which was not requested")
         try:
             with _Faults(self._base):
                 async with asyncio.timeout_at(self._until):
@@ -221,8 +222,9 @@ class SdkResponse:
 
 
 class _Faults:
-    """Turns the errors of the SDK and of its HTTP client into `HttpError`, without their texts: these may quote an
-    address or a header. The client's are known by where they come from, because it is not to be imported here."""
+    """Converts the errors of the SDK and of its HTTP client to `HttpError`, without their texts, which may quote an
+    address or a header. The client's errors are recognised by their module, because the client must not be imported
+    here."""
 
     def __init__(self, base: str) -> None:
         self._host = _host(base)
@@ -243,7 +245,7 @@ class _Faults:
 
 
 def _in_words(kind: type[BaseException | None]) -> str:
-    """What happened to a connection, for people, by the names of the HTTP client."""
+    """Describe the failure of a connection for people, by the name of the HTTP client's error."""
     descriptions = {
         "ConnectError": "nobody accepts it",
         "ConnectTimeout": "it took too long",
@@ -263,12 +265,13 @@ def _read(body: bytes, account: Account) -> object:
 
 
 def _base(account: Account) -> str:
-    """The SDK adds the version itself, and users may have written it, as for other vendors."""
+    """Return the base address without a version: the SDK adds it, and users may have written it, as for other
+    vendors."""
     return (account.base_url or BASE_URL).rstrip("/").removesuffix("/v1")
 
 
 def _host(base: str) -> str:
-    """The host for error texts, without the user and password that an address may carry."""
+    """Return the host for error texts, without the user and password that an address may contain."""
     try:
         return urlsplit(base).netloc.rpartition("@")[2] or "the given address"
     except ValueError:

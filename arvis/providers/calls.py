@@ -1,7 +1,7 @@
-"""The tool calls of a reply while they arrive, in one piece or many: bounded, each with an id of its own.
+"""Collect the tool calls of a reply while they arrive, in one piece or many, within limits and with unique ids.
 
-What the model wrote for arguments is read here and judged elsewhere: text that is not an object stays as it is, so
-that the model can be told.
+The arguments that the model wrote are parsed here and judged elsewhere: text that is not an object is kept unchanged,
+so that the model can be told.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class _Draft:
 
 
 class CallDrafts:
-    """Collects up to 64 calls and `max_bytes` of arguments. Raises `ProviderError` for more, and for what no call can
-    be made of."""
+    """Collects up to 64 calls and `max_bytes` of arguments. Raises `ProviderError` for more, and for data that makes
+    no call."""
 
     def __init__(self, *, account: Account, max_bytes: int) -> None:
         self._account = account
@@ -42,11 +42,12 @@ class CallDrafts:
         return len(self._drafts)
 
     def add(self, key: object, *, id: str = "", name: str = "", arguments: str = "", signature: str = "") -> None:  # noqa: A002 - its name
-        """The next piece of the call that the vendor numbers `key`; all but the arguments come whole, once."""
+        """Add the next piece of the call that the vendor numbers `key`; all fields but the arguments come complete,
+        once."""
         draft = self._drafts.get(key)
         if draft is None:
             if len(self._drafts) == _MOST_CALLS:
-                raise failures.unreadable(self._account, f"it asks for more than {_MOST_CALLS} tools at once")
+                raise failures.unreadable(self._account, f"it calls more than {_MOST_CALLS} tools at once")
             draft = self._drafts[key] = _Draft()
         self._left -= len(arguments.encode("utf-8", "replace")) + len(signature)
         if self._left < 0:
@@ -57,19 +58,19 @@ class CallDrafts:
         draft.arguments += arguments
 
     def add_whole(self, name: str, arguments: object, *, id: str = "", signature: str = "") -> None:  # noqa: A002
-        """A call that came in one piece, with its arguments as JSON already read."""
+        """Add a call that came in one piece, with its arguments as parsed JSON."""
         text = json.dumps(arguments, ensure_ascii=False)
         self.add(len(self), id=id, name=name, arguments=text, signature=signature)
 
     def result(self, *, cut: bool = False) -> tuple[ToolCall, ...]:
-        """The calls in order. An id that is missing or was used before is replaced. Of a reply that was `cut`, a call is whole
-        only if its arguments are; another one carries no arguments, so that it cannot be made."""
+        """Return the calls in order. A missing or repeated id is replaced. In a reply that was `cut`, a call is
+        complete only if its arguments are; an incomplete call carries no arguments, so that it cannot be executed."""
         calls: dict[str, ToolCall] = {}
         for number, draft in enumerate(self._drafts.values()):
             if cut and not draft.name:
                 continue
             if not draft.name:
-                raise failures.unreadable(self._account, "it asks for a tool without a name")
+                raise failures.unreadable(self._account, "it calls a tool without a name")
             id_ = draft.id if draft.id and draft.id not in calls else f"call_{number}_{len(calls)}"
             arguments, written = _read(draft.arguments)
             partial = cut and (arguments is None or not draft.arguments.strip())
@@ -79,7 +80,7 @@ class CallDrafts:
 
 
 def _read(text: str) -> tuple[Mapping[str, Any] | None, str]:
-    """The arguments and, when they are no object, what was written instead. None at all means no arguments."""
+    """Return the arguments and, if they are no object, the original text. An empty text means no arguments."""
     clean = storable(text)
     if not clean.strip():
         return {}, ""

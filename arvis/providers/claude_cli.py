@@ -1,8 +1,8 @@
-"""Models over the user's own `claude` program, for whoever has a subscription instead of a key (behaviour.md 1.11).
+"""Models through the user's own `claude` program, for users with a subscription instead of a key (behaviour.md 1.11).
 
-Each call is a program of its own that knows nothing of the last one: the whole history is in what it reads. It gets no
-tools, no settings, no plugins and no permissions of its user, and none of the daemon's environment. It is installed by
-the user; this module is written for its versions 2.1.
+Each call starts a new program without knowledge of earlier ones: its input contains the whole history. It gets no
+tools, settings, plugins or permissions of its user, and no variables of the daemon's environment except those named
+here. The user installs it; this module is written for its versions 2.1.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ from arvis.providers.reply import ReplyText
 _PROGRAM = "claude"
 _PRIVATE_FOLDER = 0o700
 
-#: Names of folders are made by us and by nobody else (reliability.md S10).
+#: Only Arvis makes the names of folders (reliability.md S10).
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
-#: Bytes of standard error, and of memory.
+#: Maximum bytes of standard error, and of memory.
 _MAX_OUTPUT = 65_536
 _MEMORY = 4_294_967_296
 
 #: A key of this kind is the long-lived login of a subscription (`claude setup-token`).
 _LOGIN = "sk-ant-oat"
 
-#: A text that names a file with @ makes the program read it, tools or not. The prompt takes the @ apart; this refuses.
+#: A text that names a file with @ makes the program read it, with or without tools. The prompt separates the @; this
+#: refuses the rest.
 _NO_FILES = json.dumps({"permissions": {"deny": ["Read", "Read(//**)"]}})
 
 _OPTIONS = (
@@ -49,7 +50,7 @@ _OPTIONS = (
 
 
 def create(name: str, services: ProviderServices) -> ClaudeCliProvider:
-    """The entry point. Of the environment only PATH and HOME are used."""
+    """Make the provider; this is the entry point. Only PATH and HOME of the environment are used."""
     runner = ClaudeRunner(
         programs=services.programs,
         folder=services.folder / "cli",
@@ -60,7 +61,7 @@ def create(name: str, services: ProviderServices) -> ClaudeCliProvider:
 
 
 class ClaudeCliProvider:
-    """A `StreamingProvider`. Tools of a request are not told to the model: the program has no way to hand calls on."""
+    """A `StreamingProvider`. The tools of a request are not offered to the model: the program cannot return calls."""
 
     def __init__(self, *, name: str, runner: ClaudeRunner, clock: Clock) -> None:
         self.name = name
@@ -87,7 +88,7 @@ class ClaudeCliProvider:
 
 
 class ClaudeRunner:
-    """Runs the program once, with what a request says."""
+    """Runs the program once for a request."""
 
     def __init__(self, *, programs: Programs, folder: Path, environ: Mapping[str, str], timeout: float) -> None:
         self._programs = programs
@@ -98,7 +99,7 @@ class ClaudeRunner:
     async def run(
         self, request: RunRequest, account: Account, on_stdout: Callable[[bytes], None], *, stream: bool
     ) -> Finished:
-        """Raises `ToolError` when it cannot be started, and whatever `on_stdout` raises."""
+        """Run the program. Raises `ToolError` when it cannot be started, and the errors of `on_stdout`."""
         folder = self._folder / "conversations" / _safe(request.conversation or "none")
         environment = self._environment(request, account)
         try:
@@ -120,7 +121,8 @@ class ClaudeRunner:
             raise ToolError("the folder for it could not be written", why=error.strerror or "") from None
 
     def _environment(self, request: RunRequest, account: Account) -> dict[str, str]:
-        """A key needs no home; without one, the login lies in the daemon's own. Times in what it says are in UTC."""
+        """Return the environment. An account with a key needs no home; without a key, the login is in the daemon's
+        home. Times in the output are in UTC."""
         private = self._folder / "homes" / _safe(account.name)
         home = str(private) if account.api_key else self._environ.get("HOME", str(private))
         given = {
@@ -130,7 +132,7 @@ class ClaudeRunner:
             "TZ": "UTC",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
-            # Trying again, or elsewhere, is the runner's decision.
+            # The runner decides about retries and other accounts.
             "CLAUDE_CODE_MAX_RETRIES": "0",
             "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(request.max_tokens),
         }
@@ -143,7 +145,7 @@ class ClaudeRunner:
 
 
 def _command(request: RunRequest, account: Account, system: str, *, stream: bool) -> list[str]:
-    """The values of options stand behind `=`: a model's name cannot be another option."""
+    """Return the command. Values of options follow a `=`, so that a model's name cannot become another option."""
     model = request.model or account.model
     pieces = ["--include-partial-messages"] if stream else []
     return [_PROGRAM, *_OPTIONS, *pieces, f"--model={model}", f"--system-prompt-file={system}"]
@@ -159,7 +161,8 @@ def _safe(name: str) -> str:
 
 
 def _not_started(account: Account, error: ToolError) -> ProviderError:
-    """Like a wrong key: only a person can mend it, and another account may answer in the meantime."""
+    """Return the error for a program that did not start. Like a wrong key, only a person can fix it, and another
+    account may answer in the meantime."""
     if error.code == PROGRAM_MISSING:
         text = f"the account {account.name} needs the program claude, which is not installed for the daemon's user. "
         text += "Install it (npm install -g @anthropic-ai/claude-code) and log in with `claude`"

@@ -1,6 +1,6 @@
-"""Reading what the `claude` program writes: JSON, one document a line, of which the last tells how it went.
+"""Read the output of the `claude` program: JSON, one document per line; the last one reports the outcome.
 
-What it says is bounded, and trusted as little as a server's answer.
+The output is limited, and trusted as little as a server's answer.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from arvis.providers.claude_cli_failures import Trouble, failure
 from arvis.providers.exchange import MAX_DOCUMENT, parse
 from arvis.providers.reply import ReplyText, printable, token_count
 
-#: On the way a text is much larger than it is.
+#: On the wire a text is much larger than its content.
 _OVERHEAD = 256
-#: Reading a line costs as much as so many bytes, even an empty one.
+#: The cost of reading a line, counted in bytes, even for an empty line.
 _LINE = 100
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 2_000
@@ -46,7 +46,7 @@ class ClaudeCliResponse:
         self._end: Mapping[str, object] | None = None
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes. Raises `ProviderError` when there are too many of them."""
+        """Read the next bytes. Raises `ProviderError` when the limit is exceeded."""
         end, *starts = data.split(b"\n")
         self._left -= len(data) + _LINE * len(starts)
         if self._left < 0:
@@ -59,7 +59,7 @@ class ClaudeCliResponse:
             raise failures.unreadable(self._account, f"a line is larger than {MAX_DOCUMENT} bytes")
 
     def result(self, request: RunRequest, finished: Finished) -> RunResult:
-        """The reply, once the program has ended. Raises `ProviderError` for everything but a good end."""
+        """Return the reply, once the program has ended. Raises `ProviderError` unless it ended well."""
         self._take(bytes(self._line))
         end = self._end
         if end is None:
@@ -75,7 +75,8 @@ class ClaudeCliResponse:
         return self._whole(request, end)
 
     def _whole(self, request: RunRequest, end: Mapping[str, object]) -> RunResult:
-        """What is read from the vendor's cache or put into it is not in its count of the input, but is input."""
+        """Return the complete reply. The vendor's count of the input excludes tokens that are read from its cache or
+        written to it, so they are added."""
         usage = end.get("usage")
         counts = usage if isinstance(usage, Mapping) else {}
         plain, output = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
@@ -94,7 +95,7 @@ class ClaudeCliResponse:
         )
 
     def _take(self, line: bytes) -> None:
-        """Lines that are no JSON are chatter, of which programs write some."""
+        """Read a line. Lines that are not JSON are ignored, because programs print some."""
         if not line.lstrip().startswith(b"{"):
             return
         document = parse(line.decode("utf-8", "replace"), self._account)

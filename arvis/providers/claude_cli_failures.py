@@ -1,7 +1,7 @@
-"""What the `claude` program means when it fails: a kind for the runner, and when to come back.
+"""Classify failures of the `claude` program: a kind for the runner, and the time of the next try.
 
-It tells the status of the vendor's answer in most cases and says the rest in words. The words are those of versions
-2.1; a limit of a subscription tells when it ends.
+The program reports the status of the vendor's answer in most cases and the rest as text. The texts are those of
+versions 2.1; a limit of a subscription says when it ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KINDS = ProviderErrorKind
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What the program said. `status` is that of the vendor's answer, `reason` the program's own word for its end,
+    """The program's report. `status` is that of the vendor's answer, `reason` the program's own name for the end,
     `resets_at` the end of a limit, in seconds since 1970."""
 
     words: str
@@ -36,7 +36,7 @@ _AUTH_WORDS = (
     r"invalid api key|/login|not logged in|log ?in again|setup-token|authentication_error"
     r"|oauth (?:token|account|authentication)|\b401\b|\b403\b|organization has been disabled"
 )
-#: In this order: what says more comes first.
+#: The order matters: more specific patterns come first.
 _BY_WORDS: Mapping[ProviderErrorKind, re.Pattern[str]] = {
     _KINDS.TOO_LONG: re.compile(
         r"prompt is too long|context (?:limit|window|length)|exceeds? the context", re.IGNORECASE
@@ -71,12 +71,12 @@ _IN = re.compile(r"(?:resets|again|retry)[\w ]* in\s+(?:(\d{1,3})\s*h\w*)?\s*(?:
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NOON = 12
 
-#: The longest limit is one of a week; in seconds.
+#: Maximum wait in seconds: the longest limit is one of a week.
 _LONGEST_WAIT = 7 * 86_400.0
 
 
 def failure(account: Account, trouble: Trouble, clock: Clock) -> ProviderError:
-    """One error of a kind, without a secret. What nobody knows counts as a fault that may pass."""
+    """Return one error with its kind, without secrets. An unknown failure counts as a temporary fault."""
     kind = _kind(trouble)
     words = trouble.words.strip() or f"it ended with code {trouble.exit_code} and said nothing"
     text = failures.redact(f"the program of the account {account.name} failed: {words}", account)
@@ -100,7 +100,7 @@ def _by_words(words: str) -> ProviderErrorKind | None:
 
 
 def _wait(trouble: Trouble, clock: Clock) -> float | None:
-    """Seconds until the limit ends, as far as it was told."""
+    """Return the seconds until the limit ends, if the program names them."""
     now = clock.now() / 1000
     if trouble.resets_at is not None:
         return _bounded(trouble.resets_at - now)
@@ -119,7 +119,7 @@ def _bounded(seconds: float) -> float:
 
 
 def _moment(reset: re.Match[str], now: datetime) -> datetime | None:
-    """The next such moment: a time today or tomorrow, or on a day of this year or the next."""
+    """Return the next such moment: a time today or tomorrow, or on a day of this year or the next."""
     hour, minute = int(reset["hour"]), int(reset["minute"] or 0)
     if reset["half"]:
         hour = hour % _NOON + (_NOON if reset["half"].lower() == "pm" else 0)
@@ -135,7 +135,7 @@ def _moment(reset: re.Match[str], now: datetime) -> datetime | None:
 
 
 def _zone(name: str | None) -> tzinfo:
-    """UTC, which the program is told to use, unless it names another."""
+    """Return the named zone, or UTC, which Arvis sets for the program."""
     try:
         return ZoneInfo(name) if name else UTC
     except (KeyError, ValueError, OSError):

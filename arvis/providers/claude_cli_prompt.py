@@ -1,6 +1,6 @@
-"""What the `claude` program reads: one message that holds the whole conversation.
+"""Build the input of the `claude` program: one message that contains the whole conversation.
 
-Earlier messages are JSON, one a line, so that nothing in a message can look like the next one.
+Earlier messages are JSON, one per line, so that no content of a message can look like the next message.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 from arvis.domain.runs import Image, RunRequest, Turn
 from arvis.providers import prompts
 
-#: The program would put the file or folder of this name into the prompt. A joiner, which takes no room, before the @
-#: makes it a word like others; addresses of mail are none of its business.
+#: The program would put the file or folder of this name into the prompt. An invisible joiner before the @ makes it
+#: normal text; mail addresses are left as they are.
 _MENTION = re.compile("(?<![\\w\u2060])@")
 _APART = "\u2060@"
 
 _NO_SYSTEM = "Answer the user."
 _HISTORY = "The conversation so far, one message in JSON on each line:"
-_NEWEST = "The newest message of the user, which you are to answer:"
-_RESULTS = "Go on where the conversation stands: the last line holds the results of what you asked for."
+_NEWEST = "The newest message of the user, which you must answer:"
+_RESULTS = "Continue the conversation: the last line contains the results of your tool calls."
 
 
 def system_of(request: RunRequest) -> str:
@@ -30,19 +30,20 @@ def system_of(request: RunRequest) -> str:
 
 
 def prompt_of(request: RunRequest) -> bytes:
-    """One line for standard input in the format `stream-json`. Pictures stand before the text, with the numbers by
-    which it names them."""
+    """Return one line for standard input in the format `stream-json`. Pictures come before the text, with the numbers
+    by which the text names them."""
     pictures = [picture for turn in request.turns for picture in turn.images]
     blocks = [block for number, picture in enumerate(pictures, 1) for block in _picture(number, picture)]
     text = "\n\n".join(part for part in (_text(request.turns), request.now) if part)
     blocks.append({"type": "text", "text": _apart(text)})
     message = {"type": "user", "message": {"role": "user", "content": blocks}}
-    # Half a character would be sent on as such; nobody can read it.
+    # A lone surrogate would be sent unchanged, and no receiver can read it.
     return _clean(json.dumps(message, ensure_ascii=False)).encode() + b"\n"
 
 
 def _text(turns: tuple[Turn, ...]) -> str:
-    """It never begins with the user's words, for those might begin like a command of the program."""
+    """Return the text. It never begins with the user's words, because those might begin like a command of the
+    program."""
     numbers = _numbers(turns)
     *earlier, newest = turns or (Turn("user", ""),)
     if newest.outputs or newest.role != "user":
@@ -57,7 +58,7 @@ def _text(turns: tuple[Turn, ...]) -> str:
 
 
 def _numbers(turns: tuple[Turn, ...]) -> list[list[int]]:
-    """The numbers of the pictures of each turn."""
+    """Return the numbers of the pictures of each turn."""
     numbers: list[list[int]] = []
     first = 1
     for turn in turns:

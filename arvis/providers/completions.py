@@ -1,7 +1,7 @@
-"""Reading chat-completion documents: one whole answer, or the pieces of a stream.
+"""Read chat-completion documents: one complete answer, or the pieces of a stream.
 
-Nothing in a document is trusted to have the promised type: a wrong one is an unreadable answer, which the
-runner may try again, and never a crash. What is missing (usage, model) is left out of the result.
+No value in a document is trusted to have the promised type: a wrong type makes the answer unreadable, which the
+runner may retry, and never crashes. Missing fields (usage, model) are left out of the result.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from arvis.providers.prompts import origin_of
 from arvis.providers.reply import ReplyText, printable, token_count
 from arvis.providers.thoughts import Reasoning
 
-#: Characters of a model's name, and of a refusal as far as it is told on.
+#: Maximum characters of a model's name, and of a refusal that is passed on.
 _LONGEST_NAME = 200
 _LONGEST_REFUSAL = 1_000
 
@@ -50,8 +50,8 @@ class CompletionsResponse:
         self._reasoning = Reasoning(max_bytes)
 
     def take(self, document: object, *, part: str) -> bool:
-        """Read the next document; its text is under `part` (`message` or `delta`). False when the reply is
-        as large as it may be. Raises `ProviderError` for an error object, a refusal or a wrong type."""
+        """Read the next document; its text is under `part` (`message` or `delta`). Return False when the reply has
+        reached its maximum size. Raises `ProviderError` for an error object, a refusal or a wrong type."""
         if not isinstance(document, Mapping):
             raise failures.unreadable(self.account, "it is not an object")
         if document.get("error"):
@@ -68,7 +68,7 @@ class CompletionsResponse:
         return self._reply.add(choice.text)
 
     def result(self, request: RunRequest) -> RunResult:
-        """The reply. Raises `ProviderError` when it is empty or the model declined."""
+        """Return the reply. Raises `ProviderError` when it is empty or the model declined."""
         try:
             return self._reply.result(
                 request,
@@ -116,7 +116,7 @@ class CompletionsResponse:
         raise failures.unreadable(self.account, "its choices have a wrong type")
 
     def _take_call(self, number: int, call: object) -> None:
-        """A whole call, or a piece of the one that `index` numbers."""
+        """Read a complete call, or a piece of the call that `index` numbers."""
         function = call.get("function") if isinstance(call, Mapping) else None
         if not isinstance(call, Mapping) or not isinstance(function, Mapping):
             raise failures.unreadable(self.account, "its tool calls have a wrong type")

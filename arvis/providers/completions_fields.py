@@ -1,7 +1,8 @@
-"""Fields that servers of the chat-completions format disagree about: what each accepts is learnt from its refusals.
+"""Fields that servers of the chat-completions format treat differently: the provider learns from refusals which of
+them each server accepts.
 
-A server that refuses a request because of one of these fields is asked once more without it, and from then on in the way
-that it accepted.
+A server that refuses a request because of one of these fields gets it once more without the field, and later requests
+in the form that it accepted.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ OLD_LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
 _REFUSING = frozenset({400, 422})
 _NAMES = re.compile(r"\b(?:max_tokens|max_completion_tokens|reasoning_content|reasoning|stream_options)\b")
 _REQUIRED = re.compile(r"must be passed back|\bis missing\b|\bmissing\b.{0,40}reasoning_content", re.IGNORECASE)
-#: So much of a refusal is looked at, in characters.
+#: Maximum characters of a refusal that are examined.
 _LOOKED_AT = 8_192
 
-#: OpenAI's models that refuse `max_tokens`, wherever they are served.
+#: OpenAI's models that refuse `max_tokens`, on any server.
 _NEW_MODELS = re.compile(r"(?:o\d|gpt-[5-9]|codex|chatgpt-[5-9])\b", re.IGNORECASE)
 
 
 class FieldRefused(ProviderError):
-    """A refusal that names fields of the request; `required` says that reasoning was expected and not sent."""
+    """A refusal that names fields of the request; `required` says that the server expected reasoning that was not
+    sent."""
 
     def __init__(self, error: ProviderError, named: frozenset[str], *, required: bool) -> None:
         super().__init__(error.kind, error.what, retry_after=error.retry_after, elsewhere=error.elsewhere)
@@ -39,7 +41,7 @@ class FieldRefused(ProviderError):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """How one model of one server is asked: under which name for the limit, and with which fields beside."""
+    """The form of requests that one model of one server accepts: the name of the limit, and the optional fields."""
 
     limit: str
     reasoning: bool = True
@@ -47,7 +49,8 @@ class Accepted:
     stream_options: bool = True
 
     def after(self, refused: FieldRefused, document: Mapping[str, Any]) -> Accepted | None:
-        """What to try after a refusal of this document; None when it names nothing that could be left out."""
+        """Return the form to try after a refusal of this document; None when the refusal names no field that can be
+        left out."""
         if refused.required:
             return None if self.reasoning_required else replace(self, reasoning=True, reasoning_required=True)
         sent = {name for message in document["messages"] for name in message} | document.keys()
@@ -62,14 +65,15 @@ class Accepted:
 
 
 def first_try(account: Account, model: str, *, field: str) -> Accepted:
-    """Servers behind an address of their own know the old name of the limit, except for models that refuse it."""
+    """Return the form of the first request. Servers with an address of their own know the old name of the limit,
+    except for models that refuse it."""
     newer = _NEW_MODELS.match(model.rpartition("/")[2]) is not None
     own = account.base_url is not None and not newer
     return Accepted(OLD_LIMIT if own else NEW_LIMIT if newer and account.provider != "openrouter" else field)
 
 
 def failure(account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock) -> ProviderError:
-    """The vendor's error, with the fields that it names."""
+    """Return the vendor's error, with the fields that it names."""
     error = failures.from_answer(account, status, headers, document, clock)
     if status not in _REFUSING or error.kind is not ProviderErrorKind.BAD_REQUEST:
         return error

@@ -1,4 +1,4 @@
-"""A prompt in the chat-completions format: text, pictures as data URLs, calls of tools and what they gave."""
+"""Build a prompt in the chat-completions format: text, pictures as data URLs, tool calls and their outputs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ Message = dict[str, Any]
 
 
 def messages_of(turn: Turn, origin: str = "", *, required: bool = False, taken: bool = True) -> Iterator[Message]:
-    """The outputs of tools are messages of their own, before what the user says. Reasoning goes back with calls to its
-    `origin`, unless the server has refused it (`taken`); where it is `required`, calls of others have an empty one."""
+    """Return the messages of a turn. The outputs of tools are separate messages, before the user's text. Reasoning
+    goes back with calls to its `origin`, unless the server has refused it (`taken`); where it is `required`, calls of
+    other models carry an empty one."""
     for output in turn.outputs:
         yield {"role": "tool", "tool_call_id": output.call_id, "content": output.content}
     if turn.calls:
@@ -37,7 +38,8 @@ def _reasoning(turn: Turn, origin: str, required: bool) -> Message:
 
 
 def _call(call: ToolCall) -> Message:
-    """What the model wrote, even when it was no object: it must see what it is told to mend."""
+    """Return the arguments as the model wrote them, even if they are no object: the model must see the text that it
+    is asked to correct."""
     arguments = call.written if call.arguments is None else json.dumps(call.arguments, ensure_ascii=False)
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 

@@ -1,7 +1,7 @@
 """The demo model: needs no key and no network, so that every feature can be tried and tested offline.
 
-It obeys the directive lines of interfaces.md §5, in order, from the newest user message only. It never
-pretends to be a real model, and it never runs unless nothing else is configured or somebody names it.
+It obeys the directive lines of interfaces.md §5, in order, from the newest user message only. It never pretends to be
+a real model, and it runs only when nothing else is configured or a user names it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from arvis.ports.provider import ProviderServices
 from arvis.providers.calls import CallDrafts
 from arvis.providers.reply import ReplyText
 
-#: Where several people write, a message begins with who wrote it: `Ann #7f3q2: `.
+#: In a chat with several people, a message begins with its author: `Ann #7f3q2: `.
 _DIRECTIVE = re.compile(r"(?:\S.{0,39} #[0-9a-z?]{1,5}: )?[ \t]*demo:[ \t]+(say|sleep|fail|tool|tokens)(?:[ \t](.*))?")
 
-#: One reply is streamed in about so many pieces.
+#: The approximate number of pieces in which one reply is streamed.
 _PIECES = 4
 
-#: Directives come from whoever writes to the agent: none may hold a worker for longer (seconds) or fill the
-#: memory. The words are more than the largest reply holds.
+#: Directives come from any person who writes to the agent: none may occupy a worker for longer (seconds) or fill the
+#: memory. The number of words is more than the largest reply holds.
 _LONGEST_SLEEP = 600.0
 _MOST_WORDS = 200_000
 _MOST_DIGITS = 9
@@ -50,12 +50,12 @@ class DemoReply:
 
 
 def create(_name: str, services: ProviderServices) -> DemoProvider:
-    """The entry point. The demo needs neither a name of its own nor the network."""
+    """Make the provider; this is the entry point. The demo needs no name of its own and no network."""
     return DemoProvider(clock=services.clock)
 
 
 class DemoProvider:
-    """A `StreamingProvider` whose answers depend on nothing but the request."""
+    """A `StreamingProvider` whose answers depend only on the request."""
 
     name = "demo"
 
@@ -87,8 +87,8 @@ class DemoProvider:
         )
 
     async def _obey(self, directive: Directive, request: RunRequest, calls: CallDrafts) -> DemoReply | None:
-        """What this directive adds to the reply, None when it only takes time or calls a tool. Raises what it is told
-        to."""
+        """Return this directive's part of the reply, None when it only takes time or calls a tool. Raises the error
+        that the directive names."""
         match directive.verb:
             case "say":
                 return _reply_of(directive.argument.replace("\\n", "\n"))
@@ -104,14 +104,14 @@ class DemoProvider:
 
 
 def newest_user_text(request: RunRequest) -> str:
-    """What a person wrote last, as they wrote it: their tags are harmless in a prompt, and a directive may name some. The
-    outputs of tools are turns of the user, too."""
+    """Return a person's newest message with its original characters: tags are escaped in a prompt, and a directive
+    may contain some. The outputs of tools are turns of the user, too."""
     answer = (turn.content for turn in reversed(request.turns) if turn.role == "user" and not turn.outputs)
     return unescape(next(answer, ""))
 
 
 def _use_tool(argument: str, request: RunRequest, calls: CallDrafts) -> DemoReply | None:
-    """Ask for the tool; once it has answered, say what it gave."""
+    """Call the tool; once it has answered, return its output."""
     written, _, arguments = argument.strip().partition(" ")
     name = wire_name(written)
     if request.turns and request.turns[-1].outputs:
@@ -126,13 +126,13 @@ def _use_tool(argument: str, request: RunRequest, calls: CallDrafts) -> DemoRepl
 
 
 def directives(text: str) -> list[Directive]:
-    """The directive lines of a text, in order; every other line is ignored."""
+    """Return the directive lines of a text, in order; every other line is ignored."""
     found = (_DIRECTIVE.fullmatch(line) for line in text.replace("\r\n", "\n").split("\n"))
     return [Directive(match[1], match[2] or "") for match in found if match]
 
 
 def _reply_of(text: str) -> DemoReply:
-    """The demo counts a word as a token."""
+    """Return a reply; the demo counts a word as a token."""
     return DemoReply(text, len(text.split()))
 
 
@@ -141,7 +141,8 @@ def _greeting(agent_name: str, user_text: str) -> DemoReply:
 
 
 def _repeated_word(argument: str) -> DemoReply:
-    """A reply of so many words. A number that no reply can hold is reported, but not written out."""
+    """Return a reply with this number of words. A number that no reply can hold is reported as usage, but not written
+    out."""
     digits = argument.strip()[:_MOST_DIGITS]
     number = int(digits) if digits.isdecimal() else 0
     return DemoReply(" ".join(["word"] * min(number, _MOST_WORDS)), number)
@@ -150,7 +151,7 @@ def _repeated_word(argument: str) -> DemoReply:
 def _failure(argument: str) -> ProviderError:
     known = {kind.value: kind for kind in ProviderErrorKind}
     kind = known.get(argument.strip(), ProviderErrorKind.BAD_REQUEST)
-    return ProviderError(kind, f"the demo failed as it was told to ({kind})")
+    return ProviderError(kind, f"the demo failed as requested ({kind})")
 
 
 def _seconds(argument: str) -> float:

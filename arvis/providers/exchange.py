@@ -1,6 +1,7 @@
-"""One POST to a vendor and what comes back, read within bounds; whatever fails is a `ProviderError`.
+"""Send one POST request to a vendor and read the answer within limits; every failure is a `ProviderError`.
 
-It knows HTTP and JSON and no vendor's format. Nothing that a server sends may hold up the event loop or fill the memory.
+This module handles HTTP and JSON and knows no vendor's format. No answer of a server may block the event loop or fill
+the memory.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from arvis.providers import failures
 from arvis.providers.reply import ReplyText
 from arvis.providers.sse import EventParser, EventTooLarge
 
-#: The largest document that is read as one: an answer in one piece, or one event of a stream, in bytes. An error needs
-#: less.
+#: Maximum bytes of one document: an answer in one piece, or one event of a stream. An error needs less.
 MAX_DOCUMENT = 16 * 1024 * 1024
 _MAX_FAILURE = 65_536
 
-#: Brackets and commas of a document: read, `[{},{},…]` takes 24 times its own size, and five times as many members of
-#: an object hold up the event loop for half a second. A reply in one piece has a few thousand.
+#: Maximum number of brackets and commas in a document: parsed, `[{},{},…]` takes 24 times its own size, and five
+#: times this number of members of an object block the event loop for half a second. A reply in one piece has a few
+#: thousand.
 _MAX_MARKS = 100_000
 
-#: Bytes of a stream that are read before others get their turn on the event loop.
+#: Bytes of a stream that are read before other tasks get a turn on the event loop.
 _SLICE = 16_384
 
 #: On the wire a streamed reply is much larger than its text: some 300 bytes around each token of 4.
@@ -37,15 +38,15 @@ _STREAM_OVERHEAD = 256
 
 _SUCCESS = range(200, 300)
 
-#: Stands for the mark with which some vendors end a stream.
+#: Represents the mark with which some vendors end a stream.
 DONE = object()
 
-#: Reads the error of an answer whose status is no success: the account, the status, the headers, the document.
+#: Reads the error of an answer with an error status: the account, the status, the headers, the document.
 FailureReader = Callable[[Account, int, Mapping[str, str], object, Clock], ProviderError]
 
 
 class Exchange:
-    """What providers over HTTP share. `failure` reads a vendor's error object."""
+    """The code that providers over HTTP share. `failure` reads a vendor's error object."""
 
     def __init__(
         self,
@@ -72,8 +73,8 @@ class Exchange:
         max_bytes: int,
         begin_within: float | None = None,
     ) -> AsyncIterator[Answered]:
-        """The answer, once it has begun well. `max_bytes` bounds the reply's text, not its wire form; `begin_within` the
-        seconds until the first byte of a stream."""
+        """Send a request, and return the answer once it has begun with a good status. `max_bytes` limits the reply's
+        text, not its wire form; `begin_within` is the limit in seconds until the first byte of a stream."""
         begun = Beginning(begin_within if stream else None)
         try:
             async with (
@@ -103,15 +104,15 @@ class Exchange:
 
 
 class Beginning:
-    """Waits `seconds` for the first byte of an answer (None: as long as for any other) and knows whether it has come.
-    Leaving it raises `HttpError` when the time has passed."""
+    """Waits `seconds` for the first byte of an answer (None: the general timeout) and records its arrival. Leaving it
+    raises `HttpError` when the time is over."""
 
     def __init__(self, seconds: float | None) -> None:
         self._scope = asyncio.timeout(seconds)
         self.seen = False
 
     def note(self) -> None:
-        """The first byte is there."""
+        """Note that the first byte has arrived."""
         if not self.seen:
             self.seen = True
             self._scope.reschedule(None)
@@ -129,7 +130,7 @@ class Beginning:
 
 
 class Answered:
-    """An answer with a good status. Read it once, in one of the three ways."""
+    """An answer with a good status. Read it once, in one of the three forms."""
 
     def __init__(self, response: HttpResponse, account: Account, begun: Beginning | None = None) -> None:
         self._response = response
@@ -144,8 +145,8 @@ class Answered:
         return await _read_whole(self._response, self._account, MAX_DOCUMENT)
 
     async def events(self) -> AsyncIterator[object]:
-        """The JSON of server-sent events, and `DONE` for the mark `[DONE]`, after which nothing is read. Raises `Broken`
-        when the connection breaks."""
+        """Yield the JSON of server-sent events, and `DONE` for the mark `[DONE]`, after which nothing is read. Raises
+        `Broken` when the connection breaks."""
         parser = EventParser(max_bytes=MAX_DOCUMENT)
         try:
             async for piece in self._slices():
@@ -158,7 +159,7 @@ class Answered:
             raise failures.unreadable(self._account, str(error)) from None
 
     async def lines(self) -> AsyncIterator[object]:
-        """The JSON of each line."""
+        """Yield the JSON of each line."""
         line = bytearray()
         async for piece in self._slices():
             end, *starts = piece.split(b"\n")
@@ -173,7 +174,7 @@ class Answered:
             yield parse(line.decode("utf-8", "replace"), self._account)
 
     async def _slices(self) -> AsyncIterator[bytes]:
-        """The same bytes; a large chunk of tiny events is not taken apart in one go."""
+        """Yield the same bytes in slices, so that a large chunk of tiny events is not parsed in one step."""
         try:
             async for chunk in self._response.chunks():
                 self._begun.note()
@@ -187,8 +188,8 @@ class Answered:
 
 
 class Broken(Exception):
-    """A stream whose connection broke; an answer that was complete before does not mind. `spent`: it had all its time and
-    did not end."""
+    """A stream whose connection broke; it does not matter for an answer that was complete before. `spent`: the stream
+    used all its time and did not end."""
 
     def __init__(self, text: str, *, spent: bool = False) -> None:
         super().__init__(text)
@@ -196,7 +197,7 @@ class Broken(Exception):
 
 
 class Ending(Protocol):
-    """An answer that knows whether its end was marked."""
+    """An answer that records if its end was marked."""
 
     account: Account
     finished: bool
@@ -205,8 +206,9 @@ class Ending(Protocol):
 async def read_stream(
     documents: AsyncIterator[object], take: Callable[[object], bool], answer: Ending, reply: ReplyText
 ) -> None:
-    """Read a stream to its end: until `take` wants no more, or the vendor marks it. A connection that breaks after the
-    mark does no harm. What does not end in its time is cut where it stands; half an answer that broke is none."""
+    """Read a stream to its end: until `take` returns False, or the vendor's end mark. A connection that breaks after
+    the mark does no harm. A stream that exceeds its time is cut at that point; half an answer whose connection broke
+    is an error."""
     try:
         async for document in documents:
             if document is DONE:
@@ -217,19 +219,19 @@ async def read_stream(
         if answer.finished or (error.spent and reply.cut()):
             return
         raise ended_early(answer.account, str(error), spent=error.spent) from None
-    # A reply that is as long as it may be was left before its end.
+    # A reply of maximum size was left before its end.
     if not answer.finished and not reply.truncated:
         raise ended_early(answer.account, "no end was marked")
 
 
 def ended_early(account: Account, why: str, *, spent: bool = False) -> ProviderError:
-    """Half an answer is no answer: the pieces shown so far are replaced by the next try."""
+    """Return the error for half an answer: the next try replaces the pieces shown so far."""
     text = f"the stream of the account {account.name} ended early: {why}"
     return ProviderError(ProviderErrorKind.TIMEOUT, text, spent=spent)
 
 
 def sendable_key(account: Account) -> str:
-    """The key as a header can carry it."""
+    """Return the key in a form that a header can carry."""
     key = (account.api_key or "").strip()
     if not (key.isascii() and key.isprintable()):
         raise ProviderError(ProviderErrorKind.AUTH, f"the key of the account {account.name} holds unusable characters")
@@ -237,7 +239,7 @@ def sendable_key(account: Account) -> str:
 
 
 def parse(data: str, account: Account) -> object:
-    """A JSON document that holds neither too much nor too deep."""
+    """Parse a JSON document within the limits of size and depth."""
     if sum(data.count(mark) for mark in "[{,") > _MAX_MARKS:
         raise failures.unreadable(account, "it holds too much")
     try:

@@ -1,7 +1,7 @@
-"""What a vendor's error answer means: one `ProviderError` with a kind, a wait and a text without secrets.
+"""Convert a vendor's error answer to one `ProviderError` with a kind, a wait and a text without secrets.
 
-Written for the OpenAI error object (`{"error": {"message", "type", "code"}}`), which OpenRouter, vLLM,
-LM Studio and most other servers share. Sources: the vendors' error tables; behaviour.md 1.11.
+Written for the OpenAI error object (`{"error": {"message", "type", "code"}}`), which OpenRouter, vLLM, LM Studio and
+most other servers share. Sources: the vendors' error tables; behaviour.md 1.11.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _BY_STATUS: Mapping[int, ProviderErrorKind] = {
     504: ProviderErrorKind.TIMEOUT,
 }
 
-#: There is no such model or address at this account's server; another one may have it.
+#: This account's server has no such model or address; another server may have it.
 _ELSEWHERE = frozenset({404, 405, 410})
 
-#: Codes and types of the error object that say more than the status.
+#: Codes and types of the error object that are more specific than the status.
 _BY_CODE: Mapping[str, ProviderErrorKind] = {
     "invalid_api_key": ProviderErrorKind.AUTH,
     "authentication_error": ProviderErrorKind.AUTH,
@@ -50,7 +50,7 @@ _BY_CODE: Mapping[str, ProviderErrorKind] = {
     "overloaded_error": ProviderErrorKind.OVERLOADED,
 }
 
-#: Servers without the code for it say it in words.
+#: Servers without the code for it describe it in the text.
 _TOO_LONG = re.compile(
     r"context (?:length|window|size|limit)|maximum context|maximum (?:allowed )?(?:input|prompt) length|max_seq_len"
     r"|too many (?:input )?tokens|prompt (?:is )?too long",
@@ -60,7 +60,7 @@ _TOO_LONG = re.compile(
 _KEY_SHAPES = re.compile(r"(?i:bearer\s+)\S+|\b(?:sk|pk|rk|gsk|xai)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}")
 _LONGEST_TEXT = 300
 
-#: A placeholder such as "x" for a local server is no secret, and replacing it would eat the text.
+#: A placeholder such as "x" for a local server is no secret, and replacing it would destroy the text.
 _SHORTEST_KEY = 4
 _SHORTEST_REAL_KEY = 16
 
@@ -68,7 +68,7 @@ _SHORTEST_REAL_KEY = 16
 def from_answer(
     account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock
 ) -> ProviderError:
-    """The error of an answer whose status is not 2xx. `document` is its JSON, None if it had none."""
+    """Return the error of an answer whose status is not 2xx. `document` is its JSON, None if it had none."""
     error = document.get("error") if isinstance(document, Mapping) else None
     kind = _kind(error, _kind_of_status(status))
     text = _message(error) or "no further explanation"
@@ -81,7 +81,7 @@ def from_answer(
 
 
 def from_error_object(account: Account, error: object) -> ProviderError:
-    """The error that came inside an answer which had begun as a success."""
+    """Return the error that came inside an answer which had begun as a success."""
     match error:
         case {"code": int(status)} if status in _ERROR_STATUSES:  # OpenRouter
             fallback = _kind_of_status(status)
@@ -92,21 +92,21 @@ def from_error_object(account: Account, error: object) -> ProviderError:
 
 
 def from_transport(account: Account, error: HttpError, *, silent: bool = False) -> ProviderError:
-    """The connection failed or was cut: a timeout, or a fault of the server that may pass. `silent`: no byte of an answer
-    had come."""
+    """Return the error of a connection that failed or was cut: a timeout, or a temporary fault of the server.
+    `silent`: no byte of an answer had arrived."""
     kind = ProviderErrorKind.TIMEOUT if error.timeout else ProviderErrorKind.OVERLOADED
     text = redact(f"the account {account.name}: {error}", account)
     return ProviderError(kind, text, silent=silent and error.timeout)
 
 
 def unreadable(account: Account, why: str) -> ProviderError:
-    """The answer is not what the format promises. A proxy's error page or a crashed server looks like this,
-    so it counts as a fault that may pass."""
+    """Return the error for an answer in an unexpected format. A proxy's error page or a crashed server looks like
+    this, so it counts as a temporary fault."""
     return ProviderError(ProviderErrorKind.OVERLOADED, f"the account {account.name} sent an unreadable answer: {why}")
 
 
 def redact(text: str, account: Account) -> str:
-    """One short printable line without the account's key or anything that looks like a key."""
+    """Return one short printable line without the account's key or any text that looks like a key."""
     for form in _forms((account.api_key or "").strip()):
         text = text.replace(form, "[key]")
     text = _KEY_SHAPES.sub("[key]", text)
@@ -116,8 +116,8 @@ def redact(text: str, account: Account) -> str:
 
 
 def without_key(text: str, account: Account) -> str:
-    """A name that a server made up, as far as it is not the key that it was sent, or the beginning of it. Short keys are
-    placeholders, and may be part of good names."""
+    """Return a name from a server unless it is the key that the server received, or the beginning of it. Short keys
+    are placeholders, and may be part of legitimate names."""
     key = (account.api_key or "").strip()
     for form in _forms(key) if len(key) >= _SHORTEST_REAL_KEY else ():
         before, found, _ = text.partition(form[:_SHORTEST_REAL_KEY])
@@ -126,7 +126,7 @@ def without_key(text: str, account: Account) -> str:
 
 
 def _forms(key: str) -> Iterator[str]:
-    """The ways a server may write the key that it was sent."""
+    """Return the forms in which a server may write the key that it received."""
     if len(key) < _SHORTEST_KEY:
         return
     data = key.encode("utf-8", "replace")
@@ -157,7 +157,7 @@ def _kind(error: object, fallback: ProviderErrorKind) -> ProviderErrorKind:
 
 
 def _message(error: object) -> str:
-    """The vendor's own words: usually in an object, from some servers a bare string."""
+    """Return the vendor's text: usually in an object, from some servers a bare string."""
     match error:
         case str():
             return error

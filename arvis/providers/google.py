@@ -1,6 +1,6 @@
 """Google's models by `generateContent`, written to the public wire format, without an SDK.
 
-It makes exactly one call: waiting, trying again and choosing another account are the runner's work.
+This module makes exactly one call; the runner waits, retries and chooses other accounts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
 
 
 def create(name: str, services: ProviderServices) -> GoogleProvider:
-    """The entry point."""
+    """Make the provider; this is the entry point."""
     exchange = Exchange(http=services.http, clock=services.clock, timeouts=services.timeouts, failure=failure)
     return GoogleProvider(name=name, exchange=exchange)
 

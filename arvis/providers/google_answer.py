@@ -1,6 +1,7 @@
-"""Reading what `generateContent` answers: one document, or the pieces of a stream, which have the same form.
+"""Read the answers of `generateContent`: one document, or the pieces of a stream, which have the same form.
 
-Nothing in a document is trusted to have the promised type: a wrong one is an unreadable answer and never a crash.
+No value in a document is trusted to have the promised type: a wrong type makes the answer unreadable and never
+crashes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from arvis.providers import failures
 from arvis.providers.calls import CallDrafts
 from arvis.providers.reply import ReplyText, printable, token_count
 
-#: Reasons for an end at which the model, or the vendor, would not say what was asked for.
+#: Reasons for an end at which the model or the vendor declined to answer.
 _REFUSALS = frozenset(
     {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "LANGUAGE", "OTHER"}
 )
@@ -50,8 +51,8 @@ class GoogleResponse:
         self._stop_reason = "end"
 
     def take(self, document: object) -> bool:
-        """Read the next document. False when the reply is as large as it may be. Raises `ProviderError` for an error
-        object, a refusal or a wrong type."""
+        """Read the next document. Return False when the reply has reached its maximum size. Raises `ProviderError`
+        for an error object, a refusal or a wrong type."""
         if not isinstance(document, Mapping):
             raise failures.unreadable(self.account, "it is not an object")
         if error := document.get("error"):
@@ -68,7 +69,7 @@ class GoogleResponse:
         raise self._wrong_type("candidates")
 
     def _reason(self) -> str:
-        """Return why it ended; a reply that was cut stays so, whatever it asks for."""
+        """Return the reason for the end; a reply that was cut counts as cut, even if it contains tool calls."""
         calls = self._calls and not self._reply.is_cut(self._stop_reason)
         return TOOL_CALLS if calls else self._stop_reason
 
@@ -151,7 +152,7 @@ class GoogleResponse:
 
 
 def failure(account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock) -> ProviderError:
-    """Google's error object: `{"error": {"code", "message", "status", "details"}}`, from some proxies in a list."""
+    """Read Google's error object: `{"error": {"code", "message", "status", "details"}}`, from some proxies in a list."""
     if isinstance(document, list) and document:
         document = document[0]
     error = document.get("error") if isinstance(document, Mapping) else None
@@ -159,7 +160,7 @@ def failure(account: Account, status: int, headers: Mapping[str, str], document:
 
 
 def _refined(error: object, plain: ProviderError) -> ProviderError:
-    """What Google's own words say beyond the status."""
+    """Return the more exact cause that Google's text names beyond the status."""
     if not isinstance(error, Mapping):
         return plain
     wait = _retry_delay(error.get("details")) if plain.retry_after is None else plain.retry_after
@@ -179,7 +180,7 @@ def _kind(error: Mapping[str, object], plain: ProviderError) -> ProviderErrorKin
 
 
 def _retry_delay(details: object) -> float | None:
-    """The wait that an error's details ask for, in seconds."""
+    """Return the wait that an error's details ask for, in seconds."""
     for detail in details[:10] if isinstance(details, list) else ():
         match detail:
             case {"retryDelay": str(delay)} if found := _SECONDS.fullmatch(delay):

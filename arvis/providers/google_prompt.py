@@ -1,4 +1,4 @@
-"""A prompt as `contents`: text, pictures, calls of functions and their responses."""
+"""Build a prompt as `contents`: text, pictures, function calls and their responses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROLES = {"user": "user", "assistant": "model"}
 
 
 def contents_of(turns: Sequence[Turn]) -> list[dict[str, Any]]:
-    """Responses are matched to their calls by name, so the names of all calls are looked up."""
+    """Return the contents. Responses are matched to their calls by name, so the names of all calls are looked up."""
     names = {call.id: call.name for turn in turns for call in turn.calls}
     return [{"role": _ROLES[turn.role], "parts": list(_parts(turn, names))} for turn in turns]
 

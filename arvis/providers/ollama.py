@@ -1,7 +1,8 @@
-"""Models on an Ollama server, by its native chat: only there can the size of the context be asked for and be set.
+"""Models on an Ollama server, through its native chat: only there can the size of the context be read and set.
 
-Left alone, Ollama takes a small context and silently forgets the beginning of a longer prompt, so every call says how
-much it needs. It makes one call for a reply, and one before the first of a model to learn what the model can hold.
+By default, Ollama uses a small context and silently drops the beginning of a longer prompt, so every call sets the
+size that it needs. The provider makes one call for a reply, and one before the first call of a model to read the
+model's maximum.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ from arvis.providers.reply import ReplyText
 
 BASE_URL = "http://127.0.0.1:11434"
 
-#: How servers answer that have no `/api/show`: with 404, 405 or 501, or with a page.
+#: The statuses of servers without `/api/show`: 404, 405 or 501; some answer with a page.
 _CANNOT_SAY = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.OVERLOADED})
 
 
 def create(name: str, services: ProviderServices) -> OllamaProvider:
-    """The entry point."""
+    """Make the provider; this is the entry point."""
     exchange = Exchange(http=services.http, clock=services.clock, timeouts=services.timeouts, failure=failure)
     return OllamaProvider(name=name, exchange=exchange)
 
 
 class OllamaProvider:
-    """A `StreamingProvider`. What a model can hold is asked once and remembered; a server that cannot say is asked for as
-    much as the prompt needs."""
+    """A `StreamingProvider`. The context size of a model is requested once and remembered; from a server that does
+    not report it, the provider requests as much as the prompt needs."""
 
     def __init__(self, *, name: str, exchange: Exchange) -> None:
         self.name = name
@@ -69,8 +70,8 @@ class OllamaProvider:
         return replace(answer.result(request), window=most)
 
     async def _most(self, request: RunRequest, account: Account, model: str) -> int | None:
-        """What the model can hold, in tokens, as far as the server says. Raises kind `too_long` when that is surely not the
-        prompt."""
+        """Return the model's maximum context in tokens, if the server reports it. Raises kind `too_long` when the
+        prompt is certainly longer."""
         key = (_base(account), model)
         if key not in self._contexts:
             self._contexts[key] = await self._shown(account, model)
@@ -81,8 +82,8 @@ class OllamaProvider:
         return most
 
     async def _shown(self, account: Account, model: str) -> int | None:
-        """None: the server does not know the question, as those that only speak Ollama's chat. If it does not know the
-        model either, the chat says so."""
+        """Return the description of a model; None if the server has no such endpoint, as servers that only implement
+        Ollama's chat. If it does not know the model either, the chat reports that."""
         try:
             async with self._post(account, "show", {"model": model}) as answered:
                 return context_length(await answered.document())
@@ -107,12 +108,12 @@ class OllamaProvider:
 
 
 def _base(account: Account) -> str:
-    """`OLLAMA_HOST` may be written without a scheme."""
+    """Return the base address. `OLLAMA_HOST` may be written without a scheme."""
     base = (account.base_url or BASE_URL).rstrip("/")
     return base if "://" in base else f"http://{base}"
 
 
-#: What its models know of OpenAI's parameters, by the same names.
+#: The parameters of OpenAI that its models know under the same names.
 _TUNED = frozenset({"temperature", "top_p", "seed", "frequency_penalty", "presence_penalty"})
 
 
@@ -131,7 +132,7 @@ def _document(request: RunRequest, model: str, context: int, *, stream: bool) ->
             **{name: value for name, value in request.sampling.items() if name in _TUNED},
         },
     }
-    # Its wire format has no word for tools that may not be asked for.
+    # Its wire format cannot forbid calls of the tools that it lists.
     if request.tools and not request.tools_off:
         document["tools"] = [
             {

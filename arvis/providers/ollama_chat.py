@@ -1,6 +1,7 @@
-"""Ollama's chat on the wire: a prompt as messages, an answer as one document or a line for each piece.
+"""Ollama's chat on the wire: a prompt as messages, an answer as one document or as a line for each piece.
 
-Nothing in a document is trusted to have the promised type: a wrong one is an unreadable answer and never a crash.
+No value in a document is trusted to have the promised type: a wrong type makes the answer unreadable and never
+crashes.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from arvis.providers import failures
 from arvis.providers.calls import CallDrafts
 from arvis.providers.reply import ReplyText, printable, token_count
 
-#: What Ollama takes when nobody says (tokens), and what a model is believed to hold that does not tell.
+#: Ollama's default context (tokens), and the context assumed for a model that does not report one.
 _LEAST_CONTEXT = 4_096
 _UNKNOWN_CONTEXT = 8_192
 _MOST_CONTEXT = 1 << 21
-#: The largest context (tokens) that a server is asked for which does not say what its model holds.
+#: The largest context (tokens) that is requested from a server that does not report the model's maximum.
 UNTOLD_CONTEXT = 131_072
 
-#: Bytes of a token at the very least that a prompt may hold; too many tokens cost memory, too few the beginning.
+#: The minimum bytes per token that a prompt may have; too many tokens cost memory, too few lose the beginning.
 _BYTES_A_TOKEN = 2.5
-#: Bytes of a token at the most, on average: what is too long even so is refused. Closer is the runner's work, which knows
-#: how the model counts.
+#: The maximum average bytes per token: a prompt that is too long even at this rate is refused. The runner estimates
+#: more closely, because it knows how the model counts.
 MOST_BYTES_A_TOKEN = 4.5
 _TOKENS_A_PICTURE = 1_600
 
@@ -36,7 +37,7 @@ _TOO_LONG = re.compile(r"exceeds? (?:the )?(?:available )?context|context (?:len
 
 
 def prompt_tokens(request: RunRequest, *, bytes_a_token: float = _BYTES_A_TOKEN) -> int:
-    """An estimate that is rather too high, and rather too low with as many bytes as a token may have."""
+    """Return an estimate that is rather too high; with the maximum bytes per token, rather too low."""
     texts = [request.system, request.changing, request.now, *(text for turn in request.turns for text in _texts(turn))]
     size = sum(len(text.encode("utf-8", "replace")) for text in texts) + sum(len(str(t)) for t in request.tools)
     pictures = sum(len(turn.images) for turn in request.turns)
@@ -44,8 +45,8 @@ def prompt_tokens(request: RunRequest, *, bytes_a_token: float = _BYTES_A_TOKEN)
 
 
 def context_for(needed: int) -> int:
-    """Rounded up in large steps, so that a conversation that grows does not make the server load the model anew at
-    every turn."""
+    """Return the context size, rounded up in large steps, so that a growing conversation does not make the server
+    reload the model at every turn."""
     context = _LEAST_CONTEXT
     while context < needed:
         context *= 2
@@ -53,7 +54,7 @@ def context_for(needed: int) -> int:
 
 
 def context_length(document: object) -> int:
-    """What a model can hold, from the answer of `/api/show`: a field of its architecture's name."""
+    """Return a model's maximum context from the answer of `/api/show`: a field with its architecture's name."""
     info = document.get("model_info") if isinstance(document, Mapping) else None
     for name, value in info.items() if isinstance(info, Mapping) else ():
         if str(name).endswith(".context_length") and (length := token_count(value)):
@@ -62,7 +63,7 @@ def context_length(document: object) -> int:
 
 
 def messages_of(turn: Turn, turns: Sequence[Turn]) -> Iterator[dict[str, Any]]:
-    """The outputs of tools are messages of their own, which name the tool."""
+    """Return the messages. The outputs of tools are separate messages, which name the tool."""
     names = {call.id: call.name for each in turns for call in each.calls} if turn.outputs else {}
     for output in turn.outputs:
         yield {"role": "tool", "tool_name": names.get(output.call_id, "unknown"), "content": output.content}
@@ -91,7 +92,7 @@ class OllamaResponse:
         self._stop_reason = "end"
 
     def take(self, document: object) -> bool:
-        """Read the next document. False when the reply is as large as it may be. Raises `ProviderError`."""
+        """Read the next document. Return False when the reply has reached its maximum size. Raises `ProviderError`."""
         if not isinstance(document, Mapping):
             raise failures.unreadable(self.account, "it is not an object")
         if error := document.get("error"):
@@ -102,7 +103,7 @@ class OllamaResponse:
         return more
 
     def _reason(self) -> str:
-        """Return why it ended; a reply that was cut stays so, whatever it asks for."""
+        """Return the reason for the end; a reply that was cut counts as cut, even if it contains tool calls."""
         calls = self._calls and not self._reply.is_cut(self._stop_reason)
         return TOOL_CALLS if calls else self._stop_reason
 
@@ -151,7 +152,7 @@ class OllamaResponse:
 
 
 def failure(account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock) -> ProviderError:
-    """Ollama says what went wrong in a bare string."""
+    """Read Ollama's error, which is a bare string."""
     return _refined(failures.from_answer(account, status, headers, document, clock))
 
 

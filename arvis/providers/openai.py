@@ -1,7 +1,7 @@
 """OpenAI, OpenRouter and every other server that speaks the chat-completions format.
 
-Written to the public wire format, without an SDK. It makes exactly one call: waiting, trying again and
-choosing another account are the runner's work.
+Written to the public wire format, without an SDK. This module makes exactly one call; the runner waits, retries and
+chooses other accounts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from arvis.providers.reply import ReplyText
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """What differs between servers of this format. `base_url` None: every account must name its own."""
+    """The differences between servers of this format. `base_url` None: every account must name its own."""
 
     base_url: str | None = None
     max_tokens_field: str = OLD_LIMIT
@@ -43,13 +43,13 @@ VENDORS: Mapping[str, Vendor] = {
 
 
 def create(name: str, services: ProviderServices) -> ChatCompletionsProvider:
-    """The entry point of `openai`, `openrouter` and `custom`."""
+    """Make the provider; this is the entry point of `openai`, `openrouter` and `custom`."""
     exchange = Exchange(http=services.http, clock=services.clock, timeouts=services.timeouts, failure=failure)
     return ChatCompletionsProvider(name=name, vendor=VENDORS[name], exchange=exchange)
 
 
 class ChatCompletionsProvider:
-    """A `StreamingProvider` for one vendor. Which fields each server accepts is learnt and remembered."""
+    """A `StreamingProvider` for one vendor. It learns and remembers which fields each server accepts."""
 
     def __init__(self, *, name: str, vendor: Vendor, exchange: Exchange) -> None:
         self.name = name
@@ -64,7 +64,7 @@ class ChatCompletionsProvider:
         return await self._call(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text), stream=True)
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
-        """One call, and another one for each field that the server refuses."""
+        """Make one call, and another one for each field that the server refuses."""
         key = (self._url(account), model := request.model or account.model)
         accepted = self._accepted.get(key) or first_try(account, model, field=self._vendor.max_tokens_field)
         tried = {accepted}
@@ -141,5 +141,6 @@ def _document(request: RunRequest, account: Account, accepted: Accepted, *, stre
 
 
 def _is_stream(content_type: str, *, requested: bool) -> bool:
-    """Some servers cannot stream and answer in one piece, others stream under a wrong content type."""
+    """Return whether the answer is a stream. Some servers cannot stream and answer in one piece, others stream under
+    a wrong content type."""
     return "event-stream" in content_type or (requested and "json" not in content_type)

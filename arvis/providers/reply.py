@@ -1,7 +1,7 @@
-"""The text of a reply while it arrives: bounded, clean, and never empty at the end.
+"""Collect the text of a reply while it arrives: limited, clean, and never empty at the end.
 
-Every provider collects its answer here, so that the size limit (reliability.md H25) and the rule that an
-empty reply is an error hold in one place.
+Every provider collects its answer here, so that the size limit (reliability.md H25) and the rule that an empty reply
+is an error are implemented once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from arvis.providers import failures
 
 _MOST_TOKENS = 1 << 31
 
-#: The words of vendors and servers for a reply that reached the limit of its tokens, in small letters.
+#: The reasons, in lower case, with which vendors and servers mark a reply that reached the token limit.
 _AT_THE_LIMIT = frozenset(
     {
         "length",
@@ -35,8 +35,8 @@ _AT_THE_END = frozenset({"stop", "eos", "end_turn", "stop_sequence"})
 
 
 class ReplyText:
-    """Collects pieces up to `max_bytes` of UTF-8 and passes each on to `on_text`. NUL characters and lone
-    surrogates, which the store cannot hold, do not get past it."""
+    """Collects pieces up to `max_bytes` of UTF-8 and passes each on to `on_text`. It removes NUL characters and lone
+    surrogates, which the store cannot hold."""
 
     def __init__(self, *, max_bytes: int, on_text: Callable[[str], None] | None = None) -> None:
         self._left = max_bytes
@@ -46,7 +46,7 @@ class ReplyText:
         self.truncated = False
 
     def add(self, piece: str) -> bool:
-        """Take the next piece; False when no more fits and reading on would be a waste."""
+        """Take the next piece; return False when no more fits and reading on would be useless."""
         text, self._half = paired(self._half + piece), ""
         if ends_in_half(text):
             text, self._half = text[:-1], text[-1]
@@ -54,7 +54,7 @@ class ReplyText:
         if len(data) > self._left:
             self.truncated = True
             data = data[: self._left]
-        # A character that the limit cuts in two is dropped whole.
+        # A character that the limit would divide is dropped.
         text = data.decode("utf-8", "ignore")
         self._left -= len(data)
         if text:
@@ -64,13 +64,13 @@ class ReplyText:
         return not self.truncated
 
     def cut(self) -> bool:
-        """End the reply where it stands; False when nothing was said yet."""
+        """End the reply at this point; return False when it has no text yet."""
         has_text = bool("".join(self._pieces).strip())
         self.truncated = self.truncated or has_text
         return has_text
 
     def is_cut(self, stop_reason: str) -> bool:
-        """Return whether the reply is not whole: by the vendor's reason, or because no more was read."""
+        """Return whether the reply is incomplete: by the vendor's reason, or because reading stopped at the limit."""
         return self.truncated or normal_stop_reason(stop_reason) == LENGTH
 
     def result(
@@ -87,8 +87,8 @@ class ReplyText:
         written_tokens: int = 0,
         thoughts: Mapping[str, Any] | None = None,
     ) -> RunResult:
-        """The finished reply. `model` is what the vendor says it used, `stop_reason` the vendor's word. Raises `ProviderError`
-        of kind `empty` when there is nothing to show and no tool to call."""
+        """Return the finished reply. `model` is the model that the vendor reports, `stop_reason` the vendor's reason.
+        Raises `ProviderError` of kind `empty` when there is neither text nor a tool call."""
         result = RunResult(
             content="".join(self._pieces),
             model=failures.without_key(model, account) if model else request.model or account.model,
@@ -109,7 +109,7 @@ class ReplyText:
 
 
 def normal_stop_reason(written: str) -> str:
-    """Return the one name for a vendor's reason; a reason that no rule knows stays as it is."""
+    """Return the normalised name of a vendor's reason; an unknown reason is returned unchanged."""
     reason = written.casefold()
     if reason in _AT_THE_LIMIT:
         return LENGTH
@@ -117,10 +117,10 @@ def normal_stop_reason(written: str) -> str:
 
 
 def printable(text: str, most: int) -> str:
-    """What the store and the page can hold: no NUL, no lone surrogate, no end of line."""
+    """Return the text without characters that the store or a page cannot hold: NUL, lone surrogates, ends of lines."""
     return "".join(char for char in text[:most] if char.isprintable())
 
 
 def token_count(value: object) -> int | None:
-    """A number of tokens as a database column can hold it; None for anything else."""
+    """Return a number of tokens that fits a database column; None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS else None

@@ -1,4 +1,4 @@
-"""What the speech engines share: names of sound files, and places to lay them."""
+"""The helpers that speech engines share: names of sound files, and folders for them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _SUFFIXES = {
     "audio/flac": ".flac",
     "audio/amr": ".amr",
 }
-#: Of our environment, what a program that the owner chose may see.
+#: The variables of our environment that a program of the owner may see.
 _SHOWN = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 
 
 def name_of(sound: Sound) -> str:
-    """Engines go by the ending of a name, and people's own names may have none or a wrong one."""
+    """Return a file name. Engines rely on its extension, and names given by people may have none or a wrong one."""
     return f"voice{_SUFFIXES.get(sound.content_type, '.bin')}"
 
 
 @contextmanager
 def laid_out(sound: Sound) -> Iterator[Path]:
-    """The sound as a file that nobody else reads, and that is gone afterwards."""
+    """Write the sound to a private file, and delete it afterwards."""
     with tempfile.TemporaryDirectory(prefix="arvis-voice-") as folder:
         path = Path(folder) / name_of(sound)
         path.write_bytes(sound.data)

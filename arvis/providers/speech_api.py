@@ -15,24 +15,25 @@ BASE_URL = "https://api.openai.com/v1"
 _SECONDS = 300.0
 _MOST_ANSWER = 2_097_152
 _MOST_SOUND = 20_971_520
-#: What the vendor reads aloud at once, in characters.
+#: The maximum length in characters that the vendor reads aloud at once.
 _MOST_TEXT = 4_096
 
-#: These go away by themselves; whatever else a server says is final.
+#: Statuses of temporary faults; every other error status is final.
 _PASSING = frozenset({408, 409, 425, 429, *range(500, 600)})
 _KEY_REFUSED = frozenset({401, 403})
 
 
 @dataclass(frozen=True, slots=True)
 class ApiAccess:
-    """Where the API is, and the key to it (None: it wants none)."""
+    """The address of the API, and its key (None: it needs none)."""
 
     base_url: str
     api_key: str | None = field(default=None, repr=False)
 
 
 class ApiTranscriber:
-    """`Transcriber`. `access` is asked before every call: accounts change while the daemon runs."""
+    """Implements `Transcriber`. `access` is called before every request, because accounts change while the daemon
+    runs."""
 
     def __init__(
         self, *, http: HttpClient, access: Callable[[], ApiAccess], model: str, language: str | None = None
@@ -62,7 +63,7 @@ class ApiTranscriber:
 
 
 class ApiSpeaker:
-    """`Speaker`. A text that is too long is read as far as the vendor reads it."""
+    """Implements `Speaker`. A text that is too long is cut to the vendor's limit."""
 
     def __init__(self, *, http: HttpClient, access: Callable[[], ApiAccess], model: str, voice: str) -> None:
         self._http = http
@@ -113,5 +114,5 @@ def _text_in(body: bytes) -> str:
         document = None
     text = document.get("text") if isinstance(document, dict) else None
     if not isinstance(text, str):
-        raise SpeechError("the speech service gave an answer that nobody understands", permanent=True)
+        raise SpeechError("the speech service sent an answer in an unexpected format", permanent=True)
     return text

@@ -1,4 +1,4 @@
-"""Speech by programs of the owner's choice. They are given to no shell: a command is divided into words, once."""
+"""Speech by programs that the owner configures. No shell is used: a command is split into words once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arvis.ports.sandbox import Finished, Programs, Task
 from arvis.ports.transcriber import Sound, SpeechError
 from arvis.providers.speech import environment_of, laid_out
 
-#: Stands in a command for the path of the sound; without it the sound comes over standard input.
+#: The placeholder in a command for the path of the sound; without it the sound is passed on standard input.
 FILE = "{file}"
 
 _SECONDS = 300.0
@@ -21,7 +21,7 @@ _LONGEST_ERROR_OUTPUT = 200
 
 
 class CommandTranscriber:
-    """`Transcriber`: what the program prints is what was said."""
+    """Implements `Transcriber`: the program prints the transcript."""
 
     def __init__(self, *, programs: Programs, command: str, environ: Mapping[str, str], memory: int) -> None:
         self._run = _Command(programs=programs, environ=environ, memory=memory)
@@ -37,7 +37,8 @@ class CommandTranscriber:
 
 
 class CommandSpeaker:
-    """`Speaker`: the program reads the text and prints a sound. `content_type` and `filename` are what it is sent as."""
+    """Implements `Speaker`: the program reads the text and prints a sound. The sound is sent with `content_type` and
+    `filename`."""
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class CommandSpeaker:
     async def speak(self, text: str) -> Sound:
         data = await self._run.output(self._argv, Path("/"), text.encode("utf-8", "replace"), _MOST_SOUND)
         if not data:
-            raise SpeechError("the program that speaks gave no sound", permanent=True)
+            raise SpeechError("the text-to-speech program gave no sound", permanent=True)
         return Sound(data, self._content_type, self._filename)
 
     async def close(self) -> None: ...
@@ -88,7 +89,7 @@ class _Command:
         if finished.exit_code != 0:
             raise SpeechError(f"the speech program failed{_error_output(finished)}", permanent=True)
         if finished.truncated and len(finished.stdout) == most:
-            raise SpeechError("the speech program gave more than it should", permanent=True)
+            raise SpeechError("the output of the speech program is too large", permanent=True)
         return finished.stdout
 
 

@@ -1,5 +1,5 @@
-"""Whisper on this machine, in a worker process (`speech_worker.py`) that starts with the first voice message and ends when
-nobody spoke for a while: loaded, a model takes hundreds of megabytes."""
+"""Whisper on this machine, in a worker process (`speech_worker.py`) that starts with the first voice message and ends
+after a time without work: a loaded model takes hundreds of megabytes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from arvis.ports.transcriber import Sound, SpeechError
 from arvis.providers import speech_worker
 from arvis.providers.speech import environment_of, name_of
 
-#: Seconds that a worker stays without work, and that it has for one sound: the model may have to be fetched and loaded.
+#: Seconds that a worker stays without work, and the timeout for one sound: the model may have to be downloaded and
+#: loaded.
 IDLE_SECONDS = 300.0
 _SECONDS = 900.0
 
 
 class LocalTranscriber:
-    """`Transcriber`. `engine` is `openai-whisper` or `faster-whisper`, `model` a name or the path of a model, `memory` what
-    the worker may hold, in bytes. One sound at a time."""
+    """Implements `Transcriber`. `engine` is `openai-whisper` or `faster-whisper`, `model` a name or the path of a
+    model, `memory` the worker's limit in bytes. It transcribes one sound at a time."""
 
     def __init__(
         self,
@@ -75,7 +76,7 @@ class LocalTranscriber:
             raise SpeechError(f"the speech engine failed: {failed.what}{why}", permanent=True) from None
 
     async def _wake(self) -> None:
-        """Nobody goes home now."""
+        """Cancel the timer that ends an idle worker."""
         if self._resting is not None:
             self._resting.cancel()
             await asyncio.gather(self._resting, return_exceptions=True)

@@ -1,8 +1,8 @@
-"""Hears sounds with Whisper, as a process of its own: `python -m arvis.providers.speech_worker SETTINGS`.
+"""Transcribe sounds with Whisper, as a separate process: `python -m arvis.providers.speech_worker SETTINGS`.
 
-SETTINGS is JSON: `engine`, `model`, `language`. Each line of standard input is JSON with the `name` and the `data` of a
-sound (base64), and is answered with a line that holds its `text`, or the `problem`. The model is loaded with the first
-one. Nothing else than answers is ever printed; what libraries have to say goes to standard error.
+SETTINGS is JSON: `engine`, `model`, `language`. Each line of standard input is JSON with the `name` and the `data` of
+a sound (base64), and is answered by a line with its `text`, or the `problem`. The model is loaded with the first one.
+Only answers are printed to standard output; output of libraries goes to standard error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Server-sent events, as far as model vendors use them: bytes in, events out, no I/O.
+"""Parse server-sent events, as far as model vendors use them: bytes in, events out, no I/O.
 
-Written to the event stream interpretation of the HTML standard. An event that the stream did not finish is
-never handed out, and one event never takes more than `max_bytes` of memory.
+Written to the event stream interpretation of the HTML standard. An event that the stream did not finish is never
+returned, and one event never takes more than `max_bytes` of memory.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class EventTooLarge(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
-    """`kind` is the name that the vendor gave the event, `message` where it gave none."""
+    """One event. `kind` is the vendor's name for it, `message` if it has none."""
 
     kind: str
     data: str
 
 
 class EventParser:
-    """Feed it the stream in any pieces; time is linear in the bytes fed."""
+    """Parses a stream in pieces of any size; the time is linear in the number of bytes."""
 
     def __init__(self, *, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -38,7 +38,7 @@ class EventParser:
         self._size = 0
 
     def feed(self, piece: bytes) -> list[ServerEvent]:
-        """The events that this piece completes. Raises `EventTooLarge`."""
+        """Return the events that this piece completes. Raises `EventTooLarge`."""
         if self._after_return and piece:
             # "\r\n" was cut in two: the line ended at the "\r" already.
             piece = piece.removeprefix(b"\n")

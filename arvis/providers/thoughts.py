@@ -1,7 +1,7 @@
-"""What a model thinks before it asks for tools, kept because its vendor wants it back beside the calls.
+"""A model's thoughts before its tool calls, kept because the vendor expects them back with the calls.
 
-Anthropic and servers of its format sign their blocks and refuse changed ones; DeepSeek and Kimi refuse a call of a tool
-without the text that came before it. Whoever takes no such field gets none.
+Anthropic and servers of its format sign their blocks and refuse changed ones; DeepSeek and Kimi refuse a tool call
+without the preceding reasoning. Servers that accept no such field get none.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from arvis.domain.text import storable, storable_json
 
-#: The members of a block that are text, and the pieces that they come in.
+#: The text fields of a block, and the types of pieces in which they arrive.
 _PIECES = {"thinking_delta": "thinking", "signature_delta": "signature"}
 _KINDS = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)}
 #: More blocks than any answer has.
@@ -19,15 +19,15 @@ _MOST_BLOCKS = 64
 
 
 class ThinkingBlocks:
-    """The blocks of one answer of the messages format. Thoughts of more than `max_bytes` are dropped whole, because a part
-    of them would be refused."""
+    """The blocks of one answer of the messages format. Thoughts of more than `max_bytes` are dropped completely,
+    because the vendor would refuse a part of them."""
 
     def __init__(self, max_bytes: int) -> None:
         self._left = max_bytes
         self._blocks: dict[int, dict[str, str]] = {}
 
     def begin(self, index: int, block: Mapping[str, object]) -> None:
-        """A block begins; other kinds than thoughts are passed over."""
+        """Begin a block; other blocks than thoughts are ignored."""
         kind = block.get("type")
         if not isinstance(kind, str) or kind not in _KINDS or len(self._blocks) == _MOST_BLOCKS:
             return
@@ -36,14 +36,14 @@ class ThinkingBlocks:
             self._append(index, name, block.get(name))
 
     def add(self, index: int, delta: Mapping[str, object]) -> None:
-        """A piece of a block."""
+        """Add a piece of a block."""
         name = _PIECES.get(str(delta.get("type")))
         if name is not None and index in self._blocks:
             self._append(index, name, delta.get(name))
 
     def result(self, origin: str, *, signed: bool) -> Mapping[str, Any] | None:
-        """What goes back, and to whom; None without thoughts that can be sent. `signed`: the vendor refuses those without
-        its signature."""
+        """Return the thoughts to send back, with their origin; None if there are none that can be sent. `signed`: the
+        vendor refuses thoughts without its signature."""
         found = [block for _, block in sorted(self._blocks.items())]
         blocks = [storable_json(block) for block in found if not signed or block.get("signature") or block.get("data")]
         return {"origin": origin, "blocks": blocks} if blocks and self._left >= 0 else None
@@ -56,7 +56,7 @@ class ThinkingBlocks:
 
 
 class Reasoning:
-    """The reasoning of one answer of the chat-completions format, under the name of the field that it came in."""
+    """The reasoning of one answer of the chat-completions format, under the name of its field."""
 
     def __init__(self, max_bytes: int) -> None:
         self._left = max_bytes
@@ -64,7 +64,7 @@ class Reasoning:
         self._pieces: list[str] = []
 
     def add(self, part: Mapping[str, object]) -> None:
-        """Take what a message or a piece of one holds."""
+        """Add the reasoning of a message or of a piece."""
         for name in ("reasoning_content", "reasoning"):
             piece = part.get(name)
             if isinstance(piece, str) and self._field in (None, name):

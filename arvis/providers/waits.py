@@ -1,8 +1,9 @@
-"""When a server wants to be asked again, from the headers of its answer.
+"""Read from the headers of an answer when the server accepts the next request.
 
-`Retry-After` in seconds or as a date, `retry-after-ms` of OpenAI and Azure, and for a limit the headers that say when a
-used-up allowance is full again: `anthropic-ratelimit-tokens-reset` (a time), `x-ratelimit-reset-tokens` (a span such as
-`6m0s`), and `x-ratelimit-reset` or `ratelimit-reset` (seconds, or an epoch in seconds or ms).
+`Retry-After` in seconds or as a date, `retry-after-ms` of OpenAI and Azure, and for rate limits the headers that name
+the time when a used-up allowance is full again: `anthropic-ratelimit-tokens-reset` (a time),
+`x-ratelimit-reset-tokens` (a span such as `6m0s`), and `x-ratelimit-reset` or `ratelimit-reset` (seconds, or an epoch
+in seconds or ms).
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from email.utils import parsedate_to_datetime
 
 from arvis.ports.clock import Clock
 
-#: A wait that no vendor means; a larger one would park a message for ever. In seconds.
+#: Maximum wait in seconds: no vendor means a larger one, which would postpone a message without end.
 LONGEST_WAIT = 86_400.0
 
-#: Names of the headers of a limit: what is left, and when it is full again.
+#: Names of the headers of a limit: the remaining allowance, and the time when it is full again.
 _RESETS = re.compile(
     r"(?P<vendor>anthropic-ratelimit-)(?P<what>[a-z-]+)-reset"
     r"|(?P<other>x-ratelimit-)reset(?:-(?P<of>[a-z-]+))?"
@@ -26,13 +27,14 @@ _RESETS = re.compile(
 )
 _SPAN = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,5})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?")
 
-#: A number from here on is an epoch in seconds, and from there on in milliseconds; below, it is a wait.
+#: From the first number on, a value is an epoch in seconds, from the second on in milliseconds; below, it is a wait.
 _EPOCH, _EPOCH_MS = 1e9, 1e12
 
 
 def wait_in(headers: Mapping[str, str], clock: Clock, *, limited: bool) -> float | None:
-    """The wait in seconds; None without a usable header. A date is compared with the server's own clock if the answer
-    shows it, for ours may be wrong. With `limited` the headers of limits count, too: the longest one that is used up."""
+    """Return the wait in seconds; None without a usable header. A date is compared with the server's own clock if the
+    answer shows it, because ours may be wrong. With `limited` the headers of limits count, too: the longest wait of a
+    used-up one."""
     for wanted in (_of_ms(headers.get("Retry-After-Ms", "")), _of_retry_after(headers, clock)):
         if wanted is not None:
             return _bounded(wanted)
@@ -64,7 +66,7 @@ def _of_limits(headers: Mapping[str, str], now: float) -> Iterator[float]:
 
 
 def _used_up(headers: Mapping[str, str], found: re.Match[str]) -> bool:
-    """Whether nothing is left of that allowance. A server that does not say so means the one that it refused for."""
+    """Return whether that allowance is used up. A server without this header means the limit for which it refused."""
     if found["vendor"]:
         name = f"{found['vendor']}{found['what']}-remaining"
     elif found["other"]:
@@ -76,7 +78,7 @@ def _used_up(headers: Mapping[str, str], found: re.Match[str]) -> bool:
 
 
 def _wait_until(value: str, now: float) -> float | None:
-    """From a number, a span or a time."""
+    """Read the wait from a number, a span or a time."""
     number = _number(value)
     if number is not None:
         if number >= _EPOCH_MS:
@@ -101,7 +103,7 @@ def _now(headers: Mapping[str, str], clock: Clock) -> float:
 
 
 def _date(value: str) -> float:
-    """Seconds since 1970 of an HTTP date. Raises ValueError."""
+    """Return an HTTP date in seconds since 1970. Raises ValueError."""
     try:
         moment = parsedate_to_datetime(value)
     except OverflowError:
@@ -118,7 +120,7 @@ def _is_number(value: str) -> bool:
 
 
 def _number(value: str) -> float | None:
-    """A number that is not negative; None for anything else, NaN too."""
+    """Return a number that is not negative; None for anything else, including NaN."""
     try:
         number = float(value)
     except ValueError:
