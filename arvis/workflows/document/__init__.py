@@ -1,1 +1,1 @@
-"""The document of a workflow: nodes, edges, fields, kinds."""
+"""The document of a workflow: its model, its node kinds and fields, and its files."""

@@ -1,4 +1,4 @@
-"""What fields and kinds of nodes consist of, how much a document may hold, and the fields that do not belong to one kind."""
+"""The types of fields and node kinds, the size limits of a document, and the fields that several kinds share."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-# The fields of agents as nodes, and those that several kinds have.
+# The fields of agent nodes, and those that several kinds have.
 
 
-# What the choices of fields are called where people make them, in the order of the choices.
+# The labels of the choices of fields, in the order of the choices.
 
 
-#: Of a document: more is refused. The size is that of its JSON in bytes.
+#: Limits of a document; a larger one is refused. The size is that of its JSON in bytes.
 MOST_NODES, MOST_CONNECTIONS, MOST_BYTES, MOST_DEPTH = 500, 2_000, 1_000_000, 30
-#: How far from the middle a node may be drawn, in pixels.
+#: The maximum distance of a node from the centre, in pixels.
 FARTHEST = 1_000_000
-#: Whole numbers below this are the same in JSON, in Python and in the editor.
+#: Whole numbers below this are equal in JSON, in Python and in the editor.
 LARGEST = 2**53
-#: The version of the form of documents.
+#: The version of the document format.
 SCHEMA = 1
 #: Ids of nodes and connections.
 ID = "[A-Za-z0-9_.:-]{1,128}"
-#: The handles of connections. An empty source handle is the way out of a node that has one way out.
+#: The handles of connections. An empty source handle is the output of a node with one output.
 SUBAGENT = "subagent"
 LOOP_BACK = "loop-back"
-#: What stands for an empty handle in documents of others.
+#: The names that other programs write for an empty handle.
 OUTPUTS, INPUTS = frozenset({"", "output", "source"}), frozenset({"", "input", "target"})
 
 
 class Form(StrEnum):
-    """What a field holds. `rows`: a list of objects with fields of their own; `switches`: an object of true and false."""
+    """The type of a field's value. `rows`: a list of objects with their own fields; `switches`: an object of true and
+    false."""
 
     LINE = "line"
     TEXT = "text"
@@ -46,10 +47,11 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`least` and `most` bound numbers, the characters of texts, and how many rows there are. `offers` says what the editor offers
-    to choose from (agents, tools, workflows, models, platforms, people). In the texts of a `template` names in double braces are
-    replaced when the node runs. `words` says what the choices are called where people make them, one for each; `unoffered` are choices
-    that documents of others hold and the editor does not offer, because nothing serves them."""
+    """A field of a node or of a document. `least` and `most` limit numbers, the characters of texts, and the number
+    of rows. `offers` names the list from which the editor lets people choose (agents, tools, workflows, models,
+    platforms, people). In the texts of a `template`, names in double braces are replaced when the node runs. `words`
+    are the labels of the choices, one for each; `unoffered` are choices that documents of other programs contain and
+    the editor does not offer, because nothing serves them."""
 
     name: str
     form: Form
@@ -69,8 +71,9 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`outs` are the source handles that it may have (empty text: the plain way out); `row_handles` (field, prefix): one more for each
-    row of a field. `chooses`: it takes one of its ways out, and connections without a handle are not among them."""
+    """A kind of node. `outs` are the source handles that it may have (empty text: the plain output); `row_handles`
+    (field, prefix) adds one for each row of a field. `chooses`: it takes one of its outputs, and connections without
+    a handle are not among them."""
 
     name: str
     label: str
@@ -85,7 +88,7 @@ class Kind:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: How several incoming connections come together, of every kind but those that begin.
+#: The rule by which several incoming connections are joined, for every kind except start nodes and triggers.
 JOIN = Field(
     "join",
     Form.CHOICE,
@@ -102,15 +105,15 @@ JOIN_COUNT = Field(
     "joinCount", Form.NUMBER, "How many", "Where it runs when so many have come.", least=1, most=MOST_CONNECTIONS
 )
 
-#: What a document says of itself.
+#: The description of a document.
 ABOUT = (
     Field("name", Form.LINE, "Name", most=200),
     Field("description", Form.TEXT, "Description", most=2_000),
 )
-#: What a node of any kind may be called; by this name templates find its output.
+#: The label of a node of any kind; templates find its output by this name.
 LABEL = Field("label", Form.LINE, "Name", most=100)
 
-#: What may be set for a whole document.
+#: The settings of a whole document.
 SETTINGS = (
     Field(
         "agent",
@@ -225,9 +228,9 @@ TRIGGER_LABELS = (
     "Somebody begins it by hand",
 )
 
-#: Kinds of triggers that documents of other programs have and nothing here begins.
+#: Kinds of triggers from documents of other programs that never start a run in Arvis.
 UNSERVED_TRIGGERS = frozenset({"calendar", "workbench"})
-#: Kinds of triggers that a row of another kind has to name: what it is called, and how it is added.
+#: Kinds of triggers that another row must refer to: the name of that row, and how to add it.
 CALLED_TRIGGERS = {
     "schedule": ("schedule", "`arvis schedules create --workflow`"),
     "heartbeat": ("heartbeat", "`arvis schedules create --heartbeat --workflow`"),

@@ -1,7 +1,7 @@
-"""The kinds of nodes that a workflow is drawn with, and what may be written into each.
+"""The kinds of nodes of a workflow, and the fields of each.
 
-The one source of the JSON schema, of the checks here and in the editor, of the editor's palette and forms, and of the guide: who adds a
-kind adds a row here and its node in `nodes/`.
+This is the single source of the JSON schema, of the checks here and in the editor, of the editor's palette and forms,
+and of the guide. To add a kind, add a row here and its node in `nodes/`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Every form of a document becomes the one that everything here reads; what comes from files and goes into them.
+"""Convert every form of a document to the canonical form that all other code reads, and read and write files.
 
-Three forms are read: ours (`kinds.py`), that of seed 002, which ours extends, and that of behaviour.md 2.7 (`playbook.py`). The
-editor's copy of `normalise` does the same step by step.
+Three forms are accepted: ours (`kinds.py`), that of seed 002, which ours extends, and that of behaviour.md 2.7
+(`playbooks.py`). The editor's copy of `normalise` does the same step by step.
 """
 
 from __future__ import annotations
@@ -17,24 +17,25 @@ from arvis.domain.errors import TooLarge, Unprocessable
 from arvis.domain.text import storable_json
 from arvis.workflows.document import kinds, playbooks
 
-# Documents that do not come from the editor: the blank one, and texts of others. Those to begin with: `examples/`.
+# Documents that do not come from the editor: the blank one, and imported texts. Starting examples are in `examples/`.
 
 
 DocumentForm = Literal["json", "yaml"]
 
-#: Brackets and commas of a document in JSON: of each, something is made and checked.
+#: Maximum number of brackets and commas of a document in JSON, because each costs work in the checks.
 MOST_MARKS = 100_000
-#: Whole numbers up to here are the same in JSON, in Python and in the editor.
+#: Whole numbers up to this are equal in JSON, in Python and in the editor.
 _LARGEST = 2**53
-#: Between these every language writes a number in the same way.
+#: Between these limits every language writes a number in the same way.
 _LEAST, _MOST = 1e-4, 1e15
 _ORDER = ("schema", "name", "description", "settings", "nodes", "connections")
 _PART_ORDER = ("id", "type", "x", "y", "label", "data", "source", "sourceHandle", "target", "targetHandle")
 
 
 def normalise(raw: Any) -> dict[str, Any]:
-    """The document in its one form. It never raises: what it cannot read stays as it is for the check to name. What is in that form
-    stays the same, and what nobody here knows is kept. Parts may be those of `raw`, which is not changed."""
+    """Return the document in the canonical form. It never raises: a part that it cannot read stays unchanged, and the
+    check reports it. A canonical document stays the same, and unknown fields are kept. The result may share parts
+    with `raw`, which is not changed."""
     given = dict(raw) if isinstance(raw, Mapping) else {"nodes": raw}
     drawn_elsewhere = "edges" in given and "connections" not in given
     if drawn_elsewhere:
@@ -77,7 +78,7 @@ def _node(node: Any) -> Any:
 
 
 def _conditions(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Older documents have one condition (seed 002)."""
+    """Read the conditions; older documents have one condition (seed 002)."""
     known = dict(data)
     old = known.get("condition")
     if isinstance(known.get("conditions"), list) or not isinstance(old, (str, Mapping)):
@@ -89,7 +90,8 @@ def _conditions(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values(data: dict[str, Any]) -> dict[str, Any]:
-    """What a condition compares with is a text, also where a document has a number, or a truth value as YAML reads `yes` and `no`."""
+    """Convert the value that a condition compares with to text, also where a document has a number, or a truth value
+    as YAML reads `yes` and `no`."""
     rows = data.get("conditions")
     if not isinstance(rows, list):
         return data
@@ -106,7 +108,7 @@ def _compared(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _whole(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers such as 2.0 are written as 2: elsewhere the two are the same."""
+    """Write numbers such as 2.0 as 2, because other languages treat the two as equal."""
     return {name: int(value) if _is_whole(value) else value for name, value in values.items()}
 
 
@@ -115,7 +117,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _types(nodes: Any) -> dict[str, Any]:
-    """The type of each node that has an id; the first counts."""
+    """Return the type of each node that has an id; of equal ids the first counts."""
     types: dict[str, Any] = {}
     for node in nodes if isinstance(nodes, list) else []:
         if isinstance(node, Mapping) and isinstance(node.get("id"), str):
@@ -158,8 +160,9 @@ def _handle(handle: Any, plain: frozenset[str]) -> Any:
 
 
 def read(text: str, form: DocumentForm) -> Any:
-    """What a file holds, not yet normalised. Dates and values of other kinds are the text that was written. Raises `TooLarge`, and
-    `Unprocessable` with the line, as far as it is known, for what cannot be read, for names that stand twice and for YAML's aliases."""
+    """Return the content of a file, not yet normalised. Dates and values of other types become the text that was
+    written. Raises `TooLarge`, and `Unprocessable` with the line, if it is known, for content that cannot be read,
+    for repeated names and for YAML's aliases."""
     if len(text) > kinds.MOST_BYTES or len(text.encode(errors="surrogatepass")) > kinds.MOST_BYTES:
         raise TooLarge(
             f"The document has more than {kinds.MOST_BYTES} bytes",
@@ -186,7 +189,7 @@ def _from_json(text: str) -> Any:
 
 
 class _Twice(Exception):
-    """A name that stands twice in one object."""
+    """A name that occurs twice in one object."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -206,13 +209,13 @@ def _finite(text: str) -> float:
 
 
 def _number(text: str) -> float:
-    """Whole, or as near as numbers come."""
+    """Return the number as a whole number, or as the nearest float."""
     value = _finite(text)
     return int(text) if abs(value) <= _LARGEST else value
 
 
 def _twice(twice: _Twice, text: str) -> Unprocessable:
-    """JSON is YAML enough to find where."""
+    """Find the repeated name with the YAML parser, because JSON is close enough to YAML."""
     try:
         found = YamlText(text)
     except UnreadableText:
@@ -247,13 +250,13 @@ def _unreadable(why: str, fix: str, line: int | None = None) -> Unprocessable:
 
 
 def write(document: Mapping[str, Any], form: DocumentForm) -> str:
-    """The document as a file, which `read` reads to the same."""
+    """Return the document as a file, which `read` reads to the same document."""
     ordered = _in_order(document)
     return write_text(ordered) if form == "yaml" else json.dumps(ordered, ensure_ascii=False, indent=2) + "\n"
 
 
 def _in_order(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What people look for first comes first."""
+    """Sort the keys so that the fields people look for first come first."""
     known = {**{name: document[name] for name in _ORDER if name in document}, **document}
     for name in ("nodes", "connections"):
         if isinstance(known.get(name), list):
@@ -265,7 +268,7 @@ def _part_in_order(part: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: part[name] for name in _PART_ORDER if name in part}, **part}
 
 
-#: What a workflow begins with that nobody has drawn yet.
+#: The document of a new workflow.
 BLANK: Mapping[str, Any] = {
     "nodes": [{"id": "start", "type": "start", "x": 0, "y": 0, "data": {}}],
     "connections": [],
@@ -273,7 +276,8 @@ BLANK: Mapping[str, Any] = {
 
 
 def imported(text: str, form: str) -> Mapping[str, Any]:
-    """What a text of this form (`json`, `yaml`, or `auto` to find out) holds, not yet normalised. Raises what `read` raises."""
+    """Return the content of a text of this format (`json`, `yaml`, or `auto` to detect it), not yet normalised.
+    Raises what `read` raises."""
     if form not in {"json", "yaml", "auto"}:
         raise Unprocessable("`form` must be json, yaml or auto.", fix="Leave it out to have it found out.")
     is_json = form == "json" or (form == "auto" and text.lstrip()[:1] in {"{", "["})

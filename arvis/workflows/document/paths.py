@@ -1,4 +1,4 @@
-"""Walks along connections: what can be reached, and which nodes lie on a circle. Never recursive: documents are foreign."""
+"""Search along connections: reachable nodes, and cycles. Never recursive, because documents are untrusted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Ways = Mapping[str, Sequence[str]]
 
 
 def reach(starts: Iterable[str], ways: Ways, stop: Callable[[str], bool] = lambda _node: False) -> set[str]:
-    """These and everything behind them; what is behind a node at which `stop` holds does not count."""
+    """Return these nodes and everything reachable from them; nothing is followed beyond a node at which `stop` holds."""
     found = set(starts)
     open_ = list(found)
     while open_:
@@ -31,7 +31,8 @@ def backwards(ways: Ways) -> dict[str, list[str]]:
 
 
 def components(ids: Sequence[str], ways: Ways) -> list[list[str]]:
-    """Nodes that reach one another belong together (Kosaraju); a component comes before those behind it. Ways out of `ids` do not count."""
+    """Return the strongly connected components (Kosaraju), each before those that it leads to. Connections to nodes
+    outside `ids` do not count."""
     inside = set(ids)
     back = backwards(ways)
     of: dict[str, int] = {}
@@ -52,7 +53,7 @@ def components(ids: Sequence[str], ways: Ways) -> list[list[str]]:
 
 
 def _by_end(ids: Sequence[str], inside: set[str], ways: Ways) -> list[str]:
-    """The nodes in the order in which a depth-first walk leaves them."""
+    """Return the nodes in the order in which a depth-first search leaves them."""
     seen: set[str] = set()
     ended: list[str] = []
     for root in ids:
@@ -74,8 +75,8 @@ def _by_end(ids: Sequence[str], inside: set[str], ways: Ways) -> list[str]:
 
 
 def circles(ids: Sequence[str], ways: Ways) -> list[list[str]]:
-    """One circle of each component that has one, as the nodes in its order, the first once more at the end. It begins at the node
-    that comes first in `ids`, and so are the circles ordered."""
+    """Return one cycle of each component that has one, as its nodes in order, with the first once more at the end. A
+    cycle begins at its node that comes first in `ids`, and the cycles are sorted by that node."""
     found = []
     places = {node: place for place, node in enumerate(ids)}
     for group in components(ids, ways):
@@ -86,7 +87,7 @@ def circles(ids: Sequence[str], ways: Ways) -> list[list[str]]:
 
 
 def _circle(first: str, inside: set[str], ways: Ways) -> list[str]:
-    """The shortest way from a node back to itself, breadth first."""
+    """Return the shortest path from a node back to itself, by breadth-first search."""
     came: dict[str, str] = {}
     row = [first]
     while row:

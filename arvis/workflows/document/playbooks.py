@@ -1,6 +1,7 @@
-"""Documents in the form of behaviour.md 2.7: their nodes in our kinds, and the rules that they were written for.
+"""Convert documents in the form of behaviour.md 2.7 to our node kinds, with the execution rules that they were
+written for.
 
-Their nodes are all of the type `workflow` and say in `data.subtype` what they are and in `data.config` how.
+All their nodes have the type `workflow`, their kind in `data.subtype` and their fields in `data.config`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from arvis.workflows.document.kinds import JOIN, KINDS, LOOP_BACK, SUBAGENT
 
-#: By kind: their names of fields, and ours. Others have the same name or are kept under their own.
+#: By kind: their field names, and ours. Other fields have the same name or keep theirs.
 _NAMES: Mapping[str, Mapping[str, str]] = {
     "trigger": {"triggerDescription": "description"},
     "agent": {"agentId": "agent", "additionalPrompt": "systemPrompt", "userMessage": "userPrompt"},
@@ -58,19 +59,19 @@ _OPERATORS: Mapping[str, str] = {
     "is_not_empty": "not_empty",
     "regex": "matches",
 }
-#: Triggers under another name here.
+#: Triggers that have another name here.
 _TRIGGERS: Mapping[str, str] = {"sulla-desktop": "dashboard"}
 _TRIGGER_KINDS = frozenset({"sulla-desktop", *KINDS["trigger"].fields[0].choices})
-#: Join in a way of their own.
+#: Kinds with their own rule for joins.
 _OWN_JOIN = frozenset({"merge", "loop"})
 _DIGITS = re.compile("[0-9]{1,6}")
 _HUMP = re.compile("([a-z])([A-Z])")
-#: Between these, numbers are written alike everywhere.
+#: Between these limits, numbers are written in the same way everywhere.
 _SMALLEST, _LARGEST = 1e-4, 1e15
 
 
 def node(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The node in our form if it is one of theirs, else as it is."""
+    """Return the node in our form if it is one of theirs, else unchanged."""
     known, data = dict(given), given["data"]
     if known.get("type") != "workflow" or not isinstance(data, Mapping) or not isinstance(data.get("subtype"), str):
         return known
@@ -106,7 +107,7 @@ def _data(kind: str, config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _take_contract(data: dict[str, Any]) -> None:
-    """Theirs may be a text that is put behind the prompt."""
+    """Convert the contract, which may be a text that is appended to the prompt."""
     contract = data.get("completionContract")
     if isinstance(contract, str):
         before = data.get("systemPrompt")
@@ -151,7 +152,8 @@ def _text(value: Any) -> Any:
 
 
 def with_its_rules(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A node begins there once everything in front of it is done, and connections without a handle are always followed."""
+    """Apply their rules: a node begins when all nodes before it are done, and connections without a handle are always
+    followed."""
     known = dict(document)
     if isinstance(known["settings"], Mapping):
         known["settings"] = {"unlabelled": "follow", **known["settings"]}
@@ -162,7 +164,7 @@ def with_its_rules(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arriving(connections: list[Any]) -> dict[str, int]:
-    """How many ordinary connections lead to each node."""
+    """Return the number of ordinary connections that lead to each node."""
     counts: dict[str, int] = {}
     for each in connections:
         if not isinstance(each, Mapping) or not isinstance(each.get("target"), str):

@@ -1,7 +1,7 @@
-"""The published JSON schema (2020-12) of documents in their one form, made from the kinds.
+"""The published JSON schema (2020-12) of canonical documents, made from the kinds.
 
-It says what may be written where; what the drawing as a whole must be, only `checking.check` says. `docs/workflow.schema.json` is a
-copy for editors: `python -m tests.fixtures.workflow_docs` writes it anew.
+It covers the fields; only `check.check` covers the workflow as a whole. `docs/workflow.schema.json` is a copy for
+editors: `python -m tests.fixtures.workflow_docs` regenerates it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Schema = dict[str, Any]
 
 
 def schema() -> Schema:
-    """A new one every time: whoever gets it may change it."""
+    """Return a new copy every time, because the caller may change it."""
     return {
         "$schema": _DIALECT,
         "title": "Workflow",
@@ -36,7 +36,7 @@ def schema() -> Schema:
 
 
 def _node() -> Schema:
-    """Nodes of unknown kinds are allowed: a run passes them over."""
+    """Return the schema of a node. Unknown kinds are allowed: a run skips them with a warning."""
     place = {"type": "number", "minimum": -kinds.FARTHEST, "maximum": kinds.FARTHEST}
     return {
         "type": "object",
@@ -97,7 +97,7 @@ def _properties(fields: Sequence[Field]) -> Schema:
 
 
 def _field(field: Field) -> Schema:
-    """A field that need not be there may also be null; a choice may be left empty."""
+    """Return the schema of a field. An optional field may also be null; a choice may be empty."""
     about: Schema = {"title": field.label}
     if described := " ".join(filter(None, [field.help, _choices(field)])):
         about["description"] = described
@@ -112,7 +112,7 @@ def _field(field: Field) -> Schema:
 
 
 def _choices(field: Field) -> str:
-    """What each choice means, where it has a name of its own."""
+    """Return the choices with their labels, where they have any."""
     named = [
         f"{one}: {words}" for one, words in zip(field.choices, field.words, strict=False) if words and words != one
     ]

@@ -1,4 +1,4 @@
-"""A canonical document as its checks look at it: what can be read of it, by id."""
+"""A read-only view of a canonical document, by node id, for the checks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from arvis.workflows.document.kinds import ID, KINDS, SUBAGENT, Kind
 from arvis.workflows.document.paths import reach
 
 _ID = re.compile(ID)
-#: The way out of a loop that leads into its body.
+#: The output of a loop that leads into its body.
 BODY = "loop-start"
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """`kind` is None for unknown types. `data` is empty where it cannot be read."""
+    """A node of the document. `kind` is None for unknown types. `data` is empty where it cannot be read."""
 
     id: str
     type: str
@@ -33,7 +33,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A connection between two nodes that are there. An id that cannot be read is None."""
+    """A connection between two existing nodes. An id that cannot be read is None."""
 
     id: str | None
     source: str
@@ -43,8 +43,9 @@ class Connection:
 
 
 class Drawing:
-    """`nodes` are those with an id that can be used, in their order (of twins the first); `connections` those between them with
-    handles that are texts, `flow` those of them along which a run goes, `delegations` those to subagents."""
+    """The nodes and connections of a document. `nodes` are those with a usable id, in their order (of equal ids the
+    first); `connections` those between them with handles that are texts, `flow` those of them that a run follows,
+    `delegations` those to subagents."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.nodes: dict[str, Node] = {}
@@ -73,11 +74,11 @@ class Drawing:
 
     @cached_property
     def live(self) -> list[Connection]:
-        """The connections along which a run can go."""
+        """Return the connections that a run can follow."""
         return [each for each in self.flow if self.leads_on(each) and not self.nodes[each.target].begins]
 
     def leads_on(self, each: Connection) -> bool:
-        """Whether the node that it comes from can choose it."""
+        """Return whether the source node can choose this connection."""
         source = self.nodes[each.source]
         if source.kind is None or each.out in handles(source):
             return True
@@ -85,7 +86,7 @@ class Drawing:
 
     @cached_property
     def ways(self) -> dict[str, list[str]]:
-        """By node: where its connections lead a run."""
+        """Return the targets of each node's connections that a run can follow."""
         return _ways(self.live)
 
     @cached_property
@@ -94,12 +95,12 @@ class Drawing:
 
     @cached_property
     def reached(self) -> set[str]:
-        """What a run can come to, from any of the nodes at which it may begin."""
+        """Return the nodes that a run can reach from any start."""
         return reach((node.id for node in self.nodes.values() if node.begins), self.ways)
 
     @cached_property
     def bodies(self) -> dict[str, set[str]]:
-        """By the loops that a run can come to: the nodes that a round of theirs can come to."""
+        """Return, for each loop that a run can reach, the nodes that one of its rounds can reach."""
         loops = [node.id for node in self.nodes.values() if node.type == "loop" and node.id in self.reached]
         return {each: self._body_of(each) for each in loops}
 
@@ -123,7 +124,7 @@ def usable_id(value: Any) -> bool:
 
 
 def handles(node: Node) -> list[str]:
-    """The ways out by which a run can leave a node of a known kind."""
+    """Return the outputs by which a run can leave a node of a known kind."""
     if node.kind is None:
         return []
     ways = [handle for handle in node.kind.outs if handle != SUBAGENT]
@@ -140,7 +141,7 @@ def _node(raw: Mapping[str, Any]) -> Node:
 
 
 def label_of(raw: Mapping[str, Any]) -> str:
-    """What a node is called: its label, else the name of its agent, else its id, else nothing."""
+    """Return the name of a node: its label, else the name of its agent, else its id, else nothing."""
     data = raw.get("data")
     agent = data.get("agentName") if isinstance(data, Mapping) else None
     return next((name for name in (raw.get("label"), agent, raw.get("id")) if isinstance(name, str) and name), "")

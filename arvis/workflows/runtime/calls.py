@@ -1,4 +1,4 @@
-"""Other workflows that a run goes to: which one, by whom, and how it begins there."""
+"""Calls of and transfers to other workflows: which workflow, with which agent, and how its run begins."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from arvis.tasks.task import RUN, TaskSpec, is_run, source_of
 from arvis.turns.workflow_results import STARTER
 from arvis.workflows.runtime.visit import worker
 
-#: So many runs stand one below the other; so often one is transferred.
+#: Maximum depth of runs that call one another, and maximum number of transfers.
 MOST_DEEP, MOST_TRANSFERS = 8, 50
-#: Of a run: how often it was transferred on its way.
+#: Key of a run's state: how often it was transferred.
 TRANSFERS = "workflow_transfers"
-#: Parts of a turn's state that hold whichever workflow answers it.
+#: Parts of a turn's state that apply to any workflow that answers it.
 _CALLER_KEYS = ("address", "conversation", "reach", "paired", AUTHORS, "task", "lineage", "audience", "files")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A workflow that can run, and who does what it leaves open. `taint` is that of its author's words for this run."""
+    """A workflow that can run, and the agent for nodes that name none. `taint` is that of its author's text for this
+    run."""
 
     workflow: Workflow
     version: WorkflowVersion
@@ -41,8 +42,8 @@ class Target:
 
 
 def target(tx: Transaction, execution: Execution, name: str) -> Target:
-    """By id or slug. Raises `ExecutionError` where it is not there, cannot run, or names an agent that is out of reach, and where too
-    many runs came of this one's beginning."""
+    """Find a workflow by id or slug. Raises `ExecutionError` if it does not exist, cannot run, or names an agent that
+    this run may not use, and if the same origin has begun too many runs."""
     workflow_families.check_room(tx, execution)
     try:
         workflow = find(tx, name)
@@ -56,7 +57,7 @@ def target(tx: Transaction, execution: Execution, name: str) -> Target:
 
 
 def deeper(state: Mapping[str, Any]) -> int:
-    """How deep a run would stand that this one begins. Raises `ExecutionError` where that is too deep."""
+    """Return the depth of a run that this one begins. Raises `ExecutionError` if that is too deep."""
     depth = int(state.get(DEPTH) or 0) + 1
     if depth > MOST_DEEP:
         raise ExecutionError(
@@ -67,7 +68,7 @@ def deeper(state: Mapping[str, Any]) -> int:
 
 
 def child_of(state: Mapping[str, Any], to: Target, input_: Any, taint: Taint, depth: int) -> dict[str, Any]:
-    """The state of a run that is waited for; it has no more tools than this one."""
+    """Return the state of a run that this one waits for; it has no more tools than this one."""
     child = called_state(state, to.version, input_, taint=taint | to.taint, agent_id=to.agent.id)
     return {**child, DEPTH: depth, RUN: {**child[RUN], "tools": state.get(RUN, {}).get("tools")}}
 
@@ -83,7 +84,8 @@ def begin_detached(
     now: int,
     speaks_for: str = "",
 ) -> Execution:
-    """A run of its own, in the same place and for the same person. `speaks_for`: what began the run in whose place it goes on."""
+    """Begin a separate run, in the same place and for the same person. `speaks_for`: the source of the run that it
+    continues."""
     state, text = execution.state, as_text(input_)
     source = f"{PREFIX}{execution.id}"
     errand = TaskSpec(text, tools=state.get(RUN, {}).get("tools"))
@@ -106,7 +108,8 @@ def begin_detached(
 
 
 def transfer(tx: Transaction, execution: Execution, to: Target, input_: Any, *, taint: Taint, now: int) -> Execution:
-    """What this run was begun for goes on there: a turn is answered by it, the agent that began a run hears of its end."""
+    """Continue this run's purpose in the other workflow: it answers the turn, and its end is reported to the agent
+    that began the run."""
     times = {TRANSFERS: int(execution.state.get(TRANSFERS) or 0) + 1}
     if is_run(execution):
         starter = execution.state.get(STARTER)
@@ -139,7 +142,7 @@ def _state_of_turn(execution: Execution, to: Target, input_: Any) -> dict[str, A
 
 
 def _take_turn(tx: Transaction, execution: Execution, begun: Execution, now: int) -> Execution:
-    """The messages of the turn are answered by another execution from now on."""
+    """Let the other execution answer the messages of the turn from now on."""
     workflow_families.take_place(tx, begun, execution, now)
     tx.messages.join_turn(execution.id, begun.id)
     newest = tx.messages.of_turn(begun.id)[-1]

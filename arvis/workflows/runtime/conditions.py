@@ -11,15 +11,16 @@ from typing import Any
 from arvis.domain.workflows import as_text
 from arvis.workflows.runtime.templates import MISSING, at_path, data_of
 
-#: The words that stand for "it holds".
+#: The words that mean "true".
 YES = frozenset({"true", "yes"})
 _NO = frozenset({"false", "no"})
-#: Blanks are looked at from their first one only: thousands of them must not cost the square of it.
+#: The pattern matches white space only at its first character: thousands of blanks must not cost quadratic time.
 _CONTAINS = re.compile(r"^(?P<text>.*?)(?<!\s)\s+contains\s+(?P<part>.*)$", re.IGNORECASE | re.DOTALL)
-#: A field that is one template: what stands for it is compared itself, and is no path.
+#: A field that is a single template: its value is compared, and it is not read as a path.
 _TEMPLATE = re.compile(r"\{\{[^{}]{1,300}\}\}")
 _ORDERED = frozenset({"greater", "less", "at_least", "at_most"})
-#: A pattern of a rule, and what it is held against, in characters: what people draw may ask for no endless search.
+#: Maximum characters of a rule's pattern, and of the text that it is matched with, so that no document can cause an
+#: endless search.
 _LONGEST_PATTERN, _LONGEST_SEARCHED = 200, 2_000
 
 
@@ -28,7 +29,7 @@ _LONGEST_PATTERN, _LONGEST_SEARCHED = 200, 2_000
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One condition of an `if`, as it was checked."""
+    """One condition of an `if`, with its result."""
 
     index: int
     operator: str
@@ -43,8 +44,9 @@ class Check:
 def checks(
     conditions: Sequence[Mapping[str, Any]], output: Any, fill: Callable[[str], str] = lambda text: text
 ) -> list[Check]:
-    """Up to the first that holds. The output as text or JSON in lower case; what is expected with its templates replaced by `fill`, without
-    blanks around it, in lower case; empty never holds; any operator but `contains` means equality."""
+    """Evaluate the conditions up to the first that holds. The output is compared as text or JSON in lower case with
+    the expected text: its templates replaced by `fill`, without surrounding blanks, in lower case. An empty text
+    never holds; any operator but `contains` means equality."""
     text = as_text(output).lower()
     done = list[Check]()
     for index, condition in enumerate(conditions):
@@ -61,8 +63,8 @@ def checks(
 
 
 def decide(rules: Sequence[Mapping[str, Any]], combinator: str, output: Any, fill: Callable[[str], str]) -> bool | None:
-    """Whether the rules hold for this output, all of them (`and`) or one (`or`); None where the data does not say. Fields and values of
-    rules may hold templates, which `fill` replaces."""
+    """Return whether the rules hold for this output, all of them (`and`) or one (`or`); None if the data does not
+    decide it. Fields and values of rules may contain templates, which `fill` replaces."""
     known = [_holds(rule, output, fill) for rule in rules]
     settling = combinator == "or"
     if settling in known:
@@ -75,7 +77,7 @@ def _holds(rule: Mapping[str, Any], output: Any, fill: Callable[[str], str]) -> 
     value = fill(str(rule.get("value") or ""))
     if _TEMPLATE.fullmatch(field):
         filled = fill(field)
-        # A template that names nothing stays as it is, and says nothing.
+        # A template with an unknown name stays unchanged, and decides nothing.
         return None if filled == field else _compared(operator, data_of(filled), value)
     path = [part.strip() for part in fill(field).split(".") if part.strip()]
     data = data_of(output)
@@ -86,7 +88,7 @@ def _holds(rule: Mapping[str, Any], output: Any, fill: Callable[[str], str]) -> 
 
 
 def _without(operator: str) -> bool | None:
-    """There is data, and it has no such field: only whether it is there can be said."""
+    """Evaluate a rule for data without this field: only rules about its existence have a result."""
     return {"exists": False, "not_empty": False, "empty": True}.get(operator)
 
 
@@ -132,14 +134,15 @@ def _number(value: Any) -> float | None:
 
 
 def _matches(pattern: str, text: str) -> bool | None:
-    """A pattern with `*` for anything and `?` for one sign, of the whole text: no expression that could search without end."""
+    """Match a pattern with `*` for any text and `?` for one character against the whole text. A regular expression
+    could search without end."""
     if len(pattern) > _LONGEST_PATTERN or len(text) > _LONGEST_SEARCHED:
         return None
     return _like(pattern.lower(), text.lower())
 
 
 def _like(pattern: str, text: str) -> bool:
-    """In time of the product of both at most: back to the last star only."""
+    """Match in at most the product of both lengths: backtrack to the last star only."""
     at, star, kept, here = 0, -1, 0, 0
     while here < len(text):
         if at < len(pattern) and pattern[at] == "*":
@@ -158,7 +161,7 @@ def _like(pattern: str, text: str) -> bool:
 
 
 def says_stop(resolved: str) -> bool:
-    """Whether a loop's condition, its templates replaced, says that it is over: true or yes, or `A contains B`."""
+    """Return whether a loop's condition, with its templates replaced, ends the loop: true or yes, or `A contains B`."""
     text = resolved.strip()
     if text.lower() in YES:
         return True
@@ -169,8 +172,8 @@ def says_stop(resolved: str) -> bool:
 
 
 def says_yes(answer: str) -> bool | None:
-    """Return whether a model said true or yes: its first word counts. None where it is neither these nor false or no, so that the answer
-    decides nothing."""
+    """Return whether a model answered true or yes: its first word counts. None if it is neither these nor false or
+    no, so that the answer decides nothing."""
     words = re.findall(r"[a-z]+", answer.lower())
     first = words[0] if words else ""
     return True if first in YES else False if first in _NO else None

@@ -1,4 +1,4 @@
-"""What is true of every visit of a drawn node: its limits, the lines of the log that begin it, and what its own errors mean."""
+"""Wrap every visit of a node: check its limits, log its beginning, and handle its errors."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from arvis.workflows.runtime.parts import NodeSpec
 from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import fail_branch, token_of
 
-#: Visits that nobody drew: that of the beginning.
+#: The visits that no node causes: that of the beginning.
 _BEGINNING = 1
 
 
 @dataclass(frozen=True, slots=True)
 class VisitLimits:
-    """Of one run: `steps` of all nodes together, `visits` of one node on one way, or in one round of the loop that it is in."""
+    """The limits of one run: `steps` of all nodes together, `visits` of one node on one path, or in one round of the
+    loop that it is in."""
 
     steps: int
     visits: int
 
 
 def guarded(node: Node, spec: NodeSpec, limits: VisitLimits) -> Node:
-    """The node, kept within its limits. What makes no sense to it is an error of its branch, not of the engine."""
+    """Return the node with its limits enforced. An error in its fields fails its branch, not the engine."""
 
     async def visit(context: NodeContext) -> Decision:
         token = token_of(context)

@@ -1,7 +1,8 @@
-"""How branches come together before a node (ADR 0032): the gates of a drawn graph, as pure arithmetic over positions.
+"""Joins of branches before a node (ADR 0032): the gates of a workflow's graph, computed from positions alone.
 
-`all` opens when no other live position can come any more by the drawn connections; `any` at the first arrival, `n` at so many: who comes
-later only ends. Positions of two visits of one `parallel` are kept apart. Failed branches come to merges alone.
+`all` opens when no other live position can still arrive along the connections, `any` at the first arrival, `n` at the
+n-th; later arrivals end at the join. Positions of two visits of one `parallel` are kept apart. Failed branches go
+only to merges.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from arvis.workflows.runtime.output_limits import MOST_OUTPUT, cut
 from arvis.workflows.runtime.regions import parallel_of
 from arvis.workflows.runtime.token import Token
 
-#: The key of the state that says how often a join has let its first ones through: a list of [regions, times].
+#: The key of the state that counts how often a join has opened: a list of [regions, times].
 _TIMES = "join:"
 ALL, ANY, COUNT = "all", "any", "n"
 
@@ -27,7 +28,7 @@ Regions = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Arrival:
-    """A position at the gate. `place` are the regions by which it is told from others here."""
+    """A position at the gate. `place` are the regions that distinguish it from other positions here."""
 
     cursor_id: str
     token: Token
@@ -36,9 +37,9 @@ class _Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A node before which branches come together. `before` are the engine's names of all places from which one can come here, `around`
-    those of them from which one can come without opening one of `closes`, the `parallel` nodes whose merge it is (None: all of them);
-    `order` is that of the nodes in the document."""
+    """A node before which branches are joined. `before` are the engine's names of all places from which this node can
+    be reached, `around` those from which it can be reached without opening one of `closes`, the `parallel` nodes
+    whose merge it is (None: all of them); `order` is that of the nodes in the document."""
 
     id: str
     rule: str
@@ -66,14 +67,14 @@ class Join:
         return _JoinWatch(self)
 
     def may_come(self, cursor: Cursor, waiting: Regions) -> bool:
-        """Whether this position may come to those that wait in these regions."""
+        """Return whether this position may still reach those that wait in these regions."""
         return cursor.node in self.before and self._can_join(cursor.node, self.place_of(cursor), waiting)
 
     def is_late(self, cursor: Cursor, state: Mapping[str, Any]) -> bool:
         return self.rule != ALL and self._is_late(self._arrival(cursor), state)
 
     def place_of(self, cursor: Cursor) -> Regions:
-        """The regions by which a position is told from others here."""
+        """Return the regions that distinguish a position from others here."""
         return self._place(tuple((cursor.value or {}).get("regions", ())))
 
     def _place(self, regions: Regions) -> Regions:
@@ -81,8 +82,9 @@ class Join:
         return regions[: closed[-1] + 1] if closed else regions
 
     def _can_join(self, node: str, place: Regions, waiting: Regions) -> bool:
-        """Whether who stands there may come to those that wait in these regions. Who is not in the region that ends here, and can only
-        come by opening it anew, as in the next round of a loop, may not."""
+        """Return whether a position at this place may still join those that wait in these regions. It may not if it
+        is outside the region that ends here and could only come by opening that region again, as in the next round of
+        a loop."""
         if _apart(place, waiting):
             return False
         ending = bool(waiting) and parallel_of(waiting[-1]) in self.closes
@@ -93,13 +95,13 @@ class Join:
         return _Arrival(cursor.id, token, self._place(token.regions))
 
     def _enough(self, group: Sequence[_Arrival], *, coming: bool) -> list[_Arrival]:
-        """Those that go on as one; empty while it is not the time."""
+        """Return the positions that continue as one; empty while the join stays closed."""
         whole = [each for each in group if each.token.failed is None]
         if self.rule == ALL:
             return [] if coming else list(group)
         if len(whole) >= self.count:
             return whole[: self.count]
-        # Where branches failed, and those that are left are too few: the merge hears of it.
+        # Branches failed, and too few remain: the merge receives all of them, with the failures.
         return list(group) if not coming and len(whole) < len(group) else []
 
     def _opened(self, taken: Sequence[_Arrival], live: Sequence[Cursor], state: Mapping[str, Any]) -> Opened:
@@ -121,15 +123,15 @@ class Join:
         return Opened([each.cursor_id for each in taken], token.to_json(), changes=changes)
 
     def _output(self, ordered: Sequence[Token]) -> Any:
-        """Of a merge the list of all, in the order of the document; of another node that of those that came together, or what
-        the only one brought."""
+        """Return the output: for a merge the list of all, in the order of the document; for another node the list of
+        those that were joined, or the output of the only one."""
         if len(ordered) == 1 and not self.merges:
             return ordered[0].output
         room = MOST_OUTPUT // len(ordered)
         return [cut(each.output, room) if each.failed is None else {"failed": each.failed} for each in ordered]
 
     def _regions(self, ordered: Sequence[_Arrival]) -> Regions:
-        """Those that all of them are in, without the one that ends here."""
+        """Return the regions that contain all of them, without the one that ends here."""
         places = [each.place for each in ordered]
         common = tuple(one for one, *_ in takewhile(lambda same: len(set(same)) == 1, zip(*places, strict=False)))
         return common[:-1] if common and parallel_of(common[-1]) in self.closes else common
@@ -137,7 +139,8 @@ class Join:
     # -- who came too late ---------------------------------------------------------------------------------------------
 
     def _is_late(self, arrival: _Arrival, state: Mapping[str, Any]) -> bool:
-        """Whether others have gone through that left with it. A position that went through itself knows so (`passed`)."""
+        """Return whether the join has already opened for others of the same split. A position that went through
+        itself knows its own count (`passed`)."""
         known = state.get(_TIMES + self.id, ()) if self.rule != ALL else ()
         mine = arrival.token.passed.get(self.id, 0)
         return any(times > mine and not _apart(tuple(place), arrival.place) for place, times in known)
@@ -145,7 +148,8 @@ class Join:
     def _noted(
         self, place: Regions, times: int, live: Sequence[Cursor], state: Mapping[str, Any]
     ) -> dict[str, list[list[Any]]]:
-        """That so many went through, and what is known of regions in which anybody still is."""
+        """Return the change of state that counts this opening, and keeps the counts of regions that still have live
+        positions."""
         places = {self.place_of(cursor) for cursor in live}
         known = [
             [other, count]
@@ -156,8 +160,9 @@ class Join:
 
 
 class _JoinWatch:
-    """Counts arrivals, and knows for each place at which positions wait one that may still come there: as long as that one is
-    where it was, an `all` stays shut for the place. Other rules stay shut while too few have come and none of these failed."""
+    """Counts arrivals, and remembers for each place with waiting positions one position that may still arrive: while
+    that one has not moved, an `all` stays closed for the place. Other rules stay closed while too few have arrived
+    and none of these failed."""
 
     def __init__(self, join: Join) -> None:
         self._join = join
@@ -192,7 +197,7 @@ class _JoinWatch:
 
 @dataclass(frozen=True, slots=True)
 class LastOne:
-    """The gate at which branches end: the last one of them goes on, to the node that ends the run."""
+    """The gate at which branches end: the last one goes on to the node that ends the run."""
 
     def open(self, held: Sequence[Cursor], others: Collection[Cursor], state: Mapping[str, Any]) -> Opened | None:
         def ended(cursor: Cursor) -> int:
@@ -206,7 +211,7 @@ class LastOne:
 
 
 def _apart(one: Regions, other: Regions) -> bool:
-    """Whether these are of two visits of one `parallel`: they have nothing to do with one another."""
+    """Return whether these belong to two different visits of one `parallel`, and so are independent."""
     mine, yours = next(((a, b) for a, b in zip(one, other, strict=False) if a != b), ("", ""))
     return mine != yours and parallel_of(mine) == parallel_of(yours)
 

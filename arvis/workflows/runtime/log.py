@@ -1,4 +1,4 @@
-"""The log of a run: lines that are written with the step that they tell of, and announced after its commit."""
+"""The log of a run: lines are written in the same commit as their step, and announced after it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arvis.engine.context import NodeContext
 from arvis.graphs.agent.subagents import DELEGATES, close_calls
 from arvis.ports.store import Transaction
 
-#: Of a line so many characters are kept.
+#: Maximum characters that are kept of a line.
 LONGEST_LINE = 20_000
 _CUT = " […]"
 
@@ -23,14 +23,14 @@ Line = tuple[str, str, str]
 
 
 def line(node_id: str, kind: LogType, content: Any = "") -> Line:
-    """`content` is a text, or what becomes JSON."""
+    """Make a line. `content` is a text, or a value that becomes JSON."""
     text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
     text = storable(text)
     return node_id, kind.value, text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}{_CUT}"
 
 
 def write(context: NodeContext, lines: Sequence[Line]) -> None:
-    """Let the commit of this step write them, and tell whoever watches the run."""
+    """Write the lines with the commit of this step, and announce them to clients that watch the run."""
     if lines:
         run_id = context.execution.id
         context.record_of_step(_write, run_id, list(lines), context.now())
@@ -38,18 +38,18 @@ def write(context: NodeContext, lines: Sequence[Line]) -> None:
 
 
 def write_state(context: NodeContext, kind: LogType, content: Any = "") -> None:
-    """A line about the run as a whole: it begins, pauses or ends."""
+    """Write a line about the run as a whole: it begins, pauses or ends."""
     write(context, [line(SYSTEM, kind, content)])
     announce_state(context)
 
 
 def announce_state(context: NodeContext) -> None:
-    """The run is not in the state that lists show."""
+    """Announce that the state of the run, which lists show, has changed."""
     context.announce(Changed("workflows", context.execution.id))
 
 
 def _write(tx: Transaction, run_id: str, lines: Sequence[Line], now: int) -> None:
-    """Before the last line of a run stands what became of calls that were still open."""
+    """Write the lines. Before the last line of a run come the results of calls that were still open."""
     _explain(tx, run_id, lines, now)
     *before, last = lines
     if last[1] != LogType.RUN_END:
@@ -63,7 +63,7 @@ def _write(tx: Transaction, run_id: str, lines: Sequence[Line], now: int) -> Non
 
 
 def _explain(tx: Transaction, run_id: str, lines: Sequence[Line], now: int) -> None:
-    """Let the explanation of the message that a run answers show the run's warnings, too."""
+    """Add the run's warnings to the explanation of the message that it answers."""
     warnings = [(node_id, content) for node_id, kind, content in lines if kind == LogType.WARNING]
     execution = tx.executions.get(run_id) if warnings else None
     if execution is None:

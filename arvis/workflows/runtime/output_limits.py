@@ -1,4 +1,4 @@
-"""How much a run may carry: outputs are cut where they would grow without end."""
+"""Limits for the data of a run: outputs are cut before they grow without end."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 from arvis.domain.workflows import OUTPUT, as_text
 
-#: One output, and all that a run keeps together, in characters of JSON.
+#: Maximum characters of JSON of one output, and of all outputs of a run together.
 MOST_OUTPUT, MOST_KEPT = 262_144, 2_097_152
-#: What templates put into one text, in characters; all that an output may be fits in twice.
+#: Maximum characters that templates insert into one text; twice the largest output fits.
 MOST_FILLED = 524_288
-#: What all positions of a run carry together, about.
+#: Approximate maximum of characters that all positions of a run carry together.
 MOST_CARRIED = 8_388_608
-#: What any output has at least.
+#: Characters that every output may have in any case.
 LEAST_OUTPUT = 2_000
-#: Stands at the end of what was cut.
+#: Added at the end of a text that was cut.
 CUT = "\n[… cut: the output was longer than a run may keep]"
 
 
 def bounded(output: Any, state: Mapping[str, Any], node_id: str, branches: int = 1) -> Any:
-    """The output as the run may keep it beside the others in this state, and so many positions may carry it or its like; one that is
-    too long is cut, as text."""
+    """Return the output, cut as text if it is too long to be kept beside the others in this state and carried by this
+    number of positions."""
     size = size_of(output)
     if size <= LEAST_OUTPUT:
         return output
@@ -31,7 +31,7 @@ def bounded(output: Any, state: Mapping[str, Any], node_id: str, branches: int =
 
 
 def cut(output: Any, most: int) -> Any:
-    """The output in so many characters."""
+    """Return the output within this number of characters."""
     if size_of(output) <= most:
         return output
     room = max(most - size_of(CUT), 0)
@@ -42,5 +42,5 @@ def cut(output: Any, most: int) -> Any:
 
 
 def size_of(output: Any) -> int:
-    """In characters of JSON."""
+    """Return the size in characters of JSON."""
     return len(json.dumps(output, ensure_ascii=False))

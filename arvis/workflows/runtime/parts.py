@@ -1,4 +1,4 @@
-"""What the nodes of drawn graphs are made of."""
+"""The inputs from which nodes of workflow graphs are made."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from arvis.plugins import NoPlugins, Plugins
 from arvis.ports.store import Store
 from arvis.workflows.document.kinds import Kind
 
-#: What the engine calls the nodes that every drawn graph has, and the gate before the last of them.
+#: The engine's names of the nodes that every workflow graph has, and of the gate before the last of them.
 BEGIN, FINISH, LAST = "begin", "finish", "last"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeParts:
-    """`zone` is the daemon's; `rules` say how tools may be used, `plugins` bring tools to the agents that have them."""
+    """The services that nodes use. `zone` is the daemon's time zone; `rules` say how tools may be used, `plugins` add
+    tools to the agents that have them."""
 
     store: Store
     rules: ToolRules
@@ -29,8 +30,9 @@ class NodeParts:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """A node as it is drawn. `label` is what people and templates call it; `ways` are the connections that lead on from it (without those
-    to subagents), `document` the whole canonical document, `subagents` the ids of the agents that are its tools."""
+    """A node of the document. `label` is its name for people and templates; `ways` are its outgoing connections
+    (without those to subagents), `document` is the whole canonical document, `subagents` the ids of the agents that
+    are its tools."""
 
     id: str
     kind: Kind
@@ -42,10 +44,10 @@ class NodeSpec:
 
 
 def name_of(node_id: str) -> str:
-    """What the engine calls a drawn node, and the positions at it."""
+    """Return the engine's name of a node of the document, and of the positions at it."""
     return f"{POSITION}{node_id}"
 
 
 def drawn_id(name: str) -> str | None:
-    """The id of the drawn node that the engine calls so; None where it is none."""
+    """Return the id of the document's node with this engine name; None if it is no such node."""
     return name.removeprefix(POSITION) if name.startswith(POSITION) else None

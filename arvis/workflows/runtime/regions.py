@@ -1,5 +1,5 @@
-"""Regions: what lies between a `parallel` and its merge. A position carries the open ones, outermost first, each as the id of its
-`parallel` and the mark of the visit that opened it: two visits of one `parallel` are two regions."""
+"""Regions: the nodes between a `parallel` and its merge. A position carries the open ones, outermost first, each as
+the id of its `parallel` and the mark of the visit that opened it: two visits of one `parallel` are two regions."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from arvis.workflows.document.kinds import SUBAGENT
 from arvis.workflows.document.view import label_of
 
-#: What begins the names of gates in the engine.
+#: The prefix of the engine's names of gates.
 _GATE = "join:"
 _MARK = "#"
-#: So deep `parallel` nodes are looked through for the merge of one.
+#: Maximum depth of nested `parallel` nodes in the search for the merge of one.
 _DEEPEST = 20
 
 
 @dataclass(frozen=True, slots=True)
 class MergeAhead:
-    """A merge that positions can go to: its id, what people call it, and its gate in the engine."""
+    """A merge that positions can reach: its id, its label, and its gate in the engine."""
 
     id: str
     label: str
@@ -28,13 +28,13 @@ class MergeAhead:
 
 
 def gate_of(node_id: str) -> str:
-    """Where positions wait before a node at which branches come together."""
+    """Return the gate where positions wait before a node that joins branches."""
     return f"{_GATE}{node_id}"
 
 
 def opened(open_: Sequence[str], parallel_id: str, visit: str) -> tuple[str, ...]:
-    """The open regions once this visit of a `parallel` has opened another. What is left of an earlier visit on the same way, which came
-    to no merge, is over."""
+    """Return the open regions after this visit of a `parallel` has opened another. A region of an earlier visit on
+    the same path that reached no merge is closed."""
     before = next((index for index, one in enumerate(open_) if parallel_of(one) == parallel_id), len(open_))
     return (*open_[:before], f"{parallel_id}{_MARK}{visit}")
 
@@ -45,7 +45,7 @@ def parallel_of(one: str) -> str:
 
 
 def merge_behind(document: Mapping[str, Any], node_id: str, open_: Sequence[str]) -> MergeAhead | None:
-    """The merge of the innermost of these regions that has one, if this node lies before it."""
+    """Return the merge of the innermost of these regions that has one, if this node comes before it."""
     merges = merges_of(document)
     nodes = {node["id"]: node for node in document["nodes"]}
     ahead = reachable(ways_of(document), node_id)
@@ -56,7 +56,7 @@ def merge_behind(document: Mapping[str, Any], node_id: str, open_: Sequence[str]
 
 
 def reachable(ways: Mapping[str, Sequence[str]], start: str) -> set[str]:
-    """What one can come to from this node, in one step at least."""
+    """Return the nodes that can be reached from this node in at least one step."""
     seen, queue = set[str](), list(ways.get(start, ()))
     while queue:
         if (node_id := queue.pop()) not in seen:
@@ -66,7 +66,8 @@ def reachable(ways: Mapping[str, Sequence[str]], start: str) -> set[str]:
 
 
 def merges_of(document: Mapping[str, Any]) -> dict[str, str]:
-    """By `parallel`: the nearest merge behind it that is not that of a `parallel` between them. Those without are left out."""
+    """Return, by `parallel`, the nearest following merge that does not belong to a `parallel` between them. A
+    `parallel` without one is left out."""
     kinds = {node["id"]: node["type"] for node in document["nodes"]}
     ways = ways_of(document)
     found = {node_id: _merge_of(node_id, kinds, ways) for node_id, kind in kinds.items() if kind == "parallel"}
@@ -74,7 +75,7 @@ def merges_of(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def ways_of(document: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Where the connections of each node lead, in the order of the document; those to subagents are none."""
+    """Return the targets of each node's connections, in the order of the document, without those to subagents."""
     ways: dict[str, list[str]] = {node["id"]: [] for node in document["nodes"]}
     for each in document["connections"]:
         if each["sourceHandle"] != SUBAGENT and each["target"] in ways and each["source"] in ways:
@@ -83,7 +84,7 @@ def ways_of(document: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _merge_of(start: str, kinds: Mapping[str, str], ways: Mapping[str, Sequence[str]]) -> str | None:
-    """Breadth first: the first merge at which as many regions are closed as were opened."""
+    """Search breadth-first for the first merge at which as many regions are closed as were opened."""
     queue = deque((target, 1) for target in ways[start])
     seen = set(queue)
     while queue:

@@ -1,5 +1,5 @@
-"""What an agent's reply says beside its words: that there is none, that it is somebody's error, that the work falls short, what is
-handed back (behaviour.md 2.7)."""
+"""Read an agent's reply beyond its text: that it is empty, that it is the error of a provider, the verdict of a
+judge, and the handed-back block (behaviour.md 2.7)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from arvis.messaging import notices
 
-#: Told to an agent whose node wants a summary.
+#: Added to the prompt of an agent whose node wants a summary.
 CONTRACT = """\
 End your answer with this block, filled in, and with nothing behind it:
 HAND_BACK
@@ -17,7 +17,7 @@ Summary: what came of it, in a few sentences
 Artifact: the path of what you made, or none
 Needs user input: yes or no
 Suggested next action: what is to be done next"""
-#: Told to who judges.
+#: The instructions of the judge.
 JUDGE = """\
 Judge whether the result below meets these criteria. Answer with one line and nothing else: APPROVED, or RETRY: and why.
 
@@ -26,18 +26,18 @@ Criteria:
 
 Result:
 {result}"""
-#: Without the block so many characters of the answer are its summary.
+#: Without the block, the first characters of the answer, at most this number, are its summary.
 _LONGEST_SUMMARY = 500
-#: Longer replies are taken for words, whatever they begin with.
+#: Longer replies count as an answer, whatever their beginning.
 _LONGEST_ERROR = 1_000
 
-#: All of these look at a line of its own at most once: what they read may be the words of somebody who means harm.
+#: Each pattern examines a line at most once, because the text may come from an attacker.
 _MARKER = re.compile(r"^[ \t#*_`]*HAND_BACK[ \t\r*_`:]*$", re.MULTILINE)
 _FIELD = re.compile(
     r"[ \t*_\-]*(?P<name>Summary|Artifact|Needs user input|Suggested next action)[ \t*_]*:[ \t*_]*(?P<text>.*)",
     re.IGNORECASE,
 )
-#: What vendors and their programs say instead of an answer; people begin no answer so.
+#: Texts that vendors and their programs return instead of an answer; people begin no answer like this.
 _ERRORS = re.compile(
     r"""\s*(?:
         (?:API|LLM|Provider|Anthropic|OpenAI|Gemini|OpenRouter)\s+error\b
@@ -56,7 +56,7 @@ _VERDICT = re.compile(r"^[ \t*_`\"]*(?P<word>APPROVED|RETRY)\b[\s*_`:–-]*(?P<w
 
 @dataclass(frozen=True, slots=True)
 class HandBack:
-    """`result` is the whole answer without the block."""
+    """The handed-back block of an answer. `result` is the whole answer without the block."""
 
     summary: str
     artifact: str | None
@@ -69,7 +69,8 @@ class HandBack:
 
 
 def error_in(text: str, agent: str) -> str | None:
-    """Why this is no answer of the agent of this name: it is empty, or the words of a provider that failed."""
+    """Return why this is no answer of the agent of this name: it is empty, or the error of a provider; empty if it is
+    one."""
     if not text.strip() or text.strip() == notices.no_answer(agent):
         return "The agent gave no answer."
     if len(text) <= _LONGEST_ERROR and _ERRORS.match(text):
@@ -78,7 +79,7 @@ def error_in(text: str, agent: str) -> str | None:
 
 
 def handed_back(text: str) -> HandBack:
-    """The last block counts."""
+    """Read the block; of several, the last one counts."""
     marks = [*_MARKER.finditer(text)]
     result = text[: marks[-1].start()].strip() if marks else text.strip()
     fields = _fields(text[marks[-1].end() :]) if marks else {}
@@ -93,7 +94,8 @@ def handed_back(text: str) -> HandBack:
 
 
 def _fields(block: str) -> dict[str, str]:
-    """The texts of the block by their names in lower case; a text goes on over lines that begin no other."""
+    """Return the texts of the block by their names in lower case; a text continues over lines that begin no other
+    field."""
     found = dict[str, list[str]]()
     lines = list[str]()
     for line in block.splitlines():
@@ -105,7 +107,7 @@ def _fields(block: str) -> dict[str, str]:
 
 
 def verdict_in(text: str) -> tuple[bool, str] | None:
-    """Whether the result is good enough, and why not; None where that is not said."""
+    """Return whether the judge accepts the result, and its reason; None if the reply contains no verdict."""
     found = _VERDICT.search(text)
     if found is None:
         return None

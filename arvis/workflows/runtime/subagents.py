@@ -1,4 +1,4 @@
-"""The subagents of an agent node as they are drawn, as tools of its run (seed 002): a tree, each with its own below it."""
+"""The subagents of an agent node, as tools of its run (seed 002): a tree, in which a subagent can have its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arvis.workflows.document.view import label_of
 from arvis.workflows.runtime.templates import PREVIOUS, Known, as_data, fill
 from arvis.workflows.runtime.visit import graph_of, is_chosen, tools_of, worker
 
-#: So often it may use tools; seed 002's turns.
+#: Maximum rounds of tool use of a subagent; seed 002's turns.
 MOST_ROUNDS = 20
 #: Instructions of a node that has none.
 DEFAULT_PROMPT = "You do one step of a workflow. Answer with what the step asks for and with nothing else: your answer is given to the next step."
@@ -27,19 +27,19 @@ _KEPT = ("instructions", "tools", "model", "rounds", "subagents", "plain")
 _LONGEST_PROMPT = 280
 _MOST_NAMED = 4
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9_]")
-#: In the description of a subagent, in the place of the task that it will be given.
+#: In the description of a subagent, the placeholder for the task that it will receive.
 _TASK = "(the task)"
 
 
 def subagents_of(
     tx: Transaction, execution: Execution, document: Mapping[str, Any], node_id: str, known: Known
 ) -> list[dict[str, Any]]:
-    """Those of this node, for its `Errand`. Raises `ExecutionError` where one cannot be reached."""
+    """Return the subagents of this node, for its `TaskSpec`. Raises `ExecutionError` if one may not be used."""
     return [each.to_json() for each in _Tree(tx, execution, document, known).below(node_id, 0)]
 
 
 class _Tree:
-    """The agents below one as they are drawn."""
+    """Builds the tree of agents below one agent node."""
 
     def __init__(self, tx: Transaction, execution: Execution, document: Mapping[str, Any], known: Known) -> None:
         self._tx = tx
@@ -89,11 +89,11 @@ class _Tree:
         )
 
     def _value_before_task(self, name: str) -> str | None:
-        """In its description the task has no words yet."""
+        """Return the value of a name for the description, in which the task has no text yet."""
         return _TASK if name == PREVIOUS else self._quoted(name)
 
     def _value_after_task(self, name: str) -> str | None:
-        """The task is not known before it is given."""
+        """Return the value of a name; the task is unknown until it is given."""
         return None if name == PREVIOUS else self._known(name)
 
 
@@ -109,7 +109,7 @@ def _tool_name(node: Mapping[str, Any], taken: Mapping[str, Subagent]) -> str:
 def _described(
     node: Mapping[str, Any], agent: Agent, tools: Sequence[str] | None, prompt: str, below: Sequence[Subagent]
 ) -> str:
-    """What the model is told of it."""
+    """Return the description that the model reads."""
     data = node.get("data") or {}
     words = " ".join((prompt or str(data.get("systemPrompt") or "") or agent.description).split())
     if len(words) > _LONGEST_PROMPT:

@@ -1,6 +1,6 @@
-"""Templates in the texts of nodes (seed 002, behaviour.md 2.7): `{{PREVIOUS_OUTPUT}}`, `{{trigger}}`, `{{Label}}`, `{{Label.result}}`,
-`{{Label.threadId}}`, and paths into outputs that are JSON (`{{Label.result.order.total}}`). What nobody knows stays as it is; what
-was put in is not read again."""
+"""Templates in the texts of nodes (seed 002, behaviour.md 2.7): `{{PREVIOUS_OUTPUT}}`, `{{trigger}}`, `{{Label}}`,
+`{{Label.result}}`, `{{Label.threadId}}`, and paths into outputs that are JSON (`{{Label.result.order.total}}`).
+Unknown names stay unchanged; inserted text is not searched for templates again."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from arvis.domain.workflows import OUTPUT, STATE, as_text
 from arvis.workflows.runtime.output_limits import CUT, MOST_FILLED
 from arvis.workflows.runtime.token import Token
 
-#: By name: what stands behind it. None in the place of a value that is not known.
+#: Returns the value of a name; None for an unknown name.
 Known = Callable[[str], str | None]
 
 _PLACE = re.compile(r"\{\{([^{}]{1,300})\}\}")
 PREVIOUS, TRIGGER = "PREVIOUS_OUTPUT", "trigger"
 _RESULT, _THREAD = "result", "threadId"
-#: Stands for "there is nothing at this path", which is something else than null.
+#: Means "there is nothing at this path", which differs from null.
 MISSING = object()
 
 
 def fill(text: str, known: Known, most: int = MOST_FILLED) -> str:
-    """The text with what is known in the places of its templates, as far as so many characters of it go: outputs that are put in
-    again and again must not fill the memory. Each name is looked up once."""
+    """Replace the templates in a text, up to a number of characters: outputs that are inserted repeatedly must not
+    fill the memory. Each name is looked up once."""
     kept, end = most, 0
     values, parts = dict[str, str | None](), list[str]()
     for found in _PLACE.finditer(text):
@@ -46,7 +46,7 @@ def fill(text: str, known: Known, most: int = MOST_FILLED) -> str:
 
 
 def fill_all(value: Any, known: Known) -> Any:
-    """The same in all texts of a value, however deep, which share the room."""
+    """Replace the templates in all texts of a value, at any depth; they share the limit."""
     room = MOST_FILLED
 
     def put(each: Any) -> Any:
@@ -66,8 +66,8 @@ def fill_all(value: Any, known: Known) -> Any:
 
 
 def as_data(known: Known, *, tainted: bool) -> Known:
-    """The same for words that are instructions: nothing that is put in can be taken for a part of them. What somebody else may have
-    written (`tainted`) is quoted, whole."""
+    """Return a lookup for text that becomes instructions: no inserted value can look like a part of them. A value
+    that another person may have written (`tainted`) is quoted as a whole."""
 
     def quoted(name: str) -> str | None:
         value = known(name)
@@ -80,8 +80,8 @@ def as_data(known: Known, *, tainted: bool) -> Known:
 
 
 def known_in(state: Mapping[str, Any], token: Token) -> Known:
-    """What a node may speak of: what came along its connection, what began the run, and the newest output of every node by label.
-    What is JSON is read once, however many paths lead into it."""
+    """Return the values that a node may use: the token on its connection, the trigger of the run, and the newest
+    output of every node by label. An output in JSON is parsed once, however many paths lead into it."""
     newest = _newest(state)
     read = dict[str, Any]()
 
@@ -101,7 +101,7 @@ def known_in(state: Mapping[str, Any], token: Token) -> Known:
 
 
 def _newest(state: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """By label: the newest that a node of this label has kept."""
+    """Return, by label, the newest output that a node of this label has kept."""
     found = dict[str, Mapping[str, Any]]()
     for name, kept in state.items():
         if name.startswith(OUTPUT):
@@ -112,7 +112,7 @@ def _newest(state: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _label_in(name: str, newest: Mapping[str, Any]) -> tuple[str | None, list[str]]:
-    """A label may have points in it, so the longest one that fits counts; with the path behind it."""
+    """Split a name into label and path. A label may contain dots, so the longest one that matches counts."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         label = ".".join(parts[:end]).strip()
@@ -133,7 +133,8 @@ def _part(kept: Mapping[str, Any], path: list[str], data: Any) -> str | None:
 
 
 def at_path(output: Any, path: list[str]) -> Any:
-    """What stands at a path of names and numbers in an output that is JSON, or text that holds some; else `MISSING`."""
+    """Return the value at a path of names and numbers in an output that is JSON, or text that contains JSON; else
+    `MISSING`."""
     return _below(data_of(output), path)
 
 
@@ -149,7 +150,7 @@ def _below(value: Any, path: list[str]) -> Any:
 
 
 def data_of(output: Any) -> Any:
-    """The output, or the object or list that its text is."""
+    """Return the output, or the object or list that its text represents."""
     if not isinstance(output, str):
         return output
     text = output.strip()

@@ -1,7 +1,7 @@
-"""What moves along the connections of a run: the value of a position, and what becomes of it at a node.
+"""The token that moves along the connections of a run, and the step from one node to the next.
 
-A node function (`nodes/`) gets `Carried`, does its work and answers with `proceed` (or another decision of the engine); the compiled
-edges (`compiling.py`) read from the value where it goes.
+A node function (`nodes/`) gets a `Token`, does its work and answers with `proceed` (or another decision of the
+engine); the compiled edges (`compiler.py`) read the next node from the token.
 """
 
 from __future__ import annotations
@@ -15,19 +15,25 @@ from arvis.engine.decisions import Next
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`output` is what the node before gave (JSON); `source` its id; `handle` the way out that it chose (None: all plain ones). `regions`
-    are the open `parallel` nodes, outermost first, each with the mark of its visit; `rounds` counts by loop, `passed` by join and `visits` by
-    node how often this position came through it. `failed` says what went wrong on a branch that goes to its merge; `joined`
-    are the (source, what went wrong there) of those that came together as this one."""
+    """The value of a position of a run."""
 
+    #: The output of the node before (JSON).
     output: Any = None
+    #: The id of that node.
     source: str = ""
+    #: The output handle that it chose (None: all plain ones).
     handle: str | None = None
+    #: The open `parallel` nodes, outermost first, each with the mark of its visit.
     regions: tuple[str, ...] = ()
+    #: Rounds, by loop.
     rounds: Mapping[str, int] = field(default_factory=dict)
+    #: How often this position went through each join.
     passed: Mapping[str, int] = field(default_factory=dict)
+    #: Visits of this position, by node.
     visits: Mapping[str, int] = field(default_factory=dict)
+    #: The error of a branch that goes to its merge.
     failed: str | None = None
+    #: The (source, error there) of the tokens that were joined to this one.
     joined: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -40,7 +46,7 @@ class Token:
         return cls(**{**known, "regions": tuple(known.get("regions", ())), "joined": joined})
 
     def origin(self) -> dict[str, Any]:
-        """Return what a node keeps of how it was come to, without the output: enough to come to it once more."""
+        """Return where this token came from, without the output: enough to reach the node once more."""
         found = {
             "source": self.source,
             "joined": [list(each) for each in self.joined],
@@ -50,10 +56,10 @@ class Token:
         return {name: value for name, value in found.items() if value}
 
     def on(self, node_id: str, output: Any, handle: str | None = None) -> Token:
-        """What leaves this node."""
+        """Return the token that leaves this node."""
         return replace(self, output=output, source=node_id, handle=handle, joined=())
 
 
 def proceed(token: Token, **changes: Any) -> Next:
-    """Go where the connections lead from `carried.source`, by `carried.handle`."""
+    """Go where the connections lead from `token.source`, by `token.handle`."""
     return Next(token.to_json(), **changes)

@@ -1,7 +1,7 @@
-"""One visit of a drawn node: what it goes by, how it leaves, how it gives up, and how it asks a model.
+"""One visit of a node: its agent and tools, its success or failure, and its questions to a model.
 
-Every output is kept in the execution's state under `out:` and the id of its node, for templates and for the end of the run; a branch
-writes keys of its own.
+Every output is kept in the execution's state under `out:` and the id of its node, for templates and for the end of
+the run; a branch writes keys of its own.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from arvis.workflows.runtime.output_limits import bounded
 from arvis.workflows.runtime.parts import NodeSpec
 from arvis.workflows.runtime.token import Token, proceed
 
-# Who does the work of a node, and with which tools: never more than the run itself may reach.
+# The agent of a node and its tools: never more than the run itself may use.
 
 
-#: Graphs that work in their own manner where an agent has them.
+#: Graphs in which an agent works here as well, if it is set to them.
 _MANNERS = frozenset({"agent", "code"})
 _WEB_SEARCH = "web_search"
 
 
 def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Agent:
-    """The agent that a node names by its id or slug; else the run's. Raises `ExecutionError` where it is gone, or out of reach for
-    whom the run works for: a drawing opens no door."""
+    """Return the agent that a node names by its id or slug; else the run's. Raises `ExecutionError` if it does not
+    exist, or if the person for whom the run works may not use it: a workflow grants no rights."""
     own = tx.agents.get(execution.state["agent"])
     wanted = str(data.get("agent") or "").strip()
     target = (tx.agents.get(wanted) or tx.agents.by_slug(wanted)) if wanted else own
@@ -60,13 +60,13 @@ def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Ag
 
 
 def is_chosen(data: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
-    """Return whether somebody chose the agent of this node, by the node or for the whole document. Where nobody has, the run's own does
-    the work, and a conductor does it without its powers."""
+    """Return whether the agent of this node was chosen, in the node or for the whole document. Otherwise the run's
+    own agent does the work, and a conductor does it without its powers."""
     return any(str(each.get("agent") or "").strip() for each in (data, document.get("settings") or {}))
 
 
 def tools_of(agent: Agent, data: Mapping[str, Any], state: Mapping[str, Any]) -> Sequence[str] | None:
-    """The only tools that it may use of its own, by the node and by the errand of the run; None: all."""
+    """Return the only tools of its own that the agent may use, by the node and by the task of the run; None: all."""
     allowed: Sequence[str] | None = state.get(RUN, {}).get("tools")
     if named := data.get("allowTools"):
         allowed = named if allowed is None else narrowed(named, allowed)
@@ -76,19 +76,20 @@ def tools_of(agent: Agent, data: Mapping[str, Any], state: Mapping[str, Any]) ->
 
 
 def graph_of(agent: Agent, *, delegates: bool) -> str:
-    """Who writes scripts does so here, too, unless it is to ask other agents, which no script does."""
+    """Return the agent's graph. An agent that writes scripts does so here, too, unless it needs to call other agents,
+    which no script can."""
     return agent.graph if agent.graph in _MANNERS and not delegates else GRAPH
 
 
-#: The state of the whole run that its branches add to: the labels of what was read, by node.
+#: The key of the run's state to which branches add the labels of the sources that they read, by node.
 _TAINT = "taint"
-#: Of a warning, a node keeps so many characters.
+#: Maximum characters of a warning that a node keeps.
 _LONGEST_WARNING = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What a model answered: its words, or why there are none. `taint` is what it read."""
+    """A model's reply: its text, or the error. `taint` is that of the sources that it read."""
 
     text: str
     error: str = ""
@@ -96,24 +97,25 @@ class ModelReply:
 
 
 def token_of(context: NodeContext) -> Token:
-    """What came along the connection."""
+    """Return the token that arrived on the connection."""
     return Token.from_json(context.value)
 
 
 def fill(text: str, context: NodeContext, token: Token) -> str:
-    """The text with its templates replaced by what the run knows."""
+    """Return the text with its templates replaced by the values of the run."""
     return templates.fill(text, templates.known_in(context.state, token))
 
 
 def taint_of(state: Mapping[str, Any]) -> Taint:
-    """What the run has read so far: what it began with, and what its nodes kept of theirs. (Two branches that end at once may each
-    miss what the other adds to the state's own key; none misses what a node kept.)"""
+    """Return the taint of everything that the run has read so far: of its beginning, and of each node's own. (Two
+    branches that end at the same time may each miss the other's addition to the shared key; the nodes' own keys are
+    complete.)"""
     kept = [each for name, each in state.items() if name.startswith(OUTPUT) and isinstance(each, dict)]
     return taint_in(state, *kept)
 
 
 def is_tainted(context: NodeContext) -> bool:
-    """Whether what is decided now is decided upon words that nobody vouches for."""
+    """Return whether the current decision is based on untrusted text."""
     return bool(taint_of(context.state))
 
 
@@ -130,8 +132,9 @@ def succeed(
     thread: str | None = None,
     **changes: Any,
 ) -> Decision:
-    """Go on with this output, by this way out. `log` are lines (`log.line`) of the node; `tainted` marks a decision that was made upon
-    tainted words, `taint` is what this node's children read, `thread` the talk that the output comes from."""
+    """End the visit with this output, by this handle. `log` are lines (`log.line`) of the node; `tainted` marks a
+    decision that was based on tainted text, `taint` is that of this node's children, `thread` the conversation that
+    the output comes from."""
     taken = [each for each in spec.ways if handle is None or each["sourceHandle"] in {handle, ""}]
     output = bounded(output, context.state, spec.id, context.branches + max(len(taken), 1) - 1)
     run_log.write(context, [*log, line(spec.id, LogType.STEP_END, _end_note(handle, tainted=tainted))])
@@ -161,8 +164,8 @@ def fail_branch(
     taint: Taint = CLEAN,
     **changes: Any,
 ) -> Decision:
-    """This branch has failed, and the run with it; but inside a `parallel` that has a merge, the merge hears of it. `log` are lines
-    that stand before the error, which is of this `kind`; `taint` is what this node's children read."""
+    """Fail this branch, and the run with it; but inside a `parallel` with a merge, the failure goes to the merge.
+    `log` are lines before the error, which is of this `kind`; `taint` is that of this node's children."""
     merge = regions.merge_behind(spec.document, spec.id, token.regions)
     kept: dict[str, Any] = {"output": None, "label": spec.label, "at": context.now(), "failed": error}
     kept |= {_TAINT: sorted(taint), "came": token.origin()}
@@ -179,7 +182,7 @@ def fail_branch(
 
 
 def _settle(tx: Transaction, execution: Execution, now: int) -> None:
-    """Nobody has to look after the failed jobs of children whose failure the run has taken up."""
+    """Close the failed jobs of children whose failure the run has handled, so that no operator needs to."""
     for child in tx.executions.children_of(execution.id):
         if child.status is ExecutionStatus.FAILED:
             tx.jobs.take_up(child.id, now)
@@ -195,8 +198,8 @@ async def ask_model(
     instructions: str = "",
     **changes: Any,
 ) -> Call:
-    """Let the agent of this node answer one question, without tools; the node is visited again with the answer, and reads it with
-    `model_reply`. Raises `ExecutionError` where its agent is gone or out of reach."""
+    """Let the agent of this node answer one question, without tools. The node is visited again with the answer, and
+    reads it with `model_reply`. Raises `ExecutionError` if its agent does not exist or may not be used."""
     del token
     errand = TaskSpec(
         prompt=prompt,
@@ -211,7 +214,8 @@ async def ask_model(
 
 
 async def model_reply(context: NodeContext, *, store: Store) -> ModelReply:
-    """What the child answered whose end this visit is about. Raises `ExecutionError` on the first look, which is about none."""
+    """Return the reply of the child whose end caused this visit. Raises `ExecutionError` in a first visit, which has
+    no child."""
     if context.answer is None:
         raise ExecutionError("Nobody was asked")
     end = child_end(context.answer)
@@ -222,7 +226,7 @@ async def model_reply(context: NodeContext, *, store: Store) -> ModelReply:
 
 
 async def children_taint(context: NodeContext, *, store: Store) -> Taint:
-    """What the children of this execution read; their words are another agent's anyway."""
+    """Return the taint of this execution's children; their text is another agent's in any case."""
     return await store.read(_children_taint, context.execution)
 
 
@@ -231,7 +235,7 @@ def _children_taint(tx: Transaction, execution: Execution) -> Taint:
 
 
 def _counted(token: Token, spec: NodeSpec) -> Token:
-    """One visit more of this node, on this way."""
+    """Count one more visit of this node on this path."""
     return replace(token, visits={**token.visits, spec.id: token.visits.get(spec.id, 0) + 1})
 
 
