@@ -1,1 +1,1 @@
-"""Workflows: what people draw is checked, compiled to a graph of the one engine, and told line by line (behaviour.md 4, 2.7)."""
+"""Workflows: check them, compile them to graphs of the engine, run them and log every step (behaviour.md 4, 2.7)."""

@@ -1,7 +1,8 @@
-"""A drawn document becomes a graph of the engine (architecture §6).
+"""Compile a document to a graph of the engine (architecture §6).
 
-Every drawn node is a node there, by its id behind a prefix; before those at which branches come together stands a gate (`joins.py`).
-`begin` leads to where this run begins, `finish` ends it once all its branches have ended.
+Every node of the document is a node of the graph, named by its id with a prefix; before nodes that join branches
+there is a gate (`joins.py`). `begin` leads to the node where this run begins, `finish` ends it once all its branches
+have ended.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from arvis.workflows.validation.check import check
 from arvis.workflows.validation.fields import is_whole
 from arvis.workflows.validation.rules import Severity
 
-# The first and the last node of every drawn graph: where the run begins, and what comes of it.
+# The first and the last node of every graph: the beginning of the run, and its result.
 
 
 def begin_node(node_ids: Collection[str], error: str = "") -> Node:
-    """To the node at which this run begins, with what it was given; with an `error` the run fails instead."""
+    """Return the node that goes to the run's first node, with the run's input; with an `error` the run fails instead."""
 
     async def begin(context: NodeContext) -> Decision:
         context.record(_ensure_run, context.execution, context.now())
@@ -59,7 +60,7 @@ def begin_node(node_ids: Collection[str], error: str = "") -> Node:
 
 
 def finish_node() -> Node:
-    """The result of a run is what its last branch ended with, in the form that every run has."""
+    """Return the node that ends a run: its result is the output of its last branch, in the form that every run has."""
 
     async def finish(context: NodeContext) -> Decision:
         token = token_of(context)
@@ -78,7 +79,7 @@ def finish_node() -> Node:
 
 
 def _ensure_run(tx: Transaction, execution: Execution, now: int) -> None:
-    """A workflow that another one calls is a run, too; who else begins one has written its row."""
+    """Write the row of a run that another workflow calls; every other caller has written it already."""
     wait = tx.waits.get(execution.parent_wait) if execution.parent_wait is not None else None
     caller = tx.executions.get(wait.execution_id) if wait is not None else None
     if caller is not None:
@@ -87,16 +88,16 @@ def _ensure_run(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 _ASKING = frozenset({"approval", "user-input"})
-#: A visit asks and calls so often at most, and branches come together before it.
+#: Maximum questions and calls of one visit, with the joins before it.
 _STEPS_OF_A_VISIT = 10
-#: The rounds of a loop without a body follow one another.
+#: Maximum rounds of a loop without a body, whose visits follow one another.
 _MOST_ROUNDS = 1_000
-#: More live positions than this are taken for a drawing that multiplies without end.
+#: A document with more live positions than this counts as one that multiplies branches without end.
 _MOST_BRANCHES = 1_000
 
 
 def compile_document(document: Mapping[str, Any], parts: NodeParts, name: str) -> Graph:
-    """The graph of this name. Raises `Unprocessable` where the document has errors: nothing of it is run."""
+    """Return the graph of this name. Raises `Unprocessable` if the document has errors: no part of it is run."""
     errors = [each for each in check(document) if each.severity is Severity.ERROR]
     if errors:
         more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
@@ -114,7 +115,7 @@ def compile_document(document: Mapping[str, Any], parts: NodeParts, name: str) -
             **{name_of(each.id): guarded(make_node(each, parts), each, limits) for each in drawing},
         },
         edges={name_of(each.id): _edge(each, entrances) for each in drawing},
-        # What nodes themselves find too much fails the run with a word about it; this only ends what gets around that.
+        # The nodes' own limits fail the run with an explanation; this one only catches runs that bypass them.
         max_steps=_STEPS_OF_A_VISIT * limits.steps + 3 * _MOST_BRANCHES,
         counts_visits=True,
         max_repeats=max(limits.visits, _MOST_ROUNDS) + 2,
@@ -125,7 +126,7 @@ def compile_document(document: Mapping[str, Any], parts: NodeParts, name: str) -
 
 
 def refusal(name: str, error: str) -> Graph:
-    """A graph whose run fails at once, because of this."""
+    """Return a graph whose run fails immediately, with this error."""
     return Graph(name=name, start=BEGIN, nodes={BEGIN: _failing(error)}, edges={})
 
 
@@ -156,8 +157,9 @@ def _spec(node: Mapping[str, Any], document: Mapping[str, Any]) -> NodeSpec:
 
 
 def _edge(spec: NodeSpec, entrances: Mapping[str, str]) -> Edge:
-    """By the way out that the node chose; a branch without a connection for it ends quietly (seed 002). Connections without a handle
-    are followed from a node that chooses only where the document says so (2.7)."""
+    """Return the edge that follows the handle that the node chose; a branch without a connection for it ends without
+    an error (seed 002). From a node that chooses, connections without a handle are followed only if the document says
+    so (2.7)."""
     always = spec.document.get("settings", {}).get("unlabelled") == "follow"
 
     def lead(_state: Mapping[str, Any], value: Any) -> Sequence[str]:
@@ -173,7 +175,7 @@ def _is_taken(handle: str, chosen: str | None, *, always: bool) -> bool:
 
 
 def joins_of(document: Mapping[str, Any]) -> dict[str, Join]:
-    """Return how branches come together in a document without errors, by node."""
+    """Return the joins of a document without errors, by node."""
     return _joins(document, [_spec(node, document) for node in document["nodes"]])
 
 
@@ -181,7 +183,7 @@ def joins_of(document: Mapping[str, Any]) -> dict[str, Join]:
 
 
 def _joins(document: Mapping[str, Any], drawing: Sequence[NodeSpec]) -> dict[str, Join]:
-    """By node: how branches come together there."""
+    """Return the joins, by node."""
     ways, order = ways_of(document), {each.id: index for index, each in enumerate(drawing)}
     merges = merges_of(document)
     back = backwards(ways)
@@ -204,13 +206,13 @@ def _joins(document: Mapping[str, Any], drawing: Sequence[NodeSpec]) -> dict[str
 
 
 def _places(nodes: Iterable[str]) -> frozenset[str]:
-    """What the engine calls them, and where one waits before them."""
+    """Return the engine's names of the nodes, and of the gates before them."""
     return frozenset(name for each in nodes for name in (name_of(each), gate_of(each)))
 
 
 def _rule(spec: NodeSpec) -> str | None:
-    """None: it runs once for every arrival. What is written into nodes of unknown kinds was never checked; a loop tells its
-    entrances and its rounds apart by itself."""
+    """Return the join rule; None: the node runs once for every arrival. Fields of unknown kinds were never checked,
+    and a loop itself distinguishes its entrances from its rounds."""
     rule = spec.data.get("join") if spec.kind.name != "loop" else None
     if spec.kind.name == "merge" and rule in {None, "", "each"}:
         return joins.ANY if spec.data.get("strategy") == "first" else joins.ALL
@@ -228,7 +230,8 @@ def _gates(drawing: Sequence[NodeSpec], known: Mapping[str, Join]) -> dict[str, 
 
 
 def _breaks(document: Mapping[str, Any], drawing: Sequence[NodeSpec]) -> frozenset[str]:
-    """Where people are asked, everything else waits for them, unless the document says that it goes on."""
+    """Return the nodes that pause the whole run: those that ask people, unless the document lets other branches
+    continue."""
     if _setting(document, "pauses") == "branch":
         return frozenset()
     return frozenset(name_of(each.id) for each in drawing if each.kind.name in _ASKING)

@@ -1,5 +1,5 @@
-"""What a run that began before knew at one of its nodes: what came there, what the nodes before it gave, and what branches beside it brought
-to the joins behind it. Pure reading of its state and its positions."""
+"""Read the state of an earlier run at one of its nodes: its input, the outputs of the nodes before it, and the tokens
+that other branches brought to later joins. It reads the run's state and positions only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from arvis.workflows.runtime.parts import name_of
 from arvis.workflows.runtime.regions import gate_of, merge_behind, merges_of, opened
 from arvis.workflows.runtime.token import Token
 
-#: In the place of the visit that opened a region, which nobody remembers.
+#: Replaces the mark of the visit that opened a region, which is not recorded.
 _AGAIN = "again"
 
 
@@ -46,8 +46,9 @@ class EarlierRun:
         return joins_of(self._document)
 
     def token_at(self, node: str, given: Any) -> Token:
-        """Return what its newest visit began with; what the run began with, where nothing came there. A run that broke off has it
-        still; of a visit that ended, the node knows where it came from, and those nodes what they gave."""
+        """Return the token with which the node's newest visit began; the run's input, if the node was never visited.
+        A run that failed there still has the token. For a visit that ended, the node has recorded its sources, and
+        these nodes their outputs."""
         for cursor in self._positions:
             if cursor.node == name_of(node):
                 return replace(Token.from_json(cursor.value), visits={})
@@ -67,14 +68,14 @@ class EarlierRun:
         return replace(token, joined=tuple((each, self._failed(each) or "") for each in sources))
 
     def outputs(self, node: str) -> dict[str, Any]:
-        """Return the state that the nodes left which this one does not lead to: templates speak of them."""
+        """Return the state of the nodes that cannot be reached from this one: templates refer to it."""
         behind = reach([node], self._drawing.ways)
         ids = [each for each in self._drawing.nodes if each not in behind and OUTPUT + each in self._state]
         return {OUTPUT + each: self._state[OUTPUT + each] for each in ids}
 
     def side_arrivals(self, node: str, came: Token) -> list[Arrival]:
-        """Return what branches that do not lead through this node brought to joins behind it. At a join that goes on before all have
-        come, one place stays free for the branch that is walked again."""
+        """Return the tokens that branches outside this node's paths brought to later joins. At a join that opens
+        before all have arrived, one place stays free for the branch that runs again."""
         behind = reach([node], self._drawing.ways)
         return [
             arrival
@@ -93,7 +94,8 @@ class EarlierRun:
     # -- what the nodes kept -------------------------------------------------------------------------------------------
 
     def _sources(self, node: str, known: Mapping[str, Any]) -> list[str]:
-        """The nodes from which its input came: those that it remembers, else all that a join could have waited for, else the newest."""
+        """Return the sources of its input: those recorded, else all that a join could have waited for, else the
+        newest."""
         remembered = {source for source, _ in known.get("joined") or ()} or {known.get("source")}
         if found := [each for each in self._drawing.nodes if each in remembered and self._kept(each)]:
             return found
@@ -103,7 +105,8 @@ class EarlierRun:
         return [max(brought, key=lambda each: (int(self._kept(each).get("at") or 0), each))]
 
     def _brought_to(self, node: str) -> Iterator[str]:
-        """The nodes that gave something which led there, in the order of the document; a branch that failed leads to its merge."""
+        """Return the nodes whose output led there, in the order of the document; a branch that failed leads to its
+        merge."""
         for source in self._drawing.nodes:
             kept = self._kept(source)
             if kept.get("failed") is not None:
@@ -116,7 +119,7 @@ class EarlierRun:
                 yield source
 
     def _output(self, node: str, sources: Sequence[str]) -> Any:
-        """As the join gives it (`joins.py`)."""
+        """Return the output as the join computes it (`joins.py`)."""
         join = self._joins.get(node)
         if join is None or (len(sources) == 1 and not join.merges):
             return self._kept(sources[0]).get("output")
@@ -136,7 +139,7 @@ class EarlierRun:
         return kept if isinstance(kept, Mapping) else {}
 
     def _regions(self, node: str) -> tuple[str, ...]:
-        """Those that it was in, or those that are drawn around it."""
+        """Return the recorded regions, or those that the document shows around the node."""
         if (known := self._kept(node).get("came")) is not None:
             return tuple(known.get("regions") or ())
         regions: tuple[str, ...] = ()
@@ -146,7 +149,7 @@ class EarlierRun:
         return regions
 
     def _around(self, node: str) -> list[tuple[str, str]]:
-        """The `parallel` nodes with their merges between which it lies, outermost first."""
+        """Return the `parallel` nodes that enclose it with their merges, outermost first."""
         ways = self._drawing.ways
         found = [
             (parallel, merge)

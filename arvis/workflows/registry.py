@@ -1,4 +1,5 @@
-"""The graphs of executions that walk a workflow: each of the version with which it began, whatever is drawn meanwhile."""
+"""The graphs of workflow executions: each execution uses the version with which it began, regardless of later
+changes."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from arvis.ports.store import Transaction
 from arvis.workflows.compiler import compile_document, refusal
 from arvis.workflows.runtime.parts import NodeParts
 
-#: So many compiled graphs are kept; those used longest ago go first.
+#: Maximum compiled graphs that are kept; the least recently used are dropped first.
 _MOST_KEPT = 64
 
 
@@ -26,7 +27,8 @@ class WorkflowGraphs:
         self._lock = Lock()  # reads of the store run in several threads
 
     def find(self, tx: Transaction, execution: Execution) -> Graph | None:
-        """The graph of this execution; None where it walks no workflow. One whose version is gone or has errors fails the run."""
+        """Return the graph of this execution; None if it runs no workflow. If its version is missing or has errors,
+        the graph fails the run."""
         if not execution.graph.startswith(PREFIX) or STATE not in execution.state:
             return None
         about = execution.state[STATE]

@@ -1,6 +1,7 @@
-"""A run once more: from its beginning, or from a node in its midst with what came there and what the nodes before it gave.
+"""Repeat a run: from its beginning, or from one of its nodes, with the input of that node and the outputs of the
+nodes before it.
 
-Branches that do not lead through that node are not walked again: what they brought to the joins behind it waits there.
+Branches that do not lead through that node are not repeated: their tokens wait at the joins behind it.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ def rerun(
     newest: bool = False,
     request: str | None = None,
 ) -> Execution:
-    """The run that repeats this one, in the same place. `node` None: from where that began. It walks the same version, or with
-    `newest` the one that may run now. Raises `NotFound`, and `Unprocessable` where the version has no such node or cannot run."""
+    """Begin a run that repeats this one, in the same place. `node` None: from the run's own beginning. It uses the
+    same version, or with `newest` the one that may run now. Raises `NotFound`, and `Unprocessable` if the version has
+    no such node or cannot run."""
     if request is not None and (known := tx.workflow_runs.of_request(request)) is not None:
         return _begun(tx, known.execution_id)
     run, old, workflow = _found(tx, run_id)
@@ -62,7 +64,7 @@ def rerun(
         principal_id=by,
         version=version.version,
         entry=entry,
-        # Its input are the words of whoever began that run: they do not become the words of whoever begins this one.
+        # The input is the text of the person who began the first run; the person who repeats it is not its author.
         taint=taint_of(old.state) | others,
         rerun_of=run_id,
         request=request,
@@ -91,7 +93,7 @@ def _found(tx: Transaction, run_id: str) -> tuple[WorkflowRun, Execution, Workfl
 
 
 def _agent(tx: Transaction, old: Execution, version: WorkflowVersion, by: str | None) -> Agent:
-    """The same as before; whoever begins it again must be allowed to use it, which `begin` sees to."""
+    """Return the same agent as before, or the one for this version; `begin` checks that the person may use it."""
     known = tx.agents.get(str(old.state["agent"]))
     if known is not None and known.active:
         return known

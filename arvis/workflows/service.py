@@ -1,7 +1,7 @@
-"""Workflows as people keep them: made, changed, removed and set back, within limits. Scripts over a transaction; a changed document
-is a new version, and what begins the workflow by itself follows the newest version that may run.
+"""Create, change, remove and restore workflows, within limits. Scripts over a transaction; a changed document is a
+new version, and the triggers follow the newest version that may run.
 
-A document is examined before (`examine`), outside of any transaction: it may be large.
+A document is checked beforehand (`check_document`), outside of any transaction, because it may be large.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from arvis.workflows.validation.rules import Problem, Severity
 MOST_WORKFLOWS = 1_000
 LONGEST_NOTE = 500
 
-#: What stands at the place of a slug in addresses of the API.
+#: Names that paths of the API use in the place of a slug.
 _RESERVED = RESERVED_SLUGS | {"check", "examples", "import", "kinds", "schema"}
-#: The kind of the trigger at which a row of this kind begins, where the two are not called the same.
+#: The kind of trigger for a kind of row, where the two names differ.
 _TRIGGERED = {str(ScheduleKind.CRON): "schedule"}
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
 _LONGEST_SLUG = 48
-#: Of a removed one, too, the newest version stays; so it is not made of what changes with each.
+#: The audited fields. The newest version of a removed workflow is kept, so its number is one of them.
 _AUDITED = ("slug", "name", "description", "enabled", "version", "runnable")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedDocument:
-    """A document in the canonical form, and what is wrong with it."""
+    """A document in the canonical form, with its problems."""
 
     document: Mapping[str, Any]
     problems: Sequence[Problem] = ()
@@ -53,7 +53,7 @@ class CheckedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be written; None leaves it as it is. `expected` is the version that was edited (None: whichever)."""
+    """The changes to write; None leaves a field unchanged. `expected` is the version that was edited (None: any)."""
 
     name: str | None = None
     slug: str | None = None
@@ -65,14 +65,14 @@ class Wanted:
 
 
 def check_document(raw: Mapping[str, Any], known: KnownNames | None = None) -> CheckedDocument:
-    """The document of any form in ours, with its problems. `known` are the names that exist."""
+    """Convert a document of any form to ours, with its problems. `known` are the names that exist."""
     document = normalise(raw)
     return CheckedDocument(document, check(document, known))
 
 
 @dataclass(frozen=True, slots=True)
 class AvailableNames:
-    """What is there beside the rows, for `known_in`: the names of tools, of servers of tools, and of models that are served."""
+    """The names that are not in the database, for `known_in`: tools, servers of tools, and models that are served."""
 
     tools: Collection[str] | None = None
     servers: Collection[str] = ()
@@ -80,7 +80,8 @@ class AvailableNames:
 
 
 def known_in(tx: Transaction, available: AvailableNames, workflow: str | None = None) -> KnownNames:
-    """Return the names that the document of this workflow may use; None: of one that is not saved, so that no row can name it."""
+    """Return the names that the document of this workflow may use; None: a workflow that is not saved, so that no row
+    can name it."""
     agents = tx.agents.all()
     saved = None if workflow is None else find(tx, workflow)
     return KnownNames(
@@ -95,7 +96,7 @@ def known_in(tx: Transaction, available: AvailableNames, workflow: str | None = 
 
 
 def create(tx: Transaction, wanted: Wanted, now: int, *, by: str | None) -> Workflow:
-    """Keep a new one with its first version. Its slug is made of its name where none is wanted."""
+    """Create a workflow with its first version. Without a slug, one is made from its name."""
     if tx.workflows.count() >= MOST_WORKFLOWS:
         raise Unprocessable(
             f"There are {MOST_WORKFLOWS} workflows already.",
@@ -127,7 +128,7 @@ def create(tx: Transaction, wanted: Wanted, now: int, *, by: str | None) -> Work
 
 
 def update(tx: Transaction, name: str, wanted: Wanted, now: int, *, by: str | None) -> Workflow:
-    """Write what is wanted. Raises `Conflict` where somebody saved another version than the expected one meanwhile."""
+    """Write the changes. Raises `Conflict` if another version than the expected one was saved meanwhile."""
     known = _lock(tx, name)
     if wanted.expected is not None and wanted.expected != known.version:
         raise Conflict(
@@ -149,17 +150,17 @@ def update(tx: Transaction, name: str, wanted: Wanted, now: int, *, by: str | No
 def restore(
     tx: Transaction, name: str, version: int, known: KnownNames | None, now: int, *, by: str | None
 ) -> Workflow:
-    """A new version with the document of this one. It is examined anew: names may be gone."""
+    """Create a new version with the document of this one. It is checked again, because names may have disappeared."""
     workflow = _lock(tx, name)
     old = version_of(tx, workflow, version)
     checked = check_document(old.document, known)
     wanted = Wanted(checked=checked, note=f"Version {version} again")
-    # Bringing words back makes them no other person's.
+    # Restoring a text does not change its author.
     return _write(tx, workflow, workflow, wanted, now, by=by, author=old.author_id or old.principal_id)
 
 
 def remove(tx: Transaction, name: str, now: int, *, by: str | None) -> Workflow:
-    """It is found no more, and nothing begins it; runs that go on end by themselves."""
+    """Remove a workflow. It cannot be found or started any more; its current runs continue to their end."""
     known = _lock(tx, name)
     gone = replace(known, removed_at=now, updated_at=now)
     tx.workflows.update(gone)
@@ -178,7 +179,7 @@ def version_of(tx: Transaction, workflow: Workflow, version: int) -> WorkflowVer
 
 
 def triggers_of(workflow: Workflow, document: Mapping[str, Any]) -> list[Trigger]:
-    """What begins it by itself, of the document that runs."""
+    """Return the triggers in the document that runs."""
     return [
         Trigger(
             workflow_id=workflow.id,
@@ -207,8 +208,8 @@ def _write(
     by: str | None,
     author: str | None = None,
 ) -> Workflow:
-    """The row and, where the document is another one or gets an author with more rights, its new version. `author` wrote it
-    (None: `by`)."""
+    """Update the row and, if the document changed or gets an author with more rights, add a new version. `author`
+    wrote it (None: `by`)."""
     changed, checked = _validated(tx, wanted_row), wanted.checked
     newest = version_of(tx, known, known.version)
     other = checked is not None and dict(checked.document) != dict(newest.document)
@@ -241,7 +242,7 @@ def _keep_version(
 
 
 def _set_triggers(tx: Transaction, workflow: Workflow) -> None:
-    """What begins it is what its runnable version says, while it is on."""
+    """Store the triggers of the runnable version, or none while the workflow is disabled."""
     found: list[Trigger] = []
     if workflow.enabled and workflow.runnable is not None:
         found = triggers_of(workflow, version_of(tx, workflow, workflow.runnable).document)
@@ -251,7 +252,7 @@ def _set_triggers(tx: Transaction, workflow: Workflow) -> None:
 def _keep_audit_record(
     tx: Transaction, before: Workflow | None, after: Workflow | None, now: int, by: str | None
 ) -> None:
-    """Who changed what, without the document: that has versions of its own."""
+    """Record who changed which fields, without the document, which has versions of its own."""
     row = before or after
     if row is not None:
         audited = [
@@ -261,7 +262,7 @@ def _keep_audit_record(
 
 
 def _lock(tx: Transaction, name: str) -> Workflow:
-    """Nobody else changes it before this commit. Where it was removed while it was waited for, another one may have its slug."""
+    """Lock the workflow until this commit. If it was removed while this waited, another workflow may have its slug."""
     while True:
         locked = tx.workflows.hold(find(tx, name).id)
         if locked is not None and locked.removed_at is None:
@@ -272,7 +273,7 @@ def _lock(tx: Transaction, name: str) -> Workflow:
 
 
 def _free_slug(tx: Transaction, name: str) -> str:
-    """Of the name's letters, with a number where that is taken."""
+    """Make a slug from the letters of the name, with a number if it is taken."""
     stem = _NOT_IN_SLUGS.sub("-", name.lower()).strip("-")[:_LONGEST_SLUG].rstrip("-") or "workflow"
     names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
     return next(each for each in names if each not in _RESERVED and tx.workflows.by_slug(each) is None)

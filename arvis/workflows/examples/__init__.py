@@ -1,4 +1,4 @@
-"""Workflows to begin with, one in each file beside this. They name no agents and run with the demo provider."""
+"""Example workflows, one file each. They name no agents and run with the demo provider."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """`slug` is the name of its file; `document` is in the one form."""
+    """An example. `slug` is the name of its file; `document` is in the canonical form."""
 
     slug: str
     name: str
@@ -25,7 +25,7 @@ class Example:
 
 
 def examples() -> list[Example]:
-    """All of them, by their names. They are read from their files each time."""
+    """Return all examples, sorted by name. They are read from their files each time."""
     found = [_example(file) for file in _FOLDER.glob("*.json")]
     return sorted(found, key=lambda example: example.name)
 

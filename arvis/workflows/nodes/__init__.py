@@ -1,4 +1,4 @@
-"""What each kind of node does: one file for each, with `make(drawn, parts)`."""
+"""The work of each kind of node: one module for each, with `make(spec, parts)`."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ _MAKERS: Mapping[str, Make] = {
 
 
 def make_node(spec: NodeSpec, parts: NodeParts) -> Node:
-    """Its kind's, or the one that says that nobody knows it."""
+    """Make the node of this kind, or the one for unknown kinds."""
     return _MAKERS.get(spec.kind.name, unknown.make)(spec, parts)

@@ -1,7 +1,8 @@
 """`agent`: an agent works on the task, as a child of the run (seed 002; its steps are those of 2.7).
 
-A first question, the task, what to make of the result, a judgement of it: each is a child of its own, so none of them is asked again
-whatever is killed in between. The result falls short once at most; then it goes on with a warning.
+A preparatory question, the task, a review of the result and its judgement are separate children, so none of them is
+repeated if the process is killed in between. If the result is judged insufficient, the task is tried once more; after
+that the run continues with a warning.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ from arvis.workflows.runtime.visit import (
 from arvis.workflows.validation.routing import SEARCH
 
 BEFORE, TASK, AFTER, JUDGE = "before", "task", "after", "judge"
-#: A task is tried so often.
+#: Maximum tries of a task.
 _MOST_TRIES = 2
-#: Key of a run's state: of what its nodes ask for in vain it has warned.
+#: Key of a run's state: missing capabilities of nodes for which a warning was written.
 _WARNED = "lacking_told"
-#: Where there is neither a task nor a previous output.
+#: The task where there is neither a prompt nor a previous output.
 _NO_TASK = "Begin."
 
 
@@ -54,7 +55,7 @@ def make(spec: NodeSpec, parts: NodeParts) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """A step that has ended: what it gave, or why there is nothing; and what its children read and made."""
+    """A step that has ended: its text or its error, and the taint and files of its children."""
 
     text: str
     error: str | None
@@ -100,7 +101,7 @@ class _Agent:
         return await self._call(context, token, TASK, task, first)
 
     async def _after(self, context: NodeContext, token: Token, kept: Mapping[str, Any], ended: _Ended) -> Decision:
-        """What follows on a step that went well."""
+        """Continue after a step that succeeded."""
         match kept["phase"]:
             case _ if kept["phase"] == BEFORE:
                 history = [["user", kept["before"]], ["assistant", ended.text]]
@@ -186,14 +187,14 @@ class _Agent:
         return f"{own}\n\n{replies.CONTRACT}" if self._data.get("completionContract") and phase == last else own
 
     def _warned(self, context: NodeContext, agent: Agent) -> dict[str, Any]:
-        """Warn, once in a run, of what nodes ask for and do not get."""
+        """Warn, once in a run, about capabilities that nodes need and do not get."""
         warned: Mapping[str, Any] = context.state.get(_WARNED) or {}
         fresh = {name: text for name, text in self._lacking(agent) if name not in warned}
         write(context, [line(self._spec.id, LogType.WARNING, text) for text in fresh.values()])
         return {_WARNED: {**warned, **dict.fromkeys(fresh, True)}} if fresh else {}
 
     def _lacking(self, agent: Agent) -> Iterator[tuple[str, str]]:
-        """Name what this node asks for in vain, each with a sentence."""
+        """Return the capabilities that this node lacks, each with a sentence."""
         if effort := self._data.get("reasoningEffort"):
             yield "effort", f"The reasoning effort “{effort}” is not passed on to the model."
         if (self._data.get("tools") or {}).get(SEARCH) is True and SEARCH not in agent.tools:
@@ -215,7 +216,8 @@ class _Agent:
 
 
 def _task(data: Mapping[str, Any], context: NodeContext, token: Token) -> str:
-    """Its words with the templates replaced, else what came. An approval is no task: then it is the newest text before it (seed 002)."""
+    """Return the node's prompt with its templates replaced, else the previous output. An approval is no task: then it
+    is the newest text before it (seed 002)."""
     output = token.output
     if is_approval(output):
         output = newest_text(context.state)
@@ -227,12 +229,12 @@ def _task(data: Mapping[str, Any], context: NodeContext, token: Token) -> str:
 
 
 def is_approval(output: Any) -> bool:
-    """Whether this is what an approval passes on."""
+    """Return whether this is the output of an approval."""
     return isinstance(output, Mapping) and {"decision", "note", "by", "at"} <= output.keys()
 
 
 def newest_text(state: Mapping[str, Any]) -> str:
-    """Of two of one moment that which was kept later."""
+    """Return the newest text; of two with the same time, the one that was kept later."""
     kept = [each for name, each in state.items() if name.startswith(OUTPUT) and isinstance(each.get("output"), str)]
     newest = max(enumerate(kept), key=lambda each: (each[1].get("at") or 0, each[0]), default=None)
     return newest[1]["output"] if newest is not None else ""
@@ -245,6 +247,6 @@ def _team(
 
 
 def _brought(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, Any]]:
-    """What the children read, and the files that they made."""
+    """Return the taint of the children, and the files that they made."""
     states = [child.state for child in tx.executions.children_of(execution.id)]
     return taint_in(*states), with_files(execution.state, [file for state in states for file in files_of(state)])

@@ -1,7 +1,8 @@
-"""`approval`: a person says yes or no, who may be named; what cannot be read is no decision, and the run stays paused (seed 002).
+"""`approval`: a person approves or rejects, and the node may name that person; an answer that cannot be read is no
+decision, and the run stays paused (seed 002).
 
-Without a deadline it waits for ever. After one it counts as rejected, as approved, as failed, or is escalated: the owners hear of it, and
-it is asked once more, for a while.
+Without a deadline it waits without limit. After the deadline it counts as rejected, as approved, as failed, or is
+escalated: the owners are notified, and the question is repeated with a new deadline.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ APPROVE, REJECT = "approve", "reject"
 NOBODY = "nobody"
 MINUTE_MS = 60_000
 _QUESTION = "Shall the workflow go on?"
-#: For so many minutes more, where the node says nothing else.
+#: Minutes of the new deadline after an escalation, if the node does not set them.
 _ESCALATED = 1_440
 _CHANGED = "What was approved is not what the run would go on with now, because a branch beside it has changed that: it is asked again."
 
@@ -56,7 +57,7 @@ def make(spec: NodeSpec, parts: NodeParts) -> Node:
 
 
 def decision_of(answer: Answer) -> str | None:
-    """Seed 002's words, but that what says neither is no decision."""
+    """Read the decision with seed 002's words, except that an answer with neither is no decision."""
     value = answer.value if isinstance(answer.value, Mapping) else {"decision": answer.value}
     choice = str(value.get("decision") or "").strip().casefold()
     if choice in {APPROVE, "accept"}:
@@ -72,7 +73,7 @@ def decision_of(answer: Answer) -> str | None:
 
 
 def name_of_person(tx: Transaction, principal_id: str) -> str:
-    """As `platform:user id`, which is the same whatever they call themselves."""
+    """Return `platform:user id`, which does not change with the person's display name."""
     person = tx.principals.get(principal_id)
     return f"{person.platform}:{person.user_id}" if person is not None else principal_id
 
@@ -92,7 +93,7 @@ def _ask(context: NodeContext, spec: NodeSpec, token: Token, *, until: int | Non
 
 
 def _question(context: NodeContext, spec: NodeSpec, token: Token) -> str:
-    """Return all that is to be approved: displays shorten it, and a yes counts for the whole of it."""
+    """Return the complete text to approve: displays shorten it, and an approval covers all of it."""
     return fill(str(spec.data.get("prompt") or "").strip() or _QUESTION, context, token)
 
 

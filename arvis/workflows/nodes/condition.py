@@ -1,4 +1,5 @@
-"""`condition`: true or false, by the data where it has the fields, else by an agent; only true and yes pass (behaviour.md 2.7)."""
+"""`condition`: true or false, by the data if it has the fields, else by an agent; only true and yes pass
+(behaviour.md 2.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`if` (seed 002): takes the way of the first condition that holds for the previous output, and passes that on unchanged."""
+"""`if` (seed 002): takes the output of the first condition that holds for the previous output, and passes that on
+unchanged."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`loop`: sends what comes through its body, from `loop-start` to the way back, so many rounds or until its condition holds; then
-out by `loop-exit` (behaviour.md 2.7). The condition is looked at after each round."""
+"""`loop`: sends its input through its body, from `loop-start` to the connection back, for a number of rounds or until
+its condition holds; then it continues at `loop-exit` (behaviour.md 2.7). The condition is evaluated after each round."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from arvis.workflows.runtime.visit import (
     token_of,
 )
 
-#: The nodes that a round can come to.
+#: The nodes that a round can reach.
 Body = Collection[str]
 
 _BODY, _EXIT = "loop-start", "loop-exit"
@@ -74,8 +74,8 @@ def _judged(context: NodeContext, spec: NodeSpec, token: Token, body: Body, repl
 
 
 def _round(context: NodeContext, spec: NodeSpec, token: Token, body: Body, reply: ModelReply | None = None) -> Decision:
-    """What rounds bound is counted by them: in each the nodes of the body begin without visits, and the loop itself is visited once
-    however many it has."""
+    """Begin a round. Visits are counted per round: in each, the nodes of the body begin without visits, and the loop
+    itself counts as visited once, regardless of its rounds."""
     number = token.rounds.get(spec.id, 0) + 1
     visits = {node: count for node, count in token.visits.items() if node not in body}
     visits[spec.id] = visits.get(spec.id, 0) - 1
@@ -84,7 +84,7 @@ def _round(context: NodeContext, spec: NodeSpec, token: Token, body: Body, reply
 
 
 def _out(context: NodeContext, spec: NodeSpec, token: Token, why: str, reply: ModelReply | None = None) -> Decision:
-    """Who comes again from outside begins with the first round."""
+    """Leave the loop. A token that comes again from outside begins with the first round."""
     rounds = {loop: number for loop, number in token.rounds.items() if loop != spec.id}
     return _go(context, spec, replace(token, rounds=rounds), handle=_EXIT, text=f"ends {why}", reply=reply)
 

@@ -1,4 +1,4 @@
-"""`merge`: branches have become one; its output is the list of theirs. Where all of them failed, it fails itself."""
+"""`merge`: joins branches; its output is the list of theirs. If all of them failed, it fails itself."""
 
 from __future__ import annotations
 

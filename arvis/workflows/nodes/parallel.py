@@ -1,4 +1,4 @@
-"""`parallel`: passes on what came, to everything behind it at once; what fails there is told at its merge."""
+"""`parallel`: passes its input to all following nodes at once; failures of its branches are reported at its merge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`response`: says something where the run was asked for, at once. What ends the run is its reply, and is said by its end, once."""
+"""`response`: posts a message where the run was requested, immediately. If it ends the run, its text is the run's
+reply and is posted once, by the end of the run."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def _say(context: NodeContext, spec: NodeSpec, token: Token, text: str, taint: T
 
 
 def _speak(tx: Transaction, execution_id: str, node_id: str, text: str, *, taint: Taint, now: int) -> None:
-    """In the turn that it works for, else where its run posts; not where this step leads to the end of all, which says it."""
+    """Post the text in the turn that the run answers, else in the channel of the run; not if this step leads to the
+    end of the run, which posts it."""
     execution = tx.executions.get(execution_id)
     if execution is None:
         return
@@ -76,7 +78,7 @@ def _speak(tx: Transaction, execution_id: str, node_id: str, text: str, *, taint
 
 
 def _is_left_to_the_end(tx: Transaction, execution: Execution, node_id: str) -> bool:
-    """Whether the run ends with what this node gave: its end says it."""
+    """Return whether the run ends with this node's output: then the end of the run posts it."""
     if execution.status is ExecutionStatus.DONE:
         return bool((execution.result or {}).get("last") == node_id)
     ends = [cursor for cursor in tx.executions.cursors(execution.id) if cursor.node == FINISH]

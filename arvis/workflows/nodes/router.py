@@ -1,5 +1,5 @@
-"""`router`: an agent names one of the routes. An answer that names none is asked for once more; then the run takes the first route, and
-its log, its node and the explanation of the message carry a warning (behaviour.md 2.7)."""
+"""`router`: an agent names one of the routes. If its answer names none, it is asked once more; then the run takes the
+first route, and its log, its node and the explanation of the message carry a warning (behaviour.md 2.7)."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class _Router:
         return await ask_model(context, self._spec, token, prompt, store=self._store, **changes)
 
     def _succeed(self, context: NodeContext, token: Token, reply: ModelReply, index: int | None) -> Decision:
-        """By the route of the label, or by the first with a warning."""
+        """Take the route of the label, or the first one with a warning."""
         lines = [line(self._spec.id, LogType.LLM_RESPONSE, reply.text)]
         if index is None:
             first = self._routes[0]["label"]
@@ -112,8 +112,8 @@ def _described(route: Mapping[str, Any]) -> str:
 
 
 def _chosen(routes: Sequence[Mapping[str, Any]], reply: str) -> int | None:
-    """Return the route whose label is the whole answer, whatever its case and the punctuation around it; None where no label, or more
-    than one, is."""
+    """Return the route whose label is the whole answer, ignoring case and surrounding punctuation; None if no label
+    matches, or more than one."""
     for form in (_exactly, _roughly):
         wanted = form(reply)
         found = [index for index, route in enumerate(routes) if wanted and form(str(route["label"])) == wanted]
@@ -127,5 +127,5 @@ def _exactly(text: str) -> str:
 
 
 def _roughly(text: str) -> str:
-    """Without punctuation at the ends: models put labels into quotes and bold type."""
+    """Return the text without punctuation at its ends: models put labels into quotes and bold type."""
     return _ENDS.sub("", _exactly(text))

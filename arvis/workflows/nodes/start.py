@@ -1,4 +1,4 @@
-"""`start` and triggers: where a run begins. The output is what the run was given, else what is drawn."""
+"""`start` and triggers: the beginning of a run. The output is the input of the run, else the text of the node."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`sub-workflow`: another workflow works on it, as a run of its own below this one; its failure is this node's (behaviour.md 2.7). One
-that is not waited for goes its own way."""
+"""`sub-workflow`: another workflow does the work, as a run below this one; its failure is this node's failure
+(behaviour.md 2.7). A run that is not waited for continues independently."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ async def _ended(context: NodeContext, spec: NodeSpec, token: Token, parts: Node
 
 
 def _brought(tx: Transaction, execution: Execution, node_id: str) -> tuple[Taint, dict[str, Any]]:
-    """What the runs below have read, and as changes of the state what they made, and said in the chat last."""
+    """Return the taint of the runs below, and as changes of the state their files and their last messages in the
+    chat."""
     states: list[Mapping[str, Any]] = [child.state for child in tx.executions.children_of(execution.id)]
     files = with_files(execution.state, [file for state in states for file in files_of(state)])
     texts = [text for name, text in (states[-1] if states else {}).items() if name.startswith(SAID)]

@@ -1,5 +1,6 @@
-"""`tool-call`: one tool, without a model that asks for it; judged, shown to a person, made once and remembered like any other call
-(`graphs/agent/tools.py`), with the tools of its agent. An agent may look at the arguments before."""
+"""`tool-call`: one call of a tool, without a model that requests it. It is judged, approved, executed once and
+recorded like any other call (`graphs/agent/tools.py`), with the tools of its agent. An agent may review the arguments
+before."""
 
 from __future__ import annotations
 
@@ -94,7 +95,7 @@ class _ToolCall:
         return await self._use(context, token, {"arguments": changed, "read": sorted(said.taint)}, None)
 
     def _strange(self, planned: Planned) -> bool:
-        """Return whether the call names a host that neither the drawing nor the configuration names."""
+        """Return whether the call names a host that neither the workflow nor the configuration names."""
         tool = planned.tool
         if tool is None or tool.risk not in {Risk.READ, Risk.EGRESS} or self._rules.ruled(tool):
             return False
@@ -105,7 +106,7 @@ class _ToolCall:
     async def _use(
         self, context: NodeContext, token: Token, kept: Mapping[str, Any], verdict: Mapping[str, Any] | None
     ) -> Decision:
-        """Judge the call; ask a person where the policy wants it; make it."""
+        """Judge the call; ask a person where the policy requires it; execute it."""
         who = await self._store.read(_who, context.execution, self._spec)
         taint = taint_of(context.state) | frozenset(map(Label, kept["read"]))
         call = ToolCall(context.visit, wire_name(str(self._spec.data["tool"])), kept["arguments"])
@@ -183,7 +184,7 @@ class _ToolCall:
 
 
 def _unfenced(text: str) -> str:
-    """What stands in the first block of code, else all of it."""
+    """Return the content of the first code block, else the whole text."""
     _, fence, rest = text.partition("```")
     inner, end, _ = rest.partition("```")
     return inner.removeprefix("json").strip() if fence and end else text

@@ -1,6 +1,6 @@
-"""`transfer`: this run ends, and those that called it with it; another workflow goes on with its output, in the same place and for the
-same person. It is a run of its own with a log of its own: what is drawn there has nothing to do with what is drawn here. A turn is
-answered by it."""
+"""`transfer`: ends this run, and those that called it; another workflow continues with its output, in the same place
+and for the same person. That is a separate run with its own log, independent of this workflow's nodes. It answers the
+turn."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def make(spec: NodeSpec, parts: NodeParts) -> Node:
 async def hand_over(
     context: NodeContext, spec: NodeSpec, parts: NodeParts, name: str, output: Any, *, read: Taint = CLEAN
 ) -> Decision:
-    """The outermost run begins the other one; one below it only says so to whoever called it."""
+    """Transfer the run. The outermost run begins the other one; a run below it only returns the request to its
+    caller."""
     if int(context.state.get(TRANSFERS) or 0) >= MOST_TRANSFERS:
         raise ExecutionError(
             f"It was transferred {MOST_TRANSFERS} times already", fix="take one of the transfers out of the circle"

@@ -1,4 +1,4 @@
-"""A kind that nobody knows (seed 002): a warning, no output, and the flow goes on."""
+"""An unknown kind (seed 002): writes a warning, gives no output, and the run continues."""
 
 from __future__ import annotations
 

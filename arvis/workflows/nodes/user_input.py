@@ -1,4 +1,5 @@
-"""`user-input`: what the person says next in the chat of the run is the output; anybody who may answers for them elsewhere."""
+"""`user-input`: the person's next message in the chat of the run is the output; any person with the right to answer
+may do so elsewhere."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def make(spec: NodeSpec, parts: NodeParts) -> Node:
         value = context.answer.value if isinstance(context.answer.value, Mapping) else {}
         text = str(value.get("text") or value.get("note") or "")
         who = await parts.store.read(name_of_person, context.answer.by)
-        # Whoever answers in the person's place does not speak with the person's rights.
+        # A person who answers for another one does not get that person's rights.
         taint = CLEAN if context.answer.by == context.execution.principal_id else frozenset({Label.PEOPLE})
         log = [line(spec.id, LogType.INPUT_RECEIVED, f"{who}: {text}")]
         return succeed(context, spec, token, text, log=log, taint=taint)

@@ -1,4 +1,4 @@
-"""`wait`: goes on later with what came. A due time in the database: nothing sleeps."""
+"""`wait`: continues later with its input. The due time is in the database: no process sleeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops and their bodies, what runs beside one another, and transfers, which may be in neither."""
+"""Check loops and their bodies, parallel branches, and transfers, which may be in neither."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from arvis.workflows.document.view import BODY, Connection, Drawing, Node
 from arvis.workflows.validation.fields import is_whole
 from arvis.workflows.validation.rules import Problem, problem
 
-# Nodes that wait for several branches: what can be proved of them from the drawing alone.
+# Nodes that join several branches: the errors that the document alone proves.
 
 
 # Agents that are tools of other agents (seed 002).
 
 
-#: Join in a way of their own.
+#: Kinds with their own rule for joins.
 _OWN = frozenset({"merge", "loop"})
 _APART = frozenset({"parallel", "merge"})
-#: As good as without end: no join waits for more.
+#: Larger than the count of any join, so it stands for "without limit".
 _MANY = MOST_CONNECTIONS + 1
-#: After so many rounds of looking which joins go on, it counts as unproved.
+#: Maximum rounds of the search for joins that open; after that the result counts as unproved.
 _JOIN_ROUNDS = 10
 
 
@@ -62,8 +62,8 @@ def _waits_for_count(node: Node) -> bool:
 
 
 def _starved(drawing: Drawing, counts: Mapping[str, int]) -> list[str]:
-    """The joins that something comes to, but never enough. First none of them lets anything through; one that then gets enough
-    does, and so on until nothing changes."""
+    """Return the joins that receive branches, but never enough. At first every join is closed; a join that then
+    receives enough opens, and so on until nothing changes."""
     closed = dict(counts)
     begins = [node.id for node in drawing.nodes.values() if node.begins]
     for _ in range(_JOIN_ROUNDS):
@@ -78,7 +78,8 @@ def _starved(drawing: Drawing, counts: Mapping[str, int]) -> list[str]:
 
 
 def _arrivals(drawing: Drawing, begin: str, closed: Mapping[str, int]) -> dict[str, int]:
-    """How often a run that begins there comes to each node at most, if nothing passes the closed joins."""
+    """Return the maximum number of times that a run from this start arrives at each node, if nothing passes the
+    closed joins."""
     ways = {id_: targets for id_, targets in drawing.ways.items() if id_ not in closed}
     inside = reach([begin], ways)
     arrivals = {begin: 1}
@@ -92,7 +93,8 @@ def _arrivals(drawing: Drawing, begin: str, closed: Mapping[str, int]) -> dict[s
 
 
 def _deadlocks(drawing: Drawing, every: list[str]) -> list[list[str]]:
-    """Groups of joins for all branches to which something comes for certain and at once, each of which leads to the others."""
+    """Return groups of joins for all branches that certainly receive a branch at the same time, and of which each
+    leads to the others."""
     if len(every) < 2:  # noqa: PLR2004 - one cannot wait for another
         return []
     waiting = _Waiting(drawing, frozenset(every))
@@ -114,8 +116,8 @@ class _Waiting:
     every: frozenset[str]
 
     def certain(self, begin: str) -> set[str]:
-        """What a run that begins there comes to whatever happens, without passing one of these joins. Where a `parallel` opens
-        branches, joins tell them apart: nothing is said of what is behind one."""
+        """Return the nodes that a run from this start certainly reaches, without passing one of these joins. Branches
+        of a `parallel` are distinguished by joins, so nothing is claimed about nodes after one."""
 
         def ends(id_: str) -> bool:
             node = self.drawing.nodes[id_]
@@ -160,7 +162,7 @@ def _switched_on(node: Node) -> bool:
 
 
 def _check_targets(drawing: Drawing) -> Iterator[Problem]:
-    """In the order of the nodes. Twins of one connection are one parent."""
+    """Check subagents in the order of the nodes. Two equal connections count as one parent."""
     parents: dict[str, set[str]] = {}
     for each in drawing.delegations:
         parents.setdefault(each.target, set()).add(each.source)
@@ -172,13 +174,13 @@ def _check_targets(drawing: Drawing) -> Iterator[Problem]:
             yield problem("subagent-flow", node=node.id, name=node.name)
 
 
-#: More `parallel` nodes within one another are not told apart.
+#: Deeper nesting of `parallel` nodes is not distinguished.
 _DEEPEST = 16
-#: What stands where a document says nothing of rounds or steps, and the most that are counted.
+#: The default rounds or steps of a document, and the maximum that is counted.
 _ROUNDS, _STEPS, _COUNTED = 10, 1_000, 1_000_000_000
-#: So many loops within one another are counted.
+#: Maximum depth of nested loops that is counted.
 _MOST_INNER = 20
-#: A node, and how many `parallel` nodes are open where a run comes to it.
+#: A node, and the number of `parallel` nodes that are open when a run arrives there.
 _Step = tuple[str, int]
 
 
@@ -210,7 +212,8 @@ def _check_loop(loop: Node, drawing: Drawing) -> Iterator[Problem]:
 
 
 def _check_rounds(loop: Node, body: set[str], drawing: Drawing) -> Iterator[Problem]:
-    """A loop that comes to the limit of steps by its rounds alone. What loops in its body repeat counts as often."""
+    """Report a loop that reaches the limit of steps by its rounds alone. Repetitions of loops in its body count as
+    well."""
     most = _whole(drawing.most_steps, _STEPS)
     loops = [drawing.nodes[each] for each in drawing.nodes if each in body and drawing.nodes[each].type == "loop"]
     inner = [(one, {one.id, *drawing.bodies.get(one.id, ())}) for one in loops[:_MOST_INNER]]
@@ -244,7 +247,7 @@ def _check_regions(drawing: Drawing) -> Iterator[Problem]:
 
 
 def _walk(drawing: Drawing) -> dict[_Step, _Step | None]:
-    """Every way on which a run can come to a node, and the step before it."""
+    """Return every path on which a run can reach a node, with the step before it."""
     came: dict[_Step, _Step | None] = {(node.id, 0): None for node in drawing.nodes.values() if node.begins}
     row = list(came)
     while row:
@@ -270,7 +273,7 @@ def _behind(type_: str, depth: int) -> int:
 
 
 def _opened_by(step: _Step, came: dict[_Step, _Step | None], drawing: Drawing) -> Node:
-    """The innermost `parallel` that is open there: the last on the way that opened this depth."""
+    """Return the innermost `parallel` that is open there: the last one on the path that opened this depth."""
     before = came[step]
     while before is not None:
         if drawing.nodes[before[0]].type == "parallel" and before[1] < step[1]:

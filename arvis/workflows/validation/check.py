@@ -1,7 +1,7 @@
-"""The one check of documents: by the editor's copy, by the API, and before every run.
+"""The check of documents, used by the API and before every run; the editor has a copy.
 
-A document without errors is runnable. Problems come in a fixed order: the document as such, its nodes and its connections in their
-order, then what is drawn with them.
+A document without errors is runnable. Problems come in a fixed order: the document as a whole, its nodes and its
+connections in their order, then the structure of the workflow.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _DOCUMENT = FieldLocation(None, "the document")
 
 
 def check(document: Mapping[str, Any], known: KnownNames | None = None) -> list[Problem]:
-    """What is wrong with a canonical document (`document.normalise`). Never raises, whatever stands in it."""
+    """Return the problems of a canonical document (`model.normalise`). Never raises, whatever it contains."""
     names = known or _NOTHING_KNOWN
     return list(_check_size(document)) or list(_check(document, names))
 
 
 def errors(problems: Iterable[Problem]) -> list[Problem]:
-    """Those that keep a document from running."""
+    """Return the problems that keep a document from running."""
     return [each for each in problems if each.severity is Severity.ERROR]
 
 
@@ -72,7 +72,7 @@ def _check(document: Mapping[str, Any], known: KnownNames) -> Iterator[Problem]:
 
 
 def _check_size(document: Mapping[str, Any]) -> Iterator[Problem]:
-    """What is too large or too deep is not looked at any further."""
+    """Check the size. A part that is too large or too deep is not checked any further."""
     if _too_deep(document):
         yield problem("too-deep", most=MOST_DEPTH)
     elif size_of(document) > MOST_BYTES:
@@ -80,7 +80,8 @@ def _check_size(document: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _too_deep(document: Mapping[str, Any]) -> bool:
-    """The document is the first level; each list and each object in it one more."""
+    """Return whether it is nested too deeply. The document is the first level; each list and each object in it is one
+    more."""
     level: list[Any] = [document]
     for _ in range(MOST_DEPTH):
         inside = [each for value in level for each in (value.values() if isinstance(value, Mapping) else value)]
@@ -89,7 +90,8 @@ def _too_deep(document: Mapping[str, Any]) -> bool:
 
 
 def size_of(document: Mapping[str, Any]) -> int:
-    """In bytes, as JSON without spaces; a number counts as one, because there are several ways to write it."""
+    """Return the size in bytes, as JSON without spaces; a number counts as one, because it can be written in several
+    ways."""
     text = json.dumps(_without_numbers(document), ensure_ascii=False, separators=(",", ":"))
     return len(text.encode(errors="surrogatepass"))
 

@@ -1,4 +1,4 @@
-"""Connections: each by itself."""
+"""Check each connection, and the flow from the start to the end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arvis.workflows.document.view import Connection, Drawing, Node, handles, us
 from arvis.workflows.validation.fields import KnownNames
 from arvis.workflows.validation.rules import Problem, problem
 
-# Where runs begin, what they come to, and whether they can end.
+# The starts of runs, the nodes that they reach, and the possibility to end.
 
 
 def check_connections(connections: list[Any], drawing: Drawing) -> Iterator[Problem]:
@@ -34,7 +34,7 @@ def check_connections(connections: list[Any], drawing: Drawing) -> Iterator[Prob
         if source is None or target is None:
             continue
         out, into = raw.get("sourceHandle"), raw.get("targetHandle")
-        # A handle that is no text cannot be the name of one.
+        # A handle that is not text cannot be the name of one.
         yield from _check_handles(
             source, target, Connection(id_, source.id, target.id, _text(out), _text(into)), drawing
         )
@@ -63,7 +63,7 @@ def _text(handle: Any) -> str:
 
 def _check_handles(source: Node, target: Node, each: Connection, drawing: Drawing) -> Iterator[Problem]:
     if each.out == SUBAGENT:
-        # `subagent_checks.py` judges these.
+        # `branches.check_subagents` checks these.
         return
     if not drawing.leads_on(each):
         code = (
@@ -92,13 +92,13 @@ def _check_handles(source: Node, target: Node, each: Connection, drawing: Drawin
 
 
 def choices(node: Node) -> str:
-    """The ways out of a node for people."""
+    """Return the outputs of a node as people read them."""
     return ", ".join(handle or "its plain way out" for handle in handles(node)) or "none, nothing can follow it"
 
 
-#: A circle with one of these may end, or takes a person or time in each of its rounds.
+#: A cycle with one of these kinds may end, or waits for a person or a time in each round.
 _HOLDS = frozenset({"if", "approval", "router", "condition", "loop", "wait", "user-input"})
-#: Those that take one of their ways and have none.
+#: Kinds that choose one of their outputs and have none.
 _BRANCHES = frozenset({"if", "router", "condition"})
 
 
@@ -144,7 +144,7 @@ def _check_triggers(drawing: Drawing) -> Iterator[Problem]:
 
 
 def _check_served(drawing: Drawing, known: KnownNames) -> Iterator[Problem]:
-    """Triggers that nothing begins a run at, and those that wait for a row which names this workflow."""
+    """Report triggers that never begin a run, and those that need a row which names this workflow."""
     for node in drawing.nodes.values():
         kind = _said(node, "kind") if node.type == "trigger" else ""
         if kind in UNSERVED_TRIGGERS:
@@ -160,7 +160,7 @@ def _said(node: Node, field: str) -> str:
 
 
 def _check_reached(drawing: Drawing) -> Iterator[Problem]:
-    """Subagents are reached through their agents."""
+    """Report unreachable nodes. Subagents are reached through their agents."""
     used = reach(drawing.reached, drawing.subagents)
     for node in drawing.nodes.values():
         if node.id not in used and not node.begins:

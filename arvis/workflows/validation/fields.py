@@ -1,4 +1,4 @@
-"""What is written into the fields of a node, of the settings and of the document itself."""
+"""Check the values of the fields of a node, of the settings and of the document itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arvis.workflows.validation.rules import Problem, problem
 
 
 _PLACE = re.compile(r"\{\{([^{}]{1,300})\}\}")
-#: What every run has (`templates.py`).
+#: Names that every run has (`templates.py`).
 _ALWAYS = frozenset({"PREVIOUS_OUTPUT", "trigger"})
 _SPACE = " \t\r\n"
 
@@ -30,7 +30,7 @@ def check_templates(drawing: Drawing) -> Iterator[Problem]:
 
 
 def _templates(data: Mapping[str, Any], fields: Sequence[Field], above: str) -> Iterator[tuple[str, str]]:
-    """The texts that are templates, each with the path of its field."""
+    """Return the texts that are templates, each with the path of its field."""
     for field in fields:
         value, path = data.get(field.name), f"{above}{field.name}"
         if field.template:
@@ -42,7 +42,8 @@ def _templates(data: Mapping[str, Any], fields: Sequence[Field], above: str) -> 
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts in a value, in their order; those of objects by name, since their order is not kept everywhere."""
+    """Return the texts in a value, in their order; those of objects by name, because some stores do not keep their
+    order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (Mapping, list)):
@@ -51,7 +52,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _check_text(text: str, node: Node, field: str, called: Mapping[str, int]) -> Iterator[Problem]:
-    """Each name once."""
+    """Check each name once."""
     for name in dict.fromkeys(found.strip(_SPACE) for found in _PLACE.findall(text)):
         if name in _ALWAYS:
             continue
@@ -63,7 +64,7 @@ def _check_text(text: str, node: Node, field: str, called: Mapping[str, int]) ->
 
 
 def _label(name: str, called: Mapping[str, int]) -> str | None:
-    """The longest one that the name begins with: labels may have points in them."""
+    """Return the longest label that the name begins with: labels may contain dots."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         label = ".".join(parts[:end]).strip(_SPACE)
@@ -72,7 +73,7 @@ def _label(name: str, called: Mapping[str, int]) -> str | None:
     return None
 
 
-#: What a model without a provider is asked of.
+#: The provider of a model without a provider in its name.
 _BARE = "anthropic"
 _WANTED: Mapping[Form, str] = {
     Form.LINE: "text",
@@ -89,9 +90,10 @@ _WANTED: Mapping[Form, str] = {
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """What names may stand for; None: they are not looked up. `workflows` and `agents` are ids and slugs, `searching` the agents that can
-    search the web, `servers` those whose tools are known once they are connected. `models` holds `provider/model`, names without a
-    provider, and `provider/*` for whatever a provider has. `begun` are the kinds of triggers that a row of its own begins this workflow by."""
+    """The names that exist; None: they are not looked up. `workflows` and `agents` are ids and slugs, `searching` the
+    agents that can search the web, `servers` those whose tools are known once they are connected. `models` contains
+    `provider/model`, names without a provider, and `provider/*` for every model of a provider. `begun` are the kinds
+    of triggers for which a row exists that begins this workflow."""
 
     agents: Collection[str] | None = None
     searching: Collection[str] | None = None
@@ -104,7 +106,7 @@ class KnownNames:
 
 @dataclass(frozen=True, slots=True)
 class FieldLocation:
-    """Where a value stands: the node (None: the document), what that is called, and the path of fields above it."""
+    """The location of a value: the node (None: the document), its label, and the path of the fields above it."""
 
     node: str | None
     name: str
@@ -121,7 +123,7 @@ class FieldLocation:
 def check_fields(
     values: Mapping[str, Any], fields: Sequence[Field], place: FieldLocation, known: KnownNames
 ) -> Iterator[Problem]:
-    """Fields that nobody knows are none of our business."""
+    """Check the fields. Unknown fields are ignored."""
     for field in fields:
         value = values.get(field.name)
         if value is None or value == "":
@@ -155,7 +157,8 @@ def _fits(value: Any, form: Form) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """A whole number; true and false are none, and neither is one so large that the editor would read another."""
+    """Return whether it is a whole number; true and false are none, nor are numbers so large that the editor would
+    read another value."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST
 
 
@@ -224,10 +227,10 @@ def _check_names(value: Any, field: Field, place: FieldLocation, known: KnownNam
 
 
 def _server_of(tool: str) -> str:
-    """The server that a tool of this name would be of; empty for one without a server."""
+    """Return the server that a tool of this name belongs to; empty for one without a server."""
     return tool.partition(".")[0] if "." in tool else ""
 
 
 def provider_of(model: str) -> str:
-    """The provider that this name of a model names, or the one that a bare name stands for."""
+    """Return the provider in this name of a model, or the default provider of a bare name."""
     return model.partition("/")[0] if "/" in model else _BARE

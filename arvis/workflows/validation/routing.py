@@ -1,4 +1,4 @@
-"""Conditions that say nothing, and agents that are to do what they have no tool for."""
+"""Check for conditions without content, and for agents that lack a tool which their node needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arvis.workflows.validation.fields import KnownNames
 from arvis.workflows.validation.rules import Problem, problem
 
 SEARCH = "web_search"
-#: What compares with something. `equals` may mean that there is nothing, and the rest look at the field alone.
+#: Operators that need a value. `equals` may compare with an empty one, and the others examine the field alone.
 _COMPARING = frozenset(
     {
         *("contains", "not_contains", "starts_with", "ends_with", "matches"),
@@ -39,7 +39,7 @@ def _check_if(node: Node) -> Iterator[Problem]:
 
 
 def check_searching(drawing: Drawing, known: KnownNames) -> Iterator[Problem]:
-    """An agent that a node does not name is known when the run begins, and not before."""
+    """Check agents that search. An agent that a node does not name is unknown until the run begins."""
     for node in drawing.nodes.values():
         switches = node.data.get("tools") if node.type == "agent" else None
         if not isinstance(switches, Mapping) or switches.get(SEARCH) is not True:

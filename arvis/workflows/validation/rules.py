@@ -1,6 +1,7 @@
-"""What may be wrong with a document: every rule in one table, with the words that people read.
+"""The problems that a document may have: every rule in one table, with its texts for people.
 
-`checking.py` finds, this says. The editor checks by the same table: its words are made of this one.
+The other modules of this package find problems, this one describes them. The editor uses the same table: its texts
+are generated from this one.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from enum import StrEnum
 from typing import Any
 
 _PLACE = re.compile(r"\{([a-z]+)\}")
-#: Of a foreign text in a message, in characters; and of lists of ours.
+#: Maximum characters of a text from a document in a message, and of our own lists.
 _LONGEST, _LONGEST_LIST = 60, 400
 _LISTS = frozenset({"choices", "names", "path"})
 
 
 class Severity(StrEnum):
-    """An `error` keeps a document from running; a `warning` says what its author hardly meant."""
+    """An `error` keeps a document from running; a `warning` names something that its author probably did not intend."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -26,7 +27,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`message` and `fix` are sentences with places in braces that `problem` fills."""
+    """A rule. `message` and `fix` are sentences with placeholders in braces that `problem` fills."""
 
     code: str
     severity: Severity
@@ -36,7 +37,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, and where: at a node, at a connection (`node` is then where it comes from, if that is known), or at the
+    """One problem, and its location: at a node, at a connection (`node` is then its source, if known), or at the
     document (both None). `field` is a path such as `rules.0.operator`."""
 
     node: str | None
@@ -54,7 +55,7 @@ class Problem:
 _E, _W = Severity.ERROR, Severity.WARNING
 
 _RULES = (
-    # The document as such. {place}: where in it, as a path.
+    # The document as a whole. {place}: the path in it.
     Rule("too-deep", _E, "The document is nested more than {most} deep.", "Make what is written into it flatter."),
     Rule(
         "too-large",
@@ -72,7 +73,7 @@ _RULES = (
         "There are more than {most} connections.",
         "Move a part of them into a workflow of its own.",
     ),
-    # Nodes and what is written into them. {name}: what the node is called.
+    # Nodes and their fields. {name}: the label of the node.
     Rule("node-id-missing", _E, "The node at `{place}` has no id.", "Give it an id that no other node has."),
     Rule(
         "node-id-odd",
@@ -199,7 +200,7 @@ _RULES = (
         "Remove its ordinary connections, or the one that makes it a subagent.",
     ),
     Rule("subagent-cycle", _E, "Subagents call one another in a circle: {path}.", "Remove one of these connections."),
-    # Where runs begin and how they go on.
+    # The starts of runs and their continuation.
     Rule("start-missing", _E, "There is neither a start nor a trigger.", "Add one: a run begins there."),
     Rule("start-twice", _E, "There are several starts.", "Keep one of them."),
     Rule("start-unconnected", _E, "Nothing is connected to `{name}`.", "Connect it with the first step."),
@@ -331,7 +332,8 @@ RULES: Mapping[str, Rule] = {rule.code: rule for rule in _RULES}
 def problem(
     code: str, *, node: str | None = None, connection: str | None = None, field: str | None = None, **values: str | int
 ) -> Problem:
-    """The problem of this rule, its places filled from `values`; what is no name of a value stays as it is."""
+    """Return the problem for this rule, with its placeholders filled from `values`; an unknown placeholder stays
+    unchanged."""
     rule = RULES[code]
     shown = {name: _cut(str(value), _LONGEST_LIST if name in _LISTS else _LONGEST) for name, value in values.items()}
     return Problem(node, connection, field, code, rule.severity, _fill(rule.message, shown), _fill(rule.fix, shown))
