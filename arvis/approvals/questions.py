@@ -84,7 +84,7 @@ def fingerprint(call: ToolCall, tool: str) -> str:
 def verdict_of(answer: Answer, *, choices: tuple[str, ...], on_expiry: str) -> dict[str, Any]:
     """What the answer to an approval decides; without one in time what the configuration says."""
     if answer.expired:
-        return {"decision": on_expiry, "note": "Nobody answered in time."}
+        return {"decision": on_expiry, "note": "No answer arrived in time."}
     given = dict(answer.value or {"decision": "reject"})
     if given.get("decision") == "answer" and given.get("text") in choices:
         return {**given, "decision": given["text"], "text": None}

@@ -32,7 +32,7 @@ def check_room(tx: Transaction, execution: Execution) -> None:
         raise ExecutionError(
             f"This has led to {MOST_RUNS} runs of workflows already",
             why="workflows that begin one another would never end",
-            fix="take out the node by which one of them comes back to itself, or begin with less",
+            fix="remove the node by which one of them calls itself, or begin with less",
         )
 
 

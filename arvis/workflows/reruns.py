@@ -80,7 +80,7 @@ def rerun(
 def _begun(tx: Transaction, execution_id: str) -> Execution:
     known = tx.executions.get(execution_id)
     if known is None:
-        raise NotFound("There is no such run any more.", fix="Begin it once more with another `Idempotency-Key`.")
+        raise NotFound("This run no longer exists.", fix="Start it again with another `Idempotency-Key`.")
     return known
 
 
@@ -88,7 +88,7 @@ def _found(tx: Transaction, run_id: str) -> tuple[WorkflowRun, Execution, Workfl
     run, old = tx.workflow_runs.get(run_id), tx.executions.get(run_id)
     workflow = None if run is None else tx.workflows.get(run.workflow_id)
     if run is None or old is None or workflow is None:
-        raise NotFound("There is no such run.", fix="Look it up in the list; old ones are removed in time.")
+        raise NotFound("There is no such run.", fix="Look it up in the list; old runs are removed after a while.")
     return run, old, workflow
 
 

@@ -100,7 +100,7 @@ def create(tx: Transaction, wanted: Wanted, now: int, *, by: str | None) -> Work
     if tx.workflows.count() >= MOST_WORKFLOWS:
         raise Unprocessable(
             f"There are {MOST_WORKFLOWS} workflows already.",
-            fix="Remove one that nobody uses.",
+            fix="Remove one that is not used.",
             code="too_many_workflows",
         )
     checked = wanted.checked or check_document({})
@@ -132,9 +132,9 @@ def update(tx: Transaction, name: str, wanted: Wanted, now: int, *, by: str | No
     known = _lock(tx, name)
     if wanted.expected is not None and wanted.expected != known.version:
         raise Conflict(
-            f"The workflow {known.slug} was saved by somebody else meanwhile.",
-            why=f"Its version is {known.version}, and yours began with {wanted.expected}.",
-            fix="Read it again and make your change there, or send yours without `version` to put it above theirs.",
+            f"The workflow {known.slug} was saved by another person meanwhile.",
+            why=f"Its version is {known.version}, and yours is based on {wanted.expected}.",
+            fix="Load it again and repeat your change, or save yours without `version` to replace theirs.",
             code="saved_meanwhile",
         )
     changed = replace(
@@ -284,13 +284,13 @@ def _validated(tx: Transaction, wanted: Workflow) -> Workflow:
         text = "`slug` must be 1 to 64 lower-case letters, digits, - and _, and begin with a letter or digit."
         raise Unprocessable(text, fix="Write for example `daily-digest`.")
     if wanted.slug in _RESERVED:
-        raise Unprocessable(f"`slug` must not be {wanted.slug}, which means something else.", fix="Take another slug.")
+        raise Unprocessable(f"`slug` must not be {wanted.slug}, which has another meaning.", fix="Take another slug.")
     other = tx.workflows.by_slug(wanted.slug)
     if other is not None and other.id != wanted.id:
         raise Conflict(f"There is a workflow {wanted.slug} already.", fix="Take another slug.", code="slug_taken")
     if not (0 < len(wanted.name.strip()) <= LONGEST_NAME and wanted.name.isprintable()):
         text = f"`name` must be 1 to {LONGEST_NAME} printable characters."
-        raise Unprocessable(text, fix="Say in one line what it does.")
+        raise Unprocessable(text, fix="Describe its purpose in one line.")
     if len(wanted.description) > LONGEST_DESCRIPTION or storable(wanted.description) != wanted.description:
         text = f"`description` must be a text of at most {LONGEST_DESCRIPTION} characters."
         raise Unprocessable(text, fix="Shorten it.")

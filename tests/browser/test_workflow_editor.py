@@ -196,7 +196,7 @@ async def test_an_empty_condition_and_a_trigger_that_nothing_begins_are_not_call
     await step(dashboard, "t").click()
     kinds = await dashboard.get_by_role("combobox", name="When").locator("option").all_text_contents()
     assert "A web hook is called" in kinds
-    assert "An event of the calendar begins" not in kinds
+    assert "A calendar event begins" not in kinds
 
 
 async def test_steps_are_taken_back_and_done_again(dashboard: Page, daemon: Daemon) -> None:
@@ -325,7 +325,7 @@ async def test_leaving_by_a_key_or_the_way_back_keeps_the_changes(dashboard: Pag
     await dashboard.goto(f"/workflows/{made['id']}")
     await dashboard.get_by_role("link", name="Edit").click()
     await step(dashboard, "b").click()
-    await dashboard.get_by_label("Goes on", exact=True).select_option(label="With the first that comes")
+    await dashboard.get_by_label("Continues", exact=True).select_option(label="With the first that arrives")
     await dashboard.get_by_role("button", name="Back to the workflow", exact=True).click()
     await dashboard.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     await step(dashboard, "b").focus()

@@ -120,7 +120,7 @@ async def test_nobody_answers_in_time(shed: House) -> None:
     await shed.pass_time(86_401)
     await shed.until_status(message, ANSWERED)
     assert shed.tools.rm.calls == []
-    assert outputs(shed.provider.asked[-1]) == ["A person did not allow this call. Nobody answered in time."]
+    assert outputs(shed.provider.asked[-1]) == ["A person did not allow this call. No answer arrived in time."]
 
 
 async def test_who_asked_may_not_approve(shed: House) -> None:

@@ -100,4 +100,4 @@ async def test_an_import_of_what_is_no_text_is_refused_in_words(shell: Shell, tm
 async def test_an_import_that_cannot_be_read_says_why_once(shell: Shell) -> None:
     refused = await shell.run("import", "-", typed="{nonsense")
     said = f"{refused.exception} {getattr(refused.exception, 'why', '')} {refused.output}"
-    assert said.count("it is no JSON") == 1
+    assert said.count("it is not valid JSON") == 1

@@ -89,7 +89,7 @@ async def test_a_search_of_the_web_without_a_tool_for_it_is_warned_of_once(store
     document = drawing(START, node("a", "agent", **searching), node("b", "agent", **searching), ways=["start > a > b"])
     found = await ran(store, document)
     (warning,) = [each.content for each in found.log if each.type == "warning"]
-    assert warning == "Worker is to search the web, but has no tool for it: give the agent the tool web_search."
+    assert warning == "Worker should search the web, but has no tool for that: give the agent the tool web_search."
     able = await ran(store, document, agent_tools=("look", "web_search"))
     assert [each for each in able.log if each.type == "warning"] == []
 

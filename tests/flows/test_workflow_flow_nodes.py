@@ -214,7 +214,7 @@ async def test_a_circle_without_a_bound_still_ends_at_the_visits(store: Store) -
         maxVisits=5,
     )
     found = await ran(store, document)
-    assert found.execution.error == "The run came to “l” more than 5 times."
+    assert found.execution.error == "The run visited “l” more than 5 times."
     assert found.visited("a") == 10
 
 

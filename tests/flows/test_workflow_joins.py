@@ -50,7 +50,7 @@ async def test_a_failing_branch_is_told_at_the_merge_and_the_others_finish(store
     first, second = found.output
     assert (list(first), second) == (["failed"], "hello")
     assert first["failed"].startswith("X: ")
-    assert found.lines("x", "branch_failed") == ["It goes on at Together."]
+    assert found.lines("x", "branch_failed") == ["The run continues at Together."]
     assert found.lines("m", "warning")[0].startswith("1 of 2 branches failed: X: ")
 
 
@@ -61,7 +61,7 @@ async def test_when_all_branches_fail_the_run_fails(store: Store) -> None:
     found = await ran(store, document, answers={"Choose": NO})
     assert found.execution.status is ExecutionStatus.FAILED
     assert found.execution.error is not None
-    assert found.execution.error.startswith("Together: too few of its branches came through: X: ")
+    assert found.execution.error.startswith("Together: too few of its branches succeeded: X: ")
 
 
 async def test_a_merge_that_fails_is_told_at_the_merge_around_it(store: Store) -> None:

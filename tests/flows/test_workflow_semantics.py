@@ -155,7 +155,7 @@ async def test_circles_are_allowed_and_end_at_the_limit(store: Store) -> None:
         START, pause("a", 0), node("b", "wait", "Again", amount=0), ways=["start > a > b > a"], maxVisits=7
     )
     found = await ran(store, document)
-    assert found.execution.error == "The run came to “a” more than 7 times."
+    assert found.execution.error == "The run visited “a” more than 7 times."
     assert (found.visited("a"), found.visited("b")) == (7, 7)
 
 

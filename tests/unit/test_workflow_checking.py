@@ -120,7 +120,7 @@ def test_transfers_behind_the_merge_and_the_exit_are_allowed() -> None:
 
 def test_words_are_filled_once_and_cut() -> None:
     found = problem("type-unknown", node="a", name="{type}", type="x" * 80)
-    assert found.message == f"The node `{{type}}` is of the unknown kind `{'x' * 59}…`: it is passed over."
+    assert found.message == f"The node `{{type}}` has the unknown kind `{'x' * 59}…`: runs skip it."
 
 
 JSON = st.recursive(

@@ -184,9 +184,7 @@ async def test_a_slash_command_is_taken_and_answered_to_the_one_who_gave_it() ->
         assert (kind, body["flags"], body["content"]) == ("4", 64, "Received.")
 
 
-@pytest.mark.parametrize(
-    ("outcome", "refusals", "words"), [("dropped", 0, "not take this"), ("queued", 1, "try again")]
-)
+@pytest.mark.parametrize(("outcome", "refusals", "words"), [("dropped", 0, "accept this"), ("queued", 1, "try again")])
 async def test_a_command_that_is_not_taken_is_said_to_be(outcome: str, refusals: int, words: str) -> None:
     async with discord_stage() as stage:
         inbox = RecordingInbox(outcome=MessageStatus(outcome))

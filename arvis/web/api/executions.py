@@ -110,7 +110,9 @@ class ExecutionRoutes:
     async def _show(self, call: Call) -> Response:
         found = await self._insights.execution(call.id("execution"))
         if found is None:
-            raise NotFound("There is no such execution.", fix="Look it up in the list; old ones are removed in time.")
+            raise NotFound(
+                "There is no such execution.", fix="Look it up in the list; old runs are removed after a while."
+            )
         return answer(_detail(found, await self._agents()))
 
     async def _cancel(self, call: Call) -> Response:

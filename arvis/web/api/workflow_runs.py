@@ -304,4 +304,4 @@ def _after(call: Call) -> int:
 
 
 def _no_run() -> NotFound:
-    return NotFound("There is no such run.", fix="Look it up in the list; old ones are removed in time.")
+    return NotFound("There is no such run.", fix="Look it up in the list; old runs are removed after a while.")

@@ -96,13 +96,13 @@ JOIN = Field(
     choices=("each", "all", "any", "n"),
     words=(
         "Run for every arrival",
-        "Run once, when all have come",
+        "Run once, when all have arrived",
         "Run once, at the first",
-        "Run once, when so many have come",
+        "Run once, when this number has arrived",
     ),
 )
 JOIN_COUNT = Field(
-    "joinCount", Form.NUMBER, "How many", "Where it runs when so many have come.", least=1, most=MOST_CONNECTIONS
+    "joinCount", Form.NUMBER, "How many", "For “when this number has arrived”.", least=1, most=MOST_CONNECTIONS
 )
 
 #: The description of a document.
@@ -119,49 +119,47 @@ SETTINGS = (
         "agent",
         Form.LINE,
         "Agent",
-        "Who works where a node names nobody; empty: the conductor.",
+        "Works at nodes that name no agent; empty: the conductor.",
         most=64,
         offers="agents",
     ),
     Field(
         "pauses",
         Form.CHOICE,
-        "While somebody is asked",
+        "While a person is asked",
         choices=("run", "branch"),
-        words=("Other branches wait, too", "Other branches go on"),
+        words=("Other branches wait, too", "Other branches continue"),
         default="run",
     ),
     Field(
         "unlabelled",
         Form.CHOICE,
         "Connections without a handle",
-        "Those that leave a node which chooses.",
+        "Those that leave a node with several outputs.",
         choices=("skip", "follow"),
         words=("Never followed", "Always followed"),
         default="skip",
     ),
-    Field("maxSteps", Form.NUMBER, "Steps at most", least=1, most=100_000, default=1_000),
-    Field("maxVisits", Form.NUMBER, "Visits of one node at most", least=1, most=10_000, default=100),
+    Field("maxSteps", Form.NUMBER, "Maximum steps", least=1, most=100_000, default=1_000),
+    Field("maxVisits", Form.NUMBER, "Maximum visits of one node", least=1, most=10_000, default=100),
 )
 
 
 LONG = 65_536
 TEMPLATES = "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced."
-AGENT = Field("agent", Form.LINE, "Agent", "Who does it; empty: the agent of the run.", most=64, offers="agents")
-DEADLINE = Field(
-    "deadlineMinutes", Form.NUMBER, "Deadline", "In minutes; empty: it waits for ever.", least=1, most=525_600
-)
+AGENT = Field("agent", Form.LINE, "Agent", "Does the work; empty: the agent of the run.", most=64, offers="agents")
+DEADLINE = Field("deadlineMinutes", Form.NUMBER, "Deadline", "In minutes; empty: none.", least=1, most=525_600)
 
 AGENT_FIELDS: tuple[Field, ...] = (
     AGENT,
-    Field("agentName", Form.LINE, "Name", "As it is shown, and as a tool of another agent.", most=100),
-    Field("systemPrompt", Form.TEXT, "Instructions", "Joined to the agent's own.", most=LONG, template=True),
+    Field("agentName", Form.LINE, "Name", "Shown to people, and the name as a tool of another agent.", most=100),
+    Field("systemPrompt", Form.TEXT, "Instructions", "Added to the agent's own.", most=LONG, template=True),
     Field("userPrompt", Form.TEXT, "Task", f"Empty: the previous output. {TEMPLATES}", most=LONG, template=True),
     Field(
         "beforePrompt",
         Form.TEXT,
         "Asked before",
-        "A first question to the same agent; its answer stands before the task.",
+        "A first question to the same agent; its answer is put before the task.",
         most=LONG,
         template=True,
     ),
@@ -177,7 +175,7 @@ AGENT_FIELDS: tuple[Field, ...] = (
         "successCriteria",
         Form.TEXT,
         "Success criteria",
-        "The result is judged by these, and the task tried once more where it falls short.",
+        "The result is judged by these. If it falls short, the task is tried once more.",
         most=LONG,
         template=True,
     ),
@@ -185,7 +183,7 @@ AGENT_FIELDS: tuple[Field, ...] = (
         "completionContract",
         Form.SWITCH,
         "Hand back with a summary",
-        "Summary, artifact, what it needs, what to do next.",
+        "Summary, artifact, open question, next action.",
     ),
     Field("model", Form.LINE, "Model", "As provider/model; empty: the agent's own.", most=200, offers="models"),
     Field(
@@ -208,7 +206,7 @@ AGENT_FIELDS: tuple[Field, ...] = (
         "allowTools",
         Form.LIST,
         "Only these tools",
-        "Of those that the agent has; empty: all of them.",
+        "Of the agent's tools; empty: all of them.",
         most=200,
         offers="tools",
     ),
@@ -216,16 +214,16 @@ AGENT_FIELDS: tuple[Field, ...] = (
 
 
 TRIGGER_LABELS = (
-    "A message comes",
-    "A message comes in a chat app",
-    "Somebody writes in the dashboard",
-    "Somebody writes in the workbench",
-    "A program asks over the API for models",
+    "A message arrives",
+    "A message arrives in a chat app",
+    "A person writes in the dashboard",
+    "A person writes in the workbench",
+    "A program calls the OpenAI-compatible API",
     "A schedule is due",
-    "An event of the calendar begins",
-    "The heartbeat comes",
+    "A calendar event begins",
+    "The heartbeat is due",
     "A web hook is called",
-    "Somebody begins it by hand",
+    "A person starts it manually",
 )
 
 #: Kinds of triggers from documents of other programs that never start a run in Arvis.

@@ -177,11 +177,11 @@ def read(text: str, form: DocumentForm) -> Any:
 
 def _from_json(text: str) -> Any:
     if sum(text.count(mark) for mark in "[{,") > MOST_MARKS:
-        raise _unreadable("it holds too many values", "Divide it into several workflows.")
+        raise _unreadable("it contains too many values", "Divide it into several workflows.")
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite, parse_int=_number)
     except json.JSONDecodeError as error:
-        raise _unreadable(f"it is no JSON: {error.msg}", "Mend the JSON there.", error.lineno) from None
+        raise _unreadable(f"it is not valid JSON:  {error.msg}", "Fix the JSON there.", error.lineno) from None
     except _Twice as twice:
         raise _twice(twice, text) from None
     except UnreadableText as error:
@@ -204,7 +204,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise UnreadableText(f"`{text[:20]}` is no number that documents may hold", "Write a number of usual size.")
+        raise UnreadableText(f"`{text[:20]}` is not a number that documents may contain", "Write a smaller number.")
     return value
 
 
@@ -241,7 +241,7 @@ def _from_yaml(text: str) -> Any:
 
 
 def _not_a_number(text: str) -> float:
-    raise _unreadable(f"`{text}` is no number that documents may hold", "Put it in quotes, if it is meant as text.")
+    raise _unreadable(f"`{text}` is not a number that documents may contain", "Put it in quotes if it should be text.")
 
 
 def _unreadable(why: str, fix: str, line: int | None = None) -> Unprocessable:
@@ -279,11 +279,11 @@ def imported(text: str, form: str) -> Mapping[str, Any]:
     """Return the content of a text of this format (`json`, `yaml`, or `auto` to detect it), not yet normalised.
     Raises what `read` raises."""
     if form not in {"json", "yaml", "auto"}:
-        raise Unprocessable("`form` must be json, yaml or auto.", fix="Leave it out to have it found out.")
+        raise Unprocessable("`form` must be json, yaml or auto.", fix="Leave it out to detect it automatically.")
     is_json = form == "json" or (form == "auto" and text.lstrip()[:1] in {"{", "["})
     found = read(text, "json" if is_json else "yaml")
     if not isinstance(found, Mapping):
         raise Unprocessable(
-            "The text holds no workflow.", fix="A workflow is an object with `nodes` and `connections` (or `edges`)."
+            "The text contains no workflow.", fix="A workflow is an object with `nodes` and `connections` (or `edges`)."
         )
     return found

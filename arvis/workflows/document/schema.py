@@ -21,7 +21,7 @@ def schema() -> Schema:
     return {
         "$schema": _DIALECT,
         "title": "Workflow",
-        "description": "A workflow of Arvis. Names that are not listed are kept and not read.",
+        "description": "A workflow of Arvis. Unlisted names are kept and ignored.",
         "type": "object",
         "required": ["schema", "nodes", "connections"],
         "properties": {
@@ -68,8 +68,8 @@ def _connection() -> Schema:
             "id": _id(),
             "source": _id(),
             "target": _id(),
-            "sourceHandle": {**handle, "description": "The way out of the source; empty: its plain one."},
-            "targetHandle": {**handle, "description": "The way into the target; empty: its plain one."},
+            "sourceHandle": {**handle, "description": "The output of the source; empty: its plain one."},
+            "targetHandle": {**handle, "description": "The input of the target; empty: its plain one."},
         },
     }
 

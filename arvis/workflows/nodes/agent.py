@@ -130,7 +130,7 @@ class _Agent:
         if verdict is not None and verdict[0]:
             return self._succeed(context, token, ended, kept["result"])
         why = "the answer was neither APPROVED nor RETRY" if verdict is None else verdict[1]
-        warning = line(self._spec.id, LogType.WARNING, f"The run goes on with this result all the same: {why}")
+        warning = line(self._spec.id, LogType.WARNING, f"The run continues with this result:  {why}")
         return self._succeed(context, token, ended, kept["result"], warning)
 
     def _succeed(self, context: NodeContext, token: Token, ended: _Ended, text: str, *log: Line) -> Decision:
@@ -198,7 +198,7 @@ class _Agent:
         if effort := self._data.get("reasoningEffort"):
             yield "effort", f"The reasoning effort “{effort}” is not passed on to the model."
         if (self._data.get("tools") or {}).get(SEARCH) is True and SEARCH not in agent.tools:
-            text = f"{agent.name} is to search the web, but has no tool for it: give the agent the tool {SEARCH}."
+            text = f"{agent.name} should search the web, but has no tool for that: give the agent the tool {SEARCH}."
             yield f"{SEARCH}:{agent.id}", text
 
     async def _ended(self, context: NodeContext, answer: Answer, kept: Mapping[str, Any]) -> _Ended:

@@ -27,10 +27,10 @@ from arvis.workflows.runtime.visit import fail_branch, fill, succeed, token_of
 APPROVE, REJECT = "approve", "reject"
 NOBODY = "nobody"
 MINUTE_MS = 60_000
-_QUESTION = "Shall the workflow go on?"
+_QUESTION = "Should the workflow continue?"
 #: Minutes of the new deadline after an escalation, if the node does not set them.
 _ESCALATED = 1_440
-_CHANGED = "What was approved is not what the run would go on with now, because a branch beside it has changed that: it is asked again."
+_CHANGED = "Another branch has changed the approved text, so the question is asked again."
 
 
 def make(spec: NodeSpec, parts: NodeParts) -> Node:
@@ -47,7 +47,13 @@ def make(spec: NodeSpec, parts: NodeParts) -> Node:
         if given is None:
             write(
                 context,
-                [line(spec.id, LogType.WARNING, "The answer is neither approve nor reject: it is asked again.")],
+                [
+                    line(
+                        spec.id,
+                        LogType.WARNING,
+                        "The answer is neither approve nor reject, so the question is asked again.",
+                    )
+                ],
             )
             return _ask(context, spec, token, until=question["until"], escalated=question["escalated"])
         who = await parts.store.read(name_of_person, context.answer.by)
@@ -99,11 +105,14 @@ def _question(context: NodeContext, spec: NodeSpec, token: Token) -> str:
 
 def _expired(context: NodeContext, spec: NodeSpec, token: Token, question: Mapping[str, Any]) -> Decision:
     way = REJECT if question["escalated"] else str(spec.data.get("onExpiry") or REJECT)
-    late = "Nobody answered in time."
+    late = "No answer arrived in time."
     if way == "fail":
         return fail_branch(context, spec, token, late, **node_state.ended(context, ASKS))
     if way == "escalate":
-        write(context, [line(spec.id, LogType.ESCALATED, f"{late} It is asked once more, and the owners are told.")])
+        write(
+            context,
+            [line(spec.id, LogType.ESCALATED, f"{late} The question is asked once more, and the owners are notified.")],
+        )
         context.record(_tell, context.execution.id, spec.label, context.now())
         minutes = spec.data.get("escalateMinutes") or _ESCALATED
         return _ask(context, spec, token, until=_deadline(context, minutes), escalated=True)

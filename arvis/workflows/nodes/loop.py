@@ -36,7 +36,7 @@ Judge whether this holds for what is shown below. Answer with true or false and 
 
 Judge this:
 {output}"""
-_UNCLEAR = "The agent answered neither true nor false, which counts as false: the loop goes on."
+_UNCLEAR = "The agent answered neither true nor false, which counts as false: the loop continues."
 
 
 def make(spec: NodeSpec, parts: NodeParts) -> Node:
@@ -53,12 +53,12 @@ def make(spec: NodeSpec, parts: NodeParts) -> Node:
         if done == 0:
             return _round(context, spec, token, body)
         if done >= most:
-            return _out(context, spec, token, f"after {done} rounds, which are the most")
+            return _out(context, spec, token, f"after {done} rounds, the maximum")
         if condition and by_model:
             prompt = _TASK.format(condition=fill(condition, context, token), output=as_text(token.output))
             return await ask_model(context, spec, token, prompt, store=parts.store)
         if condition and says_stop(fill(condition, context, token)):
-            return _out(context, spec, token, f"after {done} rounds: its condition holds")
+            return _out(context, spec, token, f"after {done} rounds: the condition holds")
         return _round(context, spec, token, body)
 
     return turn
@@ -69,7 +69,7 @@ def _judged(context: NodeContext, spec: NodeSpec, token: Token, body: Body, repl
         return fail_branch(context, spec, token, reply.error, kind=LogType.LLM_ERROR, taint=reply.taint)
     if says_yes(reply.text):
         done = token.rounds.get(spec.id, 0)
-        return _out(context, spec, token, f"after {done} rounds: the agent says that its condition holds", reply)
+        return _out(context, spec, token, f"after {done} rounds: the agent says that the condition holds", reply)
     return _round(context, spec, token, body, reply)
 
 

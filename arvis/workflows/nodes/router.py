@@ -34,8 +34,8 @@ What to choose for:
 {output}"""
 _REMINDER = "An earlier answer named no route. Answer with one of these labels, and with no other word: {labels}."
 _NO_LABEL = (
-    "The agent named none of the routes, also when it was asked once more: the run takes the first one, “{label}”. Describe the routes "
-    "more clearly, or add a route for everything else in the first place."
+    "The agent named none of the routes, even when asked again, so the run takes the first one, “{label}”. Describe the routes "
+    "more clearly, or put a route for everything else first."
 )
 _ENDS = re.compile(r"^[\W_]+|[\W_]+$")
 
@@ -68,7 +68,17 @@ class _Router:
         index = _chosen(self._routes, reply.text)
         if index is None and not node_state.kept(context):
             answered = line(self._spec.id, LogType.LLM_RESPONSE, reply.text)
-            write(context, [answered, line(self._spec.id, LogType.LOGIC_CHECK, "No label: it is asked once more.")])
+            write(
+                context,
+                [
+                    answered,
+                    line(
+                        self._spec.id,
+                        LogType.LOGIC_CHECK,
+                        "The answer has no label, so the question is asked once more.",
+                    ),
+                ],
+            )
             again = f"{self._task(context, token)}\n\n{self._reminder()}"
             now = node_state.keeping(context, {"asked": 2, "read": sorted(reply.taint)})
             return await self._ask(context, token, again, **now)

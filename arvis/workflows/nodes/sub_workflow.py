@@ -37,7 +37,7 @@ def make(spec: NodeSpec, parts: NodeParts) -> Node:
         context.record(
             begin_detached, context.execution, to, input_, taint=taint, more={DEPTH: depth}, now=context.now()
         )
-        write(context, [line(spec.id, LogType.STEP_START, f"The workflow {to.workflow.slug} goes its own way.")])
+        write(context, [line(spec.id, LogType.STEP_START, f"The workflow {to.workflow.slug} continues independently.")])
         return succeed(context, spec, token, token.output)
 
     return visit

@@ -44,7 +44,7 @@ The tool {tool} is about to be called with these arguments:
 {review}
 
 Answer with the arguments that are to be used, as one JSON object and nothing else; or with OK to leave them as they are."""
-_UNKEPT = "its outputs are secrets, which the state of a run must not hold"
+_UNKEPT = "its outputs are secrets, which the state of a run must not contain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class _ToolCall:
         if not isinstance(changed, dict):
             changed = kept["arguments"]
             if said.text.strip(" .!\n").casefold() not in {"ok", "okay"}:
-                warning = "The review is no JSON object: the arguments stay as they are."
+                warning = "The review is not a JSON object, so the arguments stay unchanged."
                 write(context, [line(self._spec.id, LogType.WARNING, warning)])
         return await self._use(context, token, {"arguments": changed, "read": sorted(said.taint)}, None)
 

@@ -37,7 +37,7 @@ async def hand_over(
     caller."""
     if int(context.state.get(TRANSFERS) or 0) >= MOST_TRANSFERS:
         raise ExecutionError(
-            f"It was transferred {MOST_TRANSFERS} times already", fix="take one of the transfers out of the circle"
+            f"It was transferred {MOST_TRANSFERS} times already", fix="remove one of the transfers from the cycle"
         )
     to = await parts.store.read(target, context.execution, name)
     taint = taint_of(context.state) | read
@@ -45,7 +45,7 @@ async def hand_over(
     if context.execution.parent_wait is None:
         context.record(transfer, context.execution, to, output, taint=taint, now=context.now())
         changes[STARTER] = None
-    summary = f"It goes on in the workflow {to.workflow.slug}."
+    summary = f"The run continues in the workflow {to.workflow.slug}."
     write(context, [line(spec.id, LogType.TRANSFER, summary), line(SYSTEM, LogType.RUN_END, _STATUS)])
     announce_state(context)
     result = RunResult("", "", "", "").to_json() | {"outcome": WorkOutcome(WorkStatus.DONE).to_json()}

@@ -14,7 +14,7 @@ def make(spec: NodeSpec, parts: NodeParts) -> Node:
     del parts
 
     async def skip(context: NodeContext) -> Decision:
-        lines = [line(spec.id, LogType.WARNING, f"Nobody knows nodes of the kind “{spec.kind.name}”: it is skipped.")]
+        lines = [line(spec.id, LogType.WARNING, f"The node's kind “{spec.kind.name}” is unknown, so it is skipped.")]
         return succeed(context, spec, token_of(context), None, log=lines)
 
     return skip

@@ -28,7 +28,7 @@ def make(spec: NodeSpec, parts: NodeParts) -> Node:
             until = context.now() + int(float(minutes) * MINUTE_MS) if minutes else None
             return Pause(WaitKind.USER, prompt, until=until)
         if context.answer.expired:
-            return fail_branch(context, spec, token, "Nobody answered in time.")
+            return fail_branch(context, spec, token, "No answer arrived in time.")
         value = context.answer.value if isinstance(context.answer.value, Mapping) else {}
         text = str(value.get("text") or value.get("note") or "")
         who = await parts.store.read(name_of_person, context.answer.by)

@@ -62,7 +62,7 @@ def deeper(state: Mapping[str, Any]) -> int:
     if depth > MOST_DEEP:
         raise ExecutionError(
             f"Workflows call one another more than {MOST_DEEP} deep",
-            fix="take out the node by which one of them comes back to itself",
+            fix="remove the node by which one of them calls itself",
         )
     return depth
 

@@ -53,7 +53,7 @@ def _excess(context: NodeContext, spec: NodeSpec, token: Token, limits: VisitLim
     if context.visited - _BEGINNING >= limits.steps:
         return f"The run made more than {limits.steps} steps; it was at “{spec.label}”."
     if token.visits.get(spec.id, 0) >= limits.visits:
-        return f"The run came to “{spec.label}” more than {limits.visits} times."
+        return f"The run visited “{spec.label}” more than {limits.visits} times."
     return None
 
 

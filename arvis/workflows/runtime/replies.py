@@ -72,7 +72,7 @@ def error_in(text: str, agent: str) -> str | None:
     """Return why this is no answer of the agent of this name: it is empty, or the error of a provider; empty if it is
     one."""
     if not text.strip() or text.strip() == notices.no_answer(agent):
-        return "The agent gave no answer."
+        return "The agent's answer is empty."
     if len(text) <= _LONGEST_ERROR and _ERRORS.match(text):
         return " ".join(text.split())
     return None

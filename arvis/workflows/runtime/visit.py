@@ -47,13 +47,13 @@ def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Ag
     if target is None:
         raise ExecutionError(f"There is no agent {wanted or execution.state['agent']}", fix="choose another one")
     if not target.active:
-        raise ExecutionError(f"The agent {target.slug} is not active", fix="let it go on, or choose another one")
+        raise ExecutionError(f"The agent {target.slug} is not active", fix="activate it, or choose another one")
     asker = asker_of(tx, execution, own)
     own_one = own is not None and target.id == own.id and refusal(tx, target, asker) is None
     if own is None or not (own_one or may_reach(tx, target, asker)):
         raise ExecutionError(
             f"The agent {target.slug} is out of reach",
-            why="whom this run works for may not reach it from here",
+            why="the person for whom this run works may not use it from here",
             fix="choose another one, or let an owner or operator begin the run",
         )
     return target
@@ -176,7 +176,7 @@ def fail_branch(
         run_log.announce_state(context)
         return Fail(f"{spec.label}: {error}", **changes)
     context.record(_settle, context.execution, context.now())
-    run_log.write(context, [*lines, line(spec.id, LogType.BRANCH_FAILED, f"It goes on at {merge.label}.")])
+    run_log.write(context, [*lines, line(spec.id, LogType.BRANCH_FAILED, f"The run continues at {merge.label}.")])
     failed = replace(_counted(token, spec).on(spec.id, None), failed=f"{spec.label}: {error}")
     return Goto(merge.gate, failed.to_json(), **changes)
 

@@ -93,7 +93,7 @@ def _check_handles(source: Node, target: Node, each: Connection, drawing: Drawin
 
 def choices(node: Node) -> str:
     """Return the outputs of a node as people read them."""
-    return ", ".join(handle or "its plain way out" for handle in handles(node)) or "none, nothing can follow it"
+    return ", ".join(handle or "its plain output" for handle in handles(node)) or "none, nothing can follow it"
 
 
 #: A cycle with one of these kinds may end, or waits for a person or a time in each round.

@@ -78,7 +78,7 @@ function* checkHandles(
 
 /** The outputs of a node, as text for people. */
 export function choicesOf(node: DrawnNode): string {
-  const ways = waysOut(node).map((handle) => (handle === "" ? "its plain way out" : handle));
+  const ways = waysOut(node).map((handle) => (handle === "" ? "its plain output" : handle));
   return ways.join(", ") || "none, nothing can follow it";
 }
 

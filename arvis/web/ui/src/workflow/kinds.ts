@@ -66,8 +66,8 @@ export const UNSERVED_TRIGGERS = ["calendar", "workbench"] as readonly string[];
 export const CALLED_TRIGGERS: Readonly<Record<string, readonly [what: string, how: string]>> = {"schedule": ["schedule", "`arvis schedules create --workflow`"], "heartbeat": ["heartbeat", "`arvis schedules create --heartbeat --workflow`"], "webhook": ["web hook", "`arvis webhooks create --workflow`"]};
 
 /** How several incoming connections come together, of every kind but those that begin. */
-export const JOIN: Field = field("join", "choice", "When several branches arrive", { choices: ["each", "all", "any", "n"], words: ["Run for every arrival", "Run once, when all have come", "Run once, at the first", "Run once, when so many have come"] });
-export const JOIN_COUNT: Field = field("joinCount", "number", "How many", { help: "Where it runs when so many have come.", least: 1, most: 2000 });
+export const JOIN: Field = field("join", "choice", "When several branches arrive", { choices: ["each", "all", "any", "n"], words: ["Run for every arrival", "Run once, when all have arrived", "Run once, at the first", "Run once, when this number has arrived"] });
+export const JOIN_COUNT: Field = field("joinCount", "number", "How many", { help: "For “when this number has arrived”.", least: 1, most: 2000 });
 
 /** What a document says about itself, and what a node of any kind may be called. */
 export const ABOUT: readonly Field[] = [
@@ -78,50 +78,50 @@ export const LABEL: Field = field("label", "line", "Name", { most: 100 });
 
 /** What may be set for a whole document. */
 export const SETTINGS: readonly Field[] = [
-  field("agent", "line", "Agent", { help: "Who works where a node names nobody; empty: the conductor.", most: 64, offers: "agents" }),
-  field("pauses", "choice", "While somebody is asked", { default: "run", choices: ["run", "branch"], words: ["Other branches wait, too", "Other branches go on"] }),
-  field("unlabelled", "choice", "Connections without a handle", { help: "Those that leave a node which chooses.", default: "skip", choices: ["skip", "follow"], words: ["Never followed", "Always followed"] }),
-  field("maxSteps", "number", "Steps at most", { default: 1000, least: 1, most: 100000 }),
-  field("maxVisits", "number", "Visits of one node at most", { default: 100, least: 1, most: 10000 }),
+  field("agent", "line", "Agent", { help: "Works at nodes that name no agent; empty: the conductor.", most: 64, offers: "agents" }),
+  field("pauses", "choice", "While a person is asked", { default: "run", choices: ["run", "branch"], words: ["Other branches wait, too", "Other branches continue"] }),
+  field("unlabelled", "choice", "Connections without a handle", { help: "Those that leave a node with several outputs.", default: "skip", choices: ["skip", "follow"], words: ["Never followed", "Always followed"] }),
+  field("maxSteps", "number", "Maximum steps", { default: 1000, least: 1, most: 100000 }),
+  field("maxVisits", "number", "Maximum visits of one node", { default: 100, least: 1, most: 10000 }),
 ];
 
 export const KINDS: Readonly<Record<KindName, Kind>> = {
   start: {
     name: "start", label: "Start", category: "begin",
-    help: "Where a run begins; its output is the input of the run.",
+    help: "The beginning of a run; its output is the input of the run.",
     fields: [
-      field("initialInput", "text", "Input", { help: "Where the run is given none.", most: 65536 }),
+      field("initialInput", "text", "Input", { help: "Used if the run is started without one.", most: 65536 }),
     ],
     outs: [""], rowHandles: null, ins: [], chooses: false, begins: true,
   },
   trigger: {
     name: "trigger", label: "Trigger", category: "begin",
-    help: "Begins a run by itself; its output is what came.",
+    help: "Starts a run automatically; its output is the event.",
     fields: [
-      field("kind", "choice", "When", { required: true, choices: ["message", "chat-app", "dashboard", "workbench", "chat-completions", "schedule", "calendar", "heartbeat", "webhook", "manual"], words: ["A message comes", "A message comes in a chat app", "Somebody writes in the dashboard", "Somebody writes in the workbench", "A program asks over the API for models", "A schedule is due", "An event of the calendar begins", "The heartbeat comes", "A web hook is called", "Somebody begins it by hand"], unoffered: ["calendar", "workbench"] }),
-      field("description", "text", "What it is for", { help: "By this a model chooses among several.", most: 2000 }),
+      field("kind", "choice", "When", { required: true, choices: ["message", "chat-app", "dashboard", "workbench", "chat-completions", "schedule", "calendar", "heartbeat", "webhook", "manual"], words: ["A message arrives", "A message arrives in a chat app", "A person writes in the dashboard", "A person writes in the workbench", "A program calls the OpenAI-compatible API", "A schedule is due", "A calendar event begins", "The heartbeat is due", "A web hook is called", "A person starts it manually"], unoffered: ["calendar", "workbench"] }),
+      field("description", "text", "What it is for", { help: "A model uses this to choose among several triggers.", most: 2000 }),
       field("platform", "line", "Platform", { help: "Empty: any.", most: 32, offers: "platforms" }),
       field("channel", "line", "Channel", { help: "Empty: any.", most: 200 }),
-      field("words", "line", "Words", { help: "One of these, separated by commas, must be in the message; empty: any message.", most: 500 }),
+      field("words", "line", "Words", { help: "The message must contain one of these, separated by commas; empty: any message.", most: 500 }),
     ],
     outs: [""], rowHandles: null, ins: [], chooses: false, begins: true,
   },
   agent: {
     name: "agent", label: "Agent", category: "agents",
-    help: "An agent works on it.",
+    help: "An agent works on the task.",
     fields: [
-      field("agent", "line", "Agent", { help: "Who does it; empty: the agent of the run.", most: 64, offers: "agents" }),
-      field("agentName", "line", "Name", { help: "As it is shown, and as a tool of another agent.", most: 100 }),
-      field("systemPrompt", "text", "Instructions", { help: "Joined to the agent's own.", most: 65536, template: true }),
+      field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("agentName", "line", "Name", { help: "Shown to people, and the name as a tool of another agent.", most: 100 }),
+      field("systemPrompt", "text", "Instructions", { help: "Added to the agent's own.", most: 65536, template: true }),
       field("userPrompt", "text", "Task", { help: "Empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
-      field("beforePrompt", "text", "Asked before", { help: "A first question to the same agent; its answer stands before the task.", most: 65536, template: true }),
+      field("beforePrompt", "text", "Asked before", { help: "A first question to the same agent; its answer is put before the task.", most: 65536, template: true }),
       field("afterPrompt", "text", "Asked after", { help: "What to make of the result; its answer is the output.", most: 65536, template: true }),
-      field("successCriteria", "text", "Success criteria", { help: "The result is judged by these, and the task tried once more where it falls short.", most: 65536, template: true }),
-      field("completionContract", "switch", "Hand back with a summary", { help: "Summary, artifact, what it needs, what to do next." }),
+      field("successCriteria", "text", "Success criteria", { help: "The result is judged by these. If it falls short, the task is tried once more.", most: 65536, template: true }),
+      field("completionContract", "switch", "Hand back with a summary", { help: "Summary, artifact, open question, next action." }),
       field("model", "line", "Model", { help: "As provider/model; empty: the agent's own.", most: 200, offers: "models" }),
       field("reasoningEffort", "choice", "Reasoning", { choices: ["", "none", "low", "medium", "high"], words: ["", "None", "A little", "Some", "Much"] }),
       field("tools", "switches", "Tools", { fields: [field("web_search", "switch", "Search the web"), field("subagents", "switch", "Subagents")] }),
-      field("allowTools", "list", "Only these tools", { help: "Of those that the agent has; empty: all of them.", most: 200, offers: "tools" }),
+      field("allowTools", "list", "Only these tools", { help: "Of the agent's tools; empty: all of them.", most: 200, offers: "tools" }),
     ],
     outs: ["", "subagent"], rowHandles: null, ins: [""], chooses: false, begins: false,
   },
@@ -129,16 +129,16 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "tool-call", label: "Tool", category: "agents",
     help: "Calls one tool, without a model.",
     fields: [
-      field("agent", "line", "Agent", { help: "Who does it; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
       field("tool", "line", "Tool", { required: true, most: 128, offers: "tools" }),
       field("arguments", "object", "Arguments", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", template: true }),
-      field("review", "text", "Review before", { help: "What the agent is to look at before the call; it may change the arguments.", most: 65536, template: true }),
+      field("review", "text", "Review before", { help: "What the agent should check before the call; it may change the arguments.", most: 65536, template: true }),
     ],
     outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
   },
   "if": {
     name: "if", label: "If", category: "routing",
-    help: "Takes the first way whose condition holds for the previous output.",
+    help: "Takes the first output whose condition holds for the previous output.",
     fields: [
       field("conditions", "rows", "Conditions", { most: 20, fields: [field("operator", "choice", "The output", { default: "equal", choices: ["equal", "contains"], words: ["is", "contains"] }), field("value", "line", "this", { help: "Empty never holds. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
     ],
@@ -148,46 +148,46 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "router", label: "Router", category: "routing",
     help: "An agent chooses one of the routes.",
     fields: [
-      field("agent", "line", "Agent", { help: "Who does it; empty: the agent of the run.", most: 64, offers: "agents" }),
-      field("prompt", "text", "What to choose by", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("prompt", "text", "How to choose", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
       field("routes", "rows", "Routes", { required: true, least: 1, most: 20, fields: [field("label", "line", "Name", { required: true, most: 100 }), field("description", "line", "When", { most: 500 })] }),
     ],
     outs: [], rowHandles: ["routes", "route-"], ins: [""], chooses: true, begins: false,
   },
   condition: {
     name: "condition", label: "Condition", category: "routing",
-    help: "True or false: by the data where it has the fields, else by an agent.",
+    help: "True or false: by the data if it has the fields, else by an agent.",
     fields: [
-      field("agent", "line", "Agent", { help: "Who does it; empty: the agent of the run.", most: 64, offers: "agents" }),
-      field("combinator", "choice", "Hold", { default: "and", choices: ["and", "or"], words: ["All of the rules", "One of the rules"] }),
-      field("rules", "rows", "Rules", { required: true, least: 1, most: 20, fields: [field("field", "line", "Field", { help: "A path such as order.total; empty: the whole output. A template is compared itself.", most: 200, template: true }), field("operator", "choice", "is", { default: "equals", choices: ["equals", "not_equals", "contains", "not_contains", "starts_with", "ends_with", "greater", "less", "at_least", "at_most", "empty", "not_empty", "exists", "matches"], words: ["equal to", "not equal to", "containing", "not containing", "beginning with", "ending with", "greater than", "less than", "at least", "at most", "empty", "not empty", "there at all", "matching the pattern"] }), field("value", "line", "Value", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
+      field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("combinator", "choice", "True if", { default: "and", choices: ["and", "or"], words: ["All rules hold", "One of the rules holds"] }),
+      field("rules", "rows", "Rules", { required: true, least: 1, most: 20, fields: [field("field", "line", "Field", { help: "A path such as order.total; empty: the whole output. For a template, its value is compared.", most: 200, template: true }), field("operator", "choice", "is", { default: "equals", choices: ["equals", "not_equals", "contains", "not_contains", "starts_with", "ends_with", "greater", "less", "at_least", "at_most", "empty", "not_empty", "exists", "matches"], words: ["equal to", "not equal to", "containing", "not containing", "beginning with", "ending with", "greater than", "less than", "at least", "at most", "empty", "not empty", "there at all", "matching the pattern"] }), field("value", "line", "Value", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
     ],
     outs: ["condition-true", "condition-false"], rowHandles: null, ins: [""], chooses: true, begins: false,
   },
   approval: {
     name: "approval", label: "Approval", category: "people",
-    help: "A person says yes or no.",
+    help: "A person approves or rejects.",
     fields: [
-      field("prompt", "text", "Question", { help: "Empty: whether to go on. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
-      field("deadlineMinutes", "number", "Deadline", { help: "In minutes; empty: it waits for ever.", least: 1, most: 525600 }),
-      field("onExpiry", "choice", "After the deadline", { default: "reject", choices: ["reject", "approve", "escalate", "fail"], words: ["It counts as rejected", "It counts as approved", "Somebody else is asked", "The run fails"] }),
-      field("escalateMinutes", "number", "Escalated for", { help: "In minutes; then it counts as rejected.", least: 1, most: 525600 }),
-      field("approvers", "list", "Who may answer", { help: "Roles and people; empty: those of the configuration.", most: 50, offers: "people" }),
+      field("prompt", "text", "Question", { help: "Empty: asks to continue. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("deadlineMinutes", "number", "Deadline", { help: "In minutes; empty: none.", least: 1, most: 525600 }),
+      field("onExpiry", "choice", "After the deadline", { default: "reject", choices: ["reject", "approve", "escalate", "fail"], words: ["It counts as rejected", "It counts as approved", "The owners are asked", "The run fails"] }),
+      field("escalateMinutes", "number", "Time after escalation", { help: "In minutes; then it counts as rejected.", least: 1, most: 525600 }),
+      field("approvers", "list", "Who may answer", { help: "Roles and people; empty: the approvers in the configuration.", most: 50, offers: "people" }),
     ],
     outs: ["approve", "reject"], rowHandles: null, ins: [""], chooses: true, begins: false,
   },
   "user-input": {
     name: "user-input", label: "Ask the user", category: "people",
-    help: "Waits for the next message of the person, which is its output.",
+    help: "Waits for the person's next message, which is its output.",
     fields: [
       field("prompt", "text", "Question", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
-      field("deadlineMinutes", "number", "Deadline", { help: "In minutes; empty: it waits for ever.", least: 1, most: 525600 }),
+      field("deadlineMinutes", "number", "Deadline", { help: "In minutes; empty: none.", least: 1, most: 525600 }),
     ],
     outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
   },
   wait: {
     name: "wait", label: "Wait", category: "flow",
-    help: "Goes on later, with the previous output.",
+    help: "Continues later, with the previous output.",
     fields: [
       field("amount", "number", "How long", { required: true, least: 0, most: 100000 }),
       field("unit", "choice", "In", { default: "seconds", choices: ["seconds", "minutes", "hours", "days"] }),
@@ -196,10 +196,10 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
   },
   loop: {
     name: "loop", label: "Loop", category: "flow",
-    help: "Repeats what lies between its start and the way back to it.",
+    help: "Repeats the nodes between its start and the connection back to it.",
     fields: [
-      field("agent", "line", "Agent", { help: "Who does it; empty: the agent of the run.", most: 64, offers: "agents" }),
-      field("maxIterations", "number", "Rounds at most", { default: 10, least: 1, most: 1000 }),
+      field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("maxIterations", "number", "Maximum rounds", { default: 10, least: 1, most: 1000 }),
       field("condition", "text", "Ends when", { help: "True, yes, or `A contains B`; empty: after its rounds.", most: 65536, template: true }),
       field("conditionMode", "choice", "Decided by", { default: "template", choices: ["template", "llm"], words: ["The text above, filled in", "A model"] }),
     ],
@@ -207,15 +207,15 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
   },
   parallel: {
     name: "parallel", label: "Parallel", category: "flow",
-    help: "Everything behind it runs at once, up to a merge; what fails there is told at the merge.",
+    help: "All following nodes run at the same time, up to a merge, which reports failed branches.",
     fields: [],
     outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
   },
   merge: {
     name: "merge", label: "Merge", category: "flow",
-    help: "Branches become one again; its output is the list of theirs.",
+    help: "Joins branches; its output is the list of theirs.",
     fields: [
-      field("strategy", "choice", "Goes on", { default: "wait-all", choices: ["wait-all", "first"], words: ["When all branches have come", "With the first that comes"] }),
+      field("strategy", "choice", "Continues", { default: "wait-all", choices: ["wait-all", "first"], words: ["When all branches have arrived", "With the first that arrives"] }),
     ],
     outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
   },
@@ -231,11 +231,11 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
   },
   response: {
     name: "response", label: "Response", category: "people",
-    help: "Says something where the run was asked for; what it says is its output.",
+    help: "Posts a message where the run was requested; the message is its output.",
     fields: [
       field("template", "text", "Text", { help: "Empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
-      field("compose", "switch", "Let the agent word it"),
-      field("agent", "line", "Agent", { help: "Who does it; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("compose", "switch", "Let the agent phrase it"),
+      field("agent", "line", "Agent", { help: "Does the work; empty: the agent of the run.", most: 64, offers: "agents" }),
     ],
     outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
   },
