@@ -1,6 +1,6 @@
-# The same commands here and in CI. What is set up is remembered by two stamps in .venv; uv is used when it runs,
-# else pip. PYTHON= names an interpreter for a new .venv, ARGS= is handed to `arvis run` and to the crash test,
-# which else kills KILLS= times.
+# CI runs the same commands. Two stamp files in .venv record the finished installations. uv is used if it works, else pip.
+# PYTHON= names an interpreter for a new .venv. ARGS= is passed to `arvis run` and to the test commands. KILLS= is the
+# number of kills of `make crash`.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,11 +15,11 @@ UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' 2>/dev/null
 run: $(VENV)/.run
 	@$(BIN)/arvis run $(ARGS)
 
-# File by file, two at a time: half of what tests do is waiting. What would disturb others comes after; what failed beside
-# others is told, and must pass by itself.
+# Tests run file by file in two processes, because half of their time is waiting. Tests marked `alone` run last;
+# failures from the parallel run are reported and re-run serially.
 test: check
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m 'not alone' || { \
-	  [ $$? -eq 1 ] && echo "Once more, by themselves:" && \
+	  [ $$? -eq 1 ] && echo "Running the failed tests again, one after the other:" && \
 	  $(BIN)/python -m pytest --last-failed --last-failed-no-failures none -m 'not alone'; }
 	@$(BIN)/python -m pytest -m alone
 
@@ -30,7 +30,7 @@ check: $(VENV)/.test
 	@$(BIN)/lint-imports
 	@[ "$$ARVIS_SKIP_UI" = 1 ] || { $(BIN)/python hatch_build.py --checks && cd arvis/web/ui && npm run --silent check; }
 
-# Before a commit: what needs no test run.
+# Before every commit: all checks that need no test run.
 quick: $(VENV)/.test
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/mypy && $(BIN)/lint-imports >/dev/null
 
@@ -38,7 +38,7 @@ quick: $(VENV)/.test
 t: $(VENV)/.test
 	@$(BIN)/python -m pytest -q $(T)
 
-# The dashboard with hot reload, in front of a daemon that runs on port 5070.
+# The dashboard with hot reload, in front of a daemon on port 5070.
 ui: $(VENV)/.test
 	@$(BIN)/python hatch_build.py --checks && cd arvis/web/ui && npm exec vite
 
@@ -59,7 +59,7 @@ hostile: $(VENV)/.test
 bench: $(VENV)/.test
 	@$(BIN)/python -m bench
 
-# Whisper with PyTorch for processors, and without its tools for graphics cards, which are a gigabyte that no processor uses.
+# Whisper with PyTorch for CPUs. The packages for graphics cards are left out: they need another gigabyte.
 voice: $(VENV)/.run
 	@echo "Installing Whisper, about a gigabyte ..."
 	@$(venv) && $(install) 'torch>=2.6,<2.14' numpy numba tqdm tiktoken more-itertools \
@@ -75,7 +75,7 @@ $(VENV)/.test: $(VENV)/.run
 	@$(venv) && $(install) -e '.[postgres,mcp]' --group dev
 	@touch $@
 
-# A shim of a version manager exists without working, so a tool counts only when it runs.
+# A shim of a version manager may exist without working, so check that uv runs.
 uv_runs = uv --version >/dev/null 2>&1
 
 find_python = for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
@@ -84,7 +84,7 @@ find_python = for python in $(or $(PYTHON),python3 python3.13 python3.12 python3
 	[ -n "$$python" ] || { \
 	  echo "Arvis needs Python 3.11 or newer: install it, or name one: make run PYTHON=/path/to/python3" >&2; exit 1; }
 
-# Some systems ship Python without its ensurepip, and then leave a half-made folder behind.
+# Some systems ship Python without ensurepip; a failed attempt leaves an incomplete folder.
 make_venv = $(find_python); \
 	if $(uv_runs); then uv venv --quiet --clear --python "$$python" $(VENV); else \
 	  "$$python" -m venv --clear $(VENV) >/dev/null 2>&1 || { \
@@ -95,7 +95,7 @@ make_venv = $(find_python); \
 	    echo "Python's venv module is missing: install it (Debian: apt-get install python3-venv)." >&2; exit 1; }; \
 	fi
 
-# An environment that uv made has no pip inside.
+# An environment created by uv contains no pip.
 venv = { $(BIN)/python -c '' 2>/dev/null && { $(uv_runs) || $(BIN)/python -m pip --version >/dev/null 2>&1; }; } \
 	|| { $(make_venv); }
 

@@ -90,7 +90,7 @@ def _check_wanted(tx: Transaction, job: Job) -> None:
     found = workflow_retries.run_of(tx, wait.execution_id)
     fix = "Ask again for the whole."
     if found is not None:
-        fix = f"Begin the run once more at that step: “Again” on its page, or POST /api/runs/{found}/rerun with the step as `node`."
+        fix = f"Begin the run once more at that step: “Rerun” on its page, or POST /api/runs/{found}/rerun with the step as `node`."
     raise Conflict(
         "This job cannot be tried again by itself.",
         why="What it worked for has gone on without it, or has failed, and would not hear of the result.",

@@ -39,7 +39,7 @@ from arvis.web.http.schema import (
 from arvis.web.http.schema import WAIT as OPEN_WAIT
 from arvis.web.http.views import Json, page_view, wait_view
 
-# Questions to people as the page Approvals shows them: who asks, what for, and what exactly a yes would do.
+# Questions to people, as the Questions page shows them: the agent, the reason, and the exact action that an approval allows.
 
 
 _WHOLE = "Open the question to read the whole. An answer counts for all of it."

@@ -169,7 +169,7 @@ def _asked_words(asking: Wait | None, message_id: str) -> str:
     what = "a person's decision" if asking is None else f"a person's decision:\n\n{asking.prompt}"
     how = "`arvis waits list`" if asking is None else f"`arvis waits answer {asking.id}`"
     return (
-        f"This waits for {what}\n\nIt can be answered on the page of Arvis under Approvals, or by {how}. "
+        f"This waits for {what}\n\nAnswer it on the Questions page of the dashboard, or by {how}. "
         f"What comes of it is at GET /api/messages/{message_id}."
     )
 
