@@ -70,7 +70,7 @@ async def test_a_payment_moves_the_balance_and_its_line_can_be_disputed(dashboar
     summary = await daemon.api("GET", f"/api/clients/{made['id']}/summary")
     assert (summary["paidUsd"], summary["balanceUsd"]) == (40, 40)
 
-    await line.get_by_label("Where Payment stands").select_option("disputed")
+    await line.get_by_label("Status of Payment").select_option("disputed")
     await expect(dashboard.get_by_text("Saved.")).to_be_visible()
     (kept,) = (await daemon.api("GET", f"/api/clients/{made['id']}/charges"))["items"]
     assert (kept["status"], kept["description"]) == ("disputed", "Invoice 7")
