@@ -1,6 +1,6 @@
-"""The bus of one process joined to those of the others that share its database.
+"""Connect the bus of one process to those of the other processes with the same database.
 
-Only notices cross: each is told once, may be lost, and is never answered. What came from outside is not passed on.
+Only events cross: each is sent once, may be lost, and is never answered. Received events are not forwarded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from arvis.domain.messages import Address, MessageStatus
 from arvis.ports.bus import Bus
 from arvis.ports.relay import NOTICE_BYTES, Relay, Topic
 
-#: What crosses, and who wants to hear it.
+#: The events that cross, and the topics that receive them.
 CROSSING: Mapping[type[Any], Topic] = {
     TypingRequested: Topic.CHAT,
     Delta: Topic.CHAT,
@@ -54,18 +54,20 @@ CROSSING: Mapping[type[Any], Topic] = {
 }
 _BY_NAME = {kind.__name__: kind for kind in CROSSING}
 
-#: What pages want to hear of and only those hear who run jobs, or nobody: it crosses as `Changed`.
+#: Events that pages need, and that otherwise only processes with workers receive or none: they cross as `Changed`.
 _SENT_AS_CHANGES = [kind for kind in TELLING if CROSSING.get(kind) is not Topic.CHAT]
-#: Changes of so many seconds cross together; more than so many of one topic cross without their ids.
+#: Seconds for which changes are collected before they cross together, and the number of one topic from which they
+#: cross without their ids.
 _CHANGES_SECONDS = 0.2
 _MOST_IDS = 8
 
-#: A character is at most twelve bytes of JSON (two escapes of a surrogate pair); the rest is for the other fields.
+#: A character is at most twelve bytes of JSON (two escapes of a surrogate pair); the remaining bytes are for the
+#: other fields.
 _PIECE = NOTICE_BYTES // 12 - 100
 
 
 class Bridge:
-    """Passes on what is published here, publishes what others say about `topics`."""
+    """Forwards events that are published here, and publishes events from other processes about `topics`."""
 
     def __init__(self, *, bus: Bus, relay: Relay, topics: Collection[Topic]) -> None:
         self._bus = bus
@@ -76,12 +78,12 @@ class Bridge:
         self._timer: asyncio.TimerHandle | None = None
 
     async def send(self, event: Event) -> None:
-        """Returns once the other processes were told; raises `StoreError` when they could not be."""
+        """Send an event to the other processes. Raises `StoreError` when it could not be sent."""
         await self._relay.tell(CROSSING[type(event)], encode(event))
 
     @contextmanager
     def passing_on(self) -> Iterator[None]:
-        """Carry what this process publishes to the others, for the length of the block."""
+        """Forward the events of this process to the others while the block runs."""
         endings = [self._bus.subscribe(kind, self._pass_on) for kind in CROSSING if kind is not Changed]
         endings += [self._bus.subscribe(kind, self._gather) for kind in (Changed, *_SENT_AS_CHANGES)]
         try:
@@ -92,7 +94,8 @@ class Bridge:
             self._post_changes()
 
     async def run(self, up: Callable[[], None]) -> None:
-        """Hear the others until cancelled. Raises `StoreError` when the connection breaks: start it again."""
+        """Receive events of other processes until cancelled. Raises `StoreError` when the connection breaks: start it
+        again."""
         async with self._relay.listen(self._topics) as received:
             self._bus.publish(NoticesMissed())
             up()
@@ -107,7 +110,7 @@ class Bridge:
             self._relay.post(CROSSING[type(event)], encode(piece))
 
     def _gather(self, event: Event) -> None:
-        """What changed crosses a little later: a busy moment is one notice for each topic."""
+        """Collect changes for a moment: a busy period is one notice for each topic."""
         if self._repeating:
             return
         for change in changes_of(event):
@@ -135,7 +138,7 @@ class Bridge:
 
 
 def encode(event: Event) -> str:
-    """One line of JSON: the name of the event and its fields."""
+    """Return one line of JSON: the name of the event and its fields."""
     fields = {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
     if "address" in fields:
         fields["address"] = fields["address"].to_json()
@@ -143,7 +146,7 @@ def encode(event: Event) -> str:
 
 
 def decode(notice: str) -> Event | None:
-    """None for what another version says and this one does not know."""
+    """Return the event; None for one of another version that this one does not know."""
     name, fields = json.loads(notice)
     kind = _BY_NAME.get(name)
     if kind is None or {field.name for field in dataclasses.fields(kind)} != set(fields):
@@ -157,7 +160,7 @@ def decode(notice: str) -> Event | None:
 
 
 def _pieces(event: Event) -> Iterator[Event]:
-    """A long piece of an answer in several."""
+    """Divide a long piece of an answer into several."""
     if not isinstance(event, Delta):
         yield event
         return

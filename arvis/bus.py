@@ -1,7 +1,7 @@
-"""Notices inside one process: publish, subscribe, isolate failures.
+"""Events inside one process: publish, subscribe, isolate failures.
 
-The bus carries notice, the database carries duty: whatever must not be lost is a row before it is an event.
-It never waits, never keeps an event and never lets one listener's failure reach another or the publisher.
+The bus only announces; the database stores: data that must not be lost is a row before it is an event. The bus never
+waits, never keeps an event, and never lets one listener's failure reach another or the publisher.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ E = TypeVar("E", bound=Event)
 
 
 class EventBus:
-    """Implements `arvis.ports.bus.Bus`. Belongs to the event loop's thread, like everyone who listens."""
+    """Implements `arvis.ports.bus.Bus`. Belongs to the event loop's thread, like every listener."""
 
     def __init__(self, *, logger: logging.Logger | None = None) -> None:
         self._logger = logger or logging.getLogger(__name__)
         self._listeners: dict[type[Any], tuple[_Subscription, ...]] = {}
 
     def publish(self, event: Event) -> None:
-        # The tuple is never changed in place, so listeners may come and go during the round.
+        # The tuple is never changed in place, so listeners may subscribe and unsubscribe during the loop.
         for subscription in self._listeners.get(type(event), ()):
             if subscription.active:
                 self._notify(subscription, event)
@@ -42,13 +42,13 @@ class EventBus:
         try:
             subscription.listener(event)
         except Exception:
-            # A named place: a broken listener must not cost the others their notice. Only the kind of the event
-            # is logged, because it may carry what people wrote.
+            # Exceptions are caught here so that a failing listener does not cost the others their event. Only the
+            # type of the event is logged, because the event may contain people's texts.
             self._logger.exception("a listener failed on %s", type(event).__name__)
 
 
 class _Subscription:
-    """One listener; the same function may subscribe twice. `active` ends it in the middle of a round, too."""
+    """One listener; the same function may subscribe twice. `active` also ends it in the middle of a loop."""
 
     __slots__ = ("active", "listener")
 

@@ -1,1 +1,1 @@
-"""The bots of this daemon: which there are, and which of them this process runs."""
+"""The bots of this daemon: their settings, and those that this process runs."""

@@ -1,4 +1,5 @@
-"""The connectors of this process: one object a bot, for whoever sends, fetches or takes web hooks, whoever runs it."""
+"""The connectors of this process: one object per bot, which sends, fetches and takes web hooks, even if another
+process runs the bot."""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ from arvis.ports.connector import (
     Guarantee,
 )
 
-# Makes connectors of bots. Who makes them is found by entry points and imported with the first bot of the platform,
-# on a thread: the library of one platform takes a second and a half.
+# Makes the connectors of bots. A platform's `create` function is found by its entry point and imported with its first
+# bot, in a thread: the library of one platform takes a second and a half.
 
 
 class ConnectorFactory:
-    """`services` is what every connector is made with."""
+    """Makes connectors. `services` is passed to each of them."""
 
     def __init__(self, *, services: ConnectorServices) -> None:
         self._services = services
@@ -38,11 +39,11 @@ class ConnectorFactory:
 
     @property
     def platforms(self) -> Sequence[str]:
-        """Those that this installation has connectors for."""
+        """Return the platforms for which this installation has connectors."""
         return sorted(self._points)
 
     async def make(self, spec: BotSpec) -> Connector:
-        """Raises `BadSetting`, or `ConfigError` when it cannot be made whatever its settings are."""
+        """Make a connector. Raises `BadSetting`, or `ConfigError` when it cannot be made with any settings."""
         if spec.trouble:
             raise ConfigError(spec.trouble)
         create = await self._create_of(spec.platform)
@@ -79,7 +80,7 @@ class ConnectorFactory:
 
 
 def connector_services(config: Config, clock: Clock, commands: Sequence[CommandHint]) -> ConnectorServices:
-    """What the configuration says to all connectors; `commands` are those that platforms may show."""
+    """Return the settings of the configuration for all connectors; `commands` are those that platforms may show."""
     return ConnectorServices(
         clock=clock,
         commands=commands,
@@ -90,7 +91,7 @@ def connector_services(config: Config, clock: Clock, commands: Sequence[CommandH
 
 
 def misconfigured(entry: ConnectorEntry, error: BadSetting | ConfigError) -> ConfigError:
-    """The same about a bot of the configuration, with the place where it is written."""
+    """Return the error for a bot of the configuration, with its line in the file."""
     if isinstance(error, ConfigError):
         what = f"`{entry.path}` cannot be used: {error.what}"
         return ConfigError(what, why=_place(entry, "") + (f": {error.why}" if error.why else ""), fix=error.fix)
@@ -98,14 +99,14 @@ def misconfigured(entry: ConnectorEntry, error: BadSetting | ConfigError) -> Con
 
 
 def describe(error: BadSetting | ConfigError) -> str:
-    """As a sentence for a bot's state."""
+    """Return the error as a sentence for a bot's status."""
     if isinstance(error, BadSetting):
         return f"The setting `{error.key}` {error.text}. {error.fix}".strip()
     return " ".join(part for part in (f"{error.what.rstrip('.')}.", error.why, error.fix) if part)
 
 
 def _place(entry: ConnectorEntry, key: str) -> str:
-    """The line of a key, or of the entry's first key where it is missing."""
+    """Return the line of a key, or of the entry's first key if it is missing."""
     name = key.partition(".")[0].partition("[")[0]
     return entry.places.get(name) or next(iter(entry.places.values()), entry.path)
 
@@ -124,9 +125,10 @@ def _load(point: EntryPoint) -> CreateConnector:
 
 
 def _broken(platform: str, defect: BaseException, text: str) -> ConfigError:
-    """A connector may be anybody's code: it must not break the others."""
+    """Return the error for a connector that fails to load. It may be third-party code, and must not affect the
+    others."""
     why = f"{type(defect).__name__}: {text}"[:300]
-    return ConfigError(f"The connector for {platform} is broken", why=why, fix="Mend or remove that package.")
+    return ConfigError(f"The connector for {platform} is broken", why=why, fix="Fix or remove that package.")
 
 
 log = logging.getLogger(__name__)
@@ -137,7 +139,7 @@ _CLOSING = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Bot:
-    """`connector` is None for a bot that is off, or that cannot be made, which `trouble` then says why."""
+    """A bot with its connector, which is None if the bot is off or cannot be made; then `trouble` says why."""
 
     spec: BotSpec
     connector: Connector | None
@@ -145,7 +147,7 @@ class Bot:
 
 
 class ConnectorPool:
-    """`own` are connectors that are there always, such as the web."""
+    """The connectors of all bots. `own` are connectors that always exist, such as that of the dashboard."""
 
     def __init__(self, *, registry: BotRegistry, maker: ConnectorFactory, own: Sequence[Connector] = ()) -> None:
         self._registry = registry
@@ -161,7 +163,7 @@ class ConnectorPool:
         return self._bots.get(key)
 
     def connector_of(self, address: Address) -> Connector | None:
-        """None when there is no such bot, or it is off or cannot be made."""
+        """Return the connector; None if there is no such bot, or if it is off or cannot be made."""
         return self.connector(address.platform, address.connector)
 
     def connector(self, platform: str, name: str) -> Connector | None:
@@ -172,8 +174,8 @@ class ConnectorPool:
         return None if bot is None else bot.connector
 
     async def open(self) -> None:
-        """Make every bot that the book knows. Raises `ConfigError` for one that is written in the configuration and cannot
-        be made; one that only a variable asked for, or that is stored, stays with its trouble."""
+        """Make every bot in the registry. Raises `ConfigError` for a bot of the configuration file that cannot be
+        made; a bot from an environment variable or the database keeps its error instead."""
         for spec in self._registry.specs:
             bot, error = await self._made(spec)
             entry = self._registry.entry(*spec.key)
@@ -182,7 +184,7 @@ class ConnectorPool:
             self._bots[spec.key] = bot
 
     async def put(self, spec: BotSpec) -> Bot:
-        """Make a bot anew. Whoever sends goes on with its former connector until the new one is there."""
+        """Make a bot again. Its former connector is used until the new one is ready."""
         former = self._bots.get(spec.key)
         self._bots[spec.key], _ = await self._made(spec)
         await _closed(former)
@@ -192,7 +194,7 @@ class ConnectorPool:
         await _closed(self._bots.pop(key, None))
 
     async def close(self) -> None:
-        """Close all connectors, at once."""
+        """Close all connectors, at the same time."""
         bots, self._bots = self._bots, {}
         await asyncio.gather(*(_closed(bot) for bot in bots.values()))
 
@@ -207,7 +209,7 @@ class ConnectorPool:
 
 
 async def _closed(bot: Bot | None) -> None:
-    """What goes wrong while a connector closes is told, and concerns nobody else."""
+    """Close a connector. An error is logged and does not affect the others."""
     if bot is None or bot.connector is None:
         return
     closing = asyncio.create_task(bot.connector.close())

@@ -1,7 +1,7 @@
-"""Which bots there are: those of the configuration, and those that were entered in the product.
+"""The registry of bots: those of the configuration, and those that were added in the product.
 
-The rows are the truth; what is known of them here is learnt anew when somebody changed one. A bot that cannot be used
-costs itself, never the start.
+The database is authoritative; the copy here is read again after each change. A bot that cannot be used never keeps
+the daemon from starting.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BotSpec:
-    """A bot as it should be. `values` are all its settings but the name, with secrets opened; `revision` is another one
-    after each time that somebody wants it started anew; `trouble` says why its settings cannot be read ("": they can).
-    Two that are equal need no restart."""
+    """The desired state of a bot. `values` are all its settings except the name, with secrets decrypted; `revision`
+    changes with each requested restart; `trouble` says why its settings cannot be read ("": they can). Two equal
+    specs need no restart."""
 
     platform: str
     name: str
@@ -54,7 +54,8 @@ class BotSpec:
         return f"{self.platform}/{self.name}"
 
     def without_secrets(self, text: str) -> str:
-        """A text about this bot as it may be shown: a library's complaint may quote an address that holds the token."""
+        """Remove secrets from a text about this bot: an error of a library may quote an address that contains the
+        token."""
         secrets = [value for name, value in self.values.items() if is_secret(name) and isinstance(value, str) and value]
         for secret in sorted(secrets, key=len, reverse=True):
             text = text.replace(secret, "***")
@@ -62,8 +63,8 @@ class BotSpec:
 
 
 class BotRegistry:
-    """`configured` are those of file and environment, which only a restart of the daemon changes; they win over stored
-    ones of the same name. Empty of stored ones until it has learnt."""
+    """The known bots. `configured` are those of file and environment, which only a restart of the daemon changes;
+    they take precedence over stored ones of the same name. Stored bots are missing until the first `learn`."""
 
     def __init__(self, *, configured: Sequence[ConnectorEntry], store: Store, secrets: SecretBox) -> None:
         self._entries = {(entry.platform, entry.name): entry for entry in configured}
@@ -75,28 +76,28 @@ class BotRegistry:
 
     @property
     def specs(self) -> Sequence[BotSpec]:
-        """Those of the configuration first."""
+        """Return all bots, those of the configuration first."""
         return tuple(self._specs.values())
 
     def spec(self, platform: str, name: str) -> BotSpec | None:
         return self._specs.get((platform, name))
 
     def entry(self, platform: str, name: str) -> ConnectorEntry | None:
-        """What the configuration says of a bot."""
+        """Return the entry of a bot in the configuration."""
         return self._entries.get((platform, name))
 
     @property
     def passed_over(self) -> Sequence[StoredBot]:
-        """Those of the product whose names the configuration has given to others."""
+        """Return the stored bots whose names are used by bots of the configuration."""
         return tuple(self._passed_over.values())
 
     async def learn(self) -> None:
-        """Read the stored bots. Raises `StoreError` and keeps what it knew when they cannot be read."""
+        """Read the stored bots. If they cannot be read, it raises `StoreError` and keeps the former ones."""
         async with self._learning:
             rows, restarts = await self._store.read(_rows, tuple(self._entries))
             known = {key: configured_spec(entry, restarts.get(key, "")) for key, entry in self._entries.items()}
             own = [stored for stored in rows if (stored.platform, stored.name) not in known]
-            # On a thread: the first time the key is read from its file, and the library loaded.
+            # In a thread: the first call reads the key from its file and loads the library.
             opened = await asyncio.to_thread(self._opened_all, own, restarts)
             self._passed_over = {(row.platform, row.name): row for row in rows if (row.platform, row.name) in known}
             self._specs = {**known, **{spec.key: spec for spec in opened}}
@@ -106,7 +107,7 @@ class BotRegistry:
 
 
 def is_secret(setting: str) -> bool:
-    """Whether a setting of this name is never shown."""
+    """Return whether a setting of this name is never shown."""
     return _SECRET.search(setting) is not None
 
 
@@ -116,7 +117,7 @@ def configured_spec(entry: ConnectorEntry, restart: str = "") -> BotSpec:
 
 
 def spec_of(stored: StoredBot, box: SecretBox, restart: str = "") -> BotSpec:
-    """A bot of the product with its secrets opened, or with the trouble that they cannot be."""
+    """Return a stored bot with its secrets decrypted, or with the error if they cannot be."""
     revision = f"{stored.id} {stored.updated_at} {restart}"
     shape = (stored.platform, stored.name)
     settings = _object(stored.settings)
@@ -132,22 +133,22 @@ def spec_of(stored: StoredBot, box: SecretBox, restart: str = "") -> BotSpec:
 
 
 def seal_all(box: SecretBox, secrets: Mapping[str, str]) -> str:
-    """Each by itself, so that the log hides each of them once it is opened."""
+    """Encrypt each secret separately, so that the log hides each of them once it is decrypted."""
     return json.dumps({name: box.seal(secret) for name, secret in secrets.items()})
 
 
 def opened_of(stored: StoredBot, box: SecretBox) -> dict[str, str]:
-    """The secrets of a bot by name. Raises `SecretLost`."""
+    """Return the secrets of a bot by name. Raises `SecretLost`."""
     return {name: box.open(secret) for name, secret in sealed_of(stored).items()}
 
 
 def sealed_of(stored: StoredBot) -> Mapping[str, str]:
-    """The sealed secrets of a bot by name; none of a row that cannot be read."""
+    """Return the encrypted secrets of a bot by name; none of a row that cannot be read."""
     return _object(stored.secrets) or {}
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """A JSON object; None for anything else."""
+    """Return a JSON object; None for anything else."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -156,12 +157,12 @@ def _object(text: str) -> dict[str, Any] | None:
 
 
 def request_restart(tx: Transaction, platform: str, name: str, now: int) -> None:
-    """Whoever runs this bot starts it anew once it has learnt of this."""
+    """Request a restart of a bot, which the process that runs it makes when it reads the change."""
     tx.kv.put(_restart_key(platform, name), str(now), now)
 
 
 def _rows(tx: Transaction, configured: Sequence[Key]) -> tuple[list[StoredBot], dict[Key, str]]:
-    """The stored bots, and when which bot was last to be started anew."""
+    """Return the stored bots, and the times of the last requested restarts."""
     stored = tx.bots.all()
     keys = [*configured, *((bot.platform, bot.name) for bot in stored)]
     return stored, {key: tx.kv.get(_restart_key(*key)) or "" for key in keys}

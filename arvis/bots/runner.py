@@ -1,8 +1,8 @@
-"""One bot at work: run again after each failure, with pauses that no platform takes for a storm.
+"""Run one bot, again after each failure, with pauses that no platform treats as an attack.
 
-A platform may reject a token for seconds although it is good. Only three rejections within five minutes count: then only a
-person can help, the owners are told, and the pauses grow to ten minutes. Everything else passes by itself; the owners are told
-when it lasts.
+A platform may reject a valid token for seconds. Only three rejections within five minutes count as final: then a
+person has to act, the owners are notified, and the pauses grow to ten minutes. Every other failure counts as
+temporary; the owners are notified when it lasts.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from arvis.ports.inbox import Inbox
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
 
-# How a bot is, on its way into the database: in order, each state once, and only while this process holds the bot.
+# Write the states of a bot to the database: in order, each state once, and only while this process holds the bot.
 
 
 log = logging.getLogger(__name__)
 
-#: Seconds: between two tries to write, and for the last word of a bot that stops.
+#: Seconds between two tries to write, and for the last state of a bot that stops.
 _AGAIN = 5.0
 _LAST = 2.0
 
-#: Characters of an error that are kept.
+#: Maximum characters of an error that are kept.
 _MOST = 500
 
 
 class TellOwner(Protocol):
     def __call__(self, tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str) -> object:
-        """Say to the owner what became of a bot, once an hour about the same cause."""
+        """Notify the owner about a bot, once an hour for the same cause."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StatusReport:
-    """`identity` is None where it is not known anew; `notice` is what the owner is told ("": nothing), `cause` one word for
-    it."""
+    """A state of a bot. `identity` is None if it was not read again; `notice` is the text for the owner ("": none),
+    `cause` a code for its cause."""
 
     state: BotState
     error: str = ""
@@ -57,7 +57,7 @@ class StatusReport:
 
 
 class StatusReporter:
-    """Writes what it is told of one bot."""
+    """Writes the reported states of one bot."""
 
     def __init__(
         self, *, platform: str, name: str, store: Store, bus: Bus, clock: Clock, holding: Holding, tell: TellOwner
@@ -73,7 +73,7 @@ class StatusReporter:
         self._written: StatusReport | None = None
 
     def note(self, report: StatusReport) -> None:
-        """Have it written soon."""
+        """Queue a state for writing."""
         self._waiting.put_nowait(report)
 
     async def run(self) -> None:
@@ -83,7 +83,7 @@ class StatusReporter:
                 await self._surely(await self._waiting.get())
 
     async def last(self, report: StatusReport) -> None:
-        """Write what is left, and this, if it can be done at once. Not together with `run`."""
+        """Write the remaining states and this one, if it is possible without waiting. Not together with `run`."""
         self.note(report)
         with suppress(LeaseLost, StoreError, TimeoutError):
             async with asyncio.timeout(_LAST):
@@ -101,7 +101,7 @@ class StatusReporter:
                 return
 
     async def _write(self, report: StatusReport) -> None:
-        """The row first, the event second."""
+        """Write the row first, then publish the event."""
         if report == self._written:
             return
         await self._store.write(self._put, report, self._clock.now())
@@ -118,27 +118,27 @@ class StatusReporter:
             self._tell_owner(tx, self._platform, self._name, text, now, cause=report.cause)
 
 
-#: Seconds. A bot that was up for the longest pause begins again with the first one.
+#: Pauses in seconds. A bot that was up for the longest pause begins again with the first one.
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
-#: Seconds until a rejected token is tried again: before its rejection counts, and after that.
+#: Seconds until a rejected token is tried again: before its rejection counts as final, and after that.
 _PROBES = (5.0, 20.0)
 _FIRST_REFUSED_PAUSE = 60.0
 _LONGEST_REFUSED_PAUSE = 600.0
-#: Rejections of a token that count, and the seconds within which they must come.
+#: The number of rejections of a token that count as final, and the seconds within which they must occur.
 _REJECTIONS = 3
 _REJECTION_WINDOW = 300.0
 
-#: Seconds for which a bot may be down before its owner is told, and between two looks at that.
+#: Seconds for which a bot may be down before its owner is notified, and the interval of that check.
 _DOWN = 300.0
 _LOOK = 30.0
 
-#: Seconds in which a connector must have ended once it is told to.
+#: Seconds in which a connector must end after it was cancelled.
 _ENDING = 10.0
 
 
 class BotRun:
-    """`random` gives numbers from 0 to 1 for the jitter of pauses."""
+    """Runs one bot. `random` returns numbers from 0 to 1 for the jitter of pauses."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class BotRun:
         self._down_since: float | None = clock.monotonic()
         self._trouble = "it gives no sign of life"
         self._owner_notified = False
-        #: When the token was rejected, and the next pause once that counts.
+        #: The times at which the token was rejected, and the next pause once the rejections count as final.
         self._rejections: list[float] = []
         self._refused_pause = _FIRST_REFUSED_PAUSE
 
@@ -169,7 +169,7 @@ class BotRun:
         return self._up_since is not None
 
     async def run(self) -> None:
-        """Bring events to the inbox until cancelled."""
+        """Pass events to the inbox until cancelled."""
         watching = [asyncio.create_task(work) for work in (self._reporter.run(), self._watch())]
         self._reporter.note(StatusReport(BotState.STARTING))
         try:
@@ -191,12 +191,12 @@ class BotRun:
             if self._up_since is not None and self._clock.monotonic() - self._up_since >= _LONGEST_PAUSE:
                 pause = _FIRST_PAUSE
             self._fell(self._describe(failure))
-            # Half to one and a half times as long: bots that fell together do not come back together.
+            # Half to one and a half times as long, so that bots that failed together do not reconnect together.
             await self._clock.sleep(pause * (0.5 + self._random()))
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _run_once(self) -> BaseException:
-        """What it ended with. A connector may be anybody's code: whatever it raises is an end and no more."""
+        """Return the error that ended a run. A connector may be third-party code: any exception only ends the run."""
         running = asyncio.create_task(self._connector.run(self._inbox, self._rose))
         try:
             await asyncio.wait({running})
@@ -208,7 +208,7 @@ class BotRun:
         return running.exception() or ConnectionError("it ended by itself")
 
     def _rejected(self, failure: TokenRefused) -> float:
-        """Note that the platform did not accept the token; how many seconds to wait."""
+        """Record that the platform rejected the token, and return the pause in seconds."""
         now = self._clock.monotonic()
         self._rejections = [at for at in self._rejections if now - at < _REJECTION_WINDOW] + [now]
         if len(self._rejections) < _REJECTIONS and self._refused_pause == _FIRST_REFUSED_PAUSE:
@@ -220,7 +220,8 @@ class BotRun:
         return pause
 
     def _describe(self, failure: BaseException) -> str:
-        """As people are told it. What a connector does not say in words of its own is a defect, and for the log."""
+        """Return the error for people. An exception without a message from the connector is a defect, and goes to the
+        log."""
         if type(failure) is ConnectionError and str(failure):
             return str(failure)
         if isinstance(failure, OSError):
@@ -245,7 +246,7 @@ class BotRun:
         self._reporter.note(StatusReport(BotState.ERROR, self._trouble, notice=notice, cause="token"))
 
     async def _watch(self) -> None:
-        """Tell of an outage once it has lasted, and once."""
+        """Notify the owner of an outage once it has lasted, and only once."""
         while True:
             await self._clock.sleep(_LOOK)
             if self._owner_notified or self._down_since is None or self._clock.monotonic() - self._down_since < _DOWN:

@@ -1,6 +1,7 @@
-"""What the owner does to bots: enter, change, remove, restart, examine. A row first, then the notice to whoever runs them.
+"""The owner's operations on bots: add, change, remove, restart, check. Each writes a row first, and then notifies the
+processes that run bots.
 
-A token comes in here and is sealed before it goes anywhere; it never goes out again but to its platform.
+A token is encrypted on arrival, before it is stored; it is sent only to its platform.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from arvis.ports.connector import BadSetting, ChecksSetup, Connector, Finding
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 
-#: Seconds that an examination may take.
+#: Maximum seconds of a check.
 _PATIENCE = 20.0
 
 _FIELDS = "GET /openapi.json describes every field."
@@ -32,7 +33,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class BotChanges:
-    """Settings and secrets by name, of which a None takes one away; what is not named stays. `enabled` None: as it is."""
+    """Changes of settings and secrets by name; None removes one, and unnamed ones stay. `enabled` None: unchanged."""
 
     settings: Values = field(default_factory=dict)
     secrets: Values = field(default_factory=dict, repr=False)
@@ -40,8 +41,8 @@ class BotChanges:
 
 
 class BotService:
-    """Each verb raises `Unprocessable` for values that cannot be used, `NotFound`, and `Conflict` for a bot of the
-    configuration."""
+    """The operations on bots. Each raises `Unprocessable` for values that cannot be used, `NotFound`, and `Conflict`
+    for a bot of the configuration."""
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class BotService:
         return self._registry
 
     async def statuses(self) -> Mapping[Key, BotStatus]:
-        """How each bot is, as the process says that runs it."""
+        """Return the state of each bot, as reported by the process that runs it."""
         found = await self._store.read(_statuses)
         return {(status.platform, status.name): status for status in found}
 
@@ -87,7 +88,7 @@ class BotService:
         return await self._published(platform, name)
 
     async def change(self, platform: str, name: str, changes: BotChanges) -> BotSpec:
-        """One that only goes on or off need not be usable as it is set up."""
+        """Change a bot. A change that only turns it on or off is allowed even if its settings are invalid."""
         stored = await self._stored(platform, name)
         enabled = stored.enabled if changes.enabled is None else changes.enabled
         bot = replace(stored, enabled=enabled, updated_at=max(self._clock.now(), stored.updated_at + 1))
@@ -103,21 +104,21 @@ class BotService:
         await self._publish_change()
 
     async def restart(self, platform: str, name: str) -> BotSpec:
-        """Also one of the configuration, whichever process runs it."""
+        """Restart a bot, also one of the configuration, in the process that runs it."""
         self.spec(platform, name)
         await self._store.write(request_restart, platform, name, self._clock.now())
         return await self._published(platform, name)
 
     async def check(self, platform: str, name: str) -> Sequence[Finding]:
-        """Ask the platform whether everything is set up as the bot needs it; whatever comes of it is an answer."""
+        """Ask the platform if everything is set up as the bot needs it; a failure is a result, too."""
         return await examine(self.spec(platform, name), self._maker)
 
     async def check_new(self, platform: str, name: str, given: BotChanges) -> Sequence[Finding]:
-        """The same for one that is not kept. Raises `Unprocessable` for values that cannot be used."""
+        """Check a bot that is not stored. Raises `Unprocessable` for values that cannot be used."""
         settings, secrets = _merged({}, given.settings), _merged({}, given.secrets)
         _refuse_plain_secrets(settings)
         spec = BotSpec(platform, name, {**settings, **secrets}, source=Source.PRODUCT)
-        # What is sealed is known to the filter of the logs.
+        # Encrypting makes the secrets known to the filter of the logs.
         await asyncio.to_thread(seal_all, self._secrets, secrets)
         await self._try(spec)
         return await examine(spec, self._maker)
@@ -129,16 +130,16 @@ class BotService:
         return await self._with(bot, settings, secrets)
 
     async def _with(self, bot: StoredBot, settings: Values, secrets: Values) -> StoredBot:
-        """The bot with these, which a connector must accept; a None is left out."""
+        """Return the bot with these settings, which a connector must accept; a None is left out."""
         settings, secrets = _merged({}, settings), _merged({}, secrets)
         _refuse_plain_secrets(settings)
         await self._try(BotSpec(bot.platform, bot.name, {**settings, **secrets}, source=Source.PRODUCT))
-        # On a thread: the first time of all a key is made and put on disk.
+        # In a thread: the very first call makes a key and writes it to disk.
         sealed = await asyncio.to_thread(seal_all, self._secrets, secrets)
         return replace(bot, settings=json.dumps(settings), secrets=sealed)
 
     async def _try(self, spec: BotSpec) -> None:
-        """Raises `Unprocessable` when no connector can be made of this."""
+        """Raise `Unprocessable` when no connector can be made with this."""
         try:
             connector = await self._maker.make(spec)
         except BadSetting as bad:
@@ -155,7 +156,8 @@ class BotService:
         return stored
 
     async def _secrets_of(self, stored: StoredBot, changes: BotChanges) -> dict[str, Any]:
-        """Those that are kept, with the changes; what cannot be opened any more is given anew or not there."""
+        """Return the stored secrets with the changes; one that cannot be decrypted any more must be given again, else
+        it is missing."""
         try:
             opened = await asyncio.to_thread(opened_of, stored, self._secrets)
         except SecretLost:
@@ -180,7 +182,7 @@ class BotService:
 
 
 async def examine(spec: BotSpec, maker: ConnectorFactory) -> Sequence[Finding]:
-    """What a bot's platform says of its setup."""
+    """Return the findings of a bot's platform about its setup."""
     try:
         connector = await maker.make(spec)
     except (BadSetting, ConfigError) as error:
@@ -212,7 +214,8 @@ def _refuse_plain_secrets(settings: Values) -> None:
 
 
 def _refuse_redirection(before: Values, after: Values, secrets: Values, given: Values) -> None:
-    """Else a stored token could be read by letting it be sent to a server of one's own."""
+    """Refuse a new address without a new token: otherwise a stored token could be read by sending it to another
+    server."""
     moved = [name for name in {*before, *after} if name.endswith("url") and before.get(name) != after.get(name)]
     if moved and (kept := [name for name in secrets if name not in given]):
         fix = "Send it again, together with the new address."

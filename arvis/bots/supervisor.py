@@ -1,5 +1,5 @@
-"""Starts, stops and restarts bots as the book changes. Each bot runs in one process at a time; in all others its connector
-stands ready to send."""
+"""Start, stop and restart bots as the registry changes. Each bot runs in one process at a time; in all others its
+connector is ready to send."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from arvis.process.leases import Holding, Pace, RoleLeaseManager
 
 log = logging.getLogger(__name__)
 
-#: A notice may be lost with the process that told it: seconds after which one looks unasked, where others write, too.
+#: Seconds between two reads without a notice, because a notice may be lost with its process, and other processes
+#: write, too.
 _LOOK_AGAIN = 30.0
 
-#: Gives an inbox whose every commit first calls the function, which raises `LeaseLost` in a process that lost the bot.
+#: Returns an inbox that calls the function before every commit; it raises `LeaseLost` in a process that lost the bot.
 InboxFor = Callable[[Callable[[Transaction], None]], Inbox]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerParts:
-    """What a process needs that runs bots, and not only sends for them. `owner` is its boot, `node` its data folder,
-    `random` gives numbers from 0 to 1."""
+    """The parts that a process needs to run bots. `owner` is its boot, `node` its data folder, `random` returns
+    numbers from 0 to 1."""
 
     inbox_for: InboxFor
     tell_owner: TellOwner
@@ -44,7 +45,7 @@ class RunnerParts:
 
 
 class BotSupervisor:
-    """`running` is None in a process that runs no bots."""
+    """Runs bots under leases. `running` is None in a process that runs no bots."""
 
     def __init__(
         self,
@@ -66,11 +67,12 @@ class BotSupervisor:
         self._runs: dict[Key, BotRun] = {}
 
     def health(self) -> Mapping[str, bool]:
-        """Of each bot that this process runs, or would take over: whether it is up here."""
+        """Return, for each bot that this process runs or would take over, if it is up here."""
         return {f"{platform}/{name}": self._is_up((platform, name)) for platform, name in self._tasks}
 
     async def run(self, up: Callable[[], None]) -> None:
-        """Run the fleet's bots, and follow the book, until cancelled; bots have stopped taking events when this returns."""
+        """Run the pool's bots and follow the registry until cancelled; when this returns, the bots take no more
+        events."""
         changed = asyncio.Event()
         with ExitStack() as listening:
             for kind in (BotsChanged, NoticesMissed):
@@ -88,7 +90,7 @@ class BotSupervisor:
                 await asyncio.gather(*(self._end(key) for key in list(self._tasks)))
 
     async def _follow(self) -> None:
-        """Learn what changed, and change what runs. A database that is away changes nothing."""
+        """Read changes, and apply them to the running bots. While the database is unavailable, nothing changes."""
         try:
             await self._registry.learn()
         except StoreError as error:
@@ -127,7 +129,7 @@ class BotSupervisor:
         self._tasks[bot.spec.key] = task
 
     async def _work(self, bot: Bot, running: RunnerParts, holding: Holding) -> None:
-        """What this process does while it holds a bot."""
+        """Run a bot while this process holds it."""
         reporter = StatusReporter(
             platform=bot.spec.platform,
             name=bot.spec.name,
@@ -159,7 +161,7 @@ class BotSupervisor:
         self._runs.pop(key, None)
 
     async def _note_stopped(self, spec: BotSpec) -> None:
-        """A process that died may have left another word."""
+        """Write the state of a stopped bot, because a process that died may have left another one."""
         with suppress(StoreError):
             await self._store.write(_stopped, spec.key, self._clock.now())
 

@@ -1,5 +1,5 @@
-"""What stands in files that people send. Their bytes decide what they are, never their names; whatever could be a bomb is
-measured before, or opened in a child process with little memory and time (reliability.md H25, S7)."""
+"""Read files that people send. Their type is decided by their bytes, never by their names; a file that could be a
+bomb is measured first, or opened in a child process with little memory and time (reliability.md H25, S7)."""
 
 from __future__ import annotations
 

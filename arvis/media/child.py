@@ -1,10 +1,11 @@
-"""Takes the text out of one document, as a process of its own: `python child.py pdf|docx LIBRARIES…`.
+"""Extract the text of one document, as a separate process: `python child.py pdf|docx LIBRARIES…`.
 
-LIBRARIES are the folders in which the libraries below lie. Standard library only besides these, no other module of ours.
+LIBRARIES are the folders of the libraries below. Apart from these it uses the standard library only, and no other
+module of Arvis.
 
-The document comes over standard input, its text leaves over standard output as it is found, so that what was read before
-a limit is kept. Memory and time are bounded by the system: whatever a document makes of a few bytes ends here and not in
-the daemon.
+The document is read from standard input, and its text is written to standard output as it is found, so that text
+before a limit is kept. The system limits memory and time, so a document that expands enormously ends this process and
+not the daemon.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ import resource
 import sys
 from collections.abc import Iterator, Sequence
 
-#: What reads documents, and what that needs.
+#: The libraries that read documents, and their dependencies.
 LIBRARIES = ("pypdf", "mammoth", "cobble")
 
 #: Bytes of memory, and seconds of work.
 MEMORY = 134_217_728
 SECONDS = 5
 
-#: What an archive may say of itself.
+#: The maximum sizes that an archive may declare.
 _MOST_ENTRIES = 2_000
 _MOST_UNPACKED = 67_108_864
 
-#: How the process ends when the document is not what it should be: 1 is what Python ends with when something was raised.
+#: The exit status for an invalid document; 1 is Python's own for an exception.
 DAMAGED, LOCKED, BOMB = 1, 4, 5
 
 

@@ -1,7 +1,7 @@
-"""The text of PDF and DOCX files, read by a program of its own (`arvis/media/child.py`).
+"""The text of PDF and DOCX files, read by a separate program (`arvis/media/child.py`).
 
-It runs in the sandbox, where it sees the libraries and nothing else. Where the machine has no sandbox it runs under its own
-bounds of time and memory alone.
+It runs in the sandbox, where it sees only the libraries. On a machine without a sandbox, only its own limits of time
+and memory apply.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from arvis.media import child
 from arvis.media.sniffing import DOCX, PDF
 from arvis.ports.sandbox import Finished, Programs, Sandbox, Task
 
-#: How the child calls them.
+#: The child's names of the types.
 KINDS = {PDF: "pdf", DOCX: "docx"}
 
-#: Seconds on the clock, of which the child works at most `child.SECONDS`; and bytes of text.
+#: Timeout in seconds, of which the child works at most `child.SECONDS`; and maximum bytes of text.
 _PATIENCE = 20.0
 _MOST_OUTPUT = 1_048_576
 
-#: The child bounds what it works with (`child.MEMORY`); this holds the interpreter and its libraries as well.
+#: The child limits its work (`child.MEMORY`); this also covers the interpreter and its libraries.
 _MEMORY = 4 * child.MEMORY
 
-#: The interpreter that this environment was made from, where it lies, and what it runs.
+#: The interpreter from which this environment was made, and its prefixes.
 _INTERPRETER = Path(sys.base_exec_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}").resolve()
 _PREFIXES = (Path(sys.base_prefix).resolve(), Path(sys.base_exec_prefix).resolve())
 _CHILD = Path(child.__file__).resolve()
@@ -44,7 +44,8 @@ _PROBLEMS = {
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`whole` is False when only the beginning could be read; `problem` says why there is no text."""
+    """The text of a document. `whole` is False when only the beginning could be read; `problem` says why there is no
+    text."""
 
     text: str
     whole: bool = True
@@ -52,7 +53,7 @@ class Document:
 
 
 class DocumentReader:
-    """`libraries` are the folders in which the readers of documents lie; None: where this process finds them."""
+    """Reads documents. `libraries` are the folders with the libraries; None: those of this process."""
 
     def __init__(
         self, *, programs: Programs, sandbox: Sandbox | None = None, libraries: Sequence[Path] | None = None
@@ -62,7 +63,7 @@ class DocumentReader:
         self._libraries = _libraries() if libraries is None else libraries
 
     async def read(self, data: bytes, content_type: str) -> Document:
-        """Takes a few seconds at most."""
+        """Read a document, which takes a few seconds at most."""
         try:
             with await asyncio.to_thread(TemporaryDirectory, prefix="arvis-document-") as folder:
                 finished = await self._run(self._task(data, KINDS[content_type], Path(folder)))
@@ -101,5 +102,5 @@ def _libraries() -> Sequence[Path]:
 
 
 def _beyond_the_system(paths: Sequence[Path]) -> list[Path]:
-    """Return those that a sandbox does not show by itself."""
+    """Return the folders that a sandbox does not show by default."""
     return sorted({path for path in paths if not path.is_relative_to("/usr")})

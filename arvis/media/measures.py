@@ -1,4 +1,4 @@
-"""How large a picture is and how long a sound lasts, by their headers: nothing is decoded."""
+"""Measure the size of pictures and the length of sounds by their headers: nothing is decoded."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import struct
 
 from arvis.media.sniffing import OGG, WAV
 
-#: What vendors take: pixels, pixels of a side, and bytes (5 MiB as base64).
+#: The maximums of vendors: pixels, pixels of a side, and bytes (5 MiB as base64).
 MOST_PIXELS = 40_000_000
 LONGEST_SIDE = 8_000
 MOST_PICTURE_BYTES = 3_932_160
 
-#: Samples a second of Opus in an Ogg file, whatever went into it.
+#: Samples per second of Opus in an Ogg file, regardless of the source.
 _OPUS_RATE = 48_000
 _OGG_PAGE = b"OggS"
 
 
 def picture_problem(data: bytes) -> str:
-    """Why this picture goes to no model; "" when it may."""
+    """Return why this picture is sent to no model; "" when it may be."""
     import imagesize  # type: ignore[import-untyped]  # noqa: PLC0415 (it ships no types, and brings an HTTP client)
 
     try:
@@ -38,7 +38,7 @@ def picture_problem(data: bytes) -> str:
 
 
 def sound_seconds(data: bytes, content_type: str) -> float | None:
-    """As the file itself says it; None when it does not say it at a place that is known."""
+    """Return the length that the file itself declares; None when it has none at a known place."""
     try:
         if content_type == OGG:
             return _ogg_seconds(data)

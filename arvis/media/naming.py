@@ -1,4 +1,4 @@
-"""Where a file that somebody sent lies in the agent's own folder."""
+"""The path of a received file in the agent's own folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MARK = 6
 
 
 def path_of(file: Attachment) -> str:
-    """Safe, whatever its sender called it, and no other file's: part of its hash stands in it."""
+    """Return a safe and unique path, whatever name the sender gave: it contains part of the file's hash."""
     name = _ODD.sub("_", file.filename.replace("\\", "/").rpartition("/")[2]).strip(" .") or "file"
     stem, dot, suffix = name.rpartition(".")
     if dot and len(suffix) < _LONGEST // 2:

@@ -1,4 +1,4 @@
-"""One file: what it is, and what an agent can have of it."""
+"""Read one file: its type, and the content that an agent can use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arvis.media.sniffing import PICTURES, sniff, text_of
 from arvis.ports.sandbox import Programs, Sandbox
 from arvis.ports.transcriber import Sound, SpeechError, Transcriber
 
-#: Of one file, in characters; the whole file lies in the agent's folder.
+#: Maximum characters of one file; the whole file is in the agent's folder.
 LONGEST_TEXT = 200_000
 
 _NO_SPEECH_ENGINE = "voice messages cannot be heard here: no speech engine is set up"
@@ -22,8 +22,8 @@ _UNREADABLE = "this kind of file cannot be read"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What became of a file. `content` is the text in it, `problem` why there is none. `again`: it may go better a
-    little later."""
+    """The result of reading a file. `content` is its text, `problem` why there is none. `again`: a later try may
+    succeed."""
 
     content_type: str
     kind: FileKind
@@ -33,8 +33,8 @@ class Reading:
 
 
 class MediaReader:
-    """`transcriber` is there where a speech engine is set up; a sound may last so many `minutes`. Documents are read in the
-    `sandbox` where one can be had."""
+    """Reads files. `transcriber` exists if a speech engine is set up; a sound may last at most `minutes`. Documents
+    are read in the `sandbox` if the machine has one."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class MediaReader:
         self._minutes = minutes
 
     async def read(self, data: bytes, filename: str, *, spoken: bool = False) -> Reading:
-        """`spoken`: a voice message, which is its sender's own word."""
+        """Read a file. `spoken`: a voice message, whose text is the sender's own."""
         content_type = await asyncio.to_thread(sniff, data, filename)
         if content_type in PICTURES:
             problem = await asyncio.to_thread(picture_problem, data)
@@ -86,12 +86,12 @@ class MediaReader:
 
 
 def lost(why: str) -> Reading:
-    """A file whose bytes nobody has."""
+    """Return the result for a file whose bytes are missing."""
     return Reading("", FileKind.OTHER, problem=why)
 
 
 def _cut(text: str, *, whole: bool) -> str:
-    """The beginning of a long text, saying how much is missing."""
+    """Return the beginning of a long text, with a note about the length of the missing part."""
     missing, text = len(text) - LONGEST_TEXT, storable(text[:LONGEST_TEXT])
     if missing > 0:
         return f"{text}\n[… {missing} more characters are left out]"

@@ -1,5 +1,5 @@
-"""What a file is, by its first bytes (and for texts by all of them). Names and declared types are only believed about the
-flavour of a text."""
+"""Detect the type of a file by its first bytes (and of texts by all of them). Names and declared types count only for
+the flavour of a text."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"fLaC", "audio/flac"),
     (b"#!AMR", "audio/amr"),
 )
-#: A PDF may have other bytes in front of its mark.
+#: A PDF may have other bytes before its mark.
 _PDF_SEARCHED = 1_024
 #: A stream of MPEG audio without a header: eleven bits set, layer III, a bit rate and a sampling rate that exist.
 _MP3_SYNC = re.compile(
     rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb][\x10-\x1b\x20-\x2b\x30-\x3b\x40-\x4b\x50-\x5b\x60-\x6b\x70-\x7b"
     rb"\x80-\x8b\x90-\x9b\xa0-\xab\xb0-\xbb\xc0-\xcb\xd0-\xdb\xe0-\xeb]"
 )
-#: In the head of a Matroska file stand the codecs of its tracks.
+#: The head of a Matroska file contains the codecs of its tracks.
 _HEAD = 65_536
 
-#: The name of the codec of a track in Matroska: its element, the length, a name such as A_OPUS. Compressed sound has any two
-#: letters somewhere.
+#: The name of the codec of a track in Matroska: its element, the length, a name such as A_OPUS. The full pattern is
+#: needed because any two letters occur somewhere in compressed sound.
 _TRACK = re.compile(rb"\x86[\x80-\xff]([AV])_[A-Z0-9]{2}")
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-#: What no text of an eight-bit charset holds.
+#: Bytes that no text of an eight-bit charset contains.
 _CONTROLS = bytes({*range(32), 127} - {9, 10, 12, 13, 27})
 
 _FLAVOURS = {
@@ -58,7 +58,7 @@ _FLAVOURS = {
 
 
 def sniff(data: bytes, filename: str) -> str:
-    """The media type of the bytes; `BINARY` for what is not known. A text takes its flavour from the name."""
+    """Return the media type of the bytes; `BINARY` for an unknown one. A text takes its flavour from the name."""
     for beginning, found in _BEGINNINGS:
         if data.startswith(beginning):
             return found
@@ -69,7 +69,7 @@ def sniff(data: bytes, filename: str) -> str:
     if data[4:8] == b"ftyp":
         return "audio/mp4" if b"soun" in data and b"vide" not in data else "video/mp4"
     if data.startswith(b"PK\x03\x04"):
-        # Names stand in an archive as they are: nothing is unpacked to find this out.
+        # Names are stored uncompressed in an archive: nothing is unpacked for this.
         return DOCX if b"word/document" in data and b"[Content_Types].xml" in data else ZIP
     if b"%PDF-" in data[:_PDF_SEARCHED]:
         return PDF
@@ -79,7 +79,8 @@ def sniff(data: bytes, filename: str) -> str:
 
 
 def text_of(data: bytes) -> str | None:
-    """The bytes as text: UTF-8, UTF-16 with its mark, else Windows-1252 where nothing speaks against it. None: no text."""
+    """Return the bytes as text: UTF-8, UTF-16 with its mark, else Windows-1252 if no byte contradicts it. None: no
+    text."""
     if data.startswith(_UTF_16):
         return _decoded(data, "utf-16")
     if b"\0" in data:

@@ -1,1 +1,1 @@
-"""Everything that leaves over HTTP: the shared client of the providers (and, later, the guarded fetcher)."""
+"""All outgoing HTTP: the shared client of the providers, and the guarded fetcher."""

@@ -1,7 +1,7 @@
-"""Which IP addresses are public: the half of the guard that names cannot fool (reliability.md §5.6).
+"""Decide which IP addresses are public: the half of the guard that names cannot deceive (reliability.md §5.6).
 
-The standard library's `is_global` follows the registry of special addresses only as far as its own version knows it,
-and says nothing about addresses that carry another one inside. Both gaps are closed here, without any lookup.
+The standard library's `is_global` follows the registry of special addresses only up to its own version, and ignores
+addresses that contain another one. Both gaps are closed here, without any lookup.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 IPAddress = IPv4Address | IPv6Address
 
-#: What is refused by name on every Python, and what has a public number but answers to insiders only.
+#: Networks that are refused on every version of Python, and public numbers that only internal hosts answer.
 _SPECIAL_V4 = tuple(
     (IPv4Network(network), meaning)
     for network, meaning in (
@@ -32,7 +32,7 @@ _SPECIAL_V4 = tuple(
         ("240.0.0.0/4", "a reserved address"),
     )
 )
-#: The only part of IPv6 from which public addresses are given out, and what is special inside it.
+#: The only part of IPv6 from which public addresses are assigned, and the special networks inside it.
 _UNICAST = IPv6Network("2000::/3")
 _SPECIAL_V6 = tuple(
     (IPv6Network(network), meaning)
@@ -43,19 +43,19 @@ _SPECIAL_V6 = tuple(
         ("3fff::/20", "documentation"),
     )
 )
-#: Prefix -> how many bits stand behind the IPv4 address that it carries.
+#: By prefix: the number of bits after the IPv4 address that it contains.
 _CARRIERS = (
     (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
     (IPv6Network("::/96"), 0),  # IPv4-compatible, long out of use but still understood by some
     (IPv6Network("64:ff9b::/96"), 0),  # NAT64
     (IPv6Network("2002::/16"), 80),  # 6to4
 )
-#: The interface part of an ISATAP address begins so, with or without the bit for "globally unique".
+#: The beginning of the interface part of an ISATAP address, with or without the bit for "globally unique".
 _ISATAP = frozenset({0x00005EFE, 0x02005EFE})
 
 
 def special_use(address: IPAddress) -> str | None:
-    """What makes an address other than public, in a few words; None for a public one."""
+    """Return the special use of an address in a few words; None for a public one."""
     inner = carried(address)
     if isinstance(inner, IPv6Address):
         return _special_v6(inner)
@@ -66,7 +66,7 @@ def special_use(address: IPAddress) -> str | None:
 
 
 def carried(address: IPAddress) -> IPAddress:
-    """The IPv4 address that a mapped, compatible, NAT64 or 6to4 address stands for; any other as it is."""
+    """Return the IPv4 address inside a mapped, compatible, NAT64 or 6to4 address; any other address unchanged."""
     if isinstance(address, IPv6Address):
         for network, behind in _CARRIERS:
             if address in network:
@@ -75,7 +75,7 @@ def carried(address: IPAddress) -> IPAddress:
 
 
 def read_address(text: str) -> IPAddress | None:
-    """An address as resolvers write it; None for anything else, and for one with a zone, which is never public."""
+    """Read an address as resolvers write it; None for anything else, and for one with a zone, which is never public."""
     try:
         return None if "%" in text else ip_address(text)
     except ValueError:
@@ -83,7 +83,7 @@ def read_address(text: str) -> IPAddress | None:
 
 
 def _special_v6(address: IPv6Address) -> str | None:
-    # Teredo, site-local, unique-local, link-local, multicast and the local NAT64 prefix all fail one of these.
+    # Teredo, site-local, unique-local, link-local, multicast and the local NAT64 prefix all fail one of these checks.
     for network, meaning in _SPECIAL_V6:
         if address in network:
             return meaning

@@ -1,8 +1,8 @@
-"""The shared HTTP client that providers are given: aiohttp behind `ports/http.py` (ADR 0005).
+"""The shared HTTP client of the providers: aiohttp behind `ports/http.py` (ADR 0005).
 
-It keeps connections between calls and nothing else: no cookies, no redirects, no proxies of the environment
-unless they are asked for. It never decides what an answer means, and its errors name the host only, because
-a URL or a header may hold a secret.
+Between calls it keeps connections and nothing else: no cookies, no redirects, no proxies of the environment unless
+they are requested. It does not interpret answers, and its errors name the host only, because a URL or a header may
+contain a secret.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from arvis.ports.http import FormFile, HttpError, HttpResponse
 
-#: Bytes that the system holds for us on one connection.
+#: Bytes that the system buffers for us on one connection.
 _RECEIVED = 32_768
 
 _HOST = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]+)")
@@ -27,7 +27,7 @@ _HOST = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]+)")
 
 @asynccontextmanager
 async def open_http_client(*, trust_env: bool = False) -> AsyncIterator[AiohttpClient]:
-    """The client, with its connections closed at the end. `trust_env` obeys HTTP_PROXY and its kin."""
+    """Yield the client, and close its connections at the end. `trust_env` obeys HTTP_PROXY and similar variables."""
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(socket_factory=_socket), cookie_jar=aiohttp.DummyCookieJar(), trust_env=trust_env
     ) as session:
@@ -109,7 +109,8 @@ class AiohttpClient:
         try:
             yield AiohttpResponse(response=response, host=host, max_bytes=max_bytes)
         finally:
-            # A connection whose answer was read to its end is back in the pool by now; any other is of no use.
+            # A connection whose answer was read to its end has returned to the pool by now; any other cannot be used
+            # again.
             response.close()
 
 
@@ -150,8 +151,8 @@ class AiohttpResponse:
 
 
 def _socket(address: tuple[Any, ...]) -> socket.socket:
-    """One that hands over little at a time: what has arrived is parsed in one go, and a hundred thousand empty answers
-    in one arrival would hold up the event loop."""
+    """Return a socket with a small buffer: everything that has arrived is parsed in one step, and a hundred thousand
+    empty answers at once would block the event loop."""
     family, kind, protocol, *_ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVED)
@@ -164,13 +165,13 @@ def _encode(document: Mapping[str, Any]) -> bytes:
 
 
 def _host(url: str) -> str:
-    """The host for error texts, without the user and password that a URL may carry."""
+    """Return the host for error texts, without the user and password that a URL may contain."""
     found = _HOST.match(url)
     return found[1] if found else "the given address"
 
 
 def _in_words(error: Exception) -> str:
-    """What happened to a connection, for people."""
+    """Describe the failure of a connection for people."""
     match error:
         case aiohttp.ServerDisconnectedError():
             return "it was closed before an answer came"
@@ -186,7 +187,7 @@ def _in_words(error: Exception) -> str:
 
 @contextmanager
 def as_http_error(host: str) -> Iterator[None]:
-    """Turn the client library's errors into `HttpError`, without their texts: these may quote URL or headers."""
+    """Convert the client library's errors to `HttpError`, without their texts, which may quote URL or headers."""
     try:
         yield
     except TimeoutError as error:
@@ -201,7 +202,7 @@ def as_http_error(host: str) -> Iterator[None]:
     except (aiohttp.ClientError, HttpProcessingError, ConnectionError) as error:
         raise HttpError(f"the connection to {host} broke ({_in_words(error)})") from None
     except RuntimeError:
-        # What aiohttp says of an answer whose connection broke before anybody asked for the rest of it.
+        # aiohttp raises this for an answer whose connection broke before the remaining bytes were requested.
         raise HttpError(f"the connection to {host} broke (it was closed)") from None
     except ValueError:
         raise HttpError(f"a header of the request to {host} cannot be sent as it is") from None

@@ -1,7 +1,7 @@
-"""The one way to addresses that users and models give: aiohttp behind `ports/fetcher.py` (reliability.md §5.6).
+"""The only access to addresses that users and models give: aiohttp behind `ports/fetcher.py` (reliability.md §5.6).
 
-A name is looked up once, every address found is judged, and the connection goes to these addresses and no others.
-It never follows a redirect without judging it anew, keeps no cookies, obeys no proxy and sends nothing of ours.
+A name is looked up once, every address found is judged, and the connection goes to these addresses only. The fetcher
+judges every redirect again before it follows it, keeps no cookies, obeys no proxy and sends no credentials of ours.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from arvis.net.unpacking import ACCEPTED, Unpacker
 from arvis.ports.fetcher import Fetched
 from arvis.ports.http import HttpError
 
-#: What `getaddrinfo` gives and a socket is made for: family, type, protocol, canonical name, socket address.
+#: The result of `getaddrinfo` for which a socket is made: family, type, protocol, canonical name, socket address.
 Peer = tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]
 #: Name and port -> addresses as text. Raises OSError when there are none.
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-#: Makes the socket that is connected to this peer next. Raises OSError.
+#: Makes the socket for the next connection to this peer. Raises OSError.
 Dial = Callable[[Peer], socket.socket]
 
 _MOST_REDIRECTS = 3
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-#: Lookups that hang must not take the threads that others wait for.
+#: A pool of its own, so that lookups that hang do not take the threads of other work.
 _LOOKUP_THREADS = 4
 _LONGEST_HEADER = 8190
 _MOST_HEADERS = 100
@@ -49,8 +49,8 @@ _HEADERS = {
 
 @asynccontextmanager
 async def open_fetcher(*, allow: Iterable[str] = (), ports: Iterable[int] = (80, 443)) -> AsyncIterator[GuardedFetcher]:
-    """`allow` names what the operator excepts from the check, as `host` or `host:port`; `ports` what any public host
-    may be asked at. Raises `ConfigError` for an exception that cannot be read."""
+    """Open the fetcher. `allow` names the operator's exceptions from the check, as `host` or `host:port`; `ports` are
+    those that may be used at any public host. Raises `ConfigError` for an exception that cannot be read."""
     rules = read_rules(allow=allow, ports=ports)
     threads = ThreadPoolExecutor(max_workers=_LOOKUP_THREADS, thread_name_prefix="lookup")
     try:
@@ -60,7 +60,7 @@ async def open_fetcher(*, allow: Iterable[str] = (), ports: Iterable[int] = (80,
 
 
 def system_resolver(threads: ThreadPoolExecutor) -> Resolve:
-    """The machine's own, asked in these threads."""
+    """Return the machine's own resolver, called in these threads."""
 
     async def resolve(host: str, port: int) -> Sequence[str]:
         loop = asyncio.get_running_loop()
@@ -75,8 +75,8 @@ def open_socket(peer: Peer) -> socket.socket:
 
 
 class GuardedFetcher:
-    """`Fetcher`. `dial` makes every socket, so that whoever hands it in sees each address that is dialled;
-    `tls` replaces the machine's certificate authorities, never the check."""
+    """Implements `Fetcher`. `dial` makes every socket, so its provider sees each address that is dialled; `tls`
+    replaces the machine's certificate authorities, but never disables the check."""
 
     def __init__(
         self, *, rules: FetchRules, resolve: Resolve, dial: Dial = open_socket, tls: ssl.SSLContext | None = None
@@ -122,7 +122,7 @@ class GuardedFetcher:
         return following
 
     async def _ask(self, target: Target, max_bytes: int, headers: Mapping[str, str]) -> Fetched | str:
-        """The answer, or where it redirects to."""
+        """Return the answer, or the target of its redirect."""
         addresses = await self._addresses(target)
         async with self._session(target, addresses) as session:
             with as_http_error(target.host):
@@ -147,7 +147,7 @@ class GuardedFetcher:
         return addresses
 
     def _session(self, target: Target, addresses: Collection[IPAddress]) -> aiohttp.ClientSession:
-        """For one exchange: a connection that is kept could outlive what was judged."""
+        """Open a session for one exchange: a kept connection could outlive the check of its address."""
 
         def dial(peer: Peer) -> socket.socket:
             if read_address(peer[4][0]) not in addresses:
@@ -174,7 +174,7 @@ class GuardedFetcher:
 
 
 class _Checked(AbstractResolver):
-    """Knows one name, and the addresses that were found and judged before."""
+    """Resolves one name, to the addresses that were found and checked before."""
 
     def __init__(self, *, host: str, addresses: Collection[IPAddress]) -> None:
         self._host = host
@@ -188,7 +188,7 @@ class _Checked(AbstractResolver):
         return [_result(host, address, port) for address in self._addresses if family in _families(address)]
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no resource is open."""
 
 
 def _families(address: IPAddress) -> tuple[int, int]:
@@ -211,18 +211,18 @@ def _origin(target: Target) -> tuple[str, str, int]:
 
 
 def _sent(headers: Mapping[str, str]) -> dict[str, str]:
-    """Ours, where no others are wanted; how an answer may be packed is never theirs to say."""
+    """Return our headers with the caller's; the caller never decides about compression."""
     return {**_HEADERS, **{name.title(): value for name, value in headers.items()}, "Accept-Encoding": ACCEPTED}
 
 
 def _elsewhere(response: aiohttp.ClientResponse) -> str | None:
-    """Where the answer redirects to. The client hands bytes that are no ASCII on as surrogates."""
+    """Return the target of a redirect. The client passes bytes that are not ASCII as surrogates."""
     location = response.headers.get("Location") if response.status in _REDIRECTS else None
     return location and location.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 async def _read(response: aiohttp.ClientResponse, target: Target, max_bytes: int) -> Fetched:
-    """The answer with as much of its body as is wanted."""
+    """Return the answer with its body up to the maximum."""
     if response.status == HTTPStatus.SWITCHING_PROTOCOLS:
         raise FetchFailed(f"{target.host} wants to speak something else than HTTP.")
     unpacker = Unpacker(encoding=",".join(response.headers.getall("Content-Encoding", [])), limit=max_bytes)

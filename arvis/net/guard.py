@@ -1,7 +1,7 @@
-"""What may be fetched: pure rules over the addresses that users and models give (reliability.md §5.6).
+"""Decide which addresses of users and models may be fetched, by pure rules (reliability.md §5.6).
 
-Nothing is looked up or dialled here. A URL is read once into a `Target`, and only what the target holds is used
-afterwards, so that no second reader can understand the text otherwise.
+No name is looked up or dialled here. A URL is parsed once into a `Target`, and only the target is used afterwards, so
+that no second parser can understand the text differently.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from arvis.net.hosts import BadHost, canonical_host, is_local_name
 
 _PORTS = {"http": 80, "https": 443}
 _LONGEST_URL = 8000
-#: Names with more addresses exist, but nobody needs to try more.
+#: Names with more addresses exist, but there is no need to try more.
 _MOST_ADDRESSES = 8
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{0,5}))?")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-#: All that may stand in a path or a query as it is; `%` too, because what is encoded stays encoded.
+#: All characters that a path or a query may contain unchanged; `%` too, because encoded text stays encoded.
 _PLAIN = "%/?:@!$&'()*+,;=~[]|^"
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRules:
-    """`allow`: pairs of a canonical host and a port (None for the usual ports) whose addresses are not judged;
-    `ports`: those that any other host may be asked at."""
+    """The rules of an operator. `allow`: pairs of a canonical host and a port (None for the usual ports) whose
+    addresses are not checked; `ports`: those that may be used at any other host."""
 
     allow: frozenset[tuple[str, int | None]] = frozenset()
     ports: frozenset[int] = frozenset(_PORTS.values())
@@ -39,8 +39,8 @@ class FetchRules:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A URL after all rules that need no lookup. `host` is canonical; `path` is ASCII, begins with a slash and
-    includes the query. `trusted`: the operator named this host, so its addresses are not judged."""
+    """A URL that passed all rules that need no lookup. `host` is canonical; `path` is ASCII, begins with a slash and
+    includes the query. `trusted`: the operator named this host, so its addresses are not checked."""
 
     scheme: str
     host: str
@@ -56,12 +56,12 @@ class Target:
 
 
 def read_rules(*, allow: Iterable[str] = (), ports: Iterable[int] = _PORTS.values()) -> FetchRules:
-    """`allow` as the operator writes it: `host` or `host:port`. Raises `ConfigError`."""
+    """Read `allow` as the operator writes it: `host` or `host:port`. Raises `ConfigError`."""
     return FetchRules(allow=frozenset(_exception(entry) for entry in allow), ports=frozenset(ports))
 
 
 def read_url(text: str, rules: FetchRules) -> Target:
-    """Raises `FetchRefused` for what is no public web address, as far as its text tells."""
+    """Parse a URL. Raises `FetchRefused` if its text shows that it is not a public web address."""
     scheme, authority, path, query = _split(text.strip())
     try:
         host, port = _host_and_port(authority)
@@ -77,8 +77,8 @@ def read_url(text: str, rules: FetchRules) -> Target:
 
 
 def checked_addresses(target: Target, found: Sequence[str]) -> tuple[IPAddress, ...]:
-    """What a name was resolved to, once every one of the addresses is found public. Raises `FetchRefused`, which does
-    not repeat the addresses: what a name means inside is nobody's business outside."""
+    """Return the addresses of a name once all of them are found public. Raises `FetchRefused`, which does not repeat
+    the addresses, because internal addresses must not leak."""
     addresses = [read_address(text) for text in found]
     known = tuple(address for address in addresses if address is not None)
     if len(known) < len(addresses):
@@ -102,7 +102,7 @@ def _split(text: str) -> tuple[str, str, str, str | None]:
 
 
 def _host_and_port(authority: str) -> tuple[str, int | None]:
-    """Raises `BadHost`."""
+    """Split host and port. Raises `BadHost`."""
     if "@" in authority:
         raise BadHost("it contains a user name")
     found = _AUTHORITY.fullmatch(authority)

@@ -1,6 +1,6 @@
-"""Host names in the one form in which they are judged and looked up, however somebody wrote them.
+"""Convert host names to the one form in which they are checked and looked up, from any spelling.
 
-Whatever a resolver would take for an address is an address here: decimal, octal, hexadecimal, short, in full-width
+A text that a resolver would read as an address is an address here: decimal, octal, hexadecimal, short, in full-width
 digits or percent-encoded. Nothing is looked up.
 """
 
@@ -12,25 +12,25 @@ from urllib.parse import unquote_to_bytes
 
 import idna
 
-#: Longer ones cannot be looked up, and some conversions take time with the square of the length.
+#: Longer names cannot be looked up, and some conversions take quadratic time.
 _LONGEST = 253
 _LONGEST_WRITTEN = 1000
 _NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _IPV6 = re.compile(r"[0-9A-Fa-f:.]+")
-#: How many bytes the last of so many parts fills: `127.1` is `127.0.0.1`.
+#: By the number of parts: the number of bytes that the last part fills (`127.1` is `127.0.0.1`).
 _LAST_PART_BYTES = {1: 4, 2: 3, 3: 2, 4: 1}
-#: Names that never mean a public host, whatever a resolver says.
+#: Names that never mean a public host, whatever a resolver returns.
 _LOCAL_ENDINGS = ("localhost", "localdomain", "local", "internal", "intranet", "lan", "home.arpa", "onion")
 
 
 class BadHost(ValueError):
-    """The text is no host; says why in half a sentence."""
+    """The text is not a host; the message is half a sentence that says why."""
 
 
 def canonical_host(written: str) -> str:
-    """A lower-case ASCII name without a final dot, an IPv4 address in four decimal parts, or an IPv6 address in its
-    shortest form without brackets. Raises `BadHost`."""
+    """Return a lower-case ASCII name without a final dot, an IPv4 address in four decimal parts, or an IPv6 address
+    in its shortest form without brackets. Raises `BadHost`."""
     if len(written) > _LONGEST_WRITTEN:
         raise BadHost("its host is too long")
     if written.startswith("["):
@@ -48,7 +48,7 @@ def canonical_host(written: str) -> str:
 
 
 def is_local_name(host: str) -> bool:
-    """Whether a canonical name means this machine or its network by its form alone."""
+    """Return whether the form of a canonical name alone shows that it means this machine or its network."""
     return "." not in host or any(f".{host}".endswith(f".{ending}") for ending in _LOCAL_ENDINGS)
 
 
@@ -74,7 +74,7 @@ def _decoded(written: str) -> str:
 
 
 def _ascii(name: str) -> str:
-    """As browsers do it (UTS 46): wide digits and other dots become plain ones before anything is judged."""
+    """Convert a name as browsers do (UTS 46): full-width digits and other dots become plain ones before any check."""
     if name.isascii():
         return name
     try:
@@ -85,7 +85,8 @@ def _ascii(name: str) -> str:
 
 
 def _ipv4(name: str) -> str:
-    """What `inet_aton` makes of one to four numbers. Raises `BadHost` for all that it would not take."""
+    """Return the address that `inet_aton` reads from one to four numbers. Raises `BadHost` for any text that it would
+    refuse."""
     parts = name.split(".")
     if len(parts) not in _LAST_PART_BYTES or not all(_NUMBER.fullmatch(part) for part in parts):
         raise BadHost("its host is not a valid IPv4 address")

@@ -1,6 +1,7 @@
-"""Bodies of answers, unpacked piece by piece within bounds: what is packed small may be endless (reliability.md §5.6).
+"""Decompress the bodies of answers piece by piece, within limits: small compressed data may expand without end
+(reliability.md §5.6).
 
-Only the packings that are asked for are understood, once: anything else is an error, never a guess.
+Only the requested encodings are accepted, and only one of them at a time: anything else is an error, never a guess.
 """
 
 from __future__ import annotations
@@ -9,21 +10,23 @@ import zlib
 
 from arvis.domain.errors import FetchFailed
 
-#: What to say to servers.
+#: The value of `Accept-Encoding`.
 ACCEPTED = "gzip, deflate"
-#: Below this many bytes nobody counts the ratio: a small page may well be full of blanks.
+#: Below this many bytes the ratio is not checked: a small page may be full of blanks.
 _FREE = 65_536
 _LARGEST_RATIO = 20
 _LARGEST = 50_000_000
 _PIECE = 65_536
-#: The low four bits of the first byte tell deflate inside zlib's wrapping from the bare kind that some servers send.
+#: The low four bits of the first byte distinguish deflate inside zlib's wrapping from the bare form that some servers
+#: send.
 _ZLIB_METHOD = 8
 
 
 class Unpacker:
-    """Collects at most `limit` bytes of a body. `full`: there is more than that, and nothing more is taken.
+    """Collects at most `limit` bytes of a body. `full`: the body is longer, and no more bytes are taken.
 
-    `feed` and `finish` raise `FetchFailed`."""
+    `feed` and `finish` raise `FetchFailed`.
+    """
 
     def __init__(self, *, encoding: str, limit: int) -> None:
         self._encoding = encoding.strip().lower()
@@ -54,7 +57,7 @@ class Unpacker:
             self._check_ratio()
 
     def finish(self) -> bytes:
-        """The body, after the last piece or once it is full."""
+        """Return the body, after the last piece or once it is full."""
         if self._inflater is not None and not self._inflater.eof and not self.full:
             raise FetchFailed("The answer broke off before its end.")
         return bytes(self._body[: self._limit])

@@ -1,5 +1,5 @@
-"""What people say while they still speak: chunks of a transcript become messages (behaviour.md 2.8). Recognition itself is a
-wing."""
+"""Live speech: chunks of a transcript become messages while a person still speaks (behaviour.md 2.8). Speech
+recognition itself is not part of this package."""
 
 from arvis.speech.buffer import Added, BufferStatus, Chunk, Reason, StreamBuffer, Utterance, UtteranceRules
 from arvis.speech.utterances import UtteranceDetector, utterance_detector

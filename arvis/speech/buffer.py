@@ -1,7 +1,7 @@
-"""The stream buffer (behaviour.md 2.8): gathers chunks of speech until somebody has said all that they wanted to say.
+"""The stream buffer (behaviour.md 2.8): collects chunks of speech until an utterance is complete.
 
-It is measured from the first chunk, so that nobody waits longer than `longest` however long somebody speaks, and it
-delivers through a callback. What waits lives in memory: whoever sent it has no receipt for it yet.
+Times count from the first chunk, so that no text waits longer than `longest`, however long the person speaks. The
+buffer delivers through a callback. Waiting chunks are in memory only: their sender has no receipt for them yet.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from arvis.domain.errors import Unavailable
 from arvis.ports.clock import Clock
 from arvis.speech.utterances import UtteranceDetector
 
-#: Who speaks at once, and chunk ids that are known of each of them.
+#: Maximum speakers at the same time, and maximum chunk ids remembered for each.
 _MOST_VOICES = 1_000
 _MOST_IDS = 1_000
-#: Between two looks at what is due, in seconds: a clock may be a hair early.
+#: Minimum seconds between two checks: a timer may fire slightly early.
 _SHORTEST_SLEEP = 0.001
 
 
 class Reason(StrEnum):
-    """Why a text left the buffer."""
+    """The reason why a text left the buffer."""
 
     COMPLETE = "complete"
     LONGEST = "longest"
@@ -37,7 +37,7 @@ class Reason(StrEnum):
 
 
 class Added(StrEnum):
-    """What became of a chunk."""
+    """The result for a chunk."""
 
     WAITING = "waiting"
     DELIVERED = "delivered"
@@ -46,8 +46,9 @@ class Added(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UtteranceRules:
-    """Seconds and characters: `pause` after which a whole thought goes, `silence` after which anything goes, `longest` from
-    the first chunk on; what is shorter than `least` waits for more, what is longer than `most` waits no more."""
+    """Limits in seconds and characters: after `pause` a complete utterance is delivered, after `silence` any text, at
+    the latest `longest` after the first chunk. A text shorter than `least` waits for more; one longer than `most`
+    does not wait."""
 
     pause: float = 1.5
     silence: float = 3.0
@@ -58,7 +59,7 @@ class UtteranceRules:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`complete`: the speaker is done."""
+    """A piece of a transcript. `complete`: the speaker has finished."""
 
     id: str
     text: str
@@ -67,7 +68,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What was said, the chunks that it was made of in their order."""
+    """A delivered text, with its chunks in order."""
 
     key: str
     text: str
@@ -77,7 +78,8 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class BufferStatus:
-    """`age` in seconds from the first chunk; `state`: active, or paused when nothing came for a while."""
+    """The state of a buffer. `age` is in seconds from the first chunk; `state`: active, or paused when no chunk
+    arrived for a while."""
 
     exists: bool
     content: str = ""
@@ -87,7 +89,7 @@ class BufferStatus:
 
 @dataclass(slots=True)
 class _Pending:
-    """What waits. Times by the monotonic clock."""
+    """The waiting chunks. Times are of the monotonic clock."""
 
     first_at: float
     last_at: float
@@ -102,7 +104,7 @@ class _Pending:
 
 @dataclass(slots=True)
 class _Voice:
-    """Somebody who speaks. What they said is delivered in its order."""
+    """A speaker, whose texts are delivered in order."""
 
     pending: _Pending | None = None
     known: OrderedDict[str, None] = field(default_factory=OrderedDict)
@@ -128,8 +130,8 @@ class StreamBuffer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def add(self, key: str, chunk: Chunk) -> Added:
-        """Returns once it waits, or was delivered together with what waited. A chunk that came before says nothing new, but
-        may say that it was the last. Raises `Unavailable` when too many speak."""
+        """Add a chunk. Returns once it waits, or was delivered together with the waiting ones. A repeated chunk adds
+        no text, but may mark the end. Raises `Unavailable` when there are too many speakers."""
         voice = self._voice(key)
         now = self._clock.monotonic()
         if chunk.id in voice.known:
@@ -147,17 +149,17 @@ class StreamBuffer:
         return Added.WAITING
 
     def flush(self, key: str) -> Utterance | None:
-        """Take out what waits, without delivering it."""
+        """Remove the waiting text without delivering it."""
         voice = self._voices.get(key)
         return None if voice is None else self._take_out(key, voice, Reason.FLUSHED)
 
     async def release(self, key: str) -> None:
-        """Deliver what waits, whatever it is: no more will come. Returns when nothing is under way any more."""
+        """Deliver the waiting text in any case, because no more will come. Returns when all deliveries have ended."""
         if (voice := self._voices.get(key)) is not None:
             await self._let_go(key, voice, Reason.FLUSHED)
 
     def forget(self, utterance: Utterance) -> None:
-        """Its chunks did not get through: they may come again."""
+        """Forget chunks that were not delivered, so that they may be sent again."""
         if (voice := self._voices.get(utterance.key)) is not None:
             for chunk_id in utterance.chunk_ids:
                 voice.known.pop(chunk_id, None)
@@ -199,14 +201,15 @@ class StreamBuffer:
         return None
 
     def _next_look(self, pending: _Pending, now: float) -> float:
-        """After the pause, and if that was not enough, after the rest of the silence; but never too late."""
+        """Return the time of the next check: after the pause, and if that was not enough, after the remaining
+        silence; but never after the maximum."""
         pause, silence = pending.last_at + self._rules.pause, pending.last_at + self._rules.silence
         return min(pause if now < pause else silence, pending.first_at + self._rules.longest)
 
     # -- what waits ----------------------------------------------------------------------------------------
 
     def _voice(self, key: str) -> _Voice:
-        """The longest silent one makes room."""
+        """Return the speaker; the one that was silent for the longest time is dropped if there are too many."""
         voice = self._voices.get(key)
         if voice is None:
             if len(self._voices) >= _MOST_VOICES:
@@ -240,8 +243,8 @@ class StreamBuffer:
         return Utterance(key, pending.text, tuple(pending.chunk_ids), reason)
 
     async def _let_go(self, key: str, voice: _Voice, reason: Reason) -> None:
-        """Taken out before anybody else has a turn. Whoever waits for it may leave; what was said is delivered all the
-        same."""
+        """Remove the text before any other task runs, and deliver it even if the caller that waits for it is
+        cancelled."""
         utterance = self._take_out(key, voice, reason)
         await asyncio.shield(self._start(self._deliver_in_order(voice, utterance)))
 
@@ -253,7 +256,7 @@ class StreamBuffer:
     # -- time ----------------------------------------------------------------------------------------------
 
     async def _watch(self, key: str, voice: _Voice, pending: _Pending) -> None:
-        """Until what was heard is let go: by this, by a chunk, or by a flush."""
+        """Wait until the text is delivered by a timer, by a chunk, or by a flush."""
         while voice.pending is pending:
             now = self._clock.monotonic()
             if (reason := self._on_time(pending, now)) is not None:

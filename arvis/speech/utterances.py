@@ -1,5 +1,5 @@
-"""Whether what was said so far is a whole thought, by how it begins and ends. Which words tell so is data, by language
-(`utterances.json`)."""
+"""Decide by its beginning and its end if a partial transcript is a complete utterance. The words that show this are
+data, by language (`utterances.json`)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import Any
 
 from arvis.domain.errors import ConfigError
 
-#: What may stand behind the end of a sentence.
+#: Characters that may follow the end of a sentence.
 _QUOTES = "\"'”’»)]」』 "  # noqa: RUF001 - a quotation mark
 
 
 @dataclass(frozen=True, slots=True)
 class UtteranceDetector:
-    """`ends` are what sentences end with, `starts` and `closings` find how a thought begins and how a talk is closed."""
+    """Detects complete utterances. `ends` are the ends of sentences, `starts` and `closings` match the beginning of
+    an utterance and the closing of a conversation."""
 
     ends: tuple[str, ...]
     starts: re.Pattern[str]
@@ -28,13 +29,13 @@ class UtteranceDetector:
         return text.rstrip(_QUOTES).endswith(self.ends)
 
     def is_whole(self, text: str) -> bool:
-        """Whether somebody may have said all that they wanted to say."""
+        """Return whether the speaker may have finished."""
         plain = text.strip().casefold()
         return self.ends_sentence(text) or bool(self.starts.match(plain) or self.closings.search(plain))
 
 
 def detector_of(languages: Mapping[str, Mapping[str, Any]]) -> UtteranceDetector:
-    """Those of all these languages together. Words of languages that write blanks are whole words."""
+    """Return the detector for all these languages together. In languages that write blanks, only whole words count."""
     ends = {end for language in languages.values() for end in language["ends"]}
     starts = [_phrase(each, language, before="", after=r"(?!\w)") for language, each in _each(languages, "starts")]
     closings = [
@@ -44,12 +45,12 @@ def detector_of(languages: Mapping[str, Mapping[str, Any]]) -> UtteranceDetector
 
 
 def utterance_detector(languages: Collection[str] = ()) -> UtteranceDetector:
-    """Those of the file, of these languages (none named: of all). Raises `ConfigError` for one that it does not hold."""
+    """Return the detector for these languages of the file (none named: all). Raises `ConfigError` for an unknown one."""
     file = resources.files(__package__).joinpath("utterances.json")
     known: dict[str, Mapping[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
     if unknown := sorted(set(languages) - known.keys()):
         raise ConfigError(
-            f"`speech.buffer.languages` names {unknown[0]!r}, which nobody has described",
+            f"`speech.buffer.languages` names {unknown[0]!r}, which is not available",
             fix=f"Known are {', '.join(sorted(known))}; leave it empty for all of them.",
         )
     return detector_of({name: known[name] for name in languages or known})
@@ -67,5 +68,5 @@ def _phrase(phrase: str, language: Mapping[str, Any], *, before: str, after: str
 
 
 def _any_of(phrases: list[str]) -> re.Pattern[str]:
-    """Nothing is one of none."""
+    """Return a pattern for any of these phrases; without phrases it matches nothing."""
     return re.compile("|".join(phrases) if phrases else r"(?!)")

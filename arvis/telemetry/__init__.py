@@ -1,1 +1,1 @@
-"""Traces for OpenTelemetry, told from what is on record when work is over."""
+"""Traces for OpenTelemetry, built from the stored records when an execution is over."""

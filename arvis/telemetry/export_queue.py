@@ -1,5 +1,5 @@
-"""Tells a collector what is over. What waits to be told is bounded, nobody waits for it, and a collector that is not there
-costs a line in the log."""
+"""Export finished executions to a collector. The queue is limited, no caller waits for it, and an unreachable
+collector costs one line in the log."""
 
 from __future__ import annotations
 
@@ -17,29 +17,31 @@ from arvis.telemetry.spans import Span, spans_of
 
 log = structlog.get_logger(__name__)
 
-#: Ids of executions that may wait to be told, and how many are told together.
+#: Maximum executions that wait to be exported, and maximum in one request.
 _MOST_WAITING = 5_000
 _MOST_AT_ONCE = 50
-#: Seconds that more may come in, so that a busy process sends few requests, and that the last ones have at the end.
+#: Seconds for which the queue collects more, so that a busy process sends few requests, and seconds for the last ones
+#: at shutdown.
 _GATHER = 1.0
 _LAST = 3.0
 _OVER = frozenset({ExecutionStatus.DONE, ExecutionStatus.FAILED, ExecutionStatus.CANCELLED})
 
 
 class Exporter(Protocol):
-    """Sends spans; blocks while it does, so it is called in a thread."""
+    """Sends spans; it blocks meanwhile, so it is called in a thread."""
 
     def export(self, spans: Sequence[Span]) -> bool:
-        """Whether the collector took them. Raises nothing."""
+        """Return whether the collector accepted them. Raises nothing."""
         ...
 
     def close(self) -> None:
-        """Give up what is under way."""
+        """Abort the current export."""
         ...
 
 
 class ExportQueue:
-    """`receipts` reads what is on record of an execution. `content`: what people and agents said goes along."""
+    """Exports executions. `receipts` reads the records of an execution. `content`: include the texts of people and
+    agents."""
 
     def __init__(
         self,
@@ -57,14 +59,14 @@ class ExportQueue:
         self._lost = 0
 
     def add(self, execution_id: str) -> None:
-        """This execution is over, or rests; never waits."""
+        """Queue an execution that is over or waits; never blocks."""
         try:
             self._waiting.put_nowait(execution_id)
         except asyncio.QueueFull:
             self._missed(1, "the collector does not keep up")
 
     async def run(self) -> None:
-        """Until cancelled; then the last ones have a moment."""
+        """Export until cancelled; then the remaining ones get a moment."""
         try:
             while True:
                 await self._send([await self._waiting.get()])
@@ -103,7 +105,7 @@ class ExportQueue:
         return spans_of(found, content=self._content)
 
     def _missed(self, number: int, why: str) -> None:
-        """The first ones are told in the log, and all of them once the collector is back."""
+        """Log the first lost export, and the total number once the collector is back."""
         if not self._lost:
             log.warning("telemetry_lost", why=why, fix="see `telemetry.endpoint` in config.yaml")
         self._lost += number

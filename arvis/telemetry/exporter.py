@@ -1,4 +1,4 @@
-"""OpenTelemetry's own exporter, OTLP by HTTP. Imported only where an endpoint is configured."""
+"""OpenTelemetry's own exporter, OTLP over HTTP. Imported only if an endpoint is configured."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 from arvis.telemetry.spans import Span
 
 _PATH = "/v1/traces"
-#: Seconds that one export may take, with all its tries.
+#: Seconds that one export may take, including its retries.
 _TIMEOUT = 5.0
 _NANOSECONDS = 1_000_000
 
 
 class OtlpExporter:
-    """`endpoint` is the collector's address; its path may be left out."""
+    """Exports spans. `endpoint` is the collector's address; its path may be left out."""
 
     def __init__(self, *, endpoint: str, headers: Mapping[str, str], service: str, version: str) -> None:
-        # It logs each failure, with the collector's address and answer; one line by us is enough.
+        # It logs each failure with the collector's address and answer; one line of ours is enough.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         base = endpoint.rstrip("/")
         url = base if base.endswith(_PATH) else base + _PATH

@@ -1,7 +1,7 @@
-"""Receipts as spans, by OpenTelemetry's conventions for generative AI. Nothing here needs its packages.
+"""Convert stored records to spans, by OpenTelemetry's conventions for generative AI, without its packages.
 
-Ids are derived from ours: the same execution is the same trace whoever tells it and however often, and what an agent
-called stands below it.
+Ids are derived from ours: the same execution is the same trace, whichever process exports it and however often, and
+the executions that an agent called are below it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from arvis.ports.receipts import ModelCall, Receipts, ToolUse
 
 Value = str | int | float | bool | Sequence[str]
 
-#: Names of providers where the conventions have another one than we; every other provider keeps its own.
+#: Names of providers for which the conventions have another name; every other provider keeps its own.
 _PROVIDERS = {"google": "gcp.gemini", "claude_cli": "anthropic"}
 _MICROS = 1_000_000
-#: Characters of one text that goes along, where content does.
+#: Maximum characters of one text, if content is included.
 _LONGEST = 32_000
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Times in ms. `outward`: a request to somebody else's server. `error` is None where it went well."""
+    """A span, with times in ms. `outward`: a request to an external server. `error` is None if it succeeded."""
 
     name: str
     trace_id: int
@@ -39,7 +39,7 @@ class Span:
 
 
 def spans_of(receipts: Receipts, *, content: bool) -> list[Span]:
-    """The execution first, then what happened in it. `content`: what was said goes along, too."""
+    """Return the spans of an execution, its own first. `content`: include the texts."""
     execution = receipts.execution
     trace = _number((receipts.ancestors or [execution.id])[-1], 16)
     root = _span_id(execution.id)
@@ -156,5 +156,5 @@ def _span_id(text: str) -> int:
 
 
 def _number(text: str, size: int) -> int:
-    """A number of so many bytes that is the same for the same text, and never 0."""
+    """Return a number of this many bytes that is the same for the same text, and never 0."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:size], "big") or 1
