@@ -158,7 +158,7 @@ class BotRun:
         self._random = random
         self._up_since: float | None = None
         self._down_since: float | None = clock.monotonic()
-        self._trouble = "it gives no sign of life"
+        self._trouble = "it does not respond"
         self._owner_notified = False
         #: The times at which the token was rejected, and the next pause once the rejections count as final.
         self._rejections: list[float] = []

@@ -94,7 +94,7 @@ class BotSupervisor:
         try:
             await self._registry.learn()
         except StoreError as error:
-            log.warning("the bots of the product cannot be read: %s", error.what)
+            log.warning("the stored bots cannot be read: %s", error.what)
             return
         wanted = {spec.key: spec for spec in self._registry.specs}
         gone = [bot.spec.key for bot in self._fleet.bots if bot.spec.key not in wanted]
@@ -176,4 +176,4 @@ def _stopped(tx: Transaction, key: Key, now: int) -> None:
 
 def _tell_of_defect(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (defect := task.exception()) is not None:
-        log.error("a bot ended by a defect", exc_info=defect)
+        log.error("a bot ended because of a defect", exc_info=defect)

@@ -1,5 +1,5 @@
-"""Step 13: deliveries leave through their connector, one at a time and in order in each place, and what is shown in a chat
-until then."""
+"""Step 13: send deliveries through their connector, one at a time and in order in each place, and show drafts until
+then."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""One turn as it is shown in a chat: its text as it is written, or a word about what its agent is doing.
+"""Show a turn in a chat while it runs: its text as it is written, or a status of its agent's work.
 
-Nothing here is anybody's duty: the answer comes by delivery. What cannot be shown is not shown.
+Nothing depends on this: the answer is sent as a delivery. A draft that cannot be shown is skipped.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from arvis.ports.clock import Clock
 from arvis.ports.connector import SendError, ShowsDrafts
 from arvis.ports.store import Store
 
-#: Characters of a long text that are shown of it.
+#: Maximum characters of a long text that are shown.
 LONGEST = 1500
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds and characters. Text is shown from `characters` on, `first` seconds after the turn began; work without text
-    is told of after `status` seconds, and again every `status_every`; `look` is how often one looks."""
+    """The timing of drafts, in seconds and characters. Text is shown from `characters` on, `first` seconds after the
+    turn began; for work without text a status is shown after `status` seconds, and again every `status_every`; `look`
+    is the interval of checks."""
 
     first: float = 1.0
     characters: int = 40
@@ -35,14 +36,14 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """What is to be seen."""
+    """The content of a draft."""
 
     text: str
     buttons: tuple[Button, ...] = ()
 
 
 class DraftStream:
-    """Shows one turn until `stop`. `wrote` gives it the text."""
+    """Shows one turn until `stop`. `wrote` adds to its text."""
 
     def __init__(
         self,
@@ -76,11 +77,11 @@ class DraftStream:
         self._busy = asyncio.Lock()
 
     def wrote(self, offset: int, text: str) -> None:
-        """A piece of the text, at its place; at 0 it begins anew."""
+        """Add a piece of the text at its offset; at 0 the text begins again."""
         self._text = self._text[:offset] + text
 
     async def run(self) -> None:
-        """Until stopped, or until it cannot be shown."""
+        """Show the turn until stopped, or until it cannot be shown."""
         while not self._stopped.is_set():
             async with self._busy:
                 if not self._stopped.is_set() and not await self._keep_up():
@@ -88,7 +89,7 @@ class DraftStream:
             await self._rest()
 
     async def stop(self) -> None:
-        """Change nothing any more; returns when nothing is on its way to the platform."""
+        """Make no more changes; returns when no request to the platform is under way."""
         self._stopped.set()
         async with self._busy:
             return
@@ -101,7 +102,7 @@ class DraftStream:
             return
 
     async def _keep_up(self) -> bool:
-        """Bring the chat up to date, if it is time to; False when that is given up."""
+        """Update the chat if it is time; return False when the draft is given up."""
         face = await self._due()
         if self._over:
             return False
@@ -156,7 +157,8 @@ class DraftStream:
             self._recorded = True
 
     async def _failed(self, error: SendError) -> bool:
-        """A platform that asks for a rest gets it; whatever else goes wrong, the answer does not need this."""
+        """Handle a failure. A platform that asks for a pause gets it; other errors are ignored, because the answer
+        does not depend on the draft."""
         if error.retry_after is not None and not error.permanent:
             self._rests.note(self._address, error.retry_after)
             return True

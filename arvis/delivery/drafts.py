@@ -1,4 +1,5 @@
-"""The scripts of what is shown in a chat while a turn runs. A row first, so that whoever comes after a crash knows of it."""
+"""The scripts for drafts of running turns. The row is written first, so that the next process knows of the draft
+after a crash."""
 
 from __future__ import annotations
 
@@ -12,11 +13,12 @@ from arvis.ports.connector import Connector, FindsDrafts, SendError
 from arvis.ports.store import Transaction
 from arvis.tasks import rounds
 
-# Drafts of which nobody knows whether they stand in their chat: the process that showed them died before it heard.
+# Drafts of which it is unknown whether they are in their chat: the process that sent them died before the answer
+# arrived.
 
 
 async def found(connector: Connector | None, draft: Draft) -> Draft:
-    """With the id under which it stands there, as far as that can be told. Raises `SendError` when it can be told later."""
+    """Return the draft with the id of its message, if it can be found. Raises `SendError` when it may be found later."""
     if draft.state is not DraftState.SENDING or not isinstance(connector, FindsDrafts):
         return draft
     try:
@@ -29,14 +31,14 @@ async def found(connector: Connector | None, draft: Draft) -> Draft:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A draft to show: `seen` is the id of the message that shows it already, from before a crash."""
+    """A draft to show. `seen` is the id of a message that already shows it, from before a crash."""
 
     draft: Draft
     seen: str | None
 
 
 def open_draft(tx: Transaction, execution_id: str, address: Address, now: int) -> Opened | None:
-    """None when the turn is over, or had its draft."""
+    """Open a draft; None when the turn is over, or already had its draft."""
     if not _lives(tx, execution_id):
         return None
     draft = Draft(execution_id, tx.new_id(), address, DraftState.SENDING, None, now)
@@ -49,7 +51,7 @@ def open_draft(tx: Transaction, execution_id: str, address: Address, now: int) -
 
 
 def may_stand(tx: Transaction, address: Address) -> bool:
-    """Not before an earlier answer, which would stand below it."""
+    """Return whether a draft may be shown: not before an earlier answer has been sent, which would appear below it."""
     return tx.jobs.head_of_lane(address.lane) is None
 
 
@@ -71,12 +73,12 @@ def is_shown(tx: Transaction, execution_id: str) -> bool:
 
 
 def left_over(tx: Transaction, limit: int) -> list[Draft]:
-    """What no turn writes on and no delivery will take the place of."""
+    """Return drafts that no turn updates and no delivery will replace."""
     return [draft for draft in tx.drafts.open(limit) if _is_left(tx, draft)]
 
 
 def left(tx: Transaction, execution_id: str) -> Draft | None:
-    """The same of one turn."""
+    """Return such drafts of one turn."""
     draft = tx.drafts.get(execution_id)
     return draft if draft is not None and draft.state is not DraftState.GONE and _is_left(tx, draft) else None
 
@@ -86,7 +88,7 @@ def _is_left(tx: Transaction, draft: Draft) -> bool:
 
 
 def _runs(tx: Transaction, execution_id: str) -> bool:
-    """A turn that waits for people shows nothing meanwhile."""
+    """Return whether the turn is working; a turn that waits for people shows nothing."""
     execution = tx.executions.get(execution_id)
     return execution is not None and execution.status is ExecutionStatus.RUNNING
 
@@ -97,7 +99,7 @@ def execution_of(tx: Transaction, message_id: str) -> str | None:
 
 
 def doing(tx: Transaction, execution_id: str) -> str | None:
-    """What the agent of a turn is doing just now, in a few words; None when the turn is over."""
+    """Return the current work of a turn's agent in a few words; None when the turn is over."""
     execution = tx.executions.get(execution_id)
     if execution is None or execution.status not in lifecycle.LIVE:
         return None

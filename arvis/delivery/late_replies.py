@@ -1,4 +1,4 @@
-"""Replies that come late: marked or dropped, and never a flood (reliability.md §3)."""
+"""Replies that come late are marked or dropped, and sent at a limited rate (reliability.md §3)."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from arvis.domain.messages import Address, Delivery
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Capabilities
 
-# How long each channel wants to be left alone, as its platform said. One for all that goes to it, threads and drafts
-# too.
+# The pauses that platforms requested, one per channel, which covers its threads and drafts.
 
 
 class ChannelBackoff:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        #: By channel, on the monotonic clock.
+        #: The end of the pause by channel, on the monotonic clock.
         self._until: dict[Address, float] = {}
 
     def note(self, address: Address, seconds: float) -> None:
-        """Its platform asks for a pause."""
+        """Record that the platform asks for a pause in this channel."""
         now = self._clock.monotonic()
         self._until = {channel: until for channel, until in self._until.items() if until > now}
         channel = replace(address, thread="")
         self._until[channel] = max(now + seconds, self._until.get(channel, 0.0))
 
     def left(self, address: Address) -> float:
-        """Seconds; 0 when it may be written to."""
+        """Return the remaining seconds of the pause; 0 when messages may be sent."""
         until = self._until.get(replace(address, thread=""), 0.0)
         return max(0.0, until - self._clock.monotonic())
 
@@ -46,25 +45,27 @@ class Timing(Enum):
 
 
 class LateReplies:
-    """The daemon's rules, which a bot's own ones replace. A delivery is late when it has waited `after` ms, and an answer
-    when its message was written `answer_within` ms ago (None: however long); `late` is `mark` or `drop`."""
+    """The daemon's rules, which a bot's own rules replace. A delivery is late when it has waited `after` ms, and an
+    answer when its message was written `answer_within` ms ago (None: no limit); `late` is `mark` or `drop`."""
 
     def __init__(self, *, after: int = 900_000, late: str = "mark", answer_within: int | None = None) -> None:
         self._after = after
         self._late = late
         self._answer_within = answer_within
-        #: When a late message last left for a channel: of the last second only, and nothing is lost with it.
+        #: The time at which a late message was last sent to a channel; only those of the last second are kept, and
+        #: losing them does no harm.
         self._left: dict[Address, int] = {}
 
     def judge(self, delivery: Delivery, capabilities: Capabilities, now: int, *, asked_at: int | None = None) -> Timing:
-        """Of a delivery that is about to be sent for the first time; `asked_at` is when its message was written (ms)."""
+        """Judge a delivery that is about to be sent for the first time; `asked_at` is the time (ms) at which its
+        message was written."""
         after = self._after if capabilities.late_after is None else capabilities.late_after
         if now - delivery.created_at <= after and not self._overdue(asked_at, now):
             return Timing.IN_TIME
         return Timing.EXPIRED if (capabilities.late or self._late) == "drop" else Timing.LATE
 
     def may_be_overdue(self, delivery: Delivery) -> bool:
-        """Whether a message that it answers was written long enough ago, by the ids alone."""
+        """Return whether a message that it answers was written long enough ago, judged by the ids alone."""
         if self._answer_within is None:
             return False
         oldest = first_id_at(delivery.created_at - self._answer_within)
@@ -74,7 +75,7 @@ class LateReplies:
         return asked_at is not None and self._answer_within is not None and now - asked_at > self._answer_within
 
     def rest(self, address: Address, now: int) -> float:
-        """Seconds that a late message for this channel has yet to wait; 0: it goes now."""
+        """Return the seconds that a late message for this channel must wait; 0: it may be sent now."""
         self._left = {place: at for place, at in self._left.items() if 0 <= now - at < PACE_MS}
         channel = replace(address, thread="")
         if (left := self._left.get(channel)) is not None:
@@ -84,5 +85,5 @@ class LateReplies:
 
 
 def marked(delivery: Delivery) -> Delivery:
-    """The delivery with a line in front that says that it is late."""
+    """Return the delivery with a first line that says that it is late."""
     return replace(delivery, content=f"{MARK}\n\n{delivery.content}".rstrip())

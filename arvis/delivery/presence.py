@@ -1,7 +1,7 @@
-"""What people see of an agent at work: that it is typing, what it is writing, what it is doing.
+"""Show an agent at work: typing, the text that it writes, and its current step.
 
-Listens to the bus in the process that runs the turns, for platforms whose bots can show it; the web shows by itself what
-the bus says. Nothing is kept here but what is shown just now.
+This listens to the bus in the process that runs the turns, for platforms whose bots can show it; the dashboard shows
+the events of the bus by itself. Only the current state is kept here.
 """
 
 from __future__ import annotations
@@ -28,31 +28,32 @@ from arvis.ports.store import Store
 
 log = structlog.get_logger(__name__)
 
-#: Seconds for which typing goes on after the last sign of a turn: until its reply is out, or until it begins.
+#: Seconds for which typing continues after the last event of a turn: until its reply is sent, or until it begins.
 TYPING_SECONDS = 60.0
-#: Seconds without any word of a turn after which nobody believes any more that it is at work here.
+#: Seconds without an event of a turn after which it no longer counts as running here.
 LONGEST_SILENCE = 900.0
-#: Seconds before it is first shown: the way of the message to its model comes first.
+#: Seconds before typing is first shown, because the message first has to reach the model.
 TYPING_AFTER = 0.05
-#: How much of the time that a platform shows it goes by before it is shown again.
+#: The fraction of a platform's typing time after which typing is sent again.
 TYPING_AGAIN = 0.9
-#: Drafts that one start clears away.
+#: Maximum drafts that one start removes.
 MOST_LEFT = 1000
-#: Turns of which is known that they were shown here.
+#: Maximum turns that are remembered as shown here.
 MOST_REMEMBERED = 1000
-#: Seconds after which the last change of another process, which has heard of the end of its turn, has arrived.
+#: Seconds after which the last change by another process, which has received the end of its turn, has arrived.
 SETTLING_SECONDS = 1.0
-#: Seconds that an answer waits for a change that is on its way.
+#: Seconds that an answer waits for a change that is being sent.
 LONGEST_CHANGE = 10.0
-#: Seconds for which nothing is typed in a place where an answer is being sent, unless it is known before to be out or put off.
+#: Seconds without typing in a place where an answer is being sent, unless it is known earlier that it was sent or
+#: postponed.
 LONGEST_QUIET = 60.0
 
 _OVER = FINAL_STATUSES | {MessageStatus.WAITING}
 
 
 class Presence:
-    """`run` clears away what an earlier process left, and listens until cancelled. `release` and `rests` are for the
-    deliverer, too."""
+    """Shows drafts and typing. `run` removes the drafts of earlier processes, and listens until cancelled. The
+    deliverer uses `release` and `rests`, too."""
 
     def __init__(
         self,
@@ -70,14 +71,15 @@ class Presence:
         self._pace = pace or Pace()
         self.rests = ChannelBackoff(clock=clock)
         self._typing: dict[Address, asyncio.Task[None]] = {}
-        #: The turns at work in a place, by their messages.
+        #: The running turns in a place, by their messages.
         self._at_work: dict[Address, set[str]] = {}
         self._heard: dict[Address, float] = {}
-        #: Until when nothing is typed in a place because an answer is being sent there, and when the last one was sent.
+        #: By place: the time until which no typing is shown because an answer is being sent, and the time of the last
+        #: answer.
         self._quiet: dict[Address, float] = {}
         self._settled: dict[Address, float] = {}
         self._showings: dict[str, DraftStream] = {}
-        #: Those whose last change may still be on its way, and the newest turns that were shown here.
+        #: Turns whose last change may still be on its way, and the newest turns that were shown here.
         self._ending: set[DraftStream] = set()
         self._ours: dict[str, None] = {}
         self._texts: dict[str, list[tuple[int, str]]] = {}
@@ -94,8 +96,8 @@ class Presence:
                     task.cancel()
 
     async def release(self, execution_id: str, address: Address) -> None:
-        """Its answer is about to be sent: leave the draft of a turn alone and end typing from now on. Nothing of it is on
-        its way when this returns; typing that came behind an answer would be shown for seconds."""
+        """Prepare for the answer of a turn: stop changing its draft, and stop typing. When this returns, no request
+        is under way; typing that arrived after an answer would be shown for seconds."""
         now = self._clock.monotonic()
         self._quiet = {place: until for place, until in self._quiet.items() if until > now}
         self._quiet[address] = now + LONGEST_QUIET
@@ -159,7 +161,7 @@ class Presence:
             self._keep(self._take_away(event.execution_id))
 
     def _delivery_postponed(self, event: DeliveryPostponed) -> None:
-        """Nothing is being sent there any more: a turn at work shows typing again."""
+        """The answer was postponed, so a running turn shows typing again."""
         self._quiet.pop(event.address, None)
         if self._at_work.get(event.address):
             self._type(event.address)
@@ -183,7 +185,7 @@ class Presence:
         turns = self._at_work.get(address, set())
         turns.discard(message_id)
         if not turns:
-            # The end of a turn may be heard of behind its answer.
+            # The event for the end of a turn may arrive after its answer.
             if self._settled.get(address, 0.0) > self._heard.get(address, 0.0):
                 self._stop_typing(address)
             self._forget(address)
@@ -232,7 +234,7 @@ class Presence:
             del self._ours[next(iter(self._ours))]
 
     async def _finish(self, showing: DraftStream) -> None:
-        """The reply takes the draft's place; without one it is taken away."""
+        """The reply replaces the draft; without a reply the draft is removed."""
         await showing.stop()
         self._ending.discard(showing)
         await self._take_away(showing.execution_id)
@@ -265,7 +267,7 @@ class Presence:
             task.add_done_callback(lambda ended: self._typed(address, ended))
 
     def _stop_typing(self, address: Address) -> None:
-        """Unless another turn is at work there."""
+        """Stop typing, unless another turn is running there."""
         if not self._at_work.get(address) and (task := self._typing.pop(address, None)) is not None:
             task.cancel()
 
@@ -289,7 +291,8 @@ class Presence:
             await self._clock.sleep(TYPING_AGAIN * connector.typing_seconds)
 
     def _is_at_work(self, address: Address) -> bool:
-        """A turn may have gone to another process, which tells nobody here of its end."""
+        """Return whether a turn is running. A turn may have moved to another process, which does not report its end
+        here."""
         if self._clock.monotonic() - self._heard.get(address, 0.0) > LONGEST_SILENCE:
             self._forget(address)
         return address in self._at_work
@@ -305,7 +308,7 @@ class Presence:
 
 
 def _tell_of_failure(task: asyncio.Task[None]) -> None:
-    """What is shown on the way is nobody's duty: its failure is only said."""
+    """Log a failure, because nothing depends on drafts and typing."""
     if not task.cancelled() and (error := task.exception()) is not None:
         level = log.warning if isinstance(error, StoreError) else log.error
         level("not_shown", error=repr(error))

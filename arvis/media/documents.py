@@ -38,7 +38,7 @@ _CHILD = Path(child.__file__).resolve()
 _PROBLEMS = {
     child.DAMAGED: "the document is damaged",
     child.LOCKED: "the document is locked with a password",
-    child.BOMB: "the document unpacks to far more than a document should hold",
+    child.BOMB: "the document expands to far more than a document should contain",
 }
 
 
@@ -73,7 +73,7 @@ class DocumentReader:
         if text:
             return Document(text, whole=finished.exit_code == 0 and not finished.truncated)
         if finished.exit_code == 0:
-            return Document("", problem="there is no text in the document (it may hold scanned pages)")
+            return Document("", problem="there is no text in the document (it may contain scanned pages)")
         problem = _PROBLEMS.get(finished.exit_code, "the document takes too much time or memory to read")
         return Document("", whole=False, problem=problem)
 

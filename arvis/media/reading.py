@@ -16,7 +16,7 @@ from arvis.ports.transcriber import Sound, SpeechError, Transcriber
 #: Maximum characters of one file; the whole file is in the agent's folder.
 LONGEST_TEXT = 200_000
 
-_NO_SPEECH_ENGINE = "voice messages cannot be heard here: no speech engine is set up"
+_NO_SPEECH_ENGINE = "voice messages cannot be transcribed here: no speech engine is set up"
 _UNREADABLE = "this kind of file cannot be read"
 
 
@@ -74,14 +74,14 @@ class MediaReader:
             return Reading(sound.content_type, kind, problem=_NO_SPEECH_ENGINE)
         seconds = sound_seconds(sound.data, sound.content_type)
         if seconds is not None and seconds > self._minutes * 60:
-            problem = f"it lasts {seconds / 60:.0f} minutes, and {self._minutes:.0f} can be listened to"
+            problem = f"it lasts {seconds / 60:.0f} minutes, and {self._minutes:.0f} can be transcribed"
             return Reading(sound.content_type, kind, problem=problem)
         try:
             transcript = storable(await self._transcriber.transcribe(sound)).strip()
         except SpeechError as failed:
             return Reading(sound.content_type, kind, problem=str(failed), again=not failed.permanent)
         if not transcript:
-            return Reading(sound.content_type, kind, problem="nothing was said in it that could be made out")
+            return Reading(sound.content_type, kind, problem="no speech could be recognised in it")
         return Reading(sound.content_type, kind, transcript[:LONGEST_TEXT])
 
 

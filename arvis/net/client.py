@@ -178,7 +178,7 @@ def _in_words(error: Exception) -> str:
         case aiohttp.ClientPayloadError():
             return "it was closed in the middle of the answer"
         case aiohttp.ClientResponseError() | HttpProcessingError():
-            return "what came is no answer of a web server"
+            return "the answer does not come from a web server"
         case OSError(strerror=str(text)):
             return text
         case _:

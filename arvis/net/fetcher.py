@@ -115,7 +115,7 @@ class GuardedFetcher:
         try:
             joined = urljoin(target.url, location)
         except ValueError:
-            raise FetchFailed(f"{target.host} redirects to something that is no address.") from None
+            raise FetchFailed(f"{target.host} redirects to an invalid address.") from None
         following = read_url(joined, self._rules)
         if (target.scheme, following.scheme) == ("https", "http"):
             raise FetchRefused(f"{target.host} redirects from https to http, which is not followed.")
@@ -224,7 +224,7 @@ def _elsewhere(response: aiohttp.ClientResponse) -> str | None:
 async def _read(response: aiohttp.ClientResponse, target: Target, max_bytes: int) -> Fetched:
     """Return the answer with its body up to the maximum."""
     if response.status == HTTPStatus.SWITCHING_PROTOCOLS:
-        raise FetchFailed(f"{target.host} wants to speak something else than HTTP.")
+        raise FetchFailed(f"{target.host} wants to use another protocol than HTTP.")
     unpacker = Unpacker(encoding=",".join(response.headers.getall("Content-Encoding", [])), limit=max_bytes)
     with as_http_error(target.host):
         async for chunk in response.content.iter_any():

@@ -94,7 +94,7 @@ def _split(text: str) -> tuple[str, str, str, str | None]:
     if _CONTROL.search(text):
         _refuse("it contains a backslash or a control character")
     if _SURROGATE.search(text):
-        _refuse("it contains half a character")
+        _refuse("it contains a lone surrogate")
     found = _URL.fullmatch(text)
     if found is None or found[1].lower() not in _PORTS:
         _refuse("only complete addresses that begin with http:// or https:// are fetched")
@@ -107,7 +107,7 @@ def _host_and_port(authority: str) -> tuple[str, int | None]:
         raise BadHost("it contains a user name")
     found = _AUTHORITY.fullmatch(authority)
     if found is None:
-        raise BadHost("its host or port is not written as it should be")
+        raise BadHost("its host or port is invalid")
     return canonical_host(found[1]), int(found[2]) if found[2] else None
 
 

@@ -31,7 +31,7 @@ class Unpacker:
     def __init__(self, *, encoding: str, limit: int) -> None:
         self._encoding = encoding.strip().lower()
         if self._encoding not in {"", "identity", "gzip", "x-gzip", "deflate"}:
-            raise FetchFailed("The answer is packed in a way that was not asked for.")
+            raise FetchFailed("The answer is compressed in a way that was not requested.")
         self._packed = self._encoding not in {"", "identity"}
         self._limit = min(limit, _LARGEST)
         self._inflater: zlib._Decompress | None = None
@@ -47,7 +47,7 @@ class Unpacker:
             self._body += chunk[: self._limit + 1 - len(self._body)]
             return
         if self._taken > self._limit + _FREE:
-            raise FetchFailed("The answer is packed so that it grows instead of shrinking.")
+            raise FetchFailed("The answer expands more than compressed data should.")
         inflater = self._inflater = self._inflater or _inflater(self._encoding, chunk)
         while chunk and not self.full and not inflater.eof:
             before = len(chunk)
@@ -59,12 +59,12 @@ class Unpacker:
     def finish(self) -> bytes:
         """Return the body, after the last piece or once it is full."""
         if self._inflater is not None and not self._inflater.eof and not self.full:
-            raise FetchFailed("The answer broke off before its end.")
+            raise FetchFailed("The answer ended early.")
         return bytes(self._body[: self._limit])
 
     def _check_ratio(self) -> None:
         if len(self._body) > max(_FREE, _LARGEST_RATIO * self._taken):
-            raise FetchFailed(f"The answer grows more than {_LARGEST_RATIO} times when it is unpacked.")
+            raise FetchFailed(f"The answer expands more than {_LARGEST_RATIO} times when it is decompressed.")
 
 
 def _inflater(encoding: str, start: bytes) -> zlib._Decompress:
@@ -78,4 +78,4 @@ def _inflate(inflater: zlib._Decompress, chunk: bytes, room: int) -> bytes:
     try:
         return inflater.decompress(chunk, room)
     except zlib.error:
-        raise FetchFailed("The answer is damaged: it cannot be unpacked.") from None
+        raise FetchFailed("The answer is damaged and cannot be decompressed.") from None

@@ -1,1 +1,1 @@
-"""What begins by itself: the times of schedules come, and become work."""
+"""Schedules: find the times that are due, and turn each into work once."""

@@ -1,6 +1,6 @@
-"""How a time of a schedule becomes work: a run of its agent, or the call of its script. Parts of scripts.
+"""Turn a time of a schedule into work: a run of its agent, or the call of its script. Parts of scripts.
 
-A run begins without history; what it says is posted in its channel (behaviour.md 1.12).
+A run begins without history; its result is posted in its channel (behaviour.md 1.12).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from arvis.services.workflow_runs import NewWorkflowRun, agent_of, asker_for, be
 from arvis.tasks.access import refusal, taint_of_authors
 from arvis.tasks.task import NewRun, TaskSpec, begin_run
 
-STILL_RUNNING = "What it began before has not ended."
+STILL_RUNNING = "Its previous run has not ended."
 _GRAPHS = {ScheduleKind.CRON: "agent", ScheduleKind.HEARTBEAT: "heartbeat"}
 _KINDS = {ScheduleKind.CRON: JobKind.CRON, ScheduleKind.HEARTBEAT: JobKind.HEARTBEAT}
 
-#: The strict prefix of seed 004, which stands before what a schedule asks for.
+#: The strict prefix of seed 004, which precedes the prompt of a schedule.
 INSTRUCTIONS = (
     "You run by a schedule: nobody is waiting, and nobody can answer.\n"
     "- Do what is asked, at once. Ask nothing, offer nothing, explain nothing.\n"
@@ -43,8 +43,9 @@ INSTRUCTIONS = (
 def begin(
     tx: Transaction, schedule: Schedule, due: int, cause: Cause, now: int, *, by: str | None = None
 ) -> Occurrence | None:
-    """Note the time `due` and set its work going, or note why not. None, and nothing was written, when the time was dealt
-    with before. `by` is who had it run (a principal; None: its own times): the run has no rights that they lack."""
+    """Record the time `due` and begin its work, or record why not. None, with nothing written, when this time was
+    handled before. `by` is the principal who requested the run (None: the schedule's own times): the run has no
+    rights that they lack."""
     ready = _ready(tx, schedule, by)
     if isinstance(ready, str):
         return note(tx, schedule, due, cause, report=ready, now=now)
@@ -63,9 +64,9 @@ def begin(
 def trigger(
     tx: Transaction, schedule: Schedule, occurrence: Occurrence, errand: TaskSpec, now: int, *, by: str | None = None
 ) -> Occurrence:
-    """The condition of a script holds: its agent is asked, as the rest of the same occurrence, which its run ends. The
-    job of the script must have been settled before, in the same commit. The occurrence as it is now; ended where nobody
-    can be asked. `by` as in `begin`."""
+    """Ask the agent after the condition of a script has held, as the second part of the same occurrence, which the
+    agent's run ends. The job of the script must have been settled before, in the same commit. Returns the occurrence
+    with its new state; it has ended if no agent could be asked. `by` as in `begin`."""
     ready = _ready(tx, schedule, by)
     occurrence = replace(occurrence, cause=Cause.CONDITION)
     if isinstance(ready, str):
@@ -75,7 +76,7 @@ def trigger(
 
 
 def note(tx: Transaction, schedule: Schedule, due: int, cause: Cause, *, report: str, now: int) -> Occurrence | None:
-    """A time that is not run. Of many that follow one another for the same reason, the first is kept."""
+    """Record a time that is not run. Of several consecutive ones with the same reason, only the first is kept."""
     last = next(iter(tx.occurrences.newest(schedule.id, 1)), None)
     skipped = Occurrence(tx.new_id(), schedule.id, due, cause, OccurrenceStatus.SKIPPED, None, report, now, now)
     if last is not None and last.status is OccurrenceStatus.SKIPPED and last.report == report:
@@ -84,10 +85,10 @@ def note(tx: Transaction, schedule: Schedule, due: int, cause: Cause, *, report:
 
 
 def _ready(tx: Transaction, schedule: Schedule, by: str | None) -> tuple[Agent, Address] | str:
-    """Who does it and where it is posted; or why nothing may run now."""
+    """Return the agent and the place for the result; or the reason why nothing may run now."""
     agent, place = tx.agents.get(schedule.agent_id), posted_by(tx, schedule.address)
     if agent is None:
-        return "Its agent is gone."
+        return "Its agent no longer exists."
     if not agent.active:
         return f"The agent {agent.slug} is {agent.status}."
     person = tx.principals.get(schedule.principal_id) if schedule.principal_id is not None else None
@@ -102,7 +103,7 @@ def _ready(tx: Transaction, schedule: Schedule, by: str | None) -> tuple[Agent, 
 def _ask(
     tx: Transaction, schedule: Schedule, run: NewRun, occurrence: Occurrence, *, priority: int, now: int
 ) -> Occurrence:
-    """Begin the run that is to end this occurrence."""
+    """Begin the run that will end this occurrence."""
     kind = _KINDS[schedule.kind]
     begun = begin_run(tx, run, kind=kind, lane=schedule.key, priority=priority, now=now, key=schedule.key)
     if begun is None:
@@ -121,8 +122,8 @@ def _walk(
     now: int,
     by: str | None,
 ) -> Occurrence:
-    """Begin the run of the schedule's workflow that is to end this occurrence. One that cannot begin has failed, and its owner
-    hears of it like of other failures."""
+    """Begin the run of the schedule's workflow that will end this occurrence. If it cannot begin, the occurrence has
+    failed, and its owner is notified as for other failures."""
     try:
         begun = begin_keyed(tx, _wanted(tx, schedule, *ready, by), now, key=schedule.key)
     except UsageError as gone:
@@ -137,7 +138,7 @@ def _walk(
 
 
 def _wanted(tx: Transaction, schedule: Schedule, agent: Agent, place: Address, by: str | None) -> NewWorkflowRun:
-    """The run of its workflow; the agent of the schedule does what the workflow leaves open."""
+    """Return the request for the run of its workflow; the agent of the schedule works at nodes that name none."""
     workflow = find(tx, schedule.graph or "")
     version = whole_version(tx, workflow)
     limits = limits_of(schedule, by)
@@ -159,7 +160,8 @@ def _wanted(tx: Transaction, schedule: Schedule, agent: Agent, place: Address, b
 
 
 def _entry(schedule: Schedule, document: Mapping[str, Any]) -> str:
-    """Its trigger of this kind: `schedule`, `calendar` (behaviour.md 2.7) or `heartbeat`; else where every run begins."""
+    """Return the trigger of this kind: `schedule`, `calendar` (behaviour.md 2.7) or `heartbeat`; else the start of
+    the workflow."""
     kinds = ("heartbeat",) if schedule.kind is ScheduleKind.HEARTBEAT else ("schedule", "calendar")
     entries = [entry_of(document, kind) for kind in kinds]
     usual = entry_of(document)
@@ -167,7 +169,8 @@ def _entry(schedule: Schedule, document: Mapping[str, Any]) -> str:
 
 
 def _taint_of(tx: Transaction, schedule: Schedule) -> Taint:
-    """What a model wrote into a schedule are not its person's own words, and neither is what somebody with fewer rights did."""
+    """Return the taint of a schedule: text that a model wrote into it is not its person's own, and neither are
+    changes by a person with fewer rights."""
     model = CLEAN if schedule.created_by is MadeBy.API else frozenset({Label.AGENTS})
     return model | taint_of_authors(tx, schedule.principal_id, [schedule.author])
 
@@ -187,7 +190,7 @@ def _run(
     otherwise: str,
     by: str | None,
 ) -> NewRun:
-    """`otherwise` is the graph where the schedule names none."""
+    """Begin a run. `otherwise` is the graph for a schedule that names none."""
     agent, place = ready
     graph = graph_named(schedule.graph or otherwise)
     return NewRun(
@@ -203,7 +206,7 @@ def _run(
 
 
 def _call_script(tx: Transaction, schedule: Schedule, occurrence: Occurrence, now: int, *, by: str | None) -> bool:
-    """A job without an execution: `ScheduleHandler` gives it to whoever calls scripts."""
+    """Add a job without an execution: `ScheduleHandler` passes it to `ScriptRunner`."""
     job = NewJob(
         kind=JobKind.HEARTBEAT,
         priority=Priority.BACKGROUND,

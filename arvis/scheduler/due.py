@@ -1,7 +1,7 @@
-"""The scripts of the scheduler: what is due is taken, once, and becomes work; what is left over is ended.
+"""The scripts of the scheduler: each due time becomes work once, and abandoned occurrences are ended.
 
-The rows decide. A time of a schedule is an instant, and an instant that has an occurrence was dealt with: whatever restarts,
-jumps or runs twice, it comes no second time (docs/adr/0024).
+The rows decide. A time of a schedule is an instant, and an instant with an occurrence has been handled: after a
+restart, a jump of the clock or a second scheduler, it is not handled again (docs/adr/0024).
 """
 
 from __future__ import annotations
@@ -23,33 +23,32 @@ from arvis.services.schedules import Rules, find_schedule, zone_for
 
 log = structlog.get_logger(__name__)
 
-#: Schedules of one commit, so that the writer stays free for people.
+#: Maximum schedules in one commit, so that the writer stays free for people's messages.
 SLICE = 50
-#: More than there can be: so many agents with so many schedules each.
+#: More schedules than can exist, given the limits of agents and of schedules per agent.
 _ALL = 20_000
-_LOST = "It was interrupted, and nobody went on with it."
-_MISSED = "It was missed: nobody was there in time."
-_RESTORED = (
-    "It was due before the database was restored from a backup, and may have been done then. Run it by hand if not."
-)
+_LOST = "It was interrupted and not continued."
+_MISSED = "It was missed: the daemon was not running in time."
+_RESTORED = "It was due before the database was restored from a backup, and may have run then. If not, run it manually."
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Whether anything is to be done now, and when the next time comes (ms; None: never)."""
+    """Whether there is work now, and the time of the next due schedule (ms; None: never)."""
 
     now: bool
     soonest: int | None
 
 
 def look(tx: Transaction, now: int) -> Due:
-    """Reads alone: nearly always there is nothing to write."""
+    """Read what is due, without writing: nearly always there is nothing to write."""
     waiting = tx.schedules.due(now, 1) or tx.occurrences.orphans(1)
     return Due(bool(waiting), tx.schedules.next_due(now))
 
 
 def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -> bool:
-    """Deal with a slice of what is due, and end what nobody can end any more; whether there may be more."""
+    """Handle a slice of the due schedules, and end occurrences that no process can end any more. Return whether there
+    may be more."""
     holding.check(tx)
     orphans = tx.occurrences.orphans(SLICE)
     for orphan in orphans:
@@ -62,14 +61,14 @@ def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -
 
 
 def _restored_at(tx: Transaction) -> int:
-    """Until when (ms) times may have been dealt with in a database that is gone."""
+    """Return the time (ms) up to which schedules may have been handled in a database that was replaced by a backup."""
     return int(tx.kv.get(RESTORED_AT) or 0)
 
 
 def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int, *, back: int) -> int:
-    """After a clock that was put back by `back` ms, or a start (0: it may have been): what would come later than it can from
-    now on comes then; how many. An interval waits as long as it would have. A time that was dealt with before is met
-    again, and left alone."""
+    """Correct schedules after the clock was set back by `back` ms, or at a start (0: it may have been set back): a
+    schedule that would come later than it can from now on gets an earlier time. Return the number of corrected ones.
+    An interval waits as long as it would have. A time that was handled before occurs again, and is skipped."""
     holding.check(tx)
     moved = 0
     for schedule in tx.schedules.to_come(now, _ALL):
@@ -84,13 +83,13 @@ def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int, *, back:
 
 
 def run_now(tx: Transaction, schedule_id: str, now: int, *, by: str | None = None) -> Occurrence:
-    """Run it because somebody asked (`by`, a principal), switched off or not; its own times stay. It is still done for the
-    person of the schedule, with no rights that `by` lacks. Raises `NotFound`, and `Conflict` while it
-    runs already."""
+    """Run a schedule on request (of `by`, a principal), enabled or not; its own times do not change. It still acts
+    for the person of the schedule, without rights that `by` lacks. Raises `NotFound`, and `Conflict` while it is
+    already running."""
     schedule = find_schedule(tx, schedule_id)
     if tx.occurrences.running(schedule.id):
         raise Conflict(
-            "The schedule is running already.",
+            "The schedule is already running.",
             fix="Wait for its end, or POST /api/executions/ID/cancel.",
             code="running",
         )
@@ -108,7 +107,7 @@ def run_now(tx: Transaction, schedule_id: str, now: int, *, by: str | None = Non
 def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int, *, over: int) -> None:
     text, zone = _text_of(schedule), zone_for(tx, schedule, rules)
     if text is None:
-        # A row that cannot be read has no next time: it would be looked at again and again.
+        # A row that cannot be read gets no next time; otherwise it would be read again and again.
         tx.schedules.advance(schedule, last_run=schedule.last_run, next_run=None)
         return
     if (rest := schedule_runs.rest_of(schedule, now)) is not None and not isinstance(text, At):
@@ -125,7 +124,7 @@ def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int
 
 
 def _text_of(schedule: Schedule) -> ScheduleText | None:
-    """What its text means; None for a row that cannot be read."""
+    """Return the parsed schedule text; None for a row that cannot be read."""
     if not schedule.enabled:
         return None
     try:
@@ -136,8 +135,8 @@ def _text_of(schedule: Schedule) -> ScheduleText | None:
 
 
 def _begin_anew(tx: Transaction, schedule: Schedule, plan: Plan, text: Every, now: int) -> None:
-    """The clock was put back onto times that it had before. A cron waits until they are over; an interval need not, for its
-    times may lie anywhere."""
+    """Restart the times after the clock was set back to earlier times. A cron waits until these are over; an interval
+    does not need to, because its times may be anywhere."""
     due = plan.due + 1
     while beginning.begin(tx, schedule, due, plan.cause or Cause.DUE, now) is None:
         due += 1

@@ -1,6 +1,5 @@
-"""The scheduler at run time: it looks when the soonest schedule is due, when one has changed, and every few seconds
-whatever the clocks say; what there is to do the rows decide (`due.py`).
-"""
+"""The scheduler at run time: it checks when the next schedule is due, when a schedule has changed, and every few
+seconds regardless of clocks; the rows decide what to do (`due.py`)."""
 
 from __future__ import annotations
 
@@ -23,13 +22,13 @@ from arvis.services.schedules import Rules
 
 log = structlog.get_logger(__name__)
 
-#: A wall clock that moves by so much (ms) more or less than the steady one was set.
+#: If the wall clock moves by this much (ms) more or less than the monotonic one, it was set.
 JUMP_MS = 60_000
 
 
 class Scheduler:
-    """`poll_seconds` is how often it looks at least, `zone` the daemon's. One at a time works on a database; should there
-    be two for a moment, the rows keep them apart."""
+    """Starts due schedules. `poll_seconds` is the maximum interval of checks, `zone` the daemon's time zone. One
+    scheduler at a time works on a database; if there are two for a moment, the rows keep them apart."""
 
     def __init__(self, *, store: Store, bus: Bus, clock: Clock, poll_seconds: float, zone: str) -> None:
         self._store = store
@@ -38,11 +37,11 @@ class Scheduler:
         self._poll_seconds = poll_seconds
         self._late = max(int(2 * poll_seconds * 1000), LATE_MS)
         self._rules = Rules(zone=zone)
-        #: Wall and steady time of the last look; None: the rows may be of another clock.
+        #: Wall and monotonic time of the last check; None: the rows may have been written under another clock.
         self._seen: tuple[int, float] | None = None
 
     async def run(self, holding: Holding) -> None:
-        """Look again and again, until cancelled. A database that cannot be used now is asked again."""
+        """Check repeatedly until cancelled. If the database is unavailable, the check is repeated."""
         with self._woken() as (wake, ticker):
             while True:
                 wake.clear()
@@ -52,17 +51,17 @@ class Scheduler:
                 except StoreError as error:
                     log.warning("duty_failed", duty="schedules", error=error.what, why=error.why)
                 with suppress(TimeoutError):
-                    # The loop's own steady time: the alarm goes by the wall clock, which may be set.
+                    # The loop's own monotonic time: the alarm uses the wall clock, which may be set.
                     async with asyncio.timeout(self._poll_seconds):
                         await wake.wait()
 
     async def look(self, holding: Holding) -> float:
-        """Deal with what is due; how many seconds later to look again."""
+        """Handle due schedules, and return the seconds until the next check."""
         now = self._clock.now()
         if (back := self._set_back_by(now)) is not None:
             moved = await self._store.write(due.set_back, holding, self._rules, now, back=back)
             if moved:
-                log.info("schedules_moved", count=moved, why="they were due later than they can be by this clock")
+                log.info("schedules_moved", count=moved, why="their times were later than possible by this clock")
         self._seen = now, self._clock.monotonic()
         found = await self._store.read(due.look, now)
         while found.now and await self._store.write(due.take, holding, self._rules, self._late, now):
@@ -73,8 +72,8 @@ class Scheduler:
         return min(max(0.0, soonest), self._poll_seconds)
 
     def _set_back_by(self, now: int) -> int | None:
-        """By how much (ms) the wall clock went back since the last look; None if it did not, and 0 at the first look, when
-        nobody knows."""
+        """Return by how much (ms) the wall clock was set back since the last check; None if it was not, and 0 at the
+        first check, when this is unknown."""
         if self._seen is None:
             return 0
         wall, steady = self._seen
@@ -85,7 +84,7 @@ class Scheduler:
 
     @contextmanager
     def _woken(self) -> Iterator[tuple[asyncio.Event, Ticker]]:
-        """What rings when the next time has come, or somebody says that it is another."""
+        """Yield the event that is set at the next due time, or when a schedule changes."""
         wake = asyncio.Event()
         ticker = Ticker(ring=wake.set)
         endings = [self._bus.subscribe(kind, lambda _: wake.set()) for kind in (SchedulesChanged, NoticesMissed)]

@@ -204,7 +204,7 @@ def _say(tx: Transaction, schedule: Schedule, text: str, now: int) -> str:
     """As the agent's message in its channel; else why not."""
     agent, place = tx.agents.get(schedule.agent_id), posted_by(tx, schedule.address)
     if agent is None or not agent.active:
-        return "Its agent is gone or paused."
+        return "Its agent is deleted or paused."
     if isinstance(place, str):
         return place
     post(

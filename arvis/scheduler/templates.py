@@ -1,6 +1,6 @@
-"""What a script heartbeat makes of an answer: the text that it says, and whether its condition holds (behaviour.md 1.12).
+"""Evaluate the answer for a script heartbeat: the text of its template, and its condition (behaviour.md 1.12).
 
-Pure. What comes from outside is data: tags in it are no tags any more, and no value is longer than a line or two.
+Pure. The answer is untrusted data: tags in it are escaped, and no value is longer than a line or two.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any
 from arvis.domain.markup import escape
 from arvis.domain.templates import value_at
 
-#: In the place of what the answer does not hold.
+#: Inserted for a value that the answer does not contain.
 UNKNOWN = "??"
-#: Of one value, and of the whole text, in characters.
+#: Maximum characters of one value, and of the whole text.
 LONGEST_VALUE = 500
 LONGEST_TEXT = 8_000
 
 _PLACE = re.compile(r"\{\{\s*([^{}]{1,200}?)\s*\}\}")
-#: Of a text so much is looked at, in characters: most of it may be blanks.
+#: Characters of a text that are examined: most of it may be blanks.
 _LOOKED_AT = 10_000
-#: Numbers below 1 are shown with so many digits that count; others with so many decimals.
+#: Numbers below 1 are shown with this many significant digits; others with this many decimals.
 _DIGITS = 4
 _DECIMALS = 2
-#: From here on, digits tell nobody anything.
+#: From this number on, digits are not useful to a reader.
 _HUGE, _TINY = 1e21, 1e-20
 _ABSURD = 1e308
 
@@ -42,12 +42,12 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def render(template: str, answer: Any) -> str:
-    """The template with the values that it names: `{{a.b.c}}`, in lists by number, `{{a.0.b}}` or `{{a[0].b}}`. A value may
-    not bring further places along."""
+    """Return the template with its values: `{{a.b.c}}`, in lists by number, `{{a.0.b}}` or `{{a[0].b}}`. Placeholders
+    inside a value are not replaced."""
     room = LONGEST_TEXT
 
     def put(place: re.Match[str]) -> str:
-        """What would be cut off is not written first: an answer may be as large as a book."""
+        """Cut a value before it is formatted, because an answer may be very large."""
         nonlocal room
         text = shown(value_at(answer, place[1])) if room > 0 else ""
         room -= len(text)
@@ -57,7 +57,7 @@ def render(template: str, answer: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value for people, in one line of at most 500 characters."""
+    """Return a value for people, in one line of at most 500 characters."""
     match value:
         case None:
             return UNKNOWN
@@ -74,8 +74,8 @@ def shown(value: Any) -> str:
 
 
 def holds(condition: Mapping[str, Any], answer: Any) -> bool:
-    """Numbers are compared as numbers where the condition's value is one, else texts as texts. What is not there never
-    meets a condition, and neither does what is no number where one is asked for."""
+    """Return whether the condition holds. Numbers are compared as numbers if the condition's value is one, else texts
+    as texts. A missing value never meets a condition, and neither does text where a number is required."""
     found, wanted = value_at(answer, condition["path"]), condition["value"]
     if found is None:
         return False
@@ -101,7 +101,7 @@ def _number(value: float) -> str:
 
 
 def _as_number(value: Any) -> float | None:
-    """Numbers, and texts that are written as one: many services quote theirs."""
+    """Return numbers, and texts that are written as one: many services quote theirs."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -112,5 +112,5 @@ def _as_number(value: Any) -> float | None:
 
 
 def _plain(value: Any) -> str:
-    """As text, for comparing."""
+    """Return the value as text, for comparisons."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

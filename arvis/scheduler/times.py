@@ -1,7 +1,7 @@
-"""Which of the times of a schedule that have come are to be dealt with, and how: arithmetic alone.
+"""Decide which times of a schedule that have passed are handled, and how: arithmetic only.
 
-However long nobody looked, at most one time is run at once. Older ones are made up for as the schedule says, and never by
-more than one run, unless it wants all: then one after another, the last 24 of them.
+After any pause, at most one time is run immediately. Older ones are made up for as the schedule says, by at most one
+run, unless it asks for all: then one after another, the last 24 of them.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from arvis.calendar import Every, ScheduleText, last_times, next_times
 from arvis.domain.schedules import Cause, Missed, Schedule
 
-#: So many missed times are made up for at most where all are wanted.
+#: Maximum missed times that are made up for if all are requested.
 MOST_MISSED = 24
-#: A time that is later than this (ms) was missed, however often the scheduler looks.
+#: A time that is later than this (ms) counts as missed, however often the scheduler checks.
 LATE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The time `due` is dealt with now: run (`cause` says why), or only noted as missed (None). `next_run` comes after it."""
+    """The decision for one time. `due` is handled now: run (`cause` says why), or only recorded as missed (None).
+    `next_run` is the time after it."""
 
     due: int
     cause: Cause | None
@@ -27,8 +28,8 @@ class Plan:
 
 
 def plan(schedule: Schedule, text: ScheduleText, zone: str, now: int, late: int, *, over: int = 0) -> Plan:
-    """For a schedule that is due; a time is missed that came more than `late` ms ago. Times up to `over` (ms) have had their
-    chance elsewhere and are only noted."""
+    """Plan a schedule that is due; a time more than `late` ms ago counts as missed. Times up to `over` (ms) were
+    handled in another database and are only recorded."""
     passed = _passed(schedule, text, zone, now)
     newest, after = passed[-1], _next(text, zone, passed[-1], now)
     if newest <= over:
@@ -47,25 +48,25 @@ def plan(schedule: Schedule, text: ScheduleText, zone: str, now: int, late: int,
 
 
 def resumed(schedule: Schedule, text: ScheduleText, zone: str, until: int) -> int | None:
-    """The first time of a schedule that is due and is to be left alone until then."""
+    """Return the first time of a due schedule that was paused until this time."""
     return _next(text, zone, schedule.next_run or until, until - 1)
 
 
 def natural(text: ScheduleText, zone: str, now: int) -> int | None:
-    """The latest time at which a schedule comes next if clocks only ever went forward; None: it has one time alone, or
-    comes no more."""
+    """Return the latest possible next time of a schedule under a clock that only moves forward; None: it has a single
+    time, or no more."""
     return next(iter(next_times(text, zone, now, 1)), None)
 
 
 def _passed(schedule: Schedule, text: ScheduleText, zone: str, now: int) -> list[int]:
-    """The last of its times from `next_run` on that have come; never none."""
+    """Return the last of its times from `next_run` on that have passed; there is always one."""
     first = schedule.next_run if schedule.next_run is not None else now
     later = last_times(text, zone, first, now, MOST_MISSED)
     return later if len(later) == MOST_MISSED else [first, *later]
 
 
 def _next(text: ScheduleText, zone: str, newest: int, now: int) -> int | None:
-    """An interval keeps its step, whatever came late."""
+    """Return the next time. An interval keeps its step, even if a time was handled late."""
     if isinstance(text, Every):
         step = text.seconds * 1000
         return newest + step * max(1, (now - newest) // step + 1)

@@ -92,7 +92,7 @@ class ExportQueue:
                 log.info("telemetry_back", lost=self._lost)
             self._lost = 0
         else:
-            self._missed(len(spans), "the collector did not take them")
+            self._missed(len(spans), "the collector did not accept them")
 
     async def _spans(self, execution_id: str) -> list[Span]:
         try:

@@ -254,7 +254,7 @@ async def test_an_outage_of_five_minutes_is_told_once(store: Store, tmp_path: Pa
             clock.turn(30)
         clock.turn(30)
         await eventually(lambda: troupe.told)
-        trouble = "Its platform cannot be reached" if fails else "it gives no sign of life"
+        trouble = "Its platform cannot be reached" if fails else "it does not respond"
         assert troupe.told == [("down", f"The bot main of plain has been down for five minutes: {trouble}")]
         for _ in range(20):
             await clock.asleep(lambda seconds: seconds == 30)

@@ -177,7 +177,7 @@ async def test_without_ears_the_person_is_told(database: Database) -> None:
         await house.start()
         await house.until_status(message_id, MessageStatus.ANSWERED)
         assert await house.until_sent(1) == [
-            "I could not read voice: voice messages cannot be heard here: no speech engine is set up."
+            "I could not read voice: voice messages cannot be transcribed here: no speech engine is set up."
         ]
         assert not house.provider.asked
 

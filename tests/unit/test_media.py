@@ -80,10 +80,10 @@ async def test_documents_are_read() -> None:
 async def test_what_cannot_be_read_says_why() -> None:
     expected = {
         b"%PDF-1.4 nothing": "the document is damaged",
-        pdf(""): "there is no text in the document (it may hold scanned pages)",
+        pdf(""): "there is no text in the document (it may contain scanned pages)",
         archive({"a.txt": "x"}): "this kind of file cannot be read",
         bytes(range(256)): "this kind of file cannot be read",
-        wav(): "voice messages cannot be heard here: no speech engine is set up",
+        wav(): "voice messages cannot be transcribed here: no speech engine is set up",
         png(20_000, 20_000): (
             "the picture is too large: 20000 × 20000 pixels, and 40 megapixels with sides of 8000 are allowed"
         ),
@@ -132,7 +132,7 @@ async def test_a_sound_that_lasts_too_long_is_not_heard() -> None:
 
     media = MediaReader(programs=GuardedPrograms(), transcriber=Deaf(), minutes=0.01)
     found = await media.read(wav(2), "x", spoken=True)
-    assert (found.kind, found.problem) == (FileKind.VOICE, "it lasts 0 minutes, and 0 can be listened to")
+    assert (found.kind, found.problem) == (FileKind.VOICE, "it lasts 0 minutes, and 0 can be transcribed")
 
 
 @pytest.mark.parametrize(
