@@ -10,7 +10,7 @@ WORKERS ?= 2
 SETUP := pyproject.toml hatch_build.py constraints.txt
 UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' 2>/dev/null)
 
-.PHONY: run test check quick t ui fix crash sweep hostile bench voice
+.PHONY: run test check quick hooks t ui fix crash sweep hostile bench voice
 
 run: $(VENV)/.run
 	@$(BIN)/arvis run $(ARGS)
@@ -33,6 +33,10 @@ check: $(VENV)/.test
 # Before every commit: all checks that need no test run.
 quick: $(VENV)/.test
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet . && $(BIN)/mypy && $(BIN)/lint-imports >/dev/null
+
+# Let git run the quick checks before each commit of this clone.
+hooks:
+	@git config core.hooksPath .githooks
 
 # One file, folder or test: make t T=tests/unit/test_routing.py
 t: $(VENV)/.test
