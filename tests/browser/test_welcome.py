@@ -105,7 +105,7 @@ async def test_from_the_link_to_a_bot_that_answers(
     await expect(step(page, "Choose a model")).to_contain_text("answered in")
     await expect(step(page, "Choose a model")).to_contain_text("This test call cost")
 
-    await hand.click(button(page, "Helper of a team"))
+    await hand.click(button(page, "Team helper"))
     await hand.click(button(page, "Create agent"))
     await hand.click(button(page, "Send"))
     await expect(answers(page)).to_have_text([ANSWER])
