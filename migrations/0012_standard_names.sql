@@ -107,3 +107,42 @@ WHERE substr(graph, 1, 9) = 'workflow:' AND status IN ('running', 'paused');
 DROP INDEX executions_drawn_over;
 CREATE INDEX executions_ended_runs ON executions (updated_at)
 WHERE substr(graph, 1, 9) = 'workflow:' AND status IN ('done', 'failed', 'cancelled');
+
+-- Settings that were changed in the dashboard, and their versions, are JSON objects by configuration key. A quote inside a value
+-- is escaped, so `"key":` can only be a key. The last three hold mappings; `{` keeps their names from matching a tool or a model.
+UPDATE settings SET value =
+    replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(value,
+    '"owners.notify":', '"owners.alert_channel":'),
+    '"queue.retry_unit_seconds":', '"queue.retry_base_seconds":'),
+    '"model.fast":', '"model.summarizer":'),
+    '"speech.engine":', '"speech.stt.engine":'),
+    '"speech.language":', '"speech.stt.language":'),
+    '"speech.speak":', '"speech.tts.engine":'),
+    '"speech.speak_model":', '"speech.tts.model":'),
+    '"speech.voice":', '"speech.tts.voice":'),
+    '"limits.tool_rounds":', '"limits.max_tool_rounds":'),
+    '"limits.agent_loops":', '"limits.max_iterations":'),
+    '"retention.archive_days":', '"retention.compacted_days":'),
+    '"budgets.stranger_daily_turns":', '"budgets.unpaired_daily_turns":'),
+    '"prices": {', '"model_prices": {'),
+    '"windows": {', '"context_windows": {'),
+    '"vision": {', '"vision_models": {')
+WHERE key = 'config.changes';
+UPDATE versions SET data =
+    replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(data,
+    '"owners.notify":', '"owners.alert_channel":'),
+    '"queue.retry_unit_seconds":', '"queue.retry_base_seconds":'),
+    '"model.fast":', '"model.summarizer":'),
+    '"speech.engine":', '"speech.stt.engine":'),
+    '"speech.language":', '"speech.stt.language":'),
+    '"speech.speak":', '"speech.tts.engine":'),
+    '"speech.speak_model":', '"speech.tts.model":'),
+    '"speech.voice":', '"speech.tts.voice":'),
+    '"limits.tool_rounds":', '"limits.max_tool_rounds":'),
+    '"limits.agent_loops":', '"limits.max_iterations":'),
+    '"retention.archive_days":', '"retention.compacted_days":'),
+    '"budgets.stranger_daily_turns":', '"budgets.unpaired_daily_turns":'),
+    '"prices": {', '"model_prices": {'),
+    '"windows": {', '"context_windows": {'),
+    '"vision": {', '"vision_models": {')
+WHERE kind = 'settings';

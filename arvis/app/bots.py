@@ -37,7 +37,7 @@ async def open_bots(base: Base) -> AsyncIterator[Bots]:
     cannot be made."""
     rooms = WebConnector(tell_others=None if base.bridge is None else base.bridge.send)
     maker = ConnectorFactory(services=connector_services(base.config, base.clock, command_hints()))
-    registry = BotRegistry(configured=base.config.connectors, store=base.store, secrets=base.secrets)
+    registry = BotRegistry(configured=base.config.bots, store=base.store, secrets=base.secrets)
     fleet = ConnectorPool(registry=registry, maker=maker, own=[rooms])
     desk = BotService(
         registry=registry, maker=maker, store=base.store, secrets=base.secrets, bus=base.bus, clock=base.clock

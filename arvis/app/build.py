@@ -65,8 +65,10 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: Connecto
         new_id=base.new_id,
         random=random.random,
         prices=_prices(config),
-        counting=ModelCounting(windows=config.windows, replies=config.reply_tokens, reply=config.limits.reply_tokens),
-        sees=lambda provider, model: may_see(provider, model, config.vision),
+        counting=ModelCounting(
+            windows=config.context_windows, replies=config.reply_tokens, reply=config.limits.reply_tokens
+        ),
+        sees=lambda provider, model: may_see(provider, model, config.vision_models),
         first_byte=config.model.first_byte_seconds,
     )
     patient = RetryingStore(store=base.store, clock=base.clock)
@@ -79,10 +81,10 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: Connecto
         skills=partial(_current_skills, base),
         new_id=base.new_id,
         files=_file_rules(base, tools.rules, fleet, speech),
-        fast=config.model.fast,
+        summarizer=config.model.summarizer,
         reply_bytes=config.limits.reply_bytes,
         speaker=speech.speaker,
-        loops=config.limits.agent_loops,
+        loops=config.limits.max_iterations,
         bench=build_workbench(base),
         plugins=tools.plugins,
     )
@@ -229,7 +231,7 @@ def _house(base: Base, tools: Toolbox) -> AdminServices:
 
 
 def _prices(config: Config) -> Prices:
-    return Prices(own={model: Price(**entry.model_dump()) for model, entry in config.prices.items()})
+    return Prices(own={model: Price(**entry.model_dump()) for model, entry in config.model_prices.items()})
 
 
 def _account_desk(base: Base, providers: Providers) -> AccountService:

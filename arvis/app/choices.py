@@ -94,8 +94,8 @@ class InstalledChoices:
             provider=provider,
             model=model,
             price=self.price(provider, model),
-            window=window_of(provider, model, config.windows, None),
-            sees=sees(provider, model, config.vision),
+            window=window_of(provider, model, config.context_windows, None),
+            sees=sees(provider, model, config.vision_models),
             accounts=[each.name for each in accounts if each.provider == provider and _serves(each, model)],
         )
 

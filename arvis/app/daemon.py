@@ -20,7 +20,7 @@ from arvis.app.reaching import Reaching, Stopped
 from arvis.app.roles import Outside, start_roles
 from arvis.app.speech import open_speech
 from arvis.app.tools import open_tools
-from arvis.config import Config, ineffective_keys
+from arvis.config import Config
 from arvis.domain.runs import CallTimeouts
 from arvis.llm import DEMO
 from arvis.process.clock import SystemClock
@@ -99,7 +99,6 @@ async def _announce(
     if web and folder.first_start:
         say(f"Log in with this link, once, within ten minutes: {await web.login_link()}")
     log.info("ready", boot=folder.boot_id, roles=list(supervisor.health()), models=_models(base))
-    _warn_of_ineffective(base.config)
 
 
 async def _end_without_folder(watch: FolderWatch) -> None:
@@ -132,18 +131,13 @@ def _tell_of_failure(task: asyncio.Task[None]) -> None:
 
 
 def _given_key(config: Config) -> str | None:
-    return None if config.secrets_key is None else config.secrets_key.get_secret_value()
+    return None if config.encryption_key is None else config.encryption_key.get_secret_value()
 
 
 def _models(base: Base) -> list[str]:
     """Those of the configuration, as `arvis doctor` wants to hear; what is stored it reads by itself."""
     lasting = {*base.accounts.configured, DEMO}
     return [f"{one.provider}/{one.model} ({one.name})" for one in base.accounts.usable if one in lasting]
-
-
-def _warn_of_ineffective(config: Config) -> None:
-    if ineffective := ineffective_keys(config):
-        log.warning("settings_without_effect", keys=ineffective, why="this version does not act upon them yet")
 
 
 def _stop_on_signals() -> asyncio.Event:

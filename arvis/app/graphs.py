@@ -36,7 +36,7 @@ from arvis.tools.code import Workbench
 
 @dataclass(frozen=True, slots=True)
 class GraphParts:
-    """What all graphs are made of. `skills` gives those of this moment; `fast` is the model that sums up (None: the
+    """What all graphs are made of. `skills` gives those of this moment; `summarizer` is the model that sums up (None: the
     agent's own); a reply has `reply_bytes` at most; without a `bench` there is no graph `code`."""
 
     store: Store
@@ -46,7 +46,7 @@ class GraphParts:
     skills: Callable[[], Awaitable[Collection[Skill]]]
     new_id: Callable[[], str]
     files: FileRules
-    fast: str | None = None
+    summarizer: str | None = None
     reply_bytes: int = 262_144
     speaker: Speaker | None = None
     loops: int = 40
@@ -97,12 +97,15 @@ def _extending(parts: GraphParts) -> Extending:
 def _compactor(parts: GraphParts, caller: ModelCaller, *, after: str | None) -> Compactor:
     def budget(agent: Agent) -> Budget:
         window = parts.runner.window(agent.model, agent.fallbacks)
-        if parts.fast is not None:
-            window = min(window, parts.runner.window(parts.fast))
+        if parts.summarizer is not None:
+            window = min(window, parts.runner.window(parts.summarizer))
         return Budget(window, agent.context_tokens)
 
     def counter(agent: Agent, known: Sequence[Calibration]) -> Callable[[str], int]:
-        asked = {parts.runner.counts(agent.model, agent.fallbacks), parts.runner.counts(parts.fast or agent.model)}
+        asked = {
+            parts.runner.counts(agent.model, agent.fallbacks),
+            parts.runner.counts(parts.summarizer or agent.model),
+        }
         by_model = {each.model: each for each in known}
         estimators = [estimator_of(by_model.get(model)) for model in asked]
         return lambda text: max(estimator.tokens(text) for estimator in estimators)
@@ -117,6 +120,6 @@ def _compactor(parts: GraphParts, caller: ModelCaller, *, after: str | None) -> 
             counter=counter,
         ),
         new_id=parts.new_id,
-        fast=parts.fast,
+        summarizer=parts.summarizer,
         after=after,
     )

@@ -121,7 +121,7 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
     queue = Queue(
         store=base.store,
         clock=base.clock,
-        policy=RetryPolicy(settings.max_attempts, int(settings.retry_unit_seconds * 1000), random.random),
+        policy=RetryPolicy(settings.max_attempts, int(settings.retry_base_seconds * 1000), random.random),
         handlers={
             **{kind: Noticed(handler=each, bus=base.bus) for kind, each in handlers.items()},
             JobKind.DELIVER: deliverer,
@@ -135,7 +135,7 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
         node=base.folder.node_id,
     )
     forget = base.bus.subscribe(JobSettled, lambda event: queue.abandon(event.job_id))
-    await base.store.write(owner_alerts.choose_place, base.config.notify, base.clock.now())
+    await base.store.write(owner_alerts.choose_place, base.config.alert_channel, base.clock.now())
     await base.store.write(
         people.settle_roles, base.config.owners, roles_of(base.config.web.api_keys), base.clock.now()
     )
@@ -170,7 +170,7 @@ async def _keep_house(base: Base, up: Up) -> None:
         clock=base.clock,
         keep_finished_ms=retention.finished_jobs_days * DAY_MS,
         keep_history_ms=retention.timeline_days * DAY_MS,
-        keep_archive_ms=retention.archive_days * DAY_MS,
+        keep_archive_ms=retention.compacted_days * DAY_MS,
         back_up=None if base.store.shared else base.backups.run_due,
     )
 

@@ -57,16 +57,16 @@ async def open_speech(
 def _transcriber(
     settings: Settings, http: HttpClient, access: Callable[[], ApiAccess], clock: Clock
 ) -> Transcriber | None:
-    match settings.engine:
+    match settings.stt.engine:
         case "none":
             return None
         case "openai-api":
-            model = settings.model or _API_MODEL
-            return ApiTranscriber(http=http, access=access, model=model, language=settings.language)
+            model = settings.stt.model or _API_MODEL
+            return ApiTranscriber(http=http, access=access, model=model, language=settings.stt.language)
         case "command":
             return CommandTranscriber(
                 programs=GuardedPrograms(),
-                command=settings.command or "",
+                command=settings.stt.command or "",
                 environ=os.environ,
                 memory=settings.memory_mb * _MB,
             )
@@ -75,23 +75,23 @@ def _transcriber(
                 workers=GuardedWorkers(),
                 clock=clock,
                 engine=engine,
-                model=settings.model or DEFAULT_MODEL,
-                language=settings.language,
+                model=settings.stt.model or DEFAULT_MODEL,
+                language=settings.stt.language,
                 environ=os.environ,
                 memory=settings.memory_mb * _MB,
             )
 
 
 def _speaker(settings: Settings, http: HttpClient, access: Callable[[], ApiAccess]) -> Speaker | None:
-    match settings.speak:
+    match settings.tts.engine:
         case "none":
             return None
         case "openai-api":
-            return ApiSpeaker(http=http, access=access, model=settings.speak_model, voice=settings.voice)
+            return ApiSpeaker(http=http, access=access, model=settings.tts.model, voice=settings.tts.voice)
         case _:
             return CommandSpeaker(
                 programs=GuardedPrograms(),
-                command=settings.speak_command or "",
+                command=settings.tts.command or "",
                 environ=os.environ,
                 memory=settings.memory_mb * _MB,
             )

@@ -51,7 +51,7 @@ async def traced(base: Base, handlers: Mapping[JobKind, Handler], supervisor: Su
     if settings.endpoint is None:
         return handlers
     exporter = exporter_of(settings, settings.endpoint)
-    queue = ExportQueue(receipts=base.insights.receipts, exporter=exporter, content=settings.content)
+    queue = ExportQueue(receipts=base.insights.receipts, exporter=exporter, content=settings.capture_content)
 
     async def run(up: Any) -> None:
         forget = base.bus.subscribe(StatusChanged, stopped)

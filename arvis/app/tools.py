@@ -67,7 +67,7 @@ async def open_tools(base: Base, shelf: ProviderPool) -> AsyncIterator[Toolbox]:
             sessions=base.folder.path / "sessions",
             secrets=base.secrets,
             timezone=config.scheduler.timezone,
-            rounds=config.limits.tool_rounds,
+            rounds=config.limits.max_tool_rounds,
             approval_ms=config.approvals.deadline,
             on_expiry=config.approvals.on_expiry,
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 
 from arvis.bots.registry import BotRegistry, BotSpec, Key
-from arvis.config.schema import Config, ConnectorEntry
+from arvis.config.schema import BotEntry, Config
 from arvis.domain.errors import ConfigError
 from arvis.domain.messages import Address
 from arvis.ports.clock import Clock
@@ -90,7 +90,7 @@ def connector_services(config: Config, clock: Clock, commands: Sequence[CommandH
     )
 
 
-def misconfigured(entry: ConnectorEntry, error: BadSetting | ConfigError) -> ConfigError:
+def misconfigured(entry: BotEntry, error: BadSetting | ConfigError) -> ConfigError:
     """Return the error for a bot of the configuration, with its line in the file."""
     if isinstance(error, ConfigError):
         what = f"`{entry.path}` cannot be used: {error.what}"
@@ -105,7 +105,7 @@ def describe(error: BadSetting | ConfigError) -> str:
     return " ".join(part for part in (f"{error.what.rstrip('.')}.", error.why, error.fix) if part)
 
 
-def _place(entry: ConnectorEntry, key: str) -> str:
+def _place(entry: BotEntry, key: str) -> str:
     """Return the line of a key, or of the entry's first key if it is missing."""
     name = key.partition(".")[0].partition("[")[0]
     return entry.places.get(name) or next(iter(entry.places.values()), entry.path)

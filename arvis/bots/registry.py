@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from arvis.config.schema import ConnectorEntry
+from arvis.config.schema import BotEntry
 from arvis.domain.errors import SecretLost
 from arvis.domain.platforms import StoredBot
 from arvis.ports.secrets import SecretBox
@@ -66,7 +66,7 @@ class BotRegistry:
     """The known bots. `configured` are those of file and environment, which only a restart of the daemon changes;
     they take precedence over stored ones of the same name. Stored bots are missing until the first `learn`."""
 
-    def __init__(self, *, configured: Sequence[ConnectorEntry], store: Store, secrets: SecretBox) -> None:
+    def __init__(self, *, configured: Sequence[BotEntry], store: Store, secrets: SecretBox) -> None:
         self._entries = {(entry.platform, entry.name): entry for entry in configured}
         self._store = store
         self._secrets = secrets
@@ -82,7 +82,7 @@ class BotRegistry:
     def spec(self, platform: str, name: str) -> BotSpec | None:
         return self._specs.get((platform, name))
 
-    def entry(self, platform: str, name: str) -> ConnectorEntry | None:
+    def entry(self, platform: str, name: str) -> BotEntry | None:
         """Return the entry of a bot in the configuration."""
         return self._entries.get((platform, name))
 
@@ -111,7 +111,7 @@ def is_secret(setting: str) -> bool:
     return _SECRET.search(setting) is not None
 
 
-def configured_spec(entry: ConnectorEntry, restart: str = "") -> BotSpec:
+def configured_spec(entry: BotEntry, restart: str = "") -> BotSpec:
     values = {name: value for name, value in entry.values.items() if name != "name"}
     return BotSpec(entry.platform, entry.name, values, revision=restart)
 

@@ -59,6 +59,7 @@ COMMANDS = {
     "doctor": Command("commands.doctor", "Check that everything is in order, with or without a running daemon."),
     "backup": Command("commands.backup", "Make a backup of everything, with or without a running daemon."),
     "restore": Command("commands.restore", "Put a backup in the place of the data, or list the backups."),
+    "config": Command("commands.config", "Migrate a configuration file of an older version."),
     "migrate": Command("commands.migrate", "Bring the database up to date without starting the daemon."),
     "version": Command("commands.version", "Print the version."),
 }

@@ -4,10 +4,9 @@ Every complaint is a `ConfigError` that names the key, where it is written and t
 resolved at import time, and no secret shows in a repr.
 """
 
-from arvis.config.availability import ineffective_keys
 from arvis.config.loading import DEFAULT_FILE, load, look, unset_variables
 from arvis.config.mcp import Mcp, McpServer
-from arvis.config.schema import ALL_ROLES, Config, ConnectorEntry
+from arvis.config.schema import ALL_ROLES, BotEntry, Config
 from arvis.config.sections import (
     AgentEntry,
     ApiKey,
@@ -34,10 +33,10 @@ __all__ = [
     "ApiKey",
     "Approvals",
     "Backup",
+    "BotEntry",
     "Budgets",
     "Channel",
     "Config",
-    "ConnectorEntry",
     "Delivery",
     "Limits",
     "Mcp",
@@ -49,7 +48,6 @@ __all__ = [
     "Scheduler",
     "Speech",
     "Web",
-    "ineffective_keys",
     "is_loopback",
     "load",
     "look",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from arvis.config.problems import Problem
-from arvis.config.schema import ConnectorEntry
+from arvis.config.schema import BotEntry
 from arvis.config.sections import AccountEntry
 from arvis.domain.runs import Account
 
@@ -123,18 +123,18 @@ def _environment_account(family: _Family, number: int, variable: str, environ: M
     )
 
 
-def connectors_from_environment(environ: Mapping[str, str], agent: str | None) -> tuple[ConnectorEntry, ...]:
+def bots_from_environment(environ: Mapping[str, str], agent: str | None) -> tuple[BotEntry, ...]:
     """One bot for each platform whose variables are all set; it serves `agent`, if there is one."""
-    entries: list[ConnectorEntry] = []
+    entries: list[BotEntry] = []
     for platform, variables in _CONNECTOR_VARIABLES:
         secrets = {key: environ.get(variable, "").strip() for key, variable in variables.items()}
         if not all(secrets.values()):
             continue
         entries.append(
-            ConnectorEntry(
+            BotEntry(
                 platform=platform,
                 name="main",
-                path=f"connectors.{platform}[0]",
+                path=f"bots.{platform}[0]",
                 values={"name": "main", **secrets, **({"agent": agent} if agent else {})},
                 places={key: f"environment variable {variable}" for key, variable in variables.items()},
                 secrets=frozenset(secrets.values()),

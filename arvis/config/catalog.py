@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
-from arvis.config.notify import NOTIFY
+from arvis.config.alert_channel import ALERT_CHANNEL
 from arvis.config.schema import SQLITE, Config, ConfigFile
 from arvis.config.sections import Section
 from arvis.config.values import duration_text
@@ -20,15 +20,15 @@ from arvis.config.words import WORDS
 SET, NOT_SET = "set", "not set"
 
 #: What has a page and a list of its own.
-_ELSEWHERE = frozenset({"accounts", "agents", "connectors", "mcp"})
+_ELSEWHERE = frozenset({"accounts", "agents", "bots", "mcp"})
 _OWNERS, _DATABASE = "owners", "database"
-_PLATFORMS = ("discord", "telegram", "slack", "web", NOTIFY)
+_PLATFORMS = ("discord", "telegram", "slack", "web", ALERT_CHANNEL)
 
 #: Sections of which nothing can be changed in the product, and why.
 _FILE_ONLY: Mapping[str, str] = {
     "data_dir": "It says where everything else is kept.",
     "database": "It says where everything else is kept.",
-    "secrets_key": "A secret is named in config.yaml or the environment.",
+    "encryption_key": "A secret is named in config.yaml or the environment.",
     "roles": "It says what this process is for.",
     "web": "A wrong value would shut you out of this page.",
     "tools": "It says what agents may reach on this machine and network.",
@@ -38,10 +38,9 @@ _FILE_ONLY: Mapping[str, str] = {
 _KEYS_FILE_ONLY: Mapping[str, str] = {
     "speech.api_key": "A secret is named in config.yaml or the environment.",
     "speech.base_url": "A stored key would be sent to the new address.",
-    "speech.command": "It names a program that runs on this machine.",
-    "speech.speak_command": "It names a program that runs on this machine.",
-    "speech.model": "It may name a file on this machine.",
-    "language": "This version does not act upon it yet.",
+    "speech.stt.command": "It names a program that runs on this machine.",
+    "speech.stt.model": "It may name a file on this machine.",
+    "speech.tts.command": "It names a program that runs on this machine.",
 }
 #: What is asked for anew whenever it matters; everything else is read at the start.
 _AT_ONCE = ("budgets.", "routing.", "approvals.policy")

@@ -12,8 +12,8 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDic
 from arvis.config.problems import KeyPath, Problem, did_you_mean
 from arvis.config.schema import ConfigFile
 
-_PREFIX = "ARVIS__"
-_DELIMITER = "__"
+PREFIX = "ARVIS__"
+DELIMITER = "__"
 
 
 class _Overrides(ConfigFile, BaseSettings):
@@ -27,7 +27,7 @@ class _Source(EnvSettingsSource):
     no JSON stays text, so that the check of the key itself can complain about it."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        super().__init__(_Overrides, env_prefix=_PREFIX, env_nested_delimiter=_DELIMITER)
+        super().__init__(_Overrides, env_prefix=PREFIX, env_nested_delimiter=DELIMITER)
         self.env_vars = {name.lower(): value for name, value in environ.items()}
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:  # noqa: ARG002 - its signature
@@ -41,7 +41,7 @@ class Overrides:
     """The values that the environment sets, and which variable set each key."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        ours = {name: value for name, value in environ.items() if name.upper().startswith(_PREFIX)}
+        ours = {name: value for name, value in environ.items() if name.upper().startswith(PREFIX)}
         self._variables = {_path(name): name for name in ours}
         self.problems = [_unknown(path) for path in self._variables if path[0] not in ConfigFile.model_fields]
         self.values: dict[str, Any] = _Source(ours)() if ours else {}
@@ -59,7 +59,7 @@ class Overrides:
 
 
 def _path(name: str) -> KeyPath:
-    return tuple(name[len(_PREFIX) :].lower().split(_DELIMITER))
+    return tuple(name[len(PREFIX) :].lower().split(DELIMITER))
 
 
 def _unknown(path: KeyPath) -> Problem:

@@ -18,12 +18,13 @@ from arvis.config.accounts import (
     account,
     account_problems,
     accounts_from_environment,
-    connectors_from_environment,
+    bots_from_environment,
 )
-from arvis.config.environment import Overrides
-from arvis.config.notify import NOTIFY, notify_place
+from arvis.config.alert_channel import ALERT_CHANNEL, alert_address
+from arvis.config.environment import DELIMITER, PREFIX, Overrides
 from arvis.config.problems import KeyPath, Problem, complaint, dotted, from_validation
-from arvis.config.schema import ALL_ROLES, SQLITE, Common, Config, ConfigFile, ConnectorEntry
+from arvis.config.renames import MIGRATE, old_keys, old_variables
+from arvis.config.schema import ALL_ROLES, SQLITE, BotEntry, Common, Config, ConfigFile
 from arvis.config.sections import Web
 from arvis.config.strength import MAKE_ONE, is_weak_key, is_weak_password, key_rule, password_rule
 from arvis.config.values import Refused, SecretSource, is_loopback, is_reference
@@ -98,17 +99,18 @@ class _Loader:
 
     def load(self, data_dir: Path | None) -> Config:
         parsed = self._parse()
-        connectors, problems = self._connectors(parsed)
-        self._refuse([*problems, *_cross_checks(parsed), *_notify_problems(parsed, connectors)])
+        bots, problems = self._bots(parsed)
+        self._refuse([*problems, *_cross_checks(parsed), *_alert_channel_problems(parsed, bots)])
         return Config(
             **{name: getattr(parsed, name) for name in Common.model_fields},
             config_file=self._file.absolute() if self._file is not None else None,
             data_dir=self._data_dir(data_dir, parsed),
             accounts=self._accounts(parsed),
-            connectors=connectors,
+            bots=bots,
         )
 
     def _parse(self) -> ConfigFile:
+        self._refuse_old_keys()
         values = _laid_over(_without_empty_sections(self._document.values), self._changes)
         values = self._overrides.over(values)
         problems = [*self._document.problems, *self._overrides.problems]
@@ -119,6 +121,22 @@ class _Loader:
             raise complaint(problems, self._place) from None
         self._refuse(problems)
         return parsed
+
+    def _refuse_old_keys(self) -> None:
+        """Raise one error that names every key of an older version with its new name."""
+        in_file = old_keys(self._document.values)
+        lines = [f"- {each} ({self._file}, line {self._document.line_of(each.old)})" for each in in_file]
+        variables = old_variables(self._environ, PREFIX, DELIMITER)
+        lines += [f"- {renamed} (environment variable {name})" for name, renamed in variables]
+        if not lines:
+            return
+        fixes = [f"Run `{MIGRATE}` to rename the keys of the file."] if in_file else []
+        fixes += ["Rename the environment variables where the daemon is started."] if variables else []
+        raise ConfigError(
+            "The configuration cannot be used: it has keys of an older version",
+            why="\n".join(lines),
+            fix=" ".join(fixes),
+        )
 
     def _accounts(self, parsed: ConfigFile) -> tuple[Account, ...]:
         if parsed.accounts:
@@ -159,24 +177,24 @@ class _Loader:
             return Path(parsed.data_dir).expanduser().absolute()
         return (self._file.absolute().parent / Path(parsed.data_dir).expanduser()).absolute()
 
-    def _connectors(self, parsed: ConfigFile) -> tuple[tuple[ConnectorEntry, ...], list[Problem]]:
-        if not parsed.connectors:
-            return connectors_from_environment(self._environ, parsed.agents[0].slug if parsed.agents else None), []
-        entries: list[ConnectorEntry] = []
+    def _bots(self, parsed: ConfigFile) -> tuple[tuple[BotEntry, ...], list[Problem]]:
+        if not parsed.bots:
+            return bots_from_environment(self._environ, parsed.agents[0].slug if parsed.agents else None), []
+        entries: list[BotEntry] = []
         problems: list[Problem] = []
-        for platform, bots in parsed.connectors.items():
+        for platform, bots in parsed.bots.items():
             for index, values in enumerate(bots):
-                entries.append(self._connector(("connectors", platform, index), values, problems))
+                entries.append(self._bot(("bots", platform, index), values, problems))
         problems.extend(_repeated_bots(entries))
         return tuple(entries), problems
 
-    def _connector(self, path: KeyPath, values: Mapping[str, Any], problems: list[Problem]) -> ConnectorEntry:
+    def _bot(self, path: KeyPath, values: Mapping[str, Any], problems: list[Problem]) -> BotEntry:
         secrets: set[str] = set()
         resolved = {key: self._resolve((*path, key), value, secrets, problems) for key, value in values.items()}
         name = resolved.setdefault("name", "main")
         if not isinstance(name, str) or not name:
             problems.append(Problem((*path, "name"), "must be text (put it in quotes)"))
-        return ConnectorEntry(
+        return BotEntry(
             platform=str(path[1]),
             name=str(name),
             path=dotted(path),
@@ -280,11 +298,11 @@ def _weak_secrets(web: Web) -> Iterator[Problem]:
         yield Problem(("web", "password"), f"can be guessed from other machines: {password_rule()}", fix)
 
 
-def _notify_problems(config: ConfigFile, bots: Sequence[ConnectorEntry]) -> Iterator[Problem]:
+def _alert_channel_problems(config: ConfigFile, bots: Sequence[BotEntry]) -> Iterator[Problem]:
     try:
-        notify_place(config.owners, {(bot.platform, bot.name) for bot in bots})
+        alert_address(config.owners, {(bot.platform, bot.name) for bot in bots})
     except Refused as error:
-        yield Problem(("owners", NOTIFY), str(error), error.fix)
+        yield Problem(("owners", ALERT_CHANNEL), str(error), error.fix)
 
 
 def _agent_problems(config: ConfigFile) -> Iterator[Problem]:
@@ -295,7 +313,7 @@ def _agent_problems(config: ConfigFile) -> Iterator[Problem]:
                 yield Problem(("agents", index, "channels", place, flaw.field), flaw.text, flaw.fix)
 
 
-def _repeated_bots(entries: list[ConnectorEntry]) -> Iterator[Problem]:
+def _repeated_bots(entries: list[BotEntry]) -> Iterator[Problem]:
     for (platform, name), count in Counter((entry.platform, entry.name) for entry in entries).items():
         if count > 1:
-            yield Problem(("connectors", platform), f"has {count} bots named {name}", "Give each bot its own `name`.")
+            yield Problem(("bots", platform), f"has {count} bots named {name}", "Give each bot its own `name`.")

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, SecretStr
 
+from arvis.config.alert_channel import alert_address
 from arvis.config.mcp import Mcp
-from arvis.config.notify import notify_place
 from arvis.config.sections import (
     AccountEntry,
     AgentEntry,
@@ -39,7 +39,6 @@ from arvis.domain.runs import Account
 ALL_ROLES = ("connectors", "workers", "scheduler", "web")
 SQLITE = "sqlite"
 
-_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
 _LONE_PERCENT = re.compile(r"%(?![0-9a-fA-F]{2})")
 _ESCAPES = "Write % as %25, @ as %40, / as %2F, : as %3A and # as %23 there."
 
@@ -61,23 +60,17 @@ def _database(value: SecretStr) -> SecretStr:
     return value
 
 
-def _language(value: str) -> str:
-    if not _LANGUAGE.fullmatch(value):
-        raise Refused("must be a language tag such as en or pt-BR")
-    return value
-
-
 class Common(Section):
     """What is the same in the file and in use. `owners` maps a platform to user ids with full rights (and
-    `notify` to where they are told what goes wrong), `prices` a
-    model (also written `provider/model`) to what it costs, `windows` to how many tokens it holds, `reply_tokens` to how many a reply may have, `vision` to whether it
-    sees pictures; `secrets_key` is the key of what is sealed in the database (None: the one in the data folder)."""
+    `alert_channel` to where they are told what goes wrong), `model_prices` a
+    model (also written `provider/model`) to what it costs, `context_windows` to how many tokens it holds, `reply_tokens` to how many a reply may have, `vision_models` to whether it
+    sees pictures; `encryption_key` is the key of what is sealed in the database (None: the one in the data folder)."""
 
     # Only its children are ever made: building its checks would cost the start some milliseconds for nothing.
     model_config = ConfigDict(defer_build=True)
 
     database: Annotated[SecretText, AfterValidator(_database)] = SecretStr(SQLITE)
-    secrets_key: SecretReference | None = None
+    encryption_key: SecretReference | None = None
     roles: Annotated[TextList, AfterValidator(_known_roles)] = ALL_ROLES
     web: Web = Web()
     owners: Annotated[dict[Name, IdList], Field(default_factory=dict)]
@@ -93,12 +86,11 @@ class Common(Section):
     tools: Tools = Tools()
     retention: Retention = Retention()
     backup: Backup = Backup()
-    language: Annotated[str, AfterValidator(_language)] = "en"
     budgets: Budgets = Budgets()
-    prices: Annotated[dict[Name, PriceEntry], Field(default_factory=dict)]
-    windows: Annotated[dict[Name, Tokens], Field(default_factory=dict)]
+    model_prices: Annotated[dict[Name, PriceEntry], Field(default_factory=dict)]
+    context_windows: Annotated[dict[Name, Tokens], Field(default_factory=dict)]
     reply_tokens: Annotated[dict[Name, ReplyTokens], Field(default_factory=dict)]
-    vision: Annotated[dict[Name, bool], Field(default_factory=dict)]
+    vision_models: Annotated[dict[Name, bool], Field(default_factory=dict)]
     mcp: Mcp = Mcp()
     telemetry: Telemetry = Telemetry()
 
@@ -110,11 +102,11 @@ class ConfigFile(Common):
 
     data_dir: Name = "data"
     accounts: tuple[AccountEntry, ...] = ()
-    connectors: Annotated[dict[Name, tuple[Raw, ...]], Field(default_factory=dict)]
+    bots: Annotated[dict[Name, tuple[Raw, ...]], Field(default_factory=dict)]
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectorEntry:
+class BotEntry:
     """One bot, its settings as written: `app` checks them against the connector's own `Config`.
 
     `values` has secrets resolved, so it is kept out of the repr. `places` says of each key where it is
@@ -141,7 +133,7 @@ class Config(Common):
     config_file: Path | None
     data_dir: Path
     accounts: tuple[Account, ...]
-    connectors: tuple[ConnectorEntry, ...]
+    bots: tuple[BotEntry, ...]
 
     @property
     def postgres_url(self) -> str | None:
@@ -150,9 +142,9 @@ class Config(Common):
         return None if text == SQLITE else text
 
     @property
-    def notify(self) -> Address | None:
+    def alert_channel(self) -> Address | None:
         """Where the owners want to be told that something went wrong; None: where they talk."""
-        return notify_place(self.owners, {(bot.platform, bot.name) for bot in self.connectors})
+        return alert_address(self.owners, {(bot.platform, bot.name) for bot in self.bots})
 
     @property
     def database_file(self) -> Path:
@@ -165,8 +157,8 @@ class Config(Common):
     def _secrets(self) -> Iterator[str]:
         if self.postgres_url is not None:
             yield self.postgres_url
-        if self.secrets_key is not None:
-            yield self.secrets_key.get_secret_value()
+        if self.encryption_key is not None:
+            yield self.encryption_key.get_secret_value()
         if self.web.password is not None:
             yield self.web.password.get_secret_value()
         yield from (entry.key.get_secret_value() for entry in self.web.api_keys)
@@ -174,5 +166,5 @@ class Config(Common):
         for server in self.mcp.servers:
             yield from server.secrets()
         yield from self.telemetry.secrets()
-        for connector in self.connectors:
-            yield from connector.secrets
+        for bot in self.bots:
+            yield from bot.secrets

@@ -56,14 +56,14 @@ def _bare_keys(value: object) -> object:
 
 class Web(Section):
     """The one port. Port 0 takes a free one. `password` is the first user's as long as none was set in the product;
-    logins end after `session_idle` ms without use, and `session_life` ms after their begin."""
+    logins end after `session_idle_timeout` ms without use, and `session_max_age` ms after their begin."""
 
     host: Annotated[str, Field(min_length=1, max_length=255)] = "127.0.0.1"
     port: Annotated[Whole, Field(ge=0, le=65535)] = 5070
     api_keys: Annotated[tuple[Annotated[ApiKey, BeforeValidator(_bare_key)], ...], BeforeValidator(_bare_keys)] = ()
     password: SecretText | None = None
-    session_idle: Annotated[Milliseconds, AfterValidator(at_least("30m"))] = 43_200_000
-    session_life: Annotated[Milliseconds, AfterValidator(at_least("12h"))] = 2_592_000_000
+    session_idle_timeout: Annotated[Milliseconds, AfterValidator(at_least("30m"))] = 43_200_000
+    session_max_age: Annotated[Milliseconds, AfterValidator(at_least("12h"))] = 2_592_000_000
     allowed_hosts: TextList = ()
     allowed_origins: tuple[Url, ...] = ()
     public_url: Url | None = None
@@ -82,16 +82,16 @@ class Queue(Section):
 
     workers: Annotated[Whole, Field(ge=2, le=256)] = 8
     max_attempts: Annotated[Whole, Field(ge=1, le=20)] = 3
-    retry_unit_seconds: Positive = 60
+    retry_base_seconds: Positive = 60
     lease_seconds: Annotated[Positive, Field(ge=1, le=3600)] = 30
     delivery_workers: Annotated[Whole, Field(ge=1, le=256)] = 8
 
 
 class Model(Section):
     """Time limits of one model call in seconds: the whole call, the silence between two pieces, and the silence before the
-    first byte while another account could answer. `fast` is the model that sums up and extracts (None: the agent's own)."""
+    first byte while another account could answer. `summarizer` is the model that sums up and extracts (None: the agent's own)."""
 
-    fast: Name | None = None
+    summarizer: Name | None = None
     timeout_seconds: Positive = 600
     idle_seconds: Positive = 120
     first_byte_seconds: Positive = 20
@@ -127,20 +127,20 @@ class AgentEntry(Section):
     fallbacks: TextList = ()
     tools: TextList = ()
     graph: str = "agent"
-    completion: str = "implicit"
+    ends: str = "implicit"
     context_tokens: Whole | None = 96_000
     timezone: str | None = None
     allow_users: IdList | None = None
     on_new_message: Literal["queue", "steer", "restart"] | None = None
     plugins: TextList = ()
-    helpers: TextList = ()
+    handoff_to: TextList = ()
     channels: tuple[Annotated[Channel, BeforeValidator(_bare_channel)], ...] = ()
 
     @property
     def agent(self) -> Agent:
         """Without an id."""
-        fields = self.model_dump(exclude={"channels"})
-        return Agent(id="", **{**fields, "graph": graph_named(self.graph)})
+        fields = self.model_dump(exclude={"channels", "graph", "ends", "handoff_to"})
+        return Agent(id="", **fields, graph=graph_named(self.graph), completion=self.ends, helpers=self.handoff_to)
 
     @property
     def bindings(self) -> tuple[Binding, ...]:
@@ -188,31 +188,48 @@ class SpeechBuffer(Section):
         return self
 
 
-class Speech(Section):
-    """`model` null: `base` for an engine that runs here, `whisper-1` for the API; `minutes` is how long a sound may last,
-    `memory_mb` what an engine that runs here may hold."""
+class SpeechToText(Section):
+    """`model` null: `base` for an engine that runs here, `whisper-1` for the API."""
 
     engine: Literal["none", "openai-whisper", "faster-whisper", "openai-api", "command"] = "none"
     model: Name | None = None
     language: str | None = None
-    base_url: Url | None = None
-    api_key: SecretText | None = None
     command: Name | None = None
-    minutes: Annotated[Positive, Field(le=600)] = 10
-    memory_mb: Annotated[Whole, Field(ge=256, le=262_144)] = 4096
-    speak: Literal["none", "openai-api", "command"] = "none"
-    speak_model: Name = "gpt-4o-mini-tts"
-    speak_command: Name | None = None
-    voice: Name = "alloy"
-    buffer: SpeechBuffer = SpeechBuffer()
 
     @model_validator(mode="after")
     def _command_is_named(self) -> Self:
         if self.engine == "command" and self.command is None:
             raise Refused("must name the `command` to run, because `engine` asks for one")
-        if self.speak == "command" and self.speak_command is None:
-            raise Refused("must name the `speak_command` to run, because `speak` asks for one")
         return self
+
+
+class TextToSpeech(Section):
+    """The engine that reads replies to voice messages aloud."""
+
+    engine: Literal["none", "openai-api", "command"] = "none"
+    model: Name = "gpt-4o-mini-tts"
+    command: Name | None = None
+    voice: Name = "alloy"
+
+    @model_validator(mode="after")
+    def _command_is_named(self) -> Self:
+        if self.engine == "command" and self.command is None:
+            raise Refused("must name the `command` to run, because `engine` asks for one")
+        return self
+
+
+class Speech(Section):
+    """`base_url` and `api_key` belong to `openai-api` in both directions."""
+
+    stt: SpeechToText = SpeechToText()
+    tts: TextToSpeech = TextToSpeech()
+    base_url: Url | None = None
+    api_key: SecretText | None = None
+    #: The longest voice message, in minutes.
+    minutes: Annotated[Positive, Field(le=600)] = 10
+    #: The memory limit of an engine or command that runs on this machine.
+    memory_mb: Annotated[Whole, Field(ge=256, le=262_144)] = 4096
+    buffer: SpeechBuffer = SpeechBuffer()
 
 
 class Limits(Section):
@@ -225,8 +242,8 @@ class Limits(Section):
     reply_tokens: ReplyTokens = 4_096
     reply_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
     attachment_bytes: Annotated[Whole, Field(ge=0, le=1_073_741_824)] = 20_971_520
-    tool_rounds: Annotated[Whole, Field(ge=0, le=100)] = 5
-    agent_loops: Annotated[Whole, Field(ge=1, le=500)] = 40
+    max_tool_rounds: Annotated[Whole, Field(ge=0, le=100)] = 5
+    max_iterations: Annotated[Whole, Field(ge=1, le=500)] = 40
     delegation_depth: Annotated[Whole, Field(ge=0, le=20)] = 3
     delegation_fan_out: Annotated[Whole, Field(ge=0, le=64)] = 5
     delegation_jobs: Annotated[Whole, Field(ge=0, le=500)] = 20
@@ -270,7 +287,7 @@ class Approvals(Section):
 
 
 class Retention(Section):
-    archive_days: Annotated[Whole, Field(ge=1, le=36_500)] = 30
+    compacted_days: Annotated[Whole, Field(ge=1, le=36_500)] = 30
     finished_jobs_days: Annotated[Whole, Field(ge=1, le=36_500)] = 30
     timeline_days: Annotated[Whole, Field(ge=1, le=36_500)] = 90
     logs_days: Annotated[Whole, Field(ge=1, le=36_500)] = 14
@@ -292,7 +309,7 @@ class Budgets(Section):
     per_principal_daily_percent: Annotated[Whole, Field(ge=1, le=100)] | None = 50
     per_client_monthly_usd: Amount | None = None
     per_turn_usd: Amount | None = 1
-    stranger_daily_turns: Annotated[Whole, Field(ge=0)] | None = 50
+    unpaired_daily_turns: Annotated[Whole, Field(ge=0)] | None = 50
 
     def limits(self, zone: str) -> SpendingLimits:
         """The same in whole micros; days and months are those of the zone."""
@@ -303,7 +320,7 @@ class Budgets(Section):
             share=self.per_principal_daily_percent,
             per_client_monthly=_micros(self.per_client_monthly_usd),
             per_turn=_micros(self.per_turn_usd),
-            stranger_daily_turns=self.stranger_daily_turns,
+            unpaired_daily_turns=self.unpaired_daily_turns,
             zone=zone,
         )
 

@@ -12,12 +12,12 @@ from arvis.config.values import Name, SecretText, Url
 
 
 class Telemetry(Section):
-    """Without an `endpoint` nothing is told. `content`: what people and agents say goes along."""
+    """Without an `endpoint` nothing is told. `capture_content`: what people and agents say goes along."""
 
     endpoint: Annotated[Url, AfterValidator(web_address)] | None = None
     headers: Annotated[dict[str, SecretText], AfterValidator(header_lines)] = Field(default_factory=dict)
     service_name: Name = "arvis"
-    content: bool = False
+    capture_content: bool = False
 
     def secrets(self) -> frozenset[str]:
         """What must not show anywhere."""

@@ -1,92 +1,91 @@
-"""What each setting is, in the words of the comments of `config.yaml` (tests/architecture keeps the two the same; where no
-comment stands there, these are the only ones). Files are not read for it: an installed Arvis has no `config.yaml`."""
+"""The description of each setting. tests/architecture compares it with the comments of `config.yaml`; a key without a
+comment there is described only here. An installed Arvis has no `config.yaml`, so the texts cannot be read from the file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: By key, as people write it.
+#: By dotted key.
 WORDS: Mapping[str, str] = {
-    "data_dir": "relative to this file; --data and ARVIS_DATA_DIR win",
     "database": "sqlite (in the data folder), or postgresql://user@host/name, or env:DATABASE_URL",
-    "secrets_key": (
-        "seals keys and variables that are entered in the product: env:NAME or file:PATH; null: secrets.key in the data folder"
+    "encryption_key": (
+        "encrypts keys and variables that are entered in the dashboard: env:NAME or file:PATH; null: secrets.key in the data folder"
     ),
     "roles": "with SQLite all four, in one process",
     "web.host": "any other address needs a password or an API key",
-    "web.port": "0 takes a free one",
+    "web.port": "0 selects a free port",
     "web.api_keys": "env:NAME (an owner's key), or {key: env:NAME, role: owner|operator|viewer|chat, agents: []}",
-    "web.allowed_hosts": "names under which browsers may reach the dashboard, besides the host above",
-    "web.allowed_origins": "pages of other sites that may call /v1 with a key, such as https://chat.example.org",
-    "web.public_url": "the address that people outside see, such as https://arvis.example.org",
     "web.password": (
-        "of the user `owner` of the dashboard until one is set there: env:NAME or file:PATH; null: log in by a link"
+        "password of the dashboard user `owner` until one is set in the dashboard: env:NAME or file:PATH; null: log in by a link"
     ),
-    "web.session_idle": "a login ends so long after its last use, 30m at least",
-    "web.session_life": "and so long after its begin, 12h at least",
-    "owners.discord": "user ids of Discord with full rights",
-    "owners.telegram": "user ids of Telegram with full rights",
-    "owners.slack": "user ids of Slack with full rights",
-    "owners.web": "users of this port with full rights, beside the first dashboard user",
-    "owners.notify": (
-        "where they are told what goes wrong: platform:channel or platform/bot:channel; else where they talk"
+    "web.session_idle_timeout": "a login ends this long after its last use; at least 30m",
+    "web.session_max_age": "a login ends this long after it began; at least 12h",
+    "web.allowed_hosts": "host names under which browsers may open the dashboard, besides the host above",
+    "web.allowed_origins": "other web sites whose pages may call /v1 with a key, such as https://chat.example.org",
+    "web.public_url": "the public address of the dashboard, such as https://arvis.example.org",
+    "owners.discord": "Discord user ids with full rights",
+    "owners.telegram": "Telegram user ids with full rights",
+    "owners.slack": "Slack user ids with full rights",
+    "owners.web": "users of this dashboard and API with full rights, besides the first dashboard user",
+    "owners.alert_channel": (
+        "where owners get alerts about failures: platform:channel or platform/bot:channel; empty: their last direct chat"
     ),
     "routing.fallback": (
-        "messages that no rule matched: drop, conductor or an agent's slug; over the web `drop` means the conductor"
+        "for messages that match no rule: drop, conductor or an agent's slug; over the web `drop` means the conductor"
     ),
-    "routing.conductor_channel": "the id of a channel that the conductor answers; null: none",
-    "queue.workers": "turns at once, 2 at least: background work never takes the last one",
-    "queue.max_attempts": "how often a job is tried before it counts as failed",
-    "queue.retry_unit_seconds": "the waits between attempts are multiples of this",
+    "routing.conductor_channel": "id of a channel in which the conductor answers; null: none",
+    "queue.workers": "turns that run at the same time, at least 2: background work never takes the last worker",
+    "queue.max_attempts": "how many times a job is tried before it counts as failed",
+    "queue.retry_base_seconds": "the delays between attempts are multiples of this",
     "queue.lease_seconds": "a worker that is silent for this long loses its job",
-    "queue.delivery_workers": "deliveries at once",
-    "telemetry.endpoint": "the collector, such as http://127.0.0.1:4318; null: nothing is told",
-    "telemetry.headers": "what it wants to be sent: {authorization: env:COLLECTOR_KEY}",
-    "telemetry.service_name": "the name under which it tells",
-    "telemetry.content": "what people and agents say, and what tools were given, goes along",
-    "model.fast": "`provider/model` that sums up long conversations; null: the agent's own",
-    "model.timeout_seconds": "one whole call, in seconds",
-    "model.idle_seconds": "the silence between two pieces of a stream",
-    "model.first_byte_seconds": "the silence before the first byte while another account could answer",
-    "scheduler.poll_seconds": "how often it is looked at least, should clocks be set or notices get lost",
-    "scheduler.timezone": "whose days and months budgets count; and of schedules that name none",
-    "speech.engine": "hears voice messages: none, openai-whisper, faster-whisper, openai-api or command",
-    "speech.model": "null: base (of an engine that runs here), whisper-1 (of the API); or the path of a model",
-    "speech.language": "such as de; null: found out",
-    "speech.base_url": "of openai-api; null: that of the first openai account, else OpenAI's",
-    "speech.api_key": "of openai-api: env:NAME or file:PATH; null: that of the first openai account",
-    "speech.command": "of `engine: command`, such as `my-recogniser {file}`: prints what was said",
-    "speech.minutes": "how long a sound may last",
-    "speech.memory_mb": "what an engine that runs here may hold",
-    "speech.speak": "answers a voice message with a spoken one, too: none, openai-api or command",
-    "speech.speak_model": "the model that speaks, of openai-api",
-    "speech.speak_command": "of `speak: command`: reads the text, prints a sound",
-    "speech.voice": "of openai-api",
-    "speech.buffer.pause_seconds": "behind a whole thought",
-    "speech.buffer.silence_seconds": "behind anything",
-    "speech.buffer.longest_seconds": "from the first chunk on",
-    "speech.buffer.least_characters": "what is shorter waits for more, or for silence",
-    "speech.buffer.languages": "whose words end and begin a thought: en, de, ru, zh; empty: all of them",
+    "queue.delivery_workers": "deliveries that are sent at the same time",
+    "model.summarizer": "`provider/model` that summarizes long conversations; null: the agent's own model",
+    "model.timeout_seconds": "longest duration of one model call, in seconds",
+    "model.idle_seconds": "longest silence between two pieces of a stream, in seconds",
+    "model.first_byte_seconds": "longest silence before the first byte while another account could answer, in seconds",
+    "scheduler.poll_seconds": "longest time between two checks, in case the clock changes or a notification is lost",
+    "scheduler.timezone": "time zone for the days and months of budgets, and for schedules without one",
+    "speech.stt.engine": "transcribes voice messages: none, openai-whisper, faster-whisper, openai-api or command",
+    "speech.stt.model": "null: base (engines on this machine), whisper-1 (openai-api); or the path of a model",
+    "speech.stt.language": "such as de; null: detected automatically",
+    "speech.stt.command": "for `engine: command`, such as `my-recogniser {file}`: prints the transcript",
+    "speech.tts.engine": "adds a spoken reply to the reply to a voice message: none, openai-api or command",
+    "speech.tts.model": "the model of openai-api that speaks",
+    "speech.tts.command": "for `engine: command`: reads the text, prints the audio",
+    "speech.tts.voice": "for openai-api",
+    "speech.base_url": "for openai-api; null: the address of the first openai account, else OpenAI's",
+    "speech.api_key": "for openai-api: env:NAME or file:PATH; null: the key of the first openai account",
+    "speech.minutes": "the longest voice message, in minutes",
+    "speech.memory_mb": "memory limit of an engine or command on this machine, in MB",
+    "speech.buffer.pause_seconds": "pause after a complete thought that sends the message, in seconds",
+    "speech.buffer.silence_seconds": "silence after anything else that sends the message, in seconds",
+    "speech.buffer.longest_seconds": "longest time from the first chunk until the message is sent, in seconds",
+    "speech.buffer.least_characters": "a shorter text waits for more text or for silence",
+    "speech.buffer.languages": "languages whose words begin and end a thought: en, de, ru, zh; empty: all of them",
     "limits.message_bytes": "the largest message, in bytes",
-    "limits.reply_tokens": "the largest reply of a model, in tokens; a longer one is cut and says so",
+    "limits.reply_tokens": "the longest reply of a model, in tokens; a longer reply is cut, with a note",
     "limits.reply_bytes": "the largest reply, in bytes",
     "limits.attachment_bytes": "the largest attachment, in bytes",
-    "limits.tool_rounds": "how often a model may ask for tools in one turn",
-    "limits.agent_loops": "how often an agent may go on by itself in one piece of work",
-    "limits.delegation_depth": "how far a task may be handed on from agent to agent",
+    "limits.max_tool_rounds": "how many times a model may ask for tools in one turn",
+    "limits.max_iterations": "how often an agent may continue by itself in one task",
+    "limits.delegation_depth": "how many times a task may be passed on from agent to agent",
     "limits.delegation_fan_out": "tasks that one answer may give",
-    "limits.delegation_jobs": "tasks below one question",
+    "limits.delegation_jobs": "tasks that may follow from one message",
     "limits.crons_per_agent": "crons that one agent may have",
     "limits.heartbeats_per_agent": "heartbeats that one agent may have",
-    "limits.reminders_per_person": "that agents make with the tool `schedule`",
-    "limits.messages_per_minute": "of each person; operators ten times as many, owners any number; null: no limit",
-    "limits.workspace_bytes": "what the folder of a conversation may hold in which programs of agents run; null: no limit",
-    "limits.workspace_files": "how many files it may hold; null: no limit",
-    "limits.upload_bytes_per_day": "files of each person, in bytes; operators and owners ten times as much; null: no limit",
-    "delivery.answer_within": "an older message is not answered any more, and no wait is longer",
-    "delivery.late_after": "a reply older than this is late",
-    "delivery.late": "mark or drop",
-    "delivery.max_parts": "of one reply; the rest becomes a file",
+    "limits.reminders_per_person": "reminders that agents create with the tool `schedule`, per person",
+    "limits.messages_per_minute": (
+        "messages per person and minute; operators: ten times as many, owners: no limit; null: no limit"
+    ),
+    "limits.upload_bytes_per_day": (
+        "uploads per person and day, in bytes; operators and owners: ten times as much; null: no limit"
+    ),
+    "limits.workspace_bytes": "size limit of a conversation's folder, in which agents run programs; null: no limit",
+    "limits.workspace_files": "limit of files in that folder; null: no limit",
+    "delivery.answer_within": "an older message is not answered any more, and no retry waits longer",
+    "delivery.late_after": "a reply that has waited longer than this when it is first sent is late",
+    "delivery.late": "what happens to a late reply: mark or drop",
+    "delivery.max_parts": "messages for one reply; longer replies continue in a file",
     "delivery.telegram": "at_least_once, at_most_once or reserve_then_fill",
     "approvals.policy": (
         "never, ask or always, by tool (run_shell), by server.*, or by risk: read, egress, write, exec, money"
@@ -94,29 +93,37 @@ WORDS: Mapping[str, str] = {
     "approvals.deadline": "how long an approval waits for its answer",
     "approvals.on_expiry": "reject or approve",
     "approvals.approvers": (
-        "owners, operators, or people besides the owners: [discord:1234, web:ann]; any one is enough"
+        "owners, operators, or people besides the owners: [discord:1234, web:ann]; any one of them is enough"
     ),
-    "tools.search_url": "what web_search asks",
-    "tools.allow_hosts": "private hosts (`host` or `host:port`) that agents may fetch from all the same",
+    "tools.search_url": "the address of the search service for web_search",
+    "tools.allow_hosts": "private hosts (`host` or `host:port`) that agents may fetch from; all others are blocked",
     "tools.packages": 'Python packages that scripts of graph `code` may have installed, "*" for any: docs/18-code.md',
-    "retention.archive_days": "how long messages that a summary stands for can be brought back",
-    "retention.finished_jobs_days": "how long jobs that have ended are kept",
-    "retention.timeline_days": "how long it can be told what happened to a message",
-    "retention.logs_days": "how long files of the log are kept",
+    "retention.compacted_days": "days for which messages that a summary replaced can be restored",
+    "retention.finished_jobs_days": "days for which finished jobs are kept",
+    "retention.timeline_days": "days for which the history of each message is kept",
+    "retention.logs_days": "days for which log files are kept",
     "backup.every": "the time between two backups",
-    "backup.keep": "how many backups stay",
-    "language": "of the daemon's own notices; without effect yet: they are English",
-    "budgets.daily_usd": "all calls of a day; null: no limit",
-    "budgets.per_agent_daily_usd": "those of one agent on a day; null: no limit",
-    "budgets.per_principal_daily_usd": "those that one person causes on a day; null: no limit",
-    "budgets.per_principal_daily_percent": "of daily_usd, for each person but owners, once several such people are known",
-    "budgets.per_client_monthly_usd": "those of one client in a month; null: no limit",
-    "budgets.per_turn_usd": "those of one question; null: no limit",
-    "budgets.stranger_daily_turns": "questions a day of people whom nobody let in by name; null: no limit",
-    "prices": (
-        "US dollars per million tokens by model: {input, output, cached, written}, over the built-in list prices"
+    "backup.keep": "how many backups are kept",
+    "budgets.daily_usd": "all model calls of a day; null: no limit",
+    "budgets.per_agent_daily_usd": "model calls of one agent on a day; null: no limit",
+    "budgets.per_principal_daily_usd": "model calls that one person causes on a day; null: no limit",
+    "budgets.per_principal_daily_percent": (
+        "share of daily_usd for each person except owners, once several such people are known"
     ),
-    "windows": "how many tokens a model holds, prompt and reply together, over what is known of it",
-    "reply_tokens": "how many tokens a reply of a model may have, over limits.reply_tokens",
-    "vision": "which models see pictures, over what is known of their names",
+    "budgets.per_client_monthly_usd": "model calls for one customer in a month; null: no limit",
+    "budgets.per_turn_usd": "model calls for one message; null: no limit",
+    "budgets.unpaired_daily_turns": (
+        "turns per day for each person who is neither paired nor listed in allow_users; null: no limit"
+    ),
+    "model_prices": (
+        "US dollars per million tokens by model: {input, output, cached, written}, in place of the built-in list prices"
+    ),
+    "context_windows": "how many tokens a model holds, prompt and reply together, in place of the built-in table",
+    "reply_tokens": "how many tokens a reply of a model may have, in place of limits.reply_tokens",
+    "vision_models": "which models accept pictures, in place of a guess from their names",
+    "telemetry.endpoint": "the collector, such as http://127.0.0.1:4318; null: no traces are sent",
+    "telemetry.headers": "headers for the collector: {authorization: env:COLLECTOR_KEY}",
+    "telemetry.service_name": "service name in the traces",
+    "telemetry.capture_content": "include the text of messages and the arguments and results of tools in traces",
+    "data_dir": "relative to this file; --data and ARVIS_DATA_DIR override it",
 }

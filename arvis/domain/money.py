@@ -114,7 +114,7 @@ class SpendingLimits:
     share: int | None = None
     per_client_monthly: int | None = None
     per_turn: int | None = None
-    stranger_daily_turns: int | None = None
+    unpaired_daily_turns: int | None = None
     zone: str = "UTC"
 
 

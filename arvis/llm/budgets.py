@@ -183,7 +183,7 @@ def _limited(
 def _stranger_refusal(
     pots: Mapping[Budget, Pot], spent: Mapping[Pot, Spent], limits: SpendingLimits, now: int
 ) -> OverBudget | None:
-    most, asked = limits.stranger_daily_turns, spent[pots[Budget.PRINCIPAL]].turns
+    most, asked = limits.unpaired_daily_turns, spent[pots[Budget.PRINCIPAL]].turns
     if most is None or asked < most or spent[pots[Budget.TURN]].turns:
         return None
     return OverBudget(Budget.TURNS, most, asked, next_day(now, limits.zone))
@@ -309,7 +309,7 @@ def error_of(refusal: OverBudget | Busy, zone: str) -> BudgetReached | BudgetBus
             return BudgetReached(Budget.CLIENT_STATUS, "The client is paused", fix="make the client active again")
         case OverBudget(budget=Budget.TURNS, limit=limit):
             what = f"This person has asked the {limit} questions that strangers may ask in a day"
-            fix = f"raise budgets.stranger_daily_turns, or list the person in the agent's allow_users{_or_wait(refusal, zone)}"
+            fix = f"raise budgets.unpaired_daily_turns, or list the person in the agent's allow_users{_or_wait(refusal, zone)}"
             return BudgetReached(Budget.TURNS, what, fix=fix)
         case _:
             name, key = _NAMES[refusal.budget]

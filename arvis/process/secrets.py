@@ -27,7 +27,7 @@ _MAX_FILE = 4096
 _SHORTEST_SECRET = 4
 
 _NEW_KEY = "python3 -c 'import base64, os; print(base64.b64encode(os.urandom(32)).decode())'"
-_SHARING = "Processes that share a PostgreSQL database share no folder: give each the same key with `secrets_key`."
+_SHARING = "Processes that share a PostgreSQL database share no folder: give each the same key with `encryption_key`."
 
 
 def secrets_key_file(folder: Path) -> Path:
@@ -125,7 +125,7 @@ class SealedBox:
 
     def _way_back(self) -> str:
         if self._is_given:
-            return f"Give the key that sealed it with `secrets_key`, or enter it again. {_SHARING}"
+            return f"Give the key that sealed it with `encryption_key`, or enter it again. {_SHARING}"
         return f"Put {self._file} back as it was, or enter it again. {_SHARING}"
 
 
@@ -150,7 +150,7 @@ def _given_key(text: str) -> _Key:
     key = _decoded(text)
     if key is None:
         raise ConfigError(
-            "The configuration cannot be used: `secrets_key` is no key",
+            "The configuration cannot be used: `encryption_key` is no key",
             why=f"{KEY_BYTES} bytes in base 64 are expected.",
             fix=f"Make one with {_NEW_KEY}, or take the content of another process's secrets.key.",
         )
@@ -200,7 +200,7 @@ def _kept(key: _Key, file: Path) -> _Key:
         raise ConfigError(
             f"The key for secrets cannot be kept in {file}",
             why=f"{error.strerror or error}.",
-            fix="Let this user write there, or give a key with `secrets_key`.",
+            fix="Let this user write there, or give a key with `encryption_key`.",
         ) from error
     return key
 

@@ -81,7 +81,7 @@ class Assembly:
             clock=around.clock,
             bus=around.bus,
             new_token=around.new_token,
-            life=Life(idle=around.config.session_idle, whole=around.config.session_life),
+            life=Life(idle=around.config.session_idle_timeout, whole=around.config.session_max_age),
         )
         self.intake = MessageParser(inbox=around.inbox, limits=around.limits, new_token=around.new_token)
         self._failures = Failures(clock=around.clock, store=around.store)

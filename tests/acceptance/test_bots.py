@@ -77,7 +77,7 @@ def daemon(tmp_path: Path, path: str) -> Iterator[Daemon]:
 
 
 def configured(folder: Path, *lines: str) -> None:
-    text = ["connectors:", "  parrot:", *lines, "owners: {parrot: [ann]}", ""]
+    text = ["bots:", "  parrot:", *lines, "owners: {parrot: [ann]}", ""]
     (folder / "config.yaml").write_text("\n".join(text))
 
 
@@ -132,7 +132,7 @@ def test_a_bot_that_cannot_be_made_ends_the_start_with_its_line(tmp_path: Path, 
     configured(tmp_path, "    - token: good", "      agent: helper")
     done = arvis("run", "--data", str(tmp_path / "data"), cwd=tmp_path, environ={"PYTHONPATH": path})
     assert done.returncode == 2
-    assert "`connectors.parrot[0].folder` is missing" in done.stderr
+    assert "`bots.parrot[0].folder` is missing" in done.stderr
     assert "config.yaml, line 3" in done.stderr
     assert "Name a folder." in done.stderr
 

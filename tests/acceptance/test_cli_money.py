@@ -14,7 +14,7 @@ CONFIG = """
 web: {port: 0}
 routing: {fallback: helper}
 scheduler: {timezone: Europe/Berlin}
-prices: {demo: {input: 1000, output: 2000}}
+model_prices: {demo: {input: 1000, output: 2000}}
 """
 
 

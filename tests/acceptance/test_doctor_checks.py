@@ -84,14 +84,9 @@ def test_a_variable_that_is_not_set_hides_no_other_mistake(tmp_path: Path) -> No
     assert "MY_KEY" in found["configuration"].why
 
 
-def test_settings_without_effect(tmp_path: Path) -> None:
-    found = Patient(tmp_path, "language: de\n").examined()["settings"]
-    assert (found.status, found.why.split(":")[0]) == ("warn", "language")
-
-
 def test_platforms_that_are_not_there(tmp_path: Path) -> None:
-    found = Patient(tmp_path, "connectors: {irc: [{name: main}]}\n").examined()["platforms"]
-    assert (found.status, found.what) == ("fail", "`connectors.irc[0]` cannot work")
+    found = Patient(tmp_path, "bots: {irc: [{name: main}]}\n").examined()["platforms"]
+    assert (found.status, found.what) == ("fail", "`bots.irc[0]` cannot work")
 
 
 # -- the machine -------------------------------------------------------------------------------------------

@@ -95,9 +95,9 @@ def test_a_key_that_others_may_read(patient: Patient) -> None:
 
 
 def test_a_key_of_another_environment_is_not_judged(tmp_path: Path) -> None:
-    patient = Patient(tmp_path, f"web: {{port: 0}}\n{TWIN}secrets_key: env:SEALING\n").born()
+    patient = Patient(tmp_path, f"web: {{port: 0}}\n{TWIN}encryption_key: env:SEALING\n").born()
     store(patient, variable=Variable("token", "v1.00000000.AAAA", secret=True))
     found = patient.examined()
     assert (found["variables"].status, "stored_secrets" in found) == ("fail", False)
     given = patient.examined({"SEALING": "no key"})["stored_secrets"]
-    assert (given.status, "secrets_key" in given.what) == ("fail", True)
+    assert (given.status, "encryption_key" in given.what) == ("fail", True)

@@ -16,7 +16,7 @@ SETTINGS = {
     "ARVIS__AGENTS": json.dumps([{"slug": "helper", "name": "Helper", "model": "demo"}]),
     "ARVIS__ROUTING__FALLBACK": "helper",
     # A thousand tokens of output for a cent.
-    "ARVIS__PRICES": json.dumps({"demo": {"input": 0, "output": 10}}),
+    "ARVIS__MODEL_PRICES": json.dumps({"demo": {"input": 0, "output": 10}}),
     "ARVIS__BUDGETS__DAILY_USD": "0.01",
 }
 

@@ -137,7 +137,7 @@ def a_process(folder: Path, roles: str, database: str) -> Iterator[Daemon]:
     settings: Mapping[str, str] = {
         "ARVIS__DATABASE": database,
         "ARVIS__ROLES": roles,
-        "ARVIS__SECRETS_KEY": "env:SEALING",
+        "ARVIS__ENCRYPTION_KEY": "env:SEALING",
         "SEALING": SEALING,
     }
     with running_daemon(own, settings=settings) as daemon:
@@ -186,7 +186,7 @@ def test_the_daemon_says_which_account_it_cannot_take(daemon: Daemon) -> None:
 
 
 def test_a_key_of_the_configuration_needs_no_file(tmp_path: Path) -> None:
-    settings = {"ARVIS__SECRETS_KEY": "env:SEALING", "SEALING": SEALING}
+    settings = {"ARVIS__ENCRYPTION_KEY": "env:SEALING", "SEALING": SEALING}
     with running_daemon(tmp_path, settings=settings) as daemon:
         daemon.arvis("variables", "set", "--secret", "TOKEN", typed=VALUE)
         told = json.loads(daemon.arvis("doctor", "--json", **settings).stdout)["checks"]
@@ -196,8 +196,8 @@ def test_a_key_of_the_configuration_needs_no_file(tmp_path: Path) -> None:
 
 
 def test_a_key_that_is_none_ends_the_start(tmp_path: Path) -> None:
-    for given, words in (("env:SEALING", "`secrets_key` is no key"), ("c2hvcnQ=", "`secrets_key` must not hold")):
-        environ = {"ARVIS__SECRETS_KEY": given, "SEALING": "c2hvcnQ="}
+    for given, words in (("env:SEALING", "`encryption_key` is no key"), ("c2hvcnQ=", "`encryption_key` must not hold")):
+        environ = {"ARVIS__ENCRYPTION_KEY": given, "SEALING": "c2hvcnQ="}
         done = arvis("run", "--data", str(tmp_path / "data"), cwd=tmp_path, environ=environ)
         assert (done.returncode, words in done.stderr) == (2, True), done.stderr
         assert "c2hvcnQ=" not in done.stderr

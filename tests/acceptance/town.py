@@ -151,7 +151,7 @@ def settle_in(
     document = {
         "agents": [agent],
         "owners": {name: [each.user(person) for person in owners] for name, each in chats.items()},
-        "connectors": {name: [{**each.settings, "agent": agent["slug"]}] for name, each in chats.items()},
+        "bots": {name: [{**each.settings, "agent": agent["slug"]}] for name, each in chats.items()},
     }
     (folder / "config.yaml").write_text(json.dumps(document), encoding="utf-8")  # JSON is YAML
 

@@ -34,7 +34,7 @@ window.SpeechRecognition = window.webkitSpeechRecognition = class {
 async def hearing(tmp_path: Path) -> AsyncIterator[Daemon]:
     """A daemon that hears voice messages."""
     (tmp_path / "config.yaml").write_text(
-        f"speech:\n  engine: command\n  command: {sys.executable} {RECOGNISER} {{file}}\n"
+        f"speech:\n  stt:\n    engine: command\n    command: {sys.executable} {RECOGNISER} {{file}}\n"
     )
     daemon = Daemon(tmp_path)
     try:

@@ -212,7 +212,7 @@ async def test_a_turn_without_a_price_is_counted_once_whoever_asked(store: Store
 
 
 async def test_strangers_have_so_many_turns_a_day(store: Store) -> None:
-    made = desk(store, stranger_daily_turns=2)
+    made = desk(store, unpaired_daily_turns=2)
     for turn in ("turn-1", "turn-1", "turn-2"):
         assert await made.reserve(spender(turn, stranger=True), 0) == Reserved(0)
     refused = OverBudget(Budget.TURNS, 2, 2, NOON + 12 * HOUR_MS)
@@ -223,7 +223,7 @@ async def test_strangers_have_so_many_turns_a_day(store: Store) -> None:
 
 
 async def test_a_stranger_s_turn_without_a_price_is_counted_once_at_its_end(store: Store) -> None:
-    made, who = desk(store, stranger_daily_turns=1), spender(stranger=True)
+    made, who = desk(store, unpaired_daily_turns=1), spender(stranger=True)
     refusal = partial(refusal_of_stranger, limits=made.limits, now=NOON)
     assert await store.read(lambda tx: refusal(tx, who)) is None
     for _ in range(2):
@@ -236,7 +236,7 @@ async def test_a_stranger_s_turn_without_a_price_is_counted_once_at_its_end(stor
 
 
 async def test_a_stranger_who_is_refused_for_money_has_not_asked(store: Store) -> None:
-    made, who = desk(store, daily=1, stranger_daily_turns=1), spender(stranger=True)
+    made, who = desk(store, daily=1, unpaired_daily_turns=1), spender(stranger=True)
     await made.settle(spender("turn-9", principal_id="bob"), 1)
     assert isinstance(await made.reserve(who, 1), OverBudget)
     assert (await made.spent(who, Budget.PRINCIPAL)).turns == 0

@@ -68,7 +68,7 @@ def write_config(
         "web": {"host": "127.0.0.1", "port": port, "api_keys": [api_key]},
         "accounts": [account],
         "agents": [{"slug": "helper", "name": "Helper"}, *agents],
-        "windows": {WORK_MODEL: WINDOW},
+        "context_windows": {WORK_MODEL: WINDOW},
         "routing": {"fallback": "helper"},
         "limits": {"messages_per_minute": None},  # the campaign writes as one person
     }

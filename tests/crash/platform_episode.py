@@ -79,11 +79,11 @@ async def _stage(plan: Plan) -> AsyncIterator[_Stage]:
 
 def _add_bots(path: Path, platforms: Sequence[Scene], delivery: str) -> None:
     config = yaml.safe_load(path.read_text())
-    config["connectors"] = {scene.platform: [{"name": "main", "agent": "helper", **scene.bot}] for scene in platforms}
+    config["bots"] = {scene.platform: [{"name": "main", "agent": "helper", **scene.bot}] for scene in platforms}
     config["owners"] = {scene.platform: scene.owners for scene in platforms}
     config["delivery"] = {"telegram": delivery, "answer_within": "24h", "late_after": "24h"}
     # A send that fails rests for so many seconds, not minutes.
-    config["queue"] = {"retry_unit_seconds": 1, "max_attempts": 20}
+    config["queue"] = {"retry_base_seconds": 1, "max_attempts": 20}
     path.write_text(yaml.safe_dump(config))
 
 

@@ -30,7 +30,7 @@ API_KEY = "sweep-key"
 PLACE = "daemon"
 #: The second one answers where the first one fails; a job that fails all the same is tried again soon and often.
 ACCOUNT = {"provider": "openai", "api_key": PLACE, "model": "crash"}
-QUEUE = {"retry_unit_seconds": 0.05, "max_attempts": 20}
+QUEUE = {"retry_base_seconds": 0.05, "max_attempts": 20}
 
 
 @dataclass(slots=True)

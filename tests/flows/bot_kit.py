@@ -14,7 +14,7 @@ from arvis.bots.registry import BotRegistry, BotSpec, seal_all
 from arvis.bots.service import BotService
 from arvis.bots.supervisor import BotSupervisor, InboxFor, RunnerParts
 from arvis.bus import EventBus
-from arvis.config.schema import ConnectorEntry
+from arvis.config.schema import BotEntry
 from arvis.domain.events import BotsChanged, BotStateChanged
 from arvis.domain.messages import Delivery
 from arvis.domain.platforms import BotState, BotStatus, Part, Piece, StoredBot
@@ -164,9 +164,9 @@ def put_bot(tx: Transaction, bot: StoredBot) -> None:
         tx.bots.update(bot)
 
 
-def entry(name: str = "main", **values: object) -> ConnectorEntry:
+def entry(name: str = "main", **values: object) -> BotEntry:
     places = {key: f"config.yaml, line {number}" for number, key in enumerate(values, 3)}
-    return ConnectorEntry("plain", name, "connectors.plain[0]", {"name": name, **values}, places)
+    return BotEntry("plain", name, "bots.plain[0]", {"name": name, **values}, places)
 
 
 def simple_inbox(_fence: Callable[[Transaction], None]) -> Inbox:
@@ -178,7 +178,7 @@ async def playing(
     store: Store,
     folder: Path,
     *,
-    configured: Sequence[ConnectorEntry] = (),
+    configured: Sequence[BotEntry] = (),
     clock: Clock | None = None,
     workshop: Workshop | None = None,
     inbox_for: InboxFor = simple_inbox,

@@ -87,7 +87,7 @@ class Town:
     store: Store
     model: Summarist = field(default_factory=Summarist)
     clock: SteppedClock = field(default_factory=SteppedClock)
-    fast: str | None = None
+    summarizer: str | None = None
     measures: Measures = MEASURES
     conversation: str = ""
     address: Address = field(default_factory=lambda: Address("chat", "main", uuid4().hex))
@@ -148,7 +148,7 @@ class Town:
             caller=ModelCaller(runner=runner, purse=purse),
             measures=self.measures,
             new_id=lambda: uuid4().hex,
-            fast=self.fast,
+            summarizer=self.summarizer,
             after=after,
         )
 

@@ -88,7 +88,7 @@ async def test_a_key_that_does_not_open_costs_that_account_only(
         await book.learn()
     assert [one.name for one in book.current()] == ["b"]
     assert "The account a is left out" in caplog.text
-    assert "secrets_key" in caplog.text
+    assert "encryption_key" in caplog.text
 
 
 @pytest.mark.parametrize("account", [stored("a", "v1.00000000.AAAA"), stored("a", status=AccountStatus.DISABLED)])

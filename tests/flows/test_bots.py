@@ -132,7 +132,7 @@ async def test_a_bad_entry_of_the_configuration_ends_the_start_with_its_line(sto
     with pytest.raises(ConfigError) as refused:
         async with playing(store, tmp_path, configured=[entry(token="x", bad=1)]):
             pass
-    assert refused.value.what == "`connectors.plain[0].bad` is wrong"
+    assert refused.value.what == "`bots.plain[0].bad` is wrong"
     assert refused.value.why == "config.yaml, line 4"
     assert refused.value.fix == "Take it away."
 

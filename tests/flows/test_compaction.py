@@ -292,7 +292,7 @@ async def test_originals_are_emptied_when_they_are_past_their_time(town: Town) -
 
 
 async def test_the_fast_model_is_asked_first(store: Store) -> None:
-    town = Town(store, fast="scripted/fast")
+    town = Town(store, summarizer="scripted/fast")
     await town.begin()
     await town.play()
     assert {request.model for request in town.model.asked} == {"fast"}

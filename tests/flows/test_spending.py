@@ -142,7 +142,7 @@ PLAIN = ["_one_event", "_reserve", "commit", "close"]
 
 @pytest.mark.parametrize("user", ["owner", "stranger"])
 async def test_a_plain_message_makes_four_commits_whoever_asks(database: Database, user: str) -> None:
-    async with open_house(database, limits=SpendingLimits(stranger_daily_turns=5)) as house:
+    async with open_house(database, limits=SpendingLimits(unpaired_daily_turns=5)) as house:
         house.store.commits.clear()
         await house.ask("Hello", user=user)
         await house.until_sent(1)
@@ -150,7 +150,7 @@ async def test_a_plain_message_makes_four_commits_whoever_asks(database: Databas
 
 
 async def test_strangers_ask_so_many_questions_a_day(either_database: Database) -> None:
-    async with open_house(either_database, limits=SpendingLimits(stranger_daily_turns=2)) as house:
+    async with open_house(either_database, limits=SpendingLimits(unpaired_daily_turns=2)) as house:
         for text in ("one", "two"):
             await house.ask(text)
         third = (await house.say("three")).message_id

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from arvis.bus import EventBus
-from arvis.config.schema import ConnectorEntry
+from arvis.config.schema import BotEntry
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Effect, EffectState, Wait, WaitKind
 from arvis.domain.jobs import Failed, JobKind, NewJob
@@ -33,7 +33,7 @@ from tests.flows.web_server import CHAT_KEY, VIEWER_KEY, Site, eventually, runni
 HELPER = Agent(id="a1", slug="helper", name="Helper")
 HALL = Address("telegram", "main", "42", "7")
 MINUTE = 60_000
-PLAIN = ConnectorEntry(platform="plain", name="main", path="connectors[0]", values={})
+PLAIN = BotEntry(platform="plain", name="main", path="bots[0]", values={})
 
 
 @pytest.fixture

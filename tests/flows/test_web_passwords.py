@@ -134,7 +134,7 @@ async def test_a_login_by_password_ends_the_one_before(site: Site) -> None:
 
 
 async def test_logins_last_as_long_as_the_configuration_says(tmp_path: Path) -> None:
-    web = Web(port=0, api_keys=KEYS, session_idle="30m", session_life="12h")  # type: ignore[arg-type]
+    web = Web(port=0, api_keys=KEYS, session_idle_timeout="30m", session_max_age="12h")  # type: ignore[arg-type]
     async with running_site(tmp_path, web=web) as site:
         browser = await owner(site)
         for _ in range(24):

@@ -44,7 +44,7 @@ def one(answer: Answer, key: str) -> dict[str, Any]:
 async def test_what_acts_at_once_and_what_waits_for_a_start(site: Site) -> None:
     before = one(await site.call("GET", PATH), "budgets.daily_usd")
     assert (before["value"], before["source"], before["changeable"], before["atOnce"]) == (5, "default", True, True)
-    assert before["description"] == "all calls of a day; null: no limit"
+    assert before["description"] == "all model calls of a day; null: no limit"
     answer = await change(site, budgets__daily_usd=9, queue__workers=3)
     assert answer.json()["needsRestart"] == ["queue.workers"]
     daily, workers = one(answer, "budgets.daily_usd"), one(answer, "queue.workers")
@@ -66,13 +66,12 @@ async def test_null_takes_back_and_the_word_null_is_no_limit(site: Site) -> None
         ({"budgets.daly_usd": 1}, 422, "no setting `budgets.daly_usd`"),
         ({"delivery.late_after": 15}, 422, "needs a unit"),
         ({"speech.buffer.pause_seconds": 20}, 422, "`speech.buffer` must have `pause_seconds`"),
-        ({"speech.engine": "command"}, 422, "must name the `command`"),
+        ({"speech.stt.engine": "command"}, 422, "must name the `command`"),
         ({"approvals.policy": {"run_shell": "perhaps"}}, 422, "must be one of"),
-        ({"owners.notify": "nowhere"}, 422, "`owners.notify` must name one place"),
-        ({"language": "de"}, 409, "does not act upon it yet"),
+        ({"owners.alert_channel": "nowhere"}, 422, "`owners.alert_channel` must name one place"),
         ({"web.port": 1}, 409, "cannot be changed here"),
         ({"speech.api_key": "sk-1"}, 409, "cannot be changed here"),
-        ({"speech.command": "reboot"}, 409, "runs on this machine"),
+        ({"speech.stt.command": "reboot"}, 409, "runs on this machine"),
         ({"database": "postgresql://x/y"}, 409, "cannot be changed here"),
         ({"accounts": []}, 422, "no setting"),
         ({"x" * 5000: 1}, 422, "no setting"),
@@ -177,15 +176,15 @@ async def test_what_is_no_settings_is_none(tmp_path: Path, stored: str) -> None:
     async with a_desk(tmp_path) as desk:
         await desk._store.write(lambda tx: tx.settings.put(KEY, stored, 1))
     async with a_desk(tmp_path) as desk:
-        assert desk.current().language == "en"
+        assert desk.current().scheduler.timezone == "UTC"
 
 
 async def test_a_file_that_was_spoilt_meanwhile_is_told_and_takes_nothing_away(tmp_path: Path) -> None:
-    async with a_desk(tmp_path, "language: de\n") as desk:
-        (tmp_path / "config.yaml").write_text("language: [\n", "utf-8")
+    async with a_desk(tmp_path, "scheduler: {timezone: Europe/Berlin}\n") as desk:
+        (tmp_path / "config.yaml").write_text("scheduler: [\n", "utf-8")
         overview = await desk.overview()
         assert "cannot be read" in overview.problem
-        assert (await shown(desk, "language")).value == "de"
+        assert (await shown(desk, "scheduler.timezone")).value == "Europe/Berlin"
 
 
 async def test_no_secret_is_shown(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from arvis.bots.connectors import ConnectorFactory, ConnectorPool
 from arvis.bots.registry import BotRegistry
 from arvis.bots.service import BotService
 from arvis.bus import EventBus
-from arvis.config.schema import ConnectorEntry
+from arvis.config.schema import BotEntry
 from arvis.config.sections import ApiKey, Limits, Web
 from arvis.domain.events import StatusChanged
 from arvis.domain.messages import MessageStatus, Principal
@@ -233,7 +233,7 @@ async def running_site(
     accounts: Sequence[Account] = (),
     providers: Mapping[str, Provider] | None = None,
     fetcher: Fetcher | None = None,
-    configured: Sequence[ConnectorEntry] = (),
+    configured: Sequence[BotEntry] = (),
     maker: ConnectorFactory | None = None,
     speech: UtteranceRules | None = None,
     house: AdminServices | None = None,

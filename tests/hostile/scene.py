@@ -102,7 +102,7 @@ def _configuration(port: int, channels: Iterable[str]) -> dict[str, Any]:
         "web": {"host": "127.0.0.1", "port": port, "api_keys": [_DAEMON_KEY]},
         "model": {"timeout_seconds": _CALL_SECONDS, "idle_seconds": _IDLE_SECONDS},
         # Most of the time a failing turn waits for its next try, and holds a worker meanwhile.
-        "queue": {"workers": 64, "max_attempts": 2, "retry_unit_seconds": 0.2},
+        "queue": {"workers": 64, "max_attempts": 2, "retry_base_seconds": 0.2},
         "limits": {"reply_bytes": REPLY_BYTES},
         "routing": {"fallback": "helper"},
         "budgets": {"daily_usd": None, "per_turn_usd": None},

@@ -20,11 +20,11 @@ from arvis.process.clock import SystemClock
     ("settings", "hears", "speaks"),
     [
         ({}, None, None),
-        ({"engine": "openai-api", "speak": "openai-api"}, "ApiTranscriber", "ApiSpeaker"),
-        ({"engine": "faster-whisper"}, "LocalTranscriber", None),
-        ({"engine": "openai-whisper"}, "LocalTranscriber", None),
+        ({"stt": {"engine": "openai-api"}, "tts": {"engine": "openai-api"}}, "ApiTranscriber", "ApiSpeaker"),
+        ({"stt": {"engine": "faster-whisper"}}, "LocalTranscriber", None),
+        ({"stt": {"engine": "openai-whisper"}}, "LocalTranscriber", None),
         (
-            {"engine": "command", "command": "cat", "speak": "command", "speak_command": "cat"},
+            {"stt": {"engine": "command", "command": "cat"}, "tts": {"engine": "command", "command": "cat"}},
             "CommandTranscriber",
             "CommandSpeaker",
         ),
@@ -59,7 +59,7 @@ async def test_the_key_is_that_of_the_first_openai_account_unless_there_is_one_f
         http = await stack.enter_async_context(open_http_client())
         accounts = [Account("a", "anthropic", "m", "other"), Account("o", "openai", "m", "account's", url)]
         for more in ({}, {"base_url": url, "api_key": "own"}):
-            settings = Speech(engine="openai-api", **more)  # type: ignore[arg-type]
+            settings = Speech(stt={"engine": "openai-api"}, **more)  # type: ignore[arg-type]
             opened = open_speech(settings, http=http, accounts=lambda: accounts, clock=SystemClock())
             speech = await stack.enter_async_context(opened)
             assert speech.transcriber is not None

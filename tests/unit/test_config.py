@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from arvis.config import Config, ineffective_keys, load
+from arvis.config import Config, load
 from arvis.config.schema import ConfigFile
 from arvis.domain.errors import ConfigError
 from tests.unit.config_kit import CANARY, read, refusal
@@ -42,7 +42,7 @@ def test_the_shipped_file_is_the_defaults_and_names_no_account() -> None:
     assert differing == {"config_file", "data_dir", "owners"}
     assert all(ids == () for ids in shipped.owners.values())
     assert shipped.accounts == ()
-    assert shipped.connectors == ()
+    assert shipped.bots == ()
 
 
 def test_the_shipped_file_documents_every_key() -> None:
@@ -178,8 +178,8 @@ def test_a_bad_variable_is_named(variable: str, value: str, expected: list[str])
         ("budgets: {daily_usd: -1}", ["`budgets.daily_usd`", "at least 0"]),
         ("budgets: {daily_usd: .nan}", ["`budgets.daily_usd`"]),
         ("scheduler: {timezone: Mars/Olympus}", ["`scheduler.timezone`", "Europe/Berlin"]),
-        ("language: no", ["`language`", "quotes"]),
-        ("speech: {engine: command}", ["`speech`", "command"]),
+        ("data_dir: no", ["`data_dir`", "quotes"]),
+        ("speech: {stt: {engine: command}}", ["`speech.stt`", "command"]),
         ("speech: {buffer: {pause_seconds: 9}}", ["`speech.buffer`", "silence_seconds"]),
         ("agents: [{slug: Big Name, name: x}]", ["`agents[0].slug`", "lower-case"]),
         ("agents: [{slug: a, name: x}, {slug: a, name: y}]", ["`agents`", "slug a"]),
@@ -193,9 +193,9 @@ def test_a_bad_variable_is_named(variable: str, value: str, expected: list[str])
         ("agents: [{slug: a}]", ["`agents[0].name`", "missing", "Add `agents[0].name`"]),
         ("agents:\n  - slug: a\n    name: A\n    promt: x", ["`agents[0].promt`", "line 4", "`agents[0].prompt`"]),
         ("web: {port: 1}\nweb: {port: 2}", ["`web`", "twice", "lines 1 and 2"]),
-        ("connectors: {telegram: {token: x}}", ["`connectors.telegram`", "a list"]),
-        ("connectors: {telegram: [{name: a}, {name: a}]}", ["`connectors.telegram`", "2 bots named a"]),
-        ("connectors: {telegram: [{name: 5}]}", ["`connectors.telegram[0].name`", "text"]),
+        ("bots: {telegram: {token: x}}", ["`bots.telegram`", "a list"]),
+        ("bots: {telegram: [{name: a}, {name: a}]}", ["`bots.telegram`", "2 bots named a"]),
+        ("bots: {telegram: [{name: 5}]}", ["`bots.telegram[0].name`", "text"]),
     ],
 )
 def test_a_complaint_names_the_key_the_line_and_the_fix(text: str, expected: list[str]) -> None:
@@ -285,7 +285,9 @@ def test_a_loopback_host_needs_neither(host: str) -> None:
     assert read(f"web: {{host: '{host}'}}").web.host == host
 
 
-@pytest.mark.parametrize(("key", "least", "less"), [("session_idle", "30m", "29m"), ("session_life", "12h", "11h")])
+@pytest.mark.parametrize(
+    ("key", "least", "less"), [("session_idle_timeout", "30m", "29m"), ("session_max_age", "12h", "11h")]
+)
 def test_logins_last_for_a_while(key: str, least: str, less: str) -> None:
     assert getattr(read(f"web: {{{key}: {least}}}").web, key) in {1_800_000, 43_200_000}
     assert f"at least {least}" in refusal(f"web: {{{key}: {less}}}")
@@ -334,42 +336,40 @@ def test_any_text_loads_or_complains(text: str) -> None:
 def test_prices_and_budgets_become_whole_millionths() -> None:
     config = read(
         "scheduler: {timezone: Europe/Berlin}\n"
-        "budgets: {daily_usd: 0.1, per_turn_usd: null, stranger_daily_turns: 0}\n"
-        "prices: {openrouter/some/model: {input: 0.5, output: 1.5}, demo: {input: 1, output: 2, cached: 0, written: 3}}"
+        "budgets: {daily_usd: 0.1, per_turn_usd: null, unpaired_daily_turns: 0}\n"
+        "model_prices: {openrouter/some/model: {input: 0.5, output: 1.5}, demo: {input: 1, output: 2, cached: 0, written: 3}}"
     )
 
     limits = config.budgets.limits(config.scheduler.timezone)
-    assert (limits.daily, limits.per_turn, limits.stranger_daily_turns, limits.zone) == (
+    assert (limits.daily, limits.per_turn, limits.unpaired_daily_turns, limits.zone) == (
         100_000,
         None,
         0,
         "Europe/Berlin",
     )
     assert {
-        name: (price.input, price.output, price.cached, price.written) for name, price in config.prices.items()
+        name: (price.input, price.output, price.cached, price.written) for name, price in config.model_prices.items()
     } == {
         "openrouter/some/model": (0.5, 1.5, None, None),
         "demo": (1, 2, 0, 3),
     }
-    assert ineffective_keys(config) == ()
 
 
 def test_windows_are_tokens_by_model() -> None:
-    config = read("windows: {custom/mine: 32768, gpt-4o: 64000}")
+    config = read("context_windows: {custom/mine: 32768, gpt-4o: 64000}")
 
-    assert config.windows == {"custom/mine": 32_768, "gpt-4o": 64_000}
-    assert ineffective_keys(config) == ()
-    assert "`windows.gpt`" in refusal("windows: {gpt: 100}")
-    assert "`windows.gpt`" in refusal("windows: {gpt: true}")
+    assert config.context_windows == {"custom/mine": 32_768, "gpt-4o": 64_000}
+    assert "`context_windows.gpt`" in refusal("context_windows: {gpt: 100}")
+    assert "`context_windows.gpt`" in refusal("context_windows: {gpt: true}")
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("prices: {gpt: {input: 1}}", ["`prices.gpt.output`", "missing"]),
-        ("prices: {gpt: {input: -1, output: 1}}", ["`prices.gpt.input`", "at least 0"]),
-        ("prices: {gpt: 5}", ["`prices.gpt`", "mapping"]),
-        ("prices: {gpt: {input: 1, output: 1, cache: 1}}", ["`prices.gpt.cache`", "not a known key"]),
+        ("model_prices: {gpt: {input: 1}}", ["`model_prices.gpt.output`", "missing"]),
+        ("model_prices: {gpt: {input: -1, output: 1}}", ["`model_prices.gpt.input`", "at least 0"]),
+        ("model_prices: {gpt: 5}", ["`model_prices.gpt`", "mapping"]),
+        ("model_prices: {gpt: {input: 1, output: 1, cache: 1}}", ["`model_prices.gpt.cache`", "not a known key"]),
     ],
 )
 def test_a_price_that_cannot_be_used_is_named(text: str, expected: list[str]) -> None:

@@ -21,7 +21,7 @@ def test_secrets_are_resolved_at_their_keys_and_hidden(tmp_path: Path) -> None:
         "database: env:DB\n"
         "web: {password: env:PW, api_keys: ['file:key.txt', {key: env:CHAT, role: chat, agents: [helper]}]}\n"
         "accounts: [{name: a, provider: openai, api_key: env:OPENAI}]\n"
-        "connectors: {telegram: [{token: env:TG, nested: {list: [env:DEEP]}}]}\n",
+        "bots: {telegram: [{token: env:TG, nested: {list: [env:DEEP]}}]}\n",
         {name: f"{CANARY}-{name}" for name in ("PW", "CHAT", "OPENAI", "TG", "DEEP")}
         | {"DB": f"postgresql://u:{CANARY}@h/n"},
     )
@@ -30,7 +30,7 @@ def test_secrets_are_resolved_at_their_keys_and_hidden(tmp_path: Path) -> None:
     assert owner.key.get_secret_value() == f"{CANARY}-file"
     assert (owner.role, chat.role, chat.agents) == ("owner", "chat", ("helper",))
     assert config.postgres_url == f"postgresql://u:{CANARY}@h/n"
-    assert config.connectors[0].values["nested"] == {"list": [f"{CANARY}-DEEP"]}
+    assert config.bots[0].values["nested"] == {"list": [f"{CANARY}-DEEP"]}
     assert {secret.rpartition("-")[2] for secret in config.secrets() if secret.startswith(CANARY)} == {
         "PW", "CHAT", "OPENAI", "TG", "DEEP", "file",
     }  # fmt: skip
@@ -44,7 +44,7 @@ def test_secrets_are_resolved_at_their_keys_and_hidden(tmp_path: Path) -> None:
         ("web: {password: env:NOPE}", "`web.password`"),
         ("web: {api_keys: [env:NOPE]}", "`web.api_keys[0].key`"),
         ("accounts: [{name: a, provider: openai, api_key: env:NOPE}]", "`accounts[0].api_key`"),
-        ("connectors: {slack: [{app_token: env:NOPE}]}", "`connectors.slack[0].app_token`"),
+        ("bots: {slack: [{app_token: env:NOPE}]}", "`bots.slack[0].app_token`"),
     ],
 )
 def test_an_unset_variable_is_an_error_at_the_key_that_uses_it(text: str, key: str) -> None:
@@ -166,10 +166,10 @@ def test_keys_and_addresses_of_further_vendors_make_accounts() -> None:
 
 
 def test_connectors_keep_their_settings_and_lines() -> None:
-    config = read("connectors:\n  telegram:\n    - name: one\n      token: env:T\n    - {name: two}\n", {"T": CANARY})
+    config = read("bots:\n  telegram:\n    - name: one\n      token: env:T\n    - {name: two}\n", {"T": CANARY})
 
-    one, two = config.connectors
-    assert (one.platform, one.name, one.path) == ("telegram", "one", "connectors.telegram[0]")
+    one, two = config.bots
+    assert (one.platform, one.name, one.path) == ("telegram", "one", "bots.telegram[0]")
     assert one.values == {"name": "one", "token": CANARY}
     assert one.places["token"].endswith("line 4")
     assert two.places["name"].endswith("line 5")
@@ -178,14 +178,14 @@ def test_connectors_keep_their_settings_and_lines() -> None:
 def test_tokens_in_the_environment_make_connectors() -> None:
     environ = {"TELEGRAM_TOKEN": "t", "SLACK_BOT_TOKEN": "b"}
 
-    assert [c.platform for c in read("", environ).connectors] == ["telegram"]
-    telegram, slack = read("", environ | {"SLACK_APP_TOKEN": "a"}).connectors
+    assert [c.platform for c in read("", environ).bots] == ["telegram"]
+    telegram, slack = read("", environ | {"SLACK_APP_TOKEN": "a"}).bots
     assert telegram.values == {"name": "main", "token": "t", "agent": "helper"}
     assert slack.values == {"name": "main", "bot_token": "b", "app_token": "a", "agent": "helper"}
     assert (telegram.variable, telegram.places["token"]) == ("TELEGRAM_TOKEN", "environment variable TELEGRAM_TOKEN")
 
 
 def test_connectors_of_the_file_leave_the_environment_aside() -> None:
-    connectors = read("connectors: {discord: [{token: x}]}", {"TELEGRAM_TOKEN": "t"}).connectors
+    connectors = read("bots: {discord: [{token: x}]}", {"TELEGRAM_TOKEN": "t"}).bots
 
     assert [(c.platform, c.name) for c in connectors] == [("discord", "main")]

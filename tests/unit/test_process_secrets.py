@@ -72,7 +72,7 @@ def test_another_key_is_told_by_its_fingerprint(tmp_path: Path) -> None:
     fingerprint = sealed.split(".")[1]
     assert fingerprint in raised.value.why
     assert "the key here is" in raised.value.why
-    assert "secrets_key" in raised.value.fix
+    assert "encryption_key" in raised.value.fix
     assert "PostgreSQL" in raised.value.fix
     told = f"{raised.value} {raised.value.why} {raised.value.fix}"
     assert not {right, wrong, CANARY} & set(told.split())
@@ -120,7 +120,7 @@ def test_a_folder_that_takes_no_key_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", ["", "short", base64.b64encode(b"x" * 31).decode(), "ü" * 44])
 def test_a_given_key_that_is_none_ends_the_start(tmp_path: Path, given: str) -> None:
-    with pytest.raises(ConfigError, match="secrets_key") as raised:
+    with pytest.raises(ConfigError, match="encryption_key") as raised:
         box(tmp_path, given)
     assert "base64" in raised.value.fix
 

@@ -35,7 +35,7 @@ def usage(
     print_table(rows, _COLUMNS, nothing="No model was called.")
     tell(f"From {moment(report['since'])} to {moment(report['until'])}.")
     if report["total"]["unpriced"]:
-        tell(f"{report['total']['unpriced']} calls had no known price; name it under `prices` in config.yaml.")
+        tell(f"{report['total']['unpriced']} calls had no known price; name it under `model_prices` in config.yaml.")
 
 
 def _row(name: str, sums: Any) -> dict[str, object]:

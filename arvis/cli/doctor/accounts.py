@@ -69,7 +69,7 @@ def check_stored_accounts(scene: Scene) -> Verdict | None:
 
 def check_stored_secrets(scene: Scene) -> Verdict | None:
     """Everything that is sealed in the database opens with the key that is here."""
-    given = scene.config.secrets_key
+    given = scene.config.encryption_key
     if scene.records is None or (given is not None and given.get_secret_value() == PLACEHOLDER):
         return None
     sealed = {f"the account {one.name}": one.sealed_key for one in scene.records.accounts if one.sealed_key}

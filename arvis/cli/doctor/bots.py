@@ -27,7 +27,7 @@ def check_stored_bots(scene: Scene) -> Verdict | None:
     stored = () if scene.records is None else scene.records.bots
     if not stored:
         return None
-    configured = {(entry.platform, entry.name) for entry in scene.config.connectors}
+    configured = {(entry.platform, entry.name) for entry in scene.config.bots}
     if twins := [_name(bot) for bot in stored if (bot.platform, bot.name) in configured]:
         fix = "Remove it with `arvis bots remove`, or rename the one of the configuration."
         return warn(f"Passed over: {', '.join(twins)}", "The configuration has a bot of the same name.", fix)
@@ -78,7 +78,7 @@ async def _examined(scene: Scene, specs: Sequence[BotSpec]) -> list[tuple[BotSpe
 def _specs(scene: Scene) -> list[BotSpec]:
     """Those that are to run; what other checks speak of is left out."""
     known = {point.name for point in entry_points(group="arvis.connectors")}
-    configured = [configured_spec(entry) for entry in scene.config.connectors]
+    configured = [configured_spec(entry) for entry in scene.config.bots]
     taken = {spec.key for spec in configured}
     stored = [] if scene.records is None else [bot for bot in scene.records.bots if bot.enabled]
     own = _opened(scene, [bot for bot in stored if (bot.platform, bot.name) not in taken])
@@ -87,7 +87,7 @@ def _specs(scene: Scene) -> list[BotSpec]:
 
 def _opened(scene: Scene, stored: Sequence[StoredBot]) -> list[BotSpec]:
     """Without those whose secrets do not open, which the check of these tells."""
-    given = scene.config.secrets_key
+    given = scene.config.encryption_key
     text = None if given is None else given.get_secret_value()
     if not stored or text == PLACEHOLDER:
         return []

@@ -7,7 +7,6 @@ from importlib.metadata import EntryPoint, entry_points
 
 from arvis.cli.doctor.findings import Check, Group, Verdict, fail, ok, warn
 from arvis.cli.doctor.scene import Scene
-from arvis.config import ineffective_keys
 
 _INSTALL = "Install Arvis again: its installation does not fit its version."
 
@@ -26,14 +25,6 @@ def check_variables(scene: Scene) -> Verdict | None:
         why = "The running daemon has them from where it was started; a start from here would be refused."
         return warn(what, why, "Before a start from here, set them as the daemon's service does.")
     return fail(what, "`arvis run` refuses to start without them.", f"Set {names}, or remove the keys that name them.")
-
-
-def check_settings(scene: Scene) -> Verdict:
-    ineffective = ineffective_keys(scene.config)
-    if not ineffective:
-        return ok("Every setting has its effect")
-    why = f"{', '.join(ineffective)}: this version reads them and does not act upon them."
-    return warn("Some settings have no effect", why, "Do not rely on them yet.")
 
 
 def check_stored_settings(scene: Scene) -> Verdict | None:
@@ -63,17 +54,15 @@ def check_providers(scene: Scene) -> Verdict:
 def check_platforms(scene: Scene) -> Verdict:
     """A bot that was configured must have its code; one that only a variable asks for is left out."""
     installed = _installed("arvis.connectors")
-    for entry in scene.config.connectors:
+    for entry in scene.config.bots:
         why = _gap(entry.platform, installed)
         if why and entry.variable is None:
             return fail(f"`{entry.path}` cannot work", why, "Remove it: the daemon does not start with it.")
-    left_out = [
-        entry.variable for entry in scene.config.connectors if entry.variable and _gap(entry.platform, installed)
-    ]
+    left_out = [entry.variable for entry in scene.config.bots if entry.variable and _gap(entry.platform, installed)]
     if left_out:
         why = f"{', '.join(left_out)}: this version has no part that uses them."
         return warn("Some variables ask for what is not there", why, "Unset them, or use what this version has.")
-    bots = ", ".join(f"{entry.platform} ({entry.name})" for entry in scene.config.connectors)
+    bots = ", ".join(f"{entry.platform} ({entry.name})" for entry in scene.config.bots)
     return ok(f"Bots in the configuration file: {bots or 'none'}")
 
 
@@ -97,7 +86,6 @@ GROUP = Group(
     (
         Check("configuration", check_configuration),
         Check("variables", check_variables),
-        Check("settings", check_settings),
         Check("stored_settings", check_stored_settings),
         Check("providers", check_providers),
         Check("platforms", check_platforms),

@@ -18,29 +18,29 @@ _LOCAL = {
 
 def check_hearing(scene: Scene) -> Verdict | None:
     speech = scene.config.speech
-    match speech.engine:
+    match speech.stt.engine:
         case "none":
             return None
         case "openai-api":
             return _api(scene, "hear")
         case "command":
-            return _program(speech.command or "", "hear")
+            return _program(speech.stt.command or "", "hear")
         case engine:
             return _local(engine)
 
 
 def check_speaking(scene: Scene) -> Verdict | None:
-    speech = scene.config.speech
-    if speech.speak == "none":
+    tts = scene.config.speech.tts
+    if tts.engine == "none":
         return None
-    return _api(scene, "speak") if speech.speak == "openai-api" else _program(speech.speak_command or "", "speak")
+    return _api(scene, "speak") if tts.engine == "openai-api" else _program(tts.command or "", "speak")
 
 
 def _local(engine: str) -> Verdict:
     module, install, program = _LOCAL[engine]
     if find_spec(module) is None:
         return warn(
-            "Voice messages cannot be heard", f"`speech.engine: {engine}` is not installed.", f"Run `{install}`."
+            "Voice messages cannot be heard", f"`speech.stt.engine: {engine}` is not installed.", f"Run `{install}`."
         )
     if program is not None and shutil.which(program) is None:
         return warn("Voice messages cannot be heard", f"{engine} needs the program {program}.", f"Install {program}.")

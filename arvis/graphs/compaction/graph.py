@@ -62,7 +62,7 @@ class Measures:
 
 class Compactor:
     """The nodes. `after` is the node of a turn that goes on when all is done (None: the execution ends), with what came
-    of it under `compaction` in its state, where `room` may say how many tokens of messages its prompt holds; `fast` is the model to ask (None: the agent's own)."""
+    of it under `compaction` in its state, where `room` may say how many tokens of messages its prompt holds; `summarizer` is the model to ask (None: the agent's own)."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Compactor:
         caller: ModelCaller,
         measures: Measures,
         new_id: Callable[[], str],
-        fast: str | None,
+        summarizer: str | None,
         after: str | None = None,
     ) -> None:
         self._store = store
@@ -80,7 +80,7 @@ class Compactor:
         self._caller = caller
         self._measures = measures
         self._new_id = new_id
-        self._fast = fast
+        self._summarizer = summarizer
         self._after = after
 
     @property
@@ -246,8 +246,8 @@ class Compactor:
     async def _ask(self, context: NodeContext, found: Backlog, request: RunRequest) -> str:
         agent = found.agent
         model, fallbacks = agent.model, agent.fallbacks
-        if self._fast is not None:
-            model, fallbacks = self._fast, (*((agent.model,) if agent.model else ()), *agent.fallbacks)
+        if self._summarizer is not None:
+            model, fallbacks = self._summarizer, (*((agent.model,) if agent.model else ()), *agent.fallbacks)
         call = partial(self._caller.call, context, request, spender=found.spender, model=model, fallbacks=fallbacks)
         return marked(RunResult.from_json(await context.once("model", call))).content
 

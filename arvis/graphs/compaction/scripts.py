@@ -227,7 +227,7 @@ def restore_messages(tx: Transaction, compaction_id: str, now: int) -> int:
     return restored
 
 
-_FIXES = {True: "Nothing is to be done.", False: "A longer `retention.archive_days` keeps later ones longer."}
+_FIXES = {True: "Nothing is to be done.", False: "A longer `retention.compacted_days` keeps later ones longer."}
 
 
 def _people(messages: Sequence[PastMessage]) -> set[str | None]:

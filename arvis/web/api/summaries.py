@@ -71,7 +71,7 @@ class CompactionRoutes:
             Endpoint(
                 "GET",
                 f"{one}/messages",
-                "What a summary stands for, in order; texts are empty once they are past `retention.archive_days`",
+                "What a summary stands for, in order; texts are empty once they are past `retention.compacted_days`",
                 READ,
                 self._messages,
                 {200: listing(PAST_MESSAGE)},

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from arvis.bots.connectors import ConnectorFactory, ConnectorPool
 from arvis.bots.registry import BotRegistry
 from arvis.bots.supervisor import BotSupervisor, RunnerParts
-from arvis.config.schema import ConnectorEntry
+from arvis.config.schema import BotEntry
 from arvis.delivery import Pace
 from arvis.domain.events import BotStateChanged
 from arvis.domain.platforms import BotState, BotStatus
@@ -125,7 +125,7 @@ class _Player:
         box = SealedBox(file=secrets_key_file(folder), given=None, tell=lambda _: None)
         values = {"name": "main", "agent": "helper", **world.bot}
         places = dict.fromkeys(values, "config.yaml, line 1")
-        entry = ConnectorEntry(world.platform, "main", f"connectors.{world.platform}[0]", values, places)
+        entry = BotEntry(world.platform, "main", f"bots.{world.platform}[0]", values, places)
         self._book = BotRegistry(configured=[entry], store=house.store, secrets=box)
         services = ConnectorServices(clock=clock, commands=_COMMANDS, max_parts=1)
         self._fleet = ConnectorPool(registry=self._book, maker=ConnectorFactory(services=services))

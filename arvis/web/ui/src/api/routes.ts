@@ -975,7 +975,7 @@ export interface Routes {
     body: undefined;
     answer: { skill: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; hash: string; keywords: string[]; patterns: string[]; body: string; text: string } | null };
   };
-  /** What a summary stands for, in order; texts are empty once they are past `retention.archive_days`. */
+  /** What a summary stands for, in order; texts are empty once they are past `retention.compacted_days`. */
   "GET /api/summaries/{summary}/messages": {
     path: { summary: string };
     query: Record<string, never>;

@@ -1,4 +1,4 @@
-"""`owners.notify`: where the owners are told that something went wrong, as `platform:channel` or
+"""`owners.alert_channel`: where the owners are told that something went wrong, as `platform:channel` or
 `platform/bot:channel`."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from arvis.config.values import Refused
 from arvis.domain.messages import Address
 
 #: The key of `owners` that is no platform.
-NOTIFY = "notify"
+ALERT_CHANNEL = "alert_channel"
 
 #: A bot that has no name in the configuration.
 _UNNAMED = "main"
@@ -19,10 +19,10 @@ _PLACE = re.compile(r"([^:/\s]+)(?:/([^:/\s]+))?:(\S+)")
 _FORM = "Write it as platform:channel or platform/bot:channel, as in slack:C0123ABC."
 
 
-def notify_place(owners: Mapping[str, Sequence[str]], bots: Collection[tuple[str, str]]) -> Address | None:
+def alert_address(owners: Mapping[str, Sequence[str]], bots: Collection[tuple[str, str]]) -> Address | None:
     """The place that is named, None where none is; `bots` are platforms and names of the configuration. Raises
     `Refused`."""
-    written = owners.get(NOTIFY, ())
+    written = owners.get(ALERT_CHANNEL, ())
     if not written:
         return None
     match = _PLACE.fullmatch(written[0])

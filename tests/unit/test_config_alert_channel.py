@@ -10,7 +10,7 @@ from arvis.config import Config, load
 from arvis.domain.errors import ConfigError
 from arvis.domain.messages import Address
 
-BOTS = "connectors: {slack: [{name: main}], discord: [{name: a}, {name: b}]}"
+BOTS = "bots: {slack: [{name: main}], discord: [{name: a}, {name: b}]}"
 
 
 @pytest.fixture
@@ -18,9 +18,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read(folder: Path, notify: str) -> Config:
+def read(folder: Path, place: str) -> Config:
     file = folder / "config.yaml"
-    file.write_text(f"owners: {{slack: [U1], notify: '{notify}'}}\n{BOTS}\n", encoding="utf-8")
+    file.write_text(f"owners: {{slack: [U1], alert_channel: '{place}'}}\n{BOTS}\n", encoding="utf-8")
     return load(file, None, {})
 
 
@@ -37,7 +37,7 @@ def read(folder: Path, notify: str) -> Config:
 )
 def test_a_place_is_named_by_platform_bot_and_channel(folder: Path, written: str, place: Address | None) -> None:
     config = read(folder, written)
-    assert config.notify == place
+    assert config.alert_channel == place
     assert config.owners["slack"] == ("U1",)
 
 
@@ -53,5 +53,5 @@ def test_a_place_is_named_by_platform_bot_and_channel(folder: Path, written: str
 def test_what_names_no_place_is_refused_with_the_key(folder: Path, written: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words) as refused:
         read(folder, written)
-    assert "owners.notify" in refused.value.what
+    assert "owners.alert_channel" in refused.value.what
     assert refused.value.fix.startswith("Write ")

@@ -1,0 +1,111 @@
+"""`arvis config migrate`: rename the keys of a configuration file from an older version."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from arvis.cli.errors import FAILED
+from arvis.cli.options import Commands
+from arvis.config import DEFAULT_FILE
+from arvis.config.environment import DELIMITER, PREFIX
+from arvis.config.renames import MIGRATE, migrated, old_keys, old_variables
+from arvis.config.yaml_text import MAX_TEXT, Document, UnreadableText
+from arvis.domain.errors import ConfigError
+
+
+@click.group(cls=Commands)
+def config() -> None:
+    """Migrate a configuration file of an older version."""
+
+
+@config.command
+@click.option(
+    "--config",
+    "file",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_FILE,
+    show_default="./config.yaml",
+    metavar="FILE",
+    help="The configuration file.",
+)
+@click.option("--check", is_flag=True, help="List the old keys and change nothing; exit with 1 if there are any.")
+def migrate(file: Path, check: bool) -> None:
+    """Rename the keys that have new names, in place.
+
+    Comments, order and values stay. The old file is kept beside the new one as FILE.bak. Settings that were changed in
+    the dashboard are migrated with the database at the next start. Environment variables are only listed.
+    """
+    target = file.resolve()
+    text = _read(file)
+    try:
+        found = old_keys(Document(text.removeprefix("\ufeff")).values)
+        new = migrated(text)
+    except UnreadableText as error:
+        where = f"{file}, line {error.line}" if error.line is not None else str(file)
+        raise ConfigError(f"The configuration cannot be read: {where}", why=error.text, fix=error.fix) from error
+    variables = old_variables(os.environ, PREFIX, DELIMITER)
+    for renamed in found:
+        click.echo(f"{file}: {renamed}")
+    for name, renamed in variables:
+        click.echo(f"environment variable {name}: {renamed}; rename it where the daemon is started")
+    if not found:
+        click.echo(f"{file} has no old keys.")
+    elif check:
+        click.echo(f"Run `{MIGRATE}` to change the file.")
+    else:
+        click.echo(f"{file} was changed; the old file is {_replace(target, text, new)}.")
+    if check and (found or variables):
+        raise SystemExit(FAILED)
+
+
+def _read(file: Path) -> str:
+    try:
+        with file.open(encoding="utf-8", newline="") as text:
+            return text.read(MAX_TEXT + 1)
+    except ValueError as error:
+        fix = "Save the file as UTF-8 text."
+        raise ConfigError(f"The configuration cannot be read: {file}", why="it is not UTF-8 text", fix=fix) from error
+    except OSError as error:
+        fix = "Name an existing file with --config."
+        raise ConfigError(f"The configuration cannot be read: {file}", why=error.strerror or "", fix=fix) from error
+
+
+def _replace(target: Path, old: str, new: str) -> Path:
+    """Write the new text in one step, with the permissions of the old file, and return the backup's path."""
+    mode = target.stat().st_mode & 0o777
+    fresh = target.with_name(f".{target.name}.new")
+    try:
+        backup = _backup(target, old, mode)
+        fresh.unlink(missing_ok=True)
+        _write(fresh, new, mode)
+        fresh.replace(target)
+    except OSError as error:
+        fix = "Let this user write in the folder of the file."
+        raise ConfigError(f"{target} cannot be changed", why=error.strerror or str(error), fix=fix) from error
+    finally:
+        fresh.unlink(missing_ok=True)
+    return backup
+
+
+def _backup(target: Path, text: str, mode: int) -> Path:
+    """Write the old text to the first free name; an earlier backup is not overwritten."""
+    number = 1
+    while True:
+        backup = target.with_name(f"{target.name}.bak{number if number > 1 else ''}")
+        try:
+            _write(backup, text, mode)
+        except FileExistsError:
+            number += 1
+        else:
+            return backup
+
+
+def _write(file: Path, text: str, mode: int) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with os.fdopen(os.open(file, flags, mode), "w", encoding="utf-8", newline="") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
