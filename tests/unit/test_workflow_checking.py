@@ -98,7 +98,7 @@ def test_a_join_that_gets_enough_by_another_is_not_starved() -> None:
     more = {**data, "b": {"join": "n", "joinCount": 3}}
     found = check(drawn("s:start a:agent b:agent c:agent", *ways, "c>b", data=more))
     assert [each.rule for each in found] == ["cycle-unbounded", "join-starved"]
-    assert found[1].message == "Too few branches can come to go on at: b, c."
+    assert found[1].message == "Too few branches can arrive at: b, c."
 
 
 def test_joins_behind_a_choice_are_not_judged() -> None:
