@@ -341,9 +341,11 @@ def _check_work(tx: Transaction, wanted: Schedule) -> Schedule:
             fix=f"Use {', '.join(sorted(_GRAPHS))}, {PREFIX}SLUG, or leave it out.",
         )
     if not 1 <= wanted.max_cycles <= _MOST_CYCLES:
-        raise Unprocessable(f"`maxCycles` must be from 1 to {_MOST_CYCLES}.", fix="Leave it out for 1.")
+        raise Unprocessable(f"`maxIterations` must be from 1 to {_MOST_CYCLES}.", fix="Leave it out for 1.")
     if wanted.grace is not None and wanted.grace < 0:
-        raise Unprocessable("`grace` must be milliseconds.", fix="Leave it out to make up for a time however old.")
+        raise Unprocessable(
+            "The grace period must be 0 or more milliseconds.", fix="Leave it out to make up for a time however old."
+        )
     return replace(wanted, graph=graph)
 
 

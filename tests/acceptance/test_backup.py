@@ -70,7 +70,7 @@ async def test_the_worst_day(tmp_path: Path) -> None:
         await talk(place, "one")
         made = json.loads(printed(await command(place, "backup", "--json")))
         assert Path(made["path"]).parent == daemon.data / "backups"
-        assert (made["messages"], made["missing"]) == (2, 0)
+        assert (made["messages"], made["missingAttachments"]) == (2, 0)
         own = printed(await command(place, "backup", "mine.tar.gz"))
         assert own == f"{tmp_path / 'mine.tar.gz'} holds 2 messages in 0.0 MB.\n"
         assert "in use" in complaint(await command(place, "restore", made["name"]), 3)

@@ -66,9 +66,14 @@ def test_wrong_use_is_explained(daemon: Daemon) -> None:
 def test_it_is_run_paused_and_told_of(daemon: Daemon) -> None:
     create = ("schedules", "create", "helper", "@daily", "--to", "web:hall", "--prompt", "Say hello.", "--grace", "6h")
     made = told(daemon, *create, "--graph", "general", "--thread", "t1", "--name", "hello")
-    assert (made["grace"], made["graph"], made["thread"], made["madeBy"]) == (6 * 3_600_000, "agent", "t1", "api")
+    assert (made["misfireGraceMs"], made["graph"], made["thread"], made["createdBy"]) == (
+        6 * 3_600_000,
+        "agent",
+        "t1",
+        "api",
+    )
     schedule = made["id"]
-    assert told(daemon, "schedules", "update", schedule, "--grace", "none", "--thread", "")["grace"] is None
+    assert told(daemon, "schedules", "update", schedule, "--grace", "none", "--thread", "")["misfireGraceMs"] is None
     assert out(daemon, "schedules", "history", schedule) == "It has not run yet.\n"
     assert "is switched off" in out(daemon, "schedules", "pause", schedule)
     assert [each["id"] for each in told(daemon, "schedules", "list", "--off")["items"]] == [schedule]

@@ -195,7 +195,7 @@ async def test_a_heartbeat_works_on_its_project_over_two_cycles(place: Place) ->
         place, "schedules", "create", "gardener", "@yearly", "--heartbeat", "--to", GARDEN, "--graph", "overlord",
         "--max-cycles", "2",
     )  # fmt: skip
-    assert (beat["graph"], beat["maxCycles"]) == ("heartbeat", 2)
+    assert (beat["graph"], beat["maxIterations"]) == ("heartbeat", 2)
     await arvis(place, "schedules", "run", beat["id"])
     assert ((await ended(place, beat["id"]))["status"], place.model.requests) == ("idle", [])
     await arvis(place, "projects", "create", "Garden shed", "--goal", "A dry shed.", "--agent", "gardener")

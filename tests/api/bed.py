@@ -89,7 +89,7 @@ def _furnish_workflows(bed: Bed) -> None:
     bed.call("PATCH", "/api/workflows/asks", {"document": {**_asks(), "nodes": []}, "draft": True})
     bed.call("POST", "/api/agents", {"slug": "drawn", "name": "Drawn", "graph": "workflow:asks"})
     runs = [bed.call("POST", "/api/workflows/asks/runs", {"input": "go"})["id"] for _ in range(2)]
-    _until(lambda: bed.call("GET", f"/api/runs/{runs[0]}")["waits"])
+    _until(lambda: bed.call("GET", f"/api/runs/{runs[0]}")["questions"])
     bed.call("POST", f"/api/runs/{runs[0]}/resume", {"decision": "approve"})
 
 

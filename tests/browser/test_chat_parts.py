@@ -237,7 +237,7 @@ async def test_two_thousand_messages_stay_smooth(dashboard: Page, daemon: Daemon
 def one_talk(slug: str) -> dict[str, object]:
     place = {"platform": "web", "connector": "web", "channelId": f"dashboard-agent-{slug}", "thread": ""}
     talk = {"id": "long", "agent": slug, "turns": 1000, "createdAt": 1, "lastMessageAt": 3_000, "open": True, **place}
-    return {"items": [{**talk, "title": "Long", "preview": "", "people": 1}], "nextCursor": None}
+    return {"items": [{**talk, "title": "Long", "preview": "", "participants": 1}], "nextCursor": None}
 
 
 def page_of(url: str) -> dict[str, object]:

@@ -37,7 +37,7 @@ async def test_a_schedule_is_made_and_its_next_five_times_are_shown(dashboard: P
         dashboard.get_by_role("list", name="Next times, in your time zone").get_by_role("listitem")
     ).to_have_count(5)
     (made,) = (await daemon.api("GET", "/api/schedules?agent=herald"))["items"]
-    assert (made["name"], made["timezone"], made["grace"]) == ("Morning news", "Europe/Vienna", 1_800_000)
+    assert (made["name"], made["timezone"], made["misfireGraceMs"]) == ("Morning news", "Europe/Vienna", 1_800_000)
     assert (made["channelId"], made["prompt"]) == ("hall", "Say what is new")
     await expect(dashboard).to_have_url(f"/schedules/{made['id']}")
     row = dashboard.get_by_role("row", name="Morning news")

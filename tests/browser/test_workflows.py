@@ -178,7 +178,7 @@ async def test_a_run_is_cancelled_and_begun_again(dashboard: Page, daemon: Daemo
     await dashboard.get_by_role("button", name="Rerun").click()
     await expect(dashboard.get_by_text("It waits for a person's answer at Boss.")).to_be_visible()
     again = await daemon.api("GET", f"/api/runs/{dashboard.url.rpartition('/')[2]}")
-    assert (again["againOf"], again["id"] != run) == (run, True)
+    assert (again["rerunOf"], again["id"] != run) == (run, True)
 
 
 async def test_a_run_begins_again_in_its_midst(dashboard: Page, daemon: Daemon) -> None:
@@ -193,7 +193,7 @@ async def test_a_run_begins_again_in_its_midst(dashboard: Page, daemon: Daemon) 
     await dashboard.get_by_role("button", name="Rerun from here").click()
     await expect(dashboard).not_to_have_url(re.compile(run))
     again = await run_until(daemon, dashboard.url.rpartition("/")[2].partition("?")[0], OVER)
-    assert (again["againOf"], again["entry"], again["status"]) == (run, "second", "completed")
+    assert (again["rerunOf"], again["entry"], again["status"]) == (run, "second", "completed")
     await expect(step(dashboard, "Second", "done")).to_be_visible()
     await expect(step(dashboard, "First", "earlier run")).to_be_visible()
 

@@ -200,10 +200,10 @@ async def test_health_tells_of_every_model_that_was_refused(site: Site) -> None:
     for name in ("paid", "main one"):
         [health] = (await listed(site))[name]["health"]
         assert (health["model"], health["kind"], health["refusals"]) == ("m", "rate_limit", 2)
-        assert health["restingUntil"] > site.clock.now()
+        assert health["cooldownUntil"] > site.clock.now()
     site.clock.shift_ms += 61_000
     [health] = (await listed(site))["paid"]["health"]
-    assert (health["restingUntil"], health["refusals"]) == (None, 2)
+    assert (health["cooldownUntil"], health["refusals"]) == (None, 2)
 
 
 async def test_a_change_forgets_what_was_refused_before(site: Site) -> None:

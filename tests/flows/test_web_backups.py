@@ -26,7 +26,7 @@ async def test_a_backup_is_made_and_listed(site: Site, tmp_path: Path) -> None:
     made = answer.json()
     [file] = (tmp_path / "backups").iterdir()
     assert (made["name"], made["path"], made["bytes"]) == (file.name, str(file), file.stat().st_size)
-    assert (made["messages"], made["missing"], made["before"]) == (0, 0, None)
+    assert (made["messages"], made["missingAttachments"], made["migration"]) == (0, 0, None)
     assert abs(made["createdAt"] - site.clock.now()) < 60_000
     newer = (await site.call("POST", "/api/backups", key=OWNER_KEY)).json()
     assert (await site.call("GET", "/api/backups")).json()["items"] == [newer, made]

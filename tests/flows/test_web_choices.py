@@ -39,7 +39,7 @@ async def listed(site: Site, path: str) -> dict[str, dict[str, Any]]:
 async def test_models_with_prices_and_windows(site: Site) -> None:
     found = await listed(site, "/api/models")
     haiku = found["anthropic/claude-haiku-4-5"]
-    assert (haiku["inputUsd"], haiku["outputUsd"], haiku["window"], haiku["sees"]) == (1, 5, 200_000, True)
+    assert (haiku["inputUsd"], haiku["outputUsd"], haiku["contextWindow"], haiku["vision"]) == (1, 5, 200_000, True)
     assert haiku["accounts"] == []
     assert {"openai/gpt-4o-mini", "google/gemini-2.5-pro"} <= set(found)
 

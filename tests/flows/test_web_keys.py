@@ -96,11 +96,11 @@ async def test_only_owners_see_and_make_keys(site: Site) -> None:
 
 async def test_the_last_use_is_written_down_once_an_hour(site: Site) -> None:
     made = await make_key(site, "viewer")
-    used: list[int | None] = [(await keys(site))[0]["usedAt"]]
+    used: list[int | None] = [(await keys(site))[0]["lastUsedAt"]]
     for wait in (0, HOUR - 60_000, 61_000):
         site.clock.shift_ms += wait
         await site.call("GET", "/api/auth/me", key=made["key"])
-        used.append((await keys(site))[0]["usedAt"])
+        used.append((await keys(site))[0]["lastUsedAt"])
     assert used[0] is None
     assert used[1] == used[2]
     assert used[3] is not None

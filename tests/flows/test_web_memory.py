@@ -53,14 +53,14 @@ async def tell(site: Site, content: str, **more: Any) -> dict[str, Any]:
 
 async def test_a_fact_is_told_brought_up_to_date_and_undone(site: Site) -> None:
     old = await tell(site, "prefers Python 3.11", category="user_preference")
-    assert (old["kept"], old["agent"], old["scope"], old["taint"]) == ("added", "helper", "agent", [])
-    assert (await tell(site, "Prefers Python 3.11", category="user_preference"))["kept"] == "refreshed"
+    assert (old["outcome"], old["agent"], old["scope"], old["taint"]) == ("added", "helper", "agent", [])
+    assert (await tell(site, "Prefers Python 3.11", category="user_preference"))["outcome"] == "refreshed"
     new = await tell(site, "prefers Python 3.12", category="user_preference")
-    assert (new["kept"], new["oldId"]) == ("superseded", old["id"])
+    assert (new["outcome"], new["previousId"]) == ("superseded", old["id"])
     assert await listed(site) == ["prefers Python 3.12"]
     shown = (await site.call("GET", f"/api/memory/{old['id']}")).json()
     assert [change["change"] for change in shown["changes"]] == ["added", "refreshed", "superseded"]
-    assert (shown["status"], shown["changes"][-1]["otherId"]) == ("superseded", new["id"])
+    assert (shown["status"], shown["changes"][-1]["replacedById"]) == ("superseded", new["id"])
     undone = (await site.call("POST", "/api/memory/undo", json={"agent": "helper"})).json()["undone"]
     assert "prefers Python 3.11" in undone
     assert await listed(site) == ["prefers Python 3.11"]

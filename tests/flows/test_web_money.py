@@ -63,7 +63,7 @@ async def test_usage_by_whatever_one_wants_to_know(site: Site) -> None:
     assert (len(day), calls, cost) == (10, 3, 3.02)
     total = (await site.call("GET", f"/api/usage?since={day}", key=OPERATOR_KEY)).json()["total"]
     assert total == {
-        "calls": 3, "inputTokens": 300, "outputTokens": 30, "cachedTokens": 120, "writtenTokens": 0, "costUsd": 3.02,
+        "calls": 3, "inputTokens": 300, "outputTokens": 30, "cachedTokens": 120, "cacheWriteTokens": 0, "costUsd": 3.02,
         "errors": 1, "unpriced": 1, "averageMs": 5, "success": 0.6667,
     }  # fmt: skip
     for empty in ("until=2020-01-01", f"since={site.clock.now() + 60_000}"):

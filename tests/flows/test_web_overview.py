@@ -67,7 +67,7 @@ async def test_a_quiet_house(site: Site) -> None:
     assert now["counts"] == {
         "running": 0, "pending": 0, "undelivered": 0, "failed": 0, "waiting": 0, "oldestReadyMs": 0,
     }  # fmt: skip
-    assert (now["running"], now["waits"], now["failures"], now["costTodayUsd"]) == ([], [], [], 0)
+    assert (now["running"], now["questions"], now["failures"], now["costTodayUsd"]) == ([], [], [], 0)
     assert now["budgetTodayUsd"] is None
     assert (now["series"]["bucketMs"], len(now["series"]["points"])) == (MINUTE, 60)
     assert now["series"]["points"][-1]["depth"] == 0
@@ -91,7 +91,7 @@ async def test_what_runs_says_who_where_and_what(site: Site) -> None:
     assert (work["kind"], work["agent"], work["agentName"], work["since"]) == ("message", "helper", "Helper", started)
     assert (work["messageId"], work["executionId"]) == (message.id, message.execution_id)
     assert (work["conversationId"], work["activity"], work["tool"]) == (message.conversation_id, "thinking", None)
-    assert work["place"] == {"platform": "telegram", "connector": "main", "channelId": "42", "thread": "7"}
+    assert work["address"] == {"platform": "telegram", "connector": "main", "channelId": "42", "thread": "7"}
     assert found["counts"]["running"] == 1
 
     def use_tool(tx: Transaction) -> None:
@@ -126,7 +126,7 @@ async def test_what_waits_failed_and_was_spent(site: Site) -> None:
     assert {**found["counts"], "oldestReadyMs": found["counts"]["oldestReadyMs"] >= 7000} == {
         "running": 0, "pending": 4, "undelivered": 1, "failed": 12, "waiting": 11, "oldestReadyMs": True,
     }  # fmt: skip
-    assert [wait["prompt"] for wait in found["waits"]] == [f"May I {number}?" for number in range(11, 1, -1)]
+    assert [wait["prompt"] for wait in found["questions"]] == [f"May I {number}?" for number in range(11, 1, -1)]
     assert [(job["kind"], job["agent"], job["error"]) for job in found["failures"]] == [
         ("compact", "helper", "no model answered")
     ] * 10
@@ -147,7 +147,7 @@ async def test_accounts_and_bots_say_how_they_are(site: Site) -> None:
         ("main", "resting", "rate_limit"),
         ("spare", "ok", None),
     ]
-    assert found["accounts"][0]["restingUntil"] == now + 60_000
+    assert found["accounts"][0]["cooldownUntil"] == now + 60_000
     assert found["bots"] == [
         {"platform": "plain", "name": "main", "enabled": True, "state": "error", "error": "no token", "since": now}
     ]

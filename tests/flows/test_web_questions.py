@@ -65,12 +65,12 @@ async def test_a_question_says_who_asks_what_and_why(site: Site, house: House) -
     expected = {
         "kind": "approval", "agent": "helper", "person": "Ann", "messageId": message, "platform": "chat",
         "channelId": "room", "conversationId": timeline.message.conversation_id, "tool": "rm",
-        "arguments": {"words": "the attic"}, "askedOf": ["owners"], "mayAnswer": False,
+        "arguments": {"words": "the attic"}, "approvers": ["owners"], "canAnswer": False,
     }  # fmt: skip
     assert expected.items() <= shown.items()
     assert (shown["change"]["text"], len(shown["change"]["hash"])) == (shown["prompt"], 32)
     assert shown["risk"] is not None
-    assert [row["mayAnswer"] for row in await listed(site, "daemon-key-of-the-data-folder")] == [True]
+    assert [row["canAnswer"] for row in await listed(site, "daemon-key-of-the-data-folder")] == [True]
     assert await listed(site, VIEWER_KEY, "agent=asker") == []
     assert await listed(site, VIEWER_KEY, "kind=user") == []
     assert len(await listed(site, VIEWER_KEY, "kind=approval&agent=helper")) == 1
@@ -95,7 +95,7 @@ async def test_a_chat_key_answers_what_it_was_asked_itself(site: Site, house: Ho
     message = await say(house, user, "asker")
     (shown,) = await listed(site, CHAT_KEY)
     path = f"/api/questions/{shown['id']}"
-    assert (shown["mayAnswer"], shown["messageId"]) == (True, message)
+    assert (shown["canAnswer"], shown["messageId"]) == (True, message)
     assert await listed(site, AGENT_KEY) == []
     assert (await site.call("GET", path, key=AGENT_KEY)).status == 404
     answer = {"decision": "answer", "text": "yes"}
@@ -122,7 +122,7 @@ async def test_a_viewer_sees_what_works_and_what_it_costs(site: Site, house: Hou
     assert (await site.call("GET", path, key=CHAT_KEY)).status == 403
     shown = (await site.call("GET", path, key=VIEWER_KEY)).json()
     assert shown["conversationId"] == timeline.message.conversation_id
-    assert [step["who"] for step in shown["steps"] if step["step"] == "model_call"] == ["scripted/model"]
+    assert [step["actor"] for step in shown["steps"] if step["step"] == "model_call"] == ["scripted/model"]
     assert all(step["durationMs"] >= 0 for step in shown["path"])
     assert (await site.call("POST", f"{path}/cancel", key=VIEWER_KEY)).status == 403
 

@@ -45,7 +45,7 @@ async def listed(site: Site, query: str) -> list[dict[str, Any]]:
 async def test_a_row_says_what_it_is_about(site: Site, house: House) -> None:
     await failed(house, "one\n" + "x" * 200)
     (row,) = await listed(site, "status=failed")
-    assert row["about"] == "one " + "x" * 115 + "…"
+    assert row["subject"] == "one " + "x" * 115 + "…"
     assert (row["agent"], row["person"], row["channelId"]) == ("helper", "Ann", "one")
     (sent,) = await listed(site, "kind=deliver")
     assert (sent["status"], sent["platform"], sent["connector"]) == ("done", "chat", row["connector"])
@@ -55,7 +55,7 @@ async def test_a_row_says_what_it_is_about(site: Site, house: House) -> None:
 async def test_filters_find_the_same_by_every_way(site: Site, house: House, query: str) -> None:
     await failed(house, "one", "two", "three")
     rows = [row for row in await listed(site, query) if row["kind"] == "message"]
-    assert [row["about"] for row in rows] == ["three", "two", "one"]
+    assert [row["subject"] for row in rows] == ["three", "two", "one"]
     first = (await site.call("GET", f"/api/jobs?{query}&limit=1")).json()
     rest = (await site.call("GET", f"/api/jobs?{query}&limit=200&cursor={first['nextCursor']}")).json()
     assert len(first["items"]) == 1
@@ -68,7 +68,7 @@ async def test_what_lives_is_found_by_its_lane(site: Site, house: House) -> None
     await house.say("Wait")
     await held.until_begun()
     (row,) = await listed(site, "status=pending,running")
-    assert (row["status"], row["about"]) == ("running", "Wait")
+    assert (row["status"], row["subject"]) == ("running", "Wait")
     assert await listed(site, f"status=running&lane={row['lane']}") == [row]
     assert await listed(site, "status=running&lane=other") == []
     assert (await site.call("GET", "/api/jobs?status=lost,done")).status == 422
@@ -85,7 +85,7 @@ async def test_every_job_tells_its_story_in_one_form(site: Site, house: House) -
     told = stories["message"]
     assert told["explanation"].startswith("Answered by helper after ")
     call = next(step for step in told["steps"] if step["step"] == "model_call")
-    assert (call["who"], call["durationMs"] >= 0, call["costUsd"]) == ("scripted/model", True, 0.0)
+    assert (call["actor"], call["durationMs"] >= 0, call["costUsd"]) == ("scripted/model", True, 0.0)
     sent = stories["deliver"]
     assert (sent["content"], sent["explanation"][:10]) == (timeline.reply, "Done after")
     assert [step["step"] for step in sent["steps"]] == ["queued", "started", "delivery", "done"]
@@ -100,7 +100,7 @@ async def test_other_words_are_asked_over_http(site: Site, house: House) -> None
     assert (await site.call("POST", path, key=VIEWER_KEY, json={"content": "kind"})).status == 403
     assert (await site.call("POST", path, key=OPERATOR_KEY, json={"content": " "})).status == 422
     answer = await site.call("POST", path, key=OPERATOR_KEY, json={"content": "kind"})
-    assert (answer.status, answer.json()["about"]) == (200, "kind")
+    assert (answer.status, answer.json()["subject"]) == (200, "kind")
     assert answer.json()["id"] != row["id"]
     await house.until_status(message_id, MessageStatus.ANSWERED)
     again = await site.call("POST", path, key=OPERATOR_KEY, json={"content": "kinder"})

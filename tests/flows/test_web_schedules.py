@@ -52,11 +52,11 @@ async def test_a_schedule_is_made_with_its_next_five_times(site: Site) -> None:
     assert [line[-5:] for line in for_people(answer["nextRuns"], "Asia/Tokyo").split(", ")] == ["08:00"] * 5
     assert answer["nextRuns"] == sorted(set(answer["nextRuns"]))
     assert answer["nextRuns"][0] == answer["nextRun"] > site.clock.now()
-    fields = ("kind", "agent", "channelId", "missed", "enabled", "script", "lastRun", "connector")
-    later = ("thread", "grace", "graph", "maxCycles", "madeBy", "failures", "restsUntil")
+    fields = ("kind", "agent", "channelId", "misfirePolicy", "enabled", "script", "lastRun", "connector")
+    later = ("thread", "misfireGraceMs", "graph", "maxIterations", "createdBy", "failures", "pausedUntil")
     assert [answer[name] for name in later] == ["", None, None, 1, "api", 0, None]
     assert {name: answer[name] for name in fields} == {
-        "kind": "cron", "agent": "helper", "channelId": "1234567890123456789", "missed": "once", "enabled": True,
+        "kind": "cron", "agent": "helper", "channelId": "1234567890123456789", "misfirePolicy": "once", "enabled": True,
         "script": None, "lastRun": None, "connector": "",
     }  # fmt: skip
     assert (await site.call("GET", f"{ALL}/{answer['id']}")).json() == answer
@@ -74,12 +74,12 @@ async def test_schedules_are_listed_filtered_and_paged(site: Site) -> None:
     assert [item["id"] for item in shown["items"]] == [beat["id"], cron["id"]]
     for query, ids in {
         "kind=cron": [cron["id"]], "agent=other": [beat["id"]], "agent=a1&kind=heartbeat": [beat["id"]], "agent=x": [],
-        f"cursor={beat['id']}": [cron["id"]], "madeBy=tool": [], "madeBy=api&kind=cron": [cron["id"]], "enabled=false": [],
+        f"cursor={beat['id']}": [cron["id"]], "createdBy=tool": [], "createdBy=api&kind=cron": [cron["id"]], "enabled=false": [],
         "enabled=true&agent=other": [beat["id"]],
     }.items():  # fmt: skip
         assert [item["id"] for item in (await site.call("GET", f"{ALL}?{query}")).json()["items"]] == ids
     assert (await site.call("GET", f"{ALL}?limit=1")).json()["nextCursor"] == beat["id"]
-    for query in ("kind=wish", "madeBy=wish", "enabled=perhaps"):
+    for query in ("kind=wish", "createdBy=wish", "enabled=perhaps"):
         assert (await site.call("GET", f"{ALL}?{query}")).status == 422
 
 
@@ -100,14 +100,16 @@ async def test_what_is_named_is_changed(site: Site) -> None:
 
 
 async def test_how_it_works_is_chosen_and_taken_back(site: Site) -> None:
-    chosen = {"graph": "overlord", "maxCycles": 5, "grace": 60_000, "thread": "t1", "missed": "all"}
+    chosen = {"graph": "overlord", "maxIterations": 5, "misfireGraceMs": 60_000, "thread": "t1", "misfirePolicy": "all"}
     before = await made(site, kind="heartbeat", schedule="every 5 m", **chosen)
     assert {name: before[name] for name in chosen} == {**chosen, "graph": "heartbeat"}
     path = f"{ALL}/{before['id']}"
     for graph, kept in (("general", "agent"), ("planning", "planning"), ("code", "code"), ("converse", "converse")):
         assert (await site.call("PATCH", path, json={"graph": graph})).json()["graph"] == kept
-    after = (await site.call("PATCH", path, json={"graph": None, "grace": None, "thread": None, "maxCycles": 1})).json()
-    assert (after["graph"], after["grace"], after["thread"], after["maxCycles"]) == (None, None, "", 1)
+    after = (
+        await site.call("PATCH", path, json={"graph": None, "misfireGraceMs": None, "thread": None, "maxIterations": 1})
+    ).json()
+    assert (after["graph"], after["misfireGraceMs"], after["thread"], after["maxIterations"]) == (None, None, "", 1)
     row = await site.store.read(lambda tx: tx.schedules.get(before["id"]))
     assert row is not None
     assert (row.graph, row.thread, row.missed) == (None, "", "all")
@@ -128,7 +130,7 @@ async def test_a_schedule_is_run_by_hand_and_its_history_told(site: Site) -> Non
         (again["id"], again["status"], again["report"]), (begun.json()["id"], "failed", "No."),
     ]  # fmt: skip
     assert told[1]["executionId"] == begun.json()["executionId"]
-    assert told[1]["endedAt"] >= told[1]["due"]
+    assert told[1]["endedAt"] >= told[1]["dueAt"]
     first = (await site.call("GET", f"{path}/runs?limit=1")).json()
     assert (len(first["items"]), first["nextCursor"]) == (1, told[0]["id"])
     assert (await site.call("GET", path)).json()["failures"] == 1
@@ -174,8 +176,8 @@ async def test_what_was_done_last_is_undone(site: Site) -> None:
 UNUSABLE: list[tuple[dict[str, Any], int]] = [
     ({"schedule": "soon"}, 422), ({"schedule": None}, 422), ({"schedule": "every 10s"}, 422), ({"agent": None}, 422),
     ({"agent": "nobody"}, 404), ({"kind": "wish"}, 422), ({"kind": None}, 422), ({"prompt": None}, 422),
-    ({"prompt": "x" * 9_000}, 422), ({"platform": ""}, 422), ({"channelId": None}, 422), ({"missed": "x"}, 422),
-    ({"maxCycles": 0}, 422), ({"maxCycles": 11}, 422), ({"grace": -1}, 422), ({"thread": "a\nb"}, 422),
+    ({"prompt": "x" * 9_000}, 422), ({"platform": ""}, 422), ({"channelId": None}, 422), ({"misfirePolicy": "x"}, 422),
+    ({"maxIterations": 0}, 422), ({"maxIterations": 11}, 422), ({"misfireGraceMs": -1}, 422), ({"thread": "a\nb"}, 422),
     ({"graph": ""}, 422), ({"kind": "heartbeat", "script": {**SCRIPT, "headers": {"Host": "x"}}}, 422),
     ({"script": SCRIPT}, 422), ({"kind": "heartbeat", "script": {"type": "x"}}, 422), ({"enabled": "yes"}, 422),
     ({"graph": "wish"}, 422), ({"timezone": "Mars/Olympus"}, 422), ({"name": "a\nb"}, 422), ({"script": "x"}, 422),

@@ -43,13 +43,18 @@ def one(answer: Answer, key: str) -> dict[str, Any]:
 
 async def test_what_acts_at_once_and_what_waits_for_a_start(site: Site) -> None:
     before = one(await site.call("GET", PATH), "budgets.daily_usd")
-    assert (before["value"], before["source"], before["changeable"], before["atOnce"]) == (5, "default", True, True)
+    assert (before["value"], before["source"], before["changeable"], before["appliesImmediately"]) == (
+        5,
+        "default",
+        True,
+        True,
+    )
     assert before["description"] == "all model calls of a day; null: no limit"
     answer = await change(site, budgets__daily_usd=9, queue__workers=3)
     assert answer.json()["needsRestart"] == ["queue.workers"]
     daily, workers = one(answer, "budgets.daily_usd"), one(answer, "queue.workers")
     assert (daily["value"], daily["source"], daily["pending"]) == (9, "product", False)
-    assert (workers["value"], workers["next"], workers["pending"]) == (8, 3, True)
+    assert (workers["value"], workers["nextValue"], workers["pending"]) == (8, 3, True)
     assert one(await site.call("GET", PATH, key=OPERATOR_KEY), "queue.workers") == workers
 
 
@@ -92,7 +97,7 @@ async def test_a_change_can_be_undone_and_is_told(site: Site) -> None:
     await change(site, scheduler__timezone="Europe/Berlin")
     await change(site, scheduler__timezone="Europe/Paris", routing__fallback="conductor")
     answer = await site.call("POST", f"{PATH}/undo")
-    assert [one(answer, "scheduler.timezone")["next"], one(answer, "routing.fallback")["value"]] == [
+    assert [one(answer, "scheduler.timezone")["nextValue"], one(answer, "routing.fallback")["value"]] == [
         "Europe/Berlin",
         "drop",
     ]

@@ -60,7 +60,7 @@ async def state(site: Site) -> dict[str, Any]:
 
 async def test_the_first_run_comes_further_with_what_is_done(site: Site) -> None:
     assert await state(site) == dict.fromkeys(
-        ("hasPassword", "hasAccount", "hasOwnAgent", "hasBot", "saidHello", "dismissed", "done"), False
+        ("hasPassword", "hasAccount", "hasOwnAgent", "hasBot", "hasReply", "dismissed", "done"), False
     )
     account = {"name": "paid", "provider": "openai", "apiKey": CANARY, "model": "m"}
     assert (await site.call("POST", "/api/accounts", json=account)).status == 201
@@ -69,7 +69,7 @@ async def test_the_first_run_comes_further_with_what_is_done(site: Site) -> None
     assert (await site.call("POST", "/api/bots", json=bot)).status == 201
     found = await state(site)
     assert (found["hasAccount"], found["hasOwnAgent"], found["hasBot"]) == (True, True, True)
-    assert (found["saidHello"], found["done"]) == (False, False)
+    assert (found["hasReply"], found["done"]) == (False, False)
     assert (await site.call("POST", "/api/setup/dismiss")).json() == {"ok": True}
     assert ((await state(site))["dismissed"], (await state(site))["done"]) == (True, True)
     assert (await site.call("GET", "/api/setup", key=OPERATOR_KEY)).status == 403
@@ -182,4 +182,4 @@ async def test_who_said_hello_once_has_said_it_however_busy_other_places_are(sit
             assert end_turn(tx, execution, Ending(MessageStatus.ANSWERED, Role.ASSISTANT, "There."), now + number)
 
     await site.store.write(talk)
-    assert (await state(site))["saidHello"] is True
+    assert (await state(site))["hasReply"] is True

@@ -91,9 +91,9 @@ async def test_a_skill_is_read_before_it_is_kept(site: Site) -> None:
     tried = (await site.call("POST", f"{ALL}/test", json={"url": PAGE})).json()
     assert (tried["skill"]["slug"], len(tried["skill"]["warnings"]), tried["replaces"]) == ("knots", 1, None)
     assert (await site.call("GET", f"{ALL}/knots")).status == 404
-    other = await site.call("POST", ALL, json={"url": PAGE, "seen": "0123456789abcdef"})
+    other = await site.call("POST", ALL, json={"url": PAGE, "expectedHash": "0123456789abcdef"})
     assert (other.status, other.code) == (409, "changed_meanwhile")
-    made = await site.call("POST", ALL, json={"url": PAGE, "seen": tried["skill"]["hash"]})
+    made = await site.call("POST", ALL, json={"url": PAGE, "expectedHash": tried["skill"]["hash"]})
     assert made.status == 201
     ours = KNOTS.replace("slug: knots", "slug: devops")
     assert (await site.call("POST", f"{ALL}/test", json={"text": ours})).json()["replaces"] == "built_in"

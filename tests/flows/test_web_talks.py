@@ -61,7 +61,7 @@ async def test_the_last_used_is_first_and_pages_go_on(site: Site, house: House) 
         await house.ask(f"Hello  in\n{channel}", channel=channel)
     rows = await listed(site)
     assert [row["channelId"] for row in rows] == ["one", "three", "two"]
-    assert (rows[0]["title"], rows[0]["people"], rows[0]["open"]) == ("Hello in one", 1, True)
+    assert (rows[0]["title"], rows[0]["participants"], rows[0]["open"]) == ("Hello in one", 1, True)
     assert rows[0]["preview"].startswith("Re: ")
     first = (await site.call("GET", "/api/conversations?limit=2")).json()
     rest = (await site.call("GET", f"/api/conversations?limit=2&cursor={first['nextCursor']}")).json()
@@ -149,7 +149,7 @@ async def test_a_conversation_is_taken_along_with_what_summaries_stand_for(site:
     (talk,) = await listed(site)
     await house.store.write(compact, summary("C1", talk["id"], 1, 2))
     detail = (await site.call("GET", f"/api/conversations/{talk['id']}", key=VIEWER_KEY)).json()
-    assert (detail["compactions"], detail["summary"]["summary"]) == (1, "Turns 1 to 2")
+    assert (detail["summaries"], detail["summary"]["summary"]) == (1, "Turns 1 to 2")
     assert detail["messagesInContext"] == 56
     path = f"/api/conversations/{talk['id']}/export"
     answer = await site.call("GET", f"{path}?format=json", key=VIEWER_KEY)
@@ -262,4 +262,4 @@ async def test_people_are_counted_however_much_was_posted_since(site: Site, hous
 
     await house.store.write(post)
     (row,) = await listed(site)
-    assert row["people"] == 1
+    assert row["participants"] == 1

@@ -108,12 +108,12 @@ async def test_a_run_begins_with_its_input_at_its_version(site: Site) -> None:
         "waitingForInput",
         "nodes",
         "endedAt",
-        "againOf",
-        "waits",
+        "rerunOf",
+        "questions",
     )
     assert {name: found[name] for name in fields} == {
         "version": 1, "status": "pending", "source": "api", "entry": "s", "input": {"order": 7}, "waitingForInput": False,
-        "nodes": {}, "endedAt": None, "againOf": None, "waits": [],
+        "nodes": {}, "endedAt": None, "rerunOf": None, "questions": [],
     }  # fmt: skip
     assert found["workflow"]["slug"] == "digest"
     assert found["logsTotal"] == 1
@@ -165,8 +165,8 @@ async def test_a_run_that_asks_shows_its_nodes_and_the_question(site: Site) -> N
     written = found["nodes"]["a"]
     assert (written["output"], written["visits"], written["tainted"]) == ("a summary", 1, True)
     assert found["state"] == {"s": "news", "a": "a summary"}
-    (wait,) = found["waits"]
-    assert (wait["prompt"], wait["mayAnswer"], wait["choices"]) == ("Send it?", True, ["approve", "reject"])
+    (wait,) = found["questions"]
+    assert (wait["prompt"], wait["canAnswer"], wait["choices"]) == ("Send it?", True, ["approve", "reject"])
 
 
 async def test_a_run_that_is_over_says_what_was_skipped_and_what_failed(site: Site) -> None:
@@ -235,9 +235,9 @@ async def test_the_log_is_read_from_a_line_on(site: Site) -> None:
     await site.store.write(lambda tx: tx.workflow_runs.log(run_id, lines, 3))
     page = (await site.call("GET", f"{RUNS}/{run_id}/log?limit=2")).json()
     assert [(each["number"], each["type"]) for each in page["items"]] == [(1, "start_prompt"), (2, "llm_response")]
-    assert (page["last"], page["more"]) == (2, True)
+    assert (page["lastNumber"], page["hasMore"]) == (2, True)
     rest = (await site.call("GET", f"{RUNS}/{run_id}/log?after=2")).json()
-    assert ([each["content"] for each in rest["items"]], rest["more"]) == (["line 3", "line 4", "line 5"], False)
+    assert ([each["content"] for each in rest["items"]], rest["hasMore"]) == (["line 3", "line 4", "line 5"], False)
     assert (await site.call("GET", f"{RUNS}/{run_id}/log?after=5")).json() == {"items": [], "last": 5, "more": False}
     assert (await site.call("GET", f"{RUNS}/{run_id}/log?after=-1")).status == 422
 
@@ -286,7 +286,7 @@ async def test_a_run_begins_again_in_its_midst_with_what_came_there(site: Site) 
     run_id = await asking(site)
     await site.store.write(ends, run_id, ExecutionStatus.DONE)
     found = (await site.call("POST", f"{RUNS}/{run_id}/rerun", json={"node": "ok"})).json()
-    assert (found["againOf"], found["entry"], found["version"]) == (run_id, "ok", 1)
+    assert (found["rerunOf"], found["entry"], found["version"]) == (run_id, "ok", 1)
     execution = await site.store.read(lambda tx: tx.executions.get(found["id"]))
     assert execution is not None
     carried = execution.state["workflow"]["carried"]

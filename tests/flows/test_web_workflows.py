@@ -99,7 +99,7 @@ async def test_a_trigger_that_no_schedule_calls_is_warned_of_until_one_does(site
     (problem,) = found["problems"]
     assert (problem["rule"], problem["severity"], problem["node"]) == ("trigger-idle", "warning", "t")
     assert "arvis schedules create" in problem["fix"]
-    assert (await site.call("GET", "/api/names?workflow=digest")).json()["begun"] == []
+    assert (await site.call("GET", "/api/names?workflow=digest")).json()["activeTriggers"] == []
     schedule = {
         "kind": "cron",
         "agent": "helper",
@@ -113,7 +113,7 @@ async def test_a_trigger_that_no_schedule_calls_is_warned_of_until_one_does(site
     answer = await site.call("POST", "/api/schedules", json=schedule)
     assert answer.status == 201, answer.text
     assert (await site.call("GET", f"{ALL}/digest")).json()["problems"] == []
-    assert (await site.call("GET", "/api/names?workflow=digest")).json()["begun"] == ["schedule"]
+    assert (await site.call("GET", "/api/names?workflow=digest")).json()["activeTriggers"] == ["schedule"]
     checked = await site.call("POST", f"{ALL}/validate", json={"document": called()})
     assert [each["rule"] for each in checked.json()["problems"]] == ["trigger-idle"]
     paused = await site.call("PATCH", f"/api/schedules/{answer.json()['id']}", json={"enabled": False})

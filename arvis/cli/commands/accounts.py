@@ -172,5 +172,5 @@ def _health(account: Any) -> str | None:
 
 
 def _rest(rest: Any) -> str:
-    until = f", rests until {moment(rest['restingUntil'])}" if rest["restingUntil"] else ""
+    until = f", rests until {moment(rest['cooldownUntil'])}" if rest["cooldownUntil"] else ""
     return f"{rest['model']}: {rest['kind']} ×{rest['refusals']}{until}"

@@ -64,5 +64,7 @@ def _show(made: Any, *, as_json: bool) -> None:
         print_json(made)
     else:
         print(f"{made['path']} holds {made['messages']} messages in {megabytes(made['bytes'])}.")
-    if made["missing"]:
-        tell(f"{made['missing']} attached files are not in it: their bytes are gone from the data folder, or changed.")
+    if made["missingAttachments"]:
+        tell(
+            f"{made['missingAttachments']} attached files are not in it: their bytes are gone from the data folder, or changed."
+        )

@@ -67,7 +67,7 @@ def show(*, fact_id: str, as_json: bool, config: Path | None, data: Path | None)
     print_fields({**fact, **{name: moment(fact[name]) for name in _TIMES}, "changes": None})
     print()
     rows = [
-        {**change, "at": moment(change["at"]), "by": change["byId"], "other": change["otherId"]}
+        {**change, "at": moment(change["at"]), "by": change["changedById"], "other": change["replacedById"]}
         for change in fact["changes"]
     ]
     print_table(rows, _CHANGES, nothing="Nothing became of it.")
@@ -96,11 +96,11 @@ def add(
     if as_json:
         print_json(fact)
         return
-    match fact["kept"]:
+    match fact["outcome"]:
         case "refreshed":
             print(f"{agent} knew it already: {fact['id']}")
         case "superseded":
-            print(f"{agent} knows it now, instead of {fact['oldId']}: {fact['id']}")
+            print(f"{agent} knows it now, instead of {fact['previousId']}: {fact['id']}")
         case _:
             print(f"{agent} knows it now: {fact['id']}")
 

@@ -71,7 +71,7 @@ def _list(database: Database, *, as_json: bool) -> None:
 def _note(backup: Any) -> str | None:
     if backup["messages"] is None:
         return "cannot be read"
-    return f"before {backup['before']}" if backup["before"] else None
+    return f"before {backup['migration']}" if backup["migration"] else None
 
 
 def _view(restored: Restored) -> Any:
@@ -82,7 +82,7 @@ def _view(restored: Restored) -> Any:
         "messages": restored.messages,
         "messagesBefore": restored.messages_before,
         "aside": None if restored.aside is None else str(restored.aside),
-        "missing": restored.missing,
+        "missingAttachments": restored.missing,
         "givenUp": {"jobs": given_up.jobs, "turns": given_up.turns, "deliveries": given_up.deliveries},
     }
 

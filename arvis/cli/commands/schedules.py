@@ -31,7 +31,7 @@ _COLUMNS = ("id", "kind", "agent", "name", "schedule", "to", "next")
 _RUN_COLUMNS = ("due", "cause", "status", "report")
 _ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 _MOST_NAMED = 200
-_TIMES = ("lastRun", "nextRun", "restsUntil", "createdAt", "updatedAt")
+_TIMES = ("lastRun", "nextRun", "pausedUntil", "createdAt", "updatedAt")
 
 _OPTIONS = (
     click.option("--name", help="Its name (default: a free one)."),
@@ -88,7 +88,7 @@ def list_schedules(
 ) -> None:
     """List crons and heartbeats, the newest first."""
     on = None if enabled is None else str(enabled).lower()
-    query = {"kind": kind, "agent": agent, "madeBy": made_by, "enabled": on, "limit": limit, "cursor": cursor}
+    query = {"kind": kind, "agent": agent, "createdBy": made_by, "enabled": on, "limit": limit, "cursor": cursor}
     page = connect(config, data).get("api", "schedules", query=query)
     if as_json:
         print_json(page)
@@ -265,9 +265,11 @@ def _given(details: Mapping[str, Any]) -> dict[str, Any]:
     """What was said, as the API takes it."""
     given = as_graph({name: value for name, value in details.items() if value is not None})
     if "max_cycles" in given:
-        given["maxCycles"] = given.pop("max_cycles")
+        given["maxIterations"] = given.pop("max_cycles")
     if "grace" in given:
-        given["grace"] = _milliseconds(given["grace"])
+        given["misfireGraceMs"] = _milliseconds(given.pop("grace"))
+    if "missed" in given:
+        given["misfirePolicy"] = given.pop("missed")
     if "script" in given:
         try:
             given["script"] = json.loads(given["script"].read())
@@ -311,7 +313,7 @@ def _print(schedule: Any) -> None:
 
 
 def _run_row(run: Any) -> dict[str, object]:
-    return {**run, "due": moment(run["due"])}
+    return {**run, "due": moment(run["dueAt"])}
 
 
 def _row(schedule: Any) -> dict[str, object]:

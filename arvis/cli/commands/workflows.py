@@ -246,7 +246,7 @@ def _tell_run(run: Any, log: Any, *, as_json: bool) -> None:
     print()
     rows = [{**each, "at": moment(each["timestamp"]), "node": each["nodeId"]} for each in log["items"]]
     print_table(rows, _LOG_COLUMNS, nothing="Its log is empty.")
-    for wait in run["waits"]:
+    for wait in run["questions"]:
         print(f"\nIt asks: {wait['prompt']}\n`arvis waits answer {wait['id']}` answers.")
-    if log["more"]:
+    if log["hasMore"]:
         tell("There is more in its log: --limit")

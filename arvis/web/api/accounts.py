@@ -31,7 +31,7 @@ _ANY_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
 NAMES: Mapping[str, Schema] = {"account": {**STRING, "minLength": 1, "maxLength": 100}}
 
 _PRIORITY: Schema = {**INTEGER, "minimum": 0, "maximum": 10_000, "description": "Lower is asked first."}
-_HEALTH = record({"model": STRING, "restingUntil": optional(TIME), "kind": STRING, "refusals": INTEGER})
+_HEALTH = record({"model": STRING, "cooldownUntil": optional(TIME), "kind": STRING, "refusals": INTEGER})
 ACCOUNT = record(
     {
         "id": {**optional(STRING), "description": "null: of the configuration."},
@@ -156,7 +156,7 @@ def _health(name: str, rests: Sequence[Cooldown], now: int) -> list[Json]:
     return [
         {
             "model": rest.model,
-            "restingUntil": rest.until if rest.until > now else None,
+            "cooldownUntil": rest.until if rest.until > now else None,
             "kind": rest.kind,
             "refusals": rest.refusals,
         }

@@ -37,7 +37,7 @@ KEY = record(
         "agents": _AGENTS,
         "createdBy": {**STRING, "description": "The id of a user."},
         "createdAt": TIME,
-        "usedAt": {**optional(TIME), "description": "The last use, exact to the hour."},
+        "lastUsedAt": {**optional(TIME), "description": "The last use, exact to the hour."},
     }
 )
 NEW_KEY = record(
@@ -120,7 +120,7 @@ def _view(key: StoredKey) -> Json:
         "agents": list(key.agents),
         "createdBy": key.created_by,
         "createdAt": key.created_at,
-        "usedAt": key.used_at,
+        "lastUsedAt": key.used_at,
     }
 
 

@@ -60,8 +60,8 @@ WAIT: Schema = record(
         "platform": optional(STRING),
         "connector": optional(STRING),
         "channelId": optional(STRING),
-        "askedOf": {**array(STRING), "description": "Whose word counts: people, and roles in the plural."},
-        "mayAnswer": {**BOOLEAN, "description": "Whether the asker's word counts."},
+        "approvers": {**array(STRING), "description": "Whose word counts: people, and roles in the plural."},
+        "canAnswer": {**BOOLEAN, "description": "Whether the asker's word counts."},
         "tool": {**optional(STRING), "description": "The tool that would be called, or the kind of change."},
         "arguments": optional(_OBJECT),
         "risk": optional(one_of(Risk)),
@@ -97,8 +97,8 @@ def question_view(view: WaitView, rights: WaitRights) -> Json:
         "platform": address.platform if address else None,
         "connector": address.connector if address else None,
         "channelId": address.channel if address else None,
-        "askedOf": list(rights.asked_of),
-        "mayAnswer": rights.may_answer and view.wait.answered_at is None,
+        "approvers": list(rights.asked_of),
+        "canAnswer": rights.may_answer and view.wait.answered_at is None,
         **_wanted(view),
     }
 
@@ -196,7 +196,7 @@ class WaitRoutes:
         seen = [view for view in views if agent is None or view.agent == agent]
         seen = [view for view in seen if call.identity.role in READ or _is_theirs(call, view, by)]
         shown = await self._views(seen, by, listed_view)
-        return [each for each in shown if call.identity.role in READ or each["mayAnswer"]]
+        return [each for each in shown if call.identity.role in READ or each["canAnswer"]]
 
     async def _views(self, views: Sequence[WaitView], by: Principal, shown: _View = question_view) -> list[Json]:
         rights = await self._operations.wait_rights([view.wait for view in views], by) if views else []
@@ -206,7 +206,7 @@ class WaitRoutes:
         by = await self._gate.asker(call.identity)
         view = await self._wait(call, by)
         (shown,) = await self._views([view], by)
-        if call.identity.role not in READ and not shown["mayAnswer"] and view.wait.answered_at is None:
+        if call.identity.role not in READ and not shown["canAnswer"] and view.wait.answered_at is None:
             raise _not_theirs()
         return answer(shown)
 

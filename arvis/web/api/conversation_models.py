@@ -38,7 +38,7 @@ CONVERSATION: Schema = record(
         "open": {**BOOLEAN, "description": "Whether the next message in its place goes on with it."},
         "title": {**STRING, "description": "The first words that somebody said, or the name of the channel."},
         "preview": STRING,
-        "people": {**INTEGER, "description": "Who wrote the newest 100 messages of people."},
+        "participants": {**INTEGER, "description": "Who wrote the newest 100 messages of people."},
     }
 )
 CONVERSATION_DETAIL: Schema = record(
@@ -46,7 +46,7 @@ CONVERSATION_DETAIL: Schema = record(
         **CONVERSATION["properties"],
         "messagesInContext": {**INTEGER, "description": "That no summary stands for."},
         "tokensInContext": {**INTEGER, "description": "Of these, by estimate; the summaries come on top."},
-        "compactions": INTEGER,
+        "summaries": INTEGER,
         "summary": optional(
             record({"id": STRING, "summary": STRING, "tokens": INTEGER, "status": one_of(CompactionStatus)})
         ),
@@ -132,7 +132,7 @@ def talk_view(talk: ConversationSummary) -> Json:
         "open": talk.open,
         "title": talk.title,
         "preview": talk.preview,
-        "people": talk.people,
+        "participants": talk.people,
     }
 
 
@@ -142,7 +142,7 @@ def talk_detail(detail: TalkDetail) -> Json:
         **talk_view(detail.talk),
         "messagesInContext": detail.messages,
         "tokensInContext": detail.tokens,
-        "compactions": detail.compactions,
+        "summaries": detail.compactions,
         "summary": None
         if summary is None
         else {"id": summary.id, "summary": summary.summary, "tokens": summary.tokens, "status": summary.status},

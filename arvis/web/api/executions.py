@@ -35,7 +35,7 @@ _MICROS = 1_000_000
 #: Characters of what came of an execution.
 _LONGEST_OUTCOME = 2_000
 #: What is shown of a step; its changes are parts of the state.
-_SHOWN = ("at", "step", "who", "node", "decision", "durationMs")
+_SHOWN = ("at", "step", "actor", "node", "decision", "durationMs")
 
 _EXECUTION: dict[str, Schema] = {
     "id": STRING,

@@ -51,7 +51,7 @@ ACTIONS = ("retry", "cancel", "delete")
 QUEUE_JOB: Schema = record(
     {
         **JOB["properties"],
-        "about": {**STRING, "description": "The beginning of its message, or the name of its schedule or web hook."},
+        "subject": {**STRING, "description": "The beginning of its message, or the name of its schedule or web hook."},
         "platform": optional(STRING),
         "connector": optional(STRING),
         "channelId": optional(STRING),
@@ -70,7 +70,7 @@ STORY: Schema = record(
         "status": JOB["properties"]["status"],
         "explanation": {**STRING, "description": "Why it stands where it stands, in a sentence."},
         "agent": optional(STRING),
-        "about": STRING,
+        "subject": STRING,
         "content": optional({**STRING, "description": "Of a message or delivery, the whole text."}),
         "createdAt": TIME,
         "steps": array(STEP),
@@ -109,7 +109,7 @@ def queue_view(item: QueueItem) -> Json:
     return {
         **job_view(job, {}),
         "agent": item.agent,
-        "about": item.about,
+        "subject": item.about,
         "platform": address.platform if address else None,
         "connector": address.connector if address else None,
         "channelId": address.channel if address else None,
@@ -144,7 +144,7 @@ def _head(item: QueueItem) -> Json:
         "kind": job.kind,
         "status": job.status,
         "agent": item.agent,
-        "about": item.about,
+        "subject": item.about,
         "createdAt": job.created_at,
         "messageId": job.message_id,
         "executionId": job.execution_id,

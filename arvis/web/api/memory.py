@@ -77,9 +77,9 @@ FACT_CHANGE = record(
     {
         "id": STRING,
         "change": STRING,
-        "otherId": {**optional(STRING), "description": "The fact that took its place."},
+        "replacedById": {**optional(STRING), "description": "The fact that took its place."},
         "undoes": {**optional(STRING), "description": "The change that this one took back."},
-        "byId": STRING,
+        "changedById": STRING,
         "at": TIME,
     }
 )
@@ -91,11 +91,11 @@ NEW_FACT = record(
 KEPT = record(
     {
         **FACT["properties"],
-        "kept": {
+        "outcome": {
             **STRING,
             "description": "added, refreshed (it was known) or superseded (it took an older one's place).",
         },
-        "oldId": {**optional(STRING), "description": "The older one."},
+        "previousId": {**optional(STRING), "description": "The older one."},
     }
 )
 UNDO = record({"agent": AGENT, "scope": {**SCOPE, "default": EVERYWHERE}}, required=("agent",))
@@ -180,9 +180,9 @@ def _change_view(change: FactChange) -> Json:
     return {
         "id": change.id,
         "change": change.change,
-        "otherId": change.other_id,
+        "replacedById": change.other_id,
         "undoes": change.undoes,
-        "byId": change.by_id,
+        "changedById": change.by_id,
         "at": change.at,
     }
 
@@ -270,7 +270,7 @@ class MemoryRoutes:
             case Refused(problem, fix):
                 raise Unprocessable(problem, fix=fix)
             case kept:
-                told = {"kept": kept.kind, "oldId": kept.old.id if kept.old else None}
+                told = {"outcome": kept.kind, "previousId": kept.old.id if kept.old else None}
                 shown = {**fact_view(kept.fact, {agent.id: agent.slug}), **told}
                 return answer(shown, 200 if kept.old and kept.old.id == kept.fact.id else 201)
 

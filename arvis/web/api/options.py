@@ -26,7 +26,7 @@ TOOL = record(
         "repeatable": {**BOOLEAN, "description": "It may be called again after a crash."},
         "sensitive": {**BOOLEAN, "description": "What it gives is sealed."},
         "origin": one_of(Origin),
-        "from": {**optional(STRING), "description": "The package or MCP server."},
+        "package": {**optional(STRING), "description": "The package or MCP server."},
     }
 )
 MODEL = record(
@@ -37,8 +37,8 @@ MODEL = record(
         "inputUsd": {**optional(NUMBER), "description": "US dollars per million tokens; null: no price is known."},
         "outputUsd": optional(NUMBER),
         "cachedUsd": optional(NUMBER),
-        "window": {**INTEGER, "description": "Tokens, prompt and reply together."},
-        "sees": {**BOOLEAN, "description": "It sees pictures."},
+        "contextWindow": {**INTEGER, "description": "Tokens, prompt and reply together."},
+        "vision": {**BOOLEAN, "description": "It sees pictures."},
         "accounts": {**array(STRING), "description": "Those that would answer; none: an account is missing."},
     }
 )
@@ -49,7 +49,7 @@ PROVIDER = record(
         "title": STRING,
         "description": STRING,
         "key": {**one_of(_NEED), "description": "Whether it takes a key."},
-        "keyFrom": {**optional(STRING), "description": "Where one gets a key, in words."},
+        "keySource": {**optional(STRING), "description": "Where one gets a key, in words."},
         "baseUrl": one_of(_NEED),
         "defaultModel": optional(STRING),
     }
@@ -158,7 +158,7 @@ class ChoiceRoutes:
             "repeatable": tool.repeatable,
             "sensitive": tool.sensitive,
             "origin": origin,
-            "from": of or None,
+            "package": of or None,
         }
 
 
@@ -172,8 +172,8 @@ def _model(model: OfferedModel) -> dict[str, Any]:
         "provider": model.provider,
         "model": model.model,
         **_price(model.price),
-        "window": model.window,
-        "sees": model.sees,
+        "contextWindow": model.window,
+        "vision": model.sees,
         "accounts": list(model.accounts),
     }
 
@@ -197,7 +197,7 @@ def _provider(name: str) -> dict[str, Any]:
         "title": vendor.title or name,
         "description": vendor.words,
         "key": vendor.key,
-        "keyFrom": vendor.key_from,
+        "keySource": vendor.key_from,
         "baseUrl": vendor.url,
         "defaultModel": DEFAULT_MODELS.get(name),
     }

@@ -64,7 +64,7 @@ RUNNING = record(
         "messageId": optional(STRING),
         "executionId": optional(STRING),
         "conversationId": optional(STRING),
-        "place": optional(PLACE),
+        "address": optional(PLACE),
         "activity": {**STRING, "description": "What it does now, in words."},
         "tool": optional(STRING),
     }
@@ -75,7 +75,7 @@ ACCOUNT_HEALTH = record(
         "provider": STRING,
         "model": STRING,
         "state": one_of(AccountState),
-        "restingUntil": optional(TIME),
+        "cooldownUntil": optional(TIME),
         "error": {**optional(STRING), "description": "What it refused last, or why it cannot be asked."},
     }
 )
@@ -107,7 +107,7 @@ OVERVIEW = record(
         "budgetTodayUsd": {**optional(NUMBER), "description": "null: no limit."},
         "counts": COUNTS,
         "running": {**array(RUNNING), "description": "The longest running first, at most 50."},
-        "waits": {**array(WAIT), "description": "The newest that are open, at most 10."},
+        "questions": {**array(WAIT), "description": "The newest that are open, at most 10."},
         "failures": {**array(JOB), "description": "The newest, at most 10."},
         "accounts": array(ACCOUNT_HEALTH),
         "bots": array(BOT_HEALTH),
@@ -140,7 +140,7 @@ def running_view(work: RunningWork) -> Json:
         "messageId": work.message_id,
         "executionId": work.execution_id,
         "conversationId": work.conversation_id,
-        "place": None
+        "address": None
         if place is None
         else {
             "platform": place.platform,
@@ -175,7 +175,7 @@ def account_view(
         "provider": provider,
         "model": model,
         "state": state,
-        "restingUntil": longest.until if longest is not None else None,
+        "cooldownUntil": longest.until if longest is not None else None,
         "error": problem or (longest.kind if longest is not None else None),
     }
 
@@ -251,7 +251,7 @@ class OverviewRoutes:
                 "budgetTodayUsd": None if budget is None else budget / MICROS,
                 "counts": counts_view(found.headline, found.oldest_ready_ms),
                 "running": [running_view(work) for work in found.running],
-                "waits": [wait_view(wait) for wait in found.waits],
+                "questions": [wait_view(wait) for wait in found.waits],
                 "failures": [job_view(job, found.agents) for job in found.failures],
                 "accounts": await self._account_health(now),
                 "bots": await self._bot_health(),

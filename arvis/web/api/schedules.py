@@ -63,10 +63,15 @@ _WRITABLE: dict[str, Schema] = {
     "connector": {**STRING, "description": "The name of the bot; left out where there is only one."},
     "channelId": LABEL,
     "thread": {**STRING, "description": "Within the channel; empty: the channel itself."},
-    "missed": {**one_of(Missed), "description": "Times that passed meanwhile; default `once`."},
-    "grace": _GRACE,
+    "misfirePolicy": {**one_of(Missed), "description": "Times that passed meanwhile; default `once`."},
+    "misfireGraceMs": _GRACE,
     "graph": _GRAPH,
-    "maxCycles": {**INTEGER, "minimum": 1, "maximum": 10, "description": "How often a heartbeat goes on by itself."},
+    "maxIterations": {
+        **INTEGER,
+        "minimum": 1,
+        "maximum": 10,
+        "description": "How often a heartbeat goes on by itself.",
+    },
     "script": _SCRIPT,
     "enabled": BOOLEAN,
 }
@@ -77,12 +82,12 @@ SCHEDULE = record(
         "agent": STRING,
         **_WRITABLE,
         "timezone": optional(STRING),
-        "grace": optional(_GRACE),
+        "misfireGraceMs": optional(_GRACE),
         "graph": optional(STRING),
         "script": optional({"type": "object"}),
-        "madeBy": one_of(MadeBy),
+        "createdBy": one_of(MadeBy),
         "failures": {**INTEGER, "description": "In a row."},
-        "restsUntil": optional(TIME),
+        "pausedUntil": optional(TIME),
         "lastRun": optional(TIME),
         "nextRun": optional(TIME),
         "createdAt": TIME,
@@ -96,14 +101,14 @@ NEW_SCHEDULE = record(
 )
 _TAKEN_AWAY = {
     name: {**optional(_WRITABLE[name]), "description": "Left out: it stays. Null takes it away."}
-    for name in ("timezone", "grace", "graph", "script")
+    for name in ("timezone", "misfireGraceMs", "graph", "script")
 }
 CHANGED_SCHEDULE = record({**_WRITABLE, **_TAKEN_AWAY}, required=())
 UNDONE = record({"schedule": {**optional(SCHEDULE_DETAIL), "description": "Null: it had just been made, and is gone."}})
 OCCURRENCE = record(
     {
         "id": STRING,
-        "due": TIME,
+        "dueAt": TIME,
         "cause": one_of(Cause),
         "status": one_of(OccurrenceStatus),
         "report": STRING,
@@ -130,12 +135,13 @@ def changes_of(fields: Fields) -> dict[str, Any]:
         "timezone": fields.label,
         "script": fields.mapping,
         "graph": fields.label,
-        "grace": fields.whole,
     }
     changes |= {name: read(name) for name, read in absent.items() if fields.has(name)}
-    if (cycles := fields.whole("maxCycles")) is not None:
+    if fields.has("misfireGraceMs"):
+        changes["grace"] = fields.whole("misfireGraceMs")
+    if (cycles := fields.whole("maxIterations")) is not None:
         changes["max_cycles"] = cycles
-    if (missed := choice_of(fields, "missed", Missed)) is not None:
+    if (missed := choice_of(fields, "misfirePolicy", Missed)) is not None:
         changes["missed"] = missed
     if (enabled := fields.raw("enabled")) is not None:
         if not isinstance(enabled, bool):
@@ -165,15 +171,15 @@ def schedule_view(schedule: Schedule, agents: Mapping[str, str]) -> dict[str, An
         "connector": schedule.connector,
         "channelId": schedule.channel,
         "thread": schedule.thread,
-        "missed": schedule.missed,
-        "grace": schedule.grace,
+        "misfirePolicy": schedule.missed,
+        "misfireGraceMs": schedule.grace,
         "graph": schedule.graph,
-        "maxCycles": schedule.max_cycles,
+        "maxIterations": schedule.max_cycles,
         "script": schedule.script,
         "enabled": schedule.enabled,
-        "madeBy": schedule.created_by,
+        "createdBy": schedule.created_by,
         "failures": schedule.failures,
-        "restsUntil": schedule.cooldown_until,
+        "pausedUntil": schedule.cooldown_until,
         "lastRun": schedule.last_run,
         "nextRun": schedule.next_run,
         "createdAt": schedule.created_at,
@@ -184,7 +190,7 @@ def schedule_view(schedule: Schedule, agents: Mapping[str, str]) -> dict[str, An
 def occurrence_view(occurrence: Occurrence) -> dict[str, Any]:
     return {
         "id": occurrence.id,
-        "due": occurrence.due,
+        "dueAt": occurrence.due,
         "cause": occurrence.cause,
         "status": occurrence.status,
         "report": occurrence.report,
@@ -194,7 +200,7 @@ def occurrence_view(occurrence: Occurrence) -> dict[str, Any]:
     }
 
 
-_FILTERS = {"kind": one_of(ScheduleKind), "agent": LABEL, "madeBy": one_of(MadeBy), "enabled": FLAG}
+_FILTERS = {"kind": one_of(ScheduleKind), "agent": LABEL, "createdBy": one_of(MadeBy), "enabled": FLAG}
 
 
 class ScheduleRoutes:
@@ -228,7 +234,7 @@ class ScheduleRoutes:
         ]
 
     async def _list(self, call: Call) -> Response:
-        kind, created_by = call.choice("kind", ScheduleKind), call.choice("madeBy", MadeBy)
+        kind, created_by = call.choice("kind", ScheduleKind), call.choice("createdBy", MadeBy)
         page = await self._insights.schedules(
             kind=ScheduleKind(kind) if kind else None,
             agent=call.query("agent"),

@@ -40,7 +40,7 @@ SESSION = record(
         "userId": STRING,
         "device": {**STRING, "description": "What the browser said of itself, such as `Firefox on Windows`."},
         "createdAt": TIME,
-        "seenAt": {**TIME, "description": "The last use, exact to the minute."},
+        "lastSeenAt": {**TIME, "description": "The last use, exact to the minute."},
         "current": {**BOOLEAN, "description": "Whether it is the one that asks."},
     }
 )
@@ -110,7 +110,7 @@ def _view(session: LoginSession, current: str | None) -> dict[str, object]:
         "userId": session.principal.user_id,
         "device": session.device,
         "createdAt": session.created_at,
-        "seenAt": session.seen_at,
+        "lastSeenAt": session.seen_at,
         "current": session.token_hash == current,
     }
 

@@ -28,7 +28,7 @@ SETUP = record(
         "hasAccount": {**BOOLEAN, "description": "One that is not the demo."},
         "hasOwnAgent": {**BOOLEAN, "description": "Beside `helper` and the conductor, or one of these was changed."},
         "hasBot": BOOLEAN,
-        "saidHello": {**BOOLEAN, "description": "Somebody was answered over this port."},
+        "hasReply": {**BOOLEAN, "description": "Somebody was answered over this port."},
         "dismissed": BOOLEAN,
         "done": {**BOOLEAN, "description": "Nothing is left to do, or it was put away."},
     }
@@ -71,7 +71,7 @@ class SetupRoutes:
             "hasAccount": any(account.provider != _DEMO for account in usable),
             "hasOwnAgent": own_agent,
             "hasBot": any(spec.platform != "console" for spec in self._bots.registry.specs),
-            "saidHello": await self._said_hello(),
+            "hasReply": await self._said_hello(),
         }
         return answer({**found, "dismissed": dismissed, "done": dismissed or all(found.values())})
 

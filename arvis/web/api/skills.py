@@ -56,7 +56,7 @@ NEW_SKILL = record(
         "text": {**STRING, "description": "A Markdown file with front matter; or `url`."},
         "url": {**STRING, "description": "A public address where one lies."},
         "replace": {**BOOLEAN, "description": "Also in the place of one of the house or the folder."},
-        "seen": {**STRING, "description": "The hash of what was read at `url`; 409 if it has changed since."},
+        "expectedHash": {**STRING, "description": "The hash of what was read at `url`; 409 if it has changed since."},
     },
     required=(),
 )
@@ -136,7 +136,7 @@ class SkillRoutes:
 
     async def _add(self, call: Call) -> Response:
         fields = await call.fields()
-        replace, seen = fields.raw("replace") or False, fields.label("seen")
+        replace, seen = fields.raw("replace") or False, fields.label("expectedHash")
         if not isinstance(replace, bool):
             raise unusable("replace", "must be true or false")
         by = await self._by(call)

@@ -36,7 +36,7 @@ _SUMS = {
     "inputTokens": INTEGER,
     "outputTokens": INTEGER,
     "cachedTokens": INTEGER,
-    "writtenTokens": INTEGER,
+    "cacheWriteTokens": INTEGER,
     "costUsd": NUMBER,
     "errors": INTEGER,
     "averageMs": {**optional(INTEGER), "description": "How long a call took; null: there was none."},
@@ -140,7 +140,7 @@ _CAMEL = {
     "input_tokens": "inputTokens",
     "output_tokens": "outputTokens",
     "cached_tokens": "cachedTokens",
-    "written_tokens": "writtenTokens",
+    "written_tokens": "cacheWriteTokens",
     "errors": "errors",
     "unpriced": "unpriced",
 }

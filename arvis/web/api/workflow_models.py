@@ -105,7 +105,7 @@ EXAMPLE = record({"slug": STRING, "name": STRING, "description": STRING, "docume
 NAMES = record(
     {
         "agents": array(STRING),
-        "searching": {**array(STRING), "description": "The agents that can search the web."},
+        "webSearchAgents": {**array(STRING), "description": "The agents that can search the web."},
         "tools": array(STRING),
         "servers": {**array(STRING), "description": "Servers whose tools are known once they are connected."},
         "models": {
@@ -113,7 +113,7 @@ NAMES = record(
             "description": "`provider/model`, names without a provider, and `provider/*` for all of a provider; null: every name.",
         },
         "workflows": array(STRING),
-        "begun": {
+        "activeTriggers": {
             **array(STRING),
             "description": "The kinds of triggers that a schedule, heartbeat or web hook begins it by.",
         },
@@ -128,15 +128,15 @@ _FIELD = record(
         "help": STRING,
         "required": BOOLEAN,
         "default": {"description": "What counts where nothing is written."},
-        "least": optional(INTEGER),
-        "most": optional(INTEGER),
+        "minimum": optional(INTEGER),
+        "maximum": optional(INTEGER),
         "choices": array(STRING),
-        "unoffered": {
+        "hiddenChoices": {
             **array(STRING),
             "description": "Choices that nothing serves; documents of others may hold them.",
         },
         "fields": {**array({"type": "object", "additionalProperties": True}), "description": "In the same form."},
-        "offers": {**STRING, "description": "agents, tools, workflows, models, platforms or people."},
+        "optionsFrom": {**STRING, "description": "agents, tools, workflows, models, platforms or people."},
     }
 )
 _KIND = record(
@@ -146,11 +146,11 @@ _KIND = record(
         "category": STRING,
         "help": STRING,
         "fields": array(_FIELD),
-        "outs": {**array(STRING), "description": "Source handles; the empty one is the plain way out."},
+        "outputs": {**array(STRING), "description": "Source handles; the empty one is the plain way out."},
         "rowHandles": optional(record({"field": STRING, "prefix": STRING})),
-        "ins": array(STRING),
-        "chooses": BOOLEAN,
-        "begins": BOOLEAN,
+        "inputs": array(STRING),
+        "selectsOutput": BOOLEAN,
+        "isTrigger": BOOLEAN,
     }
 )
 KINDS = record(
@@ -158,9 +158,9 @@ KINDS = record(
         "kinds": array(_KIND),
         "settings": {**array(_FIELD), "description": "Of a whole document."},
         "joins": {**array(_FIELD), "description": "Of every node that something leads to."},
-        "mostNodes": INTEGER,
-        "mostConnections": INTEGER,
-        "mostBytes": INTEGER,
+        "maxNodes": INTEGER,
+        "maxConnections": INTEGER,
+        "maxBytes": INTEGER,
     }
 )
 
@@ -226,9 +226,9 @@ def kinds_view() -> Json:
         "kinds": [_kind_view(kind) for kind in kinds.KINDS.values()],
         "settings": [_field_view(field) for field in kinds.SETTINGS],
         "joins": [_field_view(field) for field in (kinds.JOIN, kinds.JOIN_COUNT)],
-        "mostNodes": kinds.MOST_NODES,
-        "mostConnections": kinds.MOST_CONNECTIONS,
-        "mostBytes": kinds.MOST_BYTES,
+        "maxNodes": kinds.MOST_NODES,
+        "maxConnections": kinds.MOST_CONNECTIONS,
+        "maxBytes": kinds.MOST_BYTES,
     }
 
 
@@ -240,11 +240,11 @@ def _kind_view(kind: kinds.Kind) -> Json:
         "category": kind.category,
         "help": kind.help,
         "fields": [_field_view(field) for field in kind.fields],
-        "outs": list(kind.outs),
+        "outputs": list(kind.outs),
         "rowHandles": rows,
-        "ins": list(kind.ins),
-        "chooses": kind.chooses,
-        "begins": kind.begins,
+        "inputs": list(kind.ins),
+        "selectsOutput": kind.chooses,
+        "isTrigger": kind.begins,
     }
 
 
@@ -256,10 +256,10 @@ def _field_view(field: kinds.Field) -> Json:
         "help": field.help,
         "required": field.required,
         "default": field.default,
-        "least": field.least,
-        "most": field.most,
+        "minimum": field.least,
+        "maximum": field.most,
         "choices": list(field.choices),
-        "unoffered": list(field.unoffered),
+        "hiddenChoices": list(field.unoffered),
         "fields": [_field_view(each) for each in field.fields],
-        "offers": field.offers,
+        "optionsFrom": field.offers,
     }

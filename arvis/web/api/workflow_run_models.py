@@ -55,7 +55,7 @@ def run_view(row: RunRow) -> Json:
         "currentNodeId": _asking_node(row),
         "source": run.source,
         "entry": run.entry,
-        "againOf": run.rerun_of,
+        "rerunOf": run.rerun_of,
         "error": row.error,
         "startedAt": run.created_at,
         "endedAt": row.ended_at,
@@ -190,7 +190,7 @@ RUN = record(
         "currentNodeId": {**optional(STRING), "description": "The node that asks a person now."},
         "source": {**STRING, "description": "What began it: api, chat, message, schedule:ID, webhook:ID …"},
         "entry": {**STRING, "description": "The node at which it began."},
-        "againOf": {**optional(STRING), "description": "The run that it repeats."},
+        "rerunOf": {**optional(STRING), "description": "The run that it repeats."},
         "error": optional(STRING),
         "startedAt": TIME,
         "endedAt": optional(TIME),
@@ -221,7 +221,7 @@ LOG_LINE = record({"number": INTEGER, "timestamp": TIME, "nodeId": STRING, "type
 RUN_DETAIL = record(
     {
         **RUN["properties"],
-        "waits": {**array(WAIT), "description": "The open questions, the oldest first."},
+        "questions": {**array(WAIT), "description": "The open questions, the oldest first."},
         "nodes": {
             "type": "object",
             "additionalProperties": NODE,
@@ -241,7 +241,7 @@ RUN_DETAIL = record(
     }
 )
 LOG = record(
-    {"items": array(LOG_LINE), "last": {**INTEGER, "description": "The number to ask after."}, "more": BOOLEAN}
+    {"items": array(LOG_LINE), "lastNumber": {**INTEGER, "description": "The number to ask after."}, "hasMore": BOOLEAN}
 )
 RUN_DOCUMENT = record(
     {"workflowId": STRING, "version": INTEGER, "document": {"type": "object", "additionalProperties": True}}

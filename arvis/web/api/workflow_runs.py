@@ -154,7 +154,7 @@ class WorkflowRunRoutes:
             raise _no_run()
         shown = [line_view(entry) for entry in found[:limit]]
         last = shown[-1]["number"] if shown else after
-        return answer({"items": shown, "last": last, "more": len(found) > limit})
+        return answer({"items": shown, "lastNumber": last, "hasMore": len(found) > limit})
 
     async def _events(self, call: Call) -> Response:
         run_id, after = call.id("run"), _after(call)
@@ -225,7 +225,7 @@ class WorkflowRunRoutes:
         _, _, document = await self._around.store.read(_document_of, run_id)
         newest = await self._insights.run_log(run_id, after=max(view.row.run.entries - _LOGS, 0), limit=_LOGS)
         logs = [line_view(entry) for entry in newest or ()]
-        return answer({**_detail(view, document), "logs": logs, "waits": await self._waits(call, view)}, status)
+        return answer({**_detail(view, document), "logs": logs, "questions": await self._waits(call, view)}, status)
 
     async def _waits(self, call: Call, view: RunView) -> list[Json]:
         found = [await self._insights.question(asked.wait_id) for asked in view.row.asked]

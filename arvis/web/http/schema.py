@@ -132,7 +132,7 @@ STEP: Schema = {
     "properties": {
         "at": TIME,
         "step": STRING,
-        "who": {**optional(STRING), "description": "A person, model, tool or node."},
+        "actor": {**optional(STRING), "description": "A person, model, tool or node."},
         "durationMs": optional(INTEGER),
         "costUsd": NUMBER,
         "input": {"description": "What went in, where that is known."},
@@ -182,9 +182,9 @@ BACKUP = record(
         "path": STRING,
         "bytes": INTEGER,
         "createdAt": TIME,
-        "before": {**optional(STRING), "description": "The migration that it was made before, if any."},
+        "migration": {**optional(STRING), "description": "The migration that it was made before, if any."},
         "messages": {**optional(INTEGER), "description": "How many it holds; null when it cannot be read."},
-        "missing": {**INTEGER, "description": "Attachments whose bytes were lost before it was made."},
+        "missingAttachments": {**INTEGER, "description": "Attachments whose bytes were lost before it was made."},
     }
 )
 

@@ -114,17 +114,17 @@ def _common(step: str, data: Mapping[str, Any]) -> Json:
     match step:
         case "model_call":
             cost = data.get("costMicros", 0) / _MICROS
-            return {"who": f"{data.get('provider', '')}/{data.get('model', '')}", "costUsd": cost}
+            return {"actor": f"{data.get('provider', '')}/{data.get('model', '')}", "costUsd": cost}
         case "tool":
-            return {"who": data.get("tool"), "input": data.get("arguments")}
+            return {"actor": data.get("tool"), "input": data.get("arguments")}
         case "node":
-            return {"who": data.get("node")}
+            return {"actor": data.get("node")}
         case "received":
-            return {"who": data.get("user")}
+            return {"actor": data.get("user")}
         case "edited":
-            return {"who": data.get("by"), "input": data.get("before")}
+            return {"actor": data.get("by"), "input": data.get("before")}
         case "stopped" | "decided":
-            return {"who": data.get("by")}
+            return {"actor": data.get("by")}
         case _:
             return {}
 
@@ -245,9 +245,9 @@ def backup_view(backup: BackupFile) -> Json:
         "path": str(backup.path),
         "bytes": backup.bytes,
         "createdAt": backup.created_at,
-        "before": backup.before,
+        "migration": backup.before,
         "messages": backup.messages,
-        "missing": backup.missing,
+        "missingAttachments": backup.missing,
     }
 
 

@@ -7,14 +7,14 @@ export interface Routes {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: { items: { id: string | null; name: string; provider: string; model: string; models: string[]; baseUrl: string | null; priority: number; status: "active" | "disabled"; source: "configuration" | "product"; hasKey: boolean; problem: string | null; health: { model: string; restingUntil: number | null; kind: string; refusals: number }[] }[]; nextCursor: string | null };
+    answer: { items: { id: string | null; name: string; provider: string; model: string; models: string[]; baseUrl: string | null; priority: number; status: "active" | "disabled"; source: "configuration" | "product"; hasKey: boolean; problem: string | null; health: { model: string; cooldownUntil: number | null; kind: string; refusals: number }[] }[]; nextCursor: string | null };
   };
   /** Add an account. */
   "POST /api/accounts": {
     path: Record<string, never>;
     query: Record<string, never>;
     body: { name: string; provider: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; status?: "active" | "disabled" };
-    answer: { id: string | null; name: string; provider: string; model: string; models: string[]; baseUrl: string | null; priority: number; status: "active" | "disabled"; source: "configuration" | "product"; hasKey: boolean; problem: string | null; health: { model: string; restingUntil: number | null; kind: string; refusals: number }[] };
+    answer: { id: string | null; name: string; provider: string; model: string; models: string[]; baseUrl: string | null; priority: number; status: "active" | "disabled"; source: "configuration" | "product"; hasKey: boolean; problem: string | null; health: { model: string; cooldownUntil: number | null; kind: string; refusals: number }[] };
   };
   /** Ask an account that is not kept for one word. */
   "POST /api/accounts/test": {
@@ -35,7 +35,7 @@ export interface Routes {
     path: { account: string };
     query: Record<string, never>;
     body: { provider?: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; status?: "active" | "disabled" };
-    answer: { id: string | null; name: string; provider: string; model: string; models: string[]; baseUrl: string | null; priority: number; status: "active" | "disabled"; source: "configuration" | "product"; hasKey: boolean; problem: string | null; health: { model: string; restingUntil: number | null; kind: string; refusals: number }[] };
+    answer: { id: string | null; name: string; provider: string; model: string; models: string[]; baseUrl: string | null; priority: number; status: "active" | "disabled"; source: "configuration" | "product"; hasKey: boolean; problem: string | null; health: { model: string; cooldownUntil: number | null; kind: string; refusals: number }[] };
   };
   /** Ask it for one word; costs next to nothing. */
   "POST /api/accounts/{account}/test": {
@@ -189,7 +189,7 @@ export interface Routes {
     path: Record<string, never>;
     query: { limit?: number; cursor?: string; user?: string };
     body: undefined;
-    answer: { items: { id: string; userId: string; device: string; createdAt: number; seenAt: number; current: boolean }[]; nextCursor: string | null };
+    answer: { items: { id: string; userId: string; device: string; createdAt: number; lastSeenAt: number; current: boolean }[]; nextCursor: string | null };
   };
   /** End a login. */
   "DELETE /api/auth/sessions/{session}": {
@@ -210,14 +210,14 @@ export interface Routes {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: { items: { name: string; path: string; bytes: number; createdAt: number; before: string | null; messages: number | null; missing: number }[]; nextCursor: string | null };
+    answer: { items: { name: string; path: string; bytes: number; createdAt: number; migration: string | null; messages: number | null; missingAttachments: number }[]; nextCursor: string | null };
   };
   /** Make a backup now; may take minutes. */
   "POST /api/backups": {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: { name: string; path: string; bytes: number; createdAt: number; before: string | null; messages: number | null; missing: number };
+    answer: { name: string; path: string; bytes: number; createdAt: number; migration: string | null; messages: number | null; missingAttachments: number };
   };
   /** Bots, those of the configuration first. */
   "GET /api/bots": {
@@ -357,14 +357,14 @@ export interface Routes {
     path: Record<string, never>;
     query: { limit?: number; cursor?: string; agent?: string; platform?: string; channel?: string; thread?: string; q?: string };
     body: undefined;
-    answer: { items: { id: string; agent: string; platform: string; connector: string; channelId: string; thread: string; turns: number; createdAt: number; lastMessageAt: number; open: boolean; title: string; preview: string; people: number }[]; nextCursor: string | null };
+    answer: { items: { id: string; agent: string; platform: string; connector: string; channelId: string; thread: string; turns: number; createdAt: number; lastMessageAt: number; open: boolean; title: string; preview: string; participants: number }[]; nextCursor: string | null };
   };
   /** One conversation. */
   "GET /api/conversations/{conversation}": {
     path: { conversation: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; agent: string; platform: string; connector: string; channelId: string; thread: string; turns: number; createdAt: number; lastMessageAt: number; open: boolean; title: string; preview: string; people: number; messagesInContext: number; tokensInContext: number; compactions: number; summary: { id: string; summary: string; tokens: number; status: "active" | "final" | "restored" } | null };
+    answer: { id: string; agent: string; platform: string; connector: string; channelId: string; thread: string; turns: number; createdAt: number; lastMessageAt: number; open: boolean; title: string; preview: string; participants: number; messagesInContext: number; tokensInContext: number; summaries: number; summary: { id: string; summary: string; tokens: number; status: "active" | "final" | "restored" } | null };
   };
   /** Let the next message begin a new one. */
   "POST /api/conversations/{conversation}/close": {
@@ -420,14 +420,14 @@ export interface Routes {
     path: { execution: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; steps: { at: number; step: string; who?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; error: string | null; createdAt: number; updatedAt: number; conversationId: string | null; outcome: string; plan: string | null; path: { number: number; node: string; decision: string; at: number; durationMs: number }[]; costUsd: number; inputTokens: number; outputTokens: number; waits: { id: string; kind: string; prompt: string; askedAt: number; open: boolean }[]; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; steps: number; error: string | null; createdAt: number; updatedAt: number }[] };
+    answer: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; error: string | null; createdAt: number; updatedAt: number; conversationId: string | null; outcome: string; plan: string | null; path: { number: number; node: string; decision: string; at: number; durationMs: number }[]; costUsd: number; inputTokens: number; outputTokens: number; waits: { id: string; kind: string; prompt: string; askedAt: number; open: boolean }[]; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; steps: number; error: string | null; createdAt: number; updatedAt: number }[] };
   };
   /** End it with all that works for it. */
   "POST /api/executions/{execution}/cancel": {
     path: { execution: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; steps: { at: number; step: string; who?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; error: string | null; createdAt: number; updatedAt: number; conversationId: string | null; outcome: string; plan: string | null; path: { number: number; node: string; decision: string; at: number; durationMs: number }[]; costUsd: number; inputTokens: number; outputTokens: number; waits: { id: string; kind: string; prompt: string; askedAt: number; open: boolean }[]; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; steps: number; error: string | null; createdAt: number; updatedAt: number }[] };
+    answer: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; error: string | null; createdAt: number; updatedAt: number; conversationId: string | null; outcome: string; plan: string | null; path: { number: number; node: string; decision: string; at: number; durationMs: number }[]; costUsd: number; inputTokens: number; outputTokens: number; waits: { id: string; kind: string; prompt: string; askedAt: number; open: boolean }[]; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; steps: number; error: string | null; createdAt: number; updatedAt: number }[] };
   };
   /** Ways in which agents work. */
   "GET /api/graphs": {
@@ -441,7 +441,7 @@ export interface Routes {
     path: Record<string, never>;
     query: { limit?: number; cursor?: string; kind?: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status?: string; agent?: string; lane?: string };
     body: undefined;
-    answer: { items: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null; about: string; platform: string | null; connector: string | null; channelId: string | null; person: string | null }[]; nextCursor: string | null };
+    answer: { items: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null; subject: string; platform: string | null; connector: string | null; channelId: string | null; person: string | null }[]; nextCursor: string | null };
   };
   /** Retry, cancel or delete many jobs, named or found; each counts for itself. */
   "POST /api/jobs/bulk": {
@@ -462,42 +462,42 @@ export interface Routes {
     path: { job: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null; about: string; platform: string | null; connector: string | null; channelId: string | null; person: string | null; payload: Record<string, unknown> };
+    answer: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null; subject: string; platform: string | null; connector: string | null; channelId: string | null; person: string | null; payload: Record<string, unknown> };
   };
   /** End a pending or running job. */
   "POST /api/jobs/{job}/cancel": {
     path: { job: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null; about: string; platform: string | null; connector: string | null; channelId: string | null; person: string | null; payload: Record<string, unknown> };
+    answer: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null; subject: string; platform: string | null; connector: string | null; channelId: string | null; person: string | null; payload: Record<string, unknown> };
   };
   /** Run a failed job again; with `content`, ask the agent anew with other words. */
   "POST /api/jobs/{job}/retry": {
     path: { job: string };
     query: Record<string, never>;
     body: { content?: string };
-    answer: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null; about: string; platform: string | null; connector: string | null; channelId: string | null; person: string | null; payload: Record<string, unknown> };
+    answer: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null; subject: string; platform: string | null; connector: string | null; channelId: string | null; person: string | null; payload: Record<string, unknown> };
   };
   /** What happened to it, step by step. */
   "GET /api/jobs/{job}/timeline": {
     path: { job: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; explanation: string; agent: string | null; about: string; content: string | null; createdAt: number; steps: { at: number; step: string; who?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; costUsd: number; inputTokens: number; outputTokens: number; messageId: string | null; executionId: string | null; deliveryId: string | null };
+    answer: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; explanation: string; agent: string | null; subject: string; content: string | null; createdAt: number; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; costUsd: number; inputTokens: number; outputTokens: number; messageId: string | null; executionId: string | null; deliveryId: string | null };
   };
   /** Keys that were made in the product, newest first. */
   "GET /api/keys": {
     path: Record<string, never>;
     query: { limit?: number; cursor?: string };
     body: undefined;
-    answer: { items: { id: string; name: string; role: "chat" | "operator" | "owner" | "viewer"; agents: string[]; createdBy: string; createdAt: number; usedAt: number | null }[]; nextCursor: string | null };
+    answer: { items: { id: string; name: string; role: "chat" | "operator" | "owner" | "viewer"; agents: string[]; createdBy: string; createdAt: number; lastUsedAt: number | null }[]; nextCursor: string | null };
   };
   /** Make a key, which is shown once. */
   "POST /api/keys": {
     path: Record<string, never>;
     query: Record<string, never>;
     body: { name: string; role: "chat" | "operator" | "owner" | "viewer"; agents?: string[] };
-    answer: { id: string; name: string; role: "chat" | "operator" | "owner" | "viewer"; agents: string[]; createdBy: string; createdAt: number; usedAt: number | null; key: string };
+    answer: { id: string; name: string; role: "chat" | "operator" | "owner" | "viewer"; agents: string[]; createdBy: string; createdAt: number; lastUsedAt: number | null; key: string };
   };
   /** Revoke a key at once. */
   "DELETE /api/keys/{key}": {
@@ -539,7 +539,7 @@ export interface Routes {
     path: Record<string, never>;
     query: Record<string, never>;
     body: { agent: string; content: string; category?: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; scope?: string };
-    answer: { id: string; number: number; agent: string; scope: string; category: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; content: string; taint: string[]; authorId: string | null; messageId: string | null; executionId: string | null; confidence: number; status: "active" | "deleted" | "faded" | "superseded"; supersededBy: string | null; accessedAt: number; accessCount: number; expiresAt: number | null; createdAt: number; updatedAt: number; kept: string; oldId: string | null };
+    answer: { id: string; number: number; agent: string; scope: string; category: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; content: string; taint: string[]; authorId: string | null; messageId: string | null; executionId: string | null; confidence: number; status: "active" | "deleted" | "faded" | "superseded"; supersededBy: string | null; accessedAt: number; accessCount: number; expiresAt: number | null; createdAt: number; updatedAt: number; outcome: string; previousId: string | null };
   };
   /** Delete a value. */
   "DELETE /api/memory/states": {
@@ -574,14 +574,14 @@ export interface Routes {
     path: { fact: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; number: number; agent: string; scope: string; category: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; content: string; taint: string[]; authorId: string | null; messageId: string | null; executionId: string | null; confidence: number; status: "active" | "deleted" | "faded" | "superseded"; supersededBy: string | null; accessedAt: number; accessCount: number; expiresAt: number | null; createdAt: number; updatedAt: number; changes: { id: string; change: string; otherId: string | null; undoes: string | null; byId: string; at: number }[] };
+    answer: { id: string; number: number; agent: string; scope: string; category: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; content: string; taint: string[]; authorId: string | null; messageId: string | null; executionId: string | null; confidence: number; status: "active" | "deleted" | "faded" | "superseded"; supersededBy: string | null; accessedAt: number; accessCount: number; expiresAt: number | null; createdAt: number; updatedAt: number; changes: { id: string; change: string; replacedById: string | null; undoes: string | null; changedById: string; at: number }[] };
   };
   /** Vouch for a fact. */
   "POST /api/memory/{fact}/confirm": {
     path: { fact: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; number: number; agent: string; scope: string; category: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; content: string; taint: string[]; authorId: string | null; messageId: string | null; executionId: string | null; confidence: number; status: "active" | "deleted" | "faded" | "superseded"; supersededBy: string | null; accessedAt: number; accessCount: number; expiresAt: number | null; createdAt: number; updatedAt: number; changes: { id: string; change: string; otherId: string | null; undoes: string | null; byId: string; at: number }[] };
+    answer: { id: string; number: number; agent: string; scope: string; category: "important_event" | "learned_pattern" | "project_context" | "sticky" | "user_preference"; content: string; taint: string[]; authorId: string | null; messageId: string | null; executionId: string | null; confidence: number; status: "active" | "deleted" | "faded" | "superseded"; supersededBy: string | null; accessedAt: number; accessCount: number; expiresAt: number | null; createdAt: number; updatedAt: number; changes: { id: string; change: string; replacedById: string | null; undoes: string | null; changedById: string; at: number }[] };
   };
   /** What people wrote, newest first. */
   "GET /api/messages": {
@@ -602,7 +602,7 @@ export interface Routes {
     path: { message: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; steps: { at: number; step: string; who?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
+    answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
   };
   /** A file that came with it, counted from 0. */
   "GET /api/messages/{message}/files/{number}": {
@@ -616,35 +616,35 @@ export interface Routes {
     path: { message: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; steps: { at: number; step: string; who?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
+    answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
   };
   /** The same, as soon as the status is final or `waiting`, or after `timeout` seconds. */
   "GET /api/messages/{message}/wait": {
     path: { message: string };
     query: { timeout?: number };
     body: undefined;
-    answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; steps: { at: number; step: string; who?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
+    answer: { messageId: string; status: "accepted" | "answered" | "cancelled" | "dropped" | "expired" | "failed" | "queued" | "running" | "waiting"; explanation: string; reason: string | null; channelId: string; content: string; createdAt: number; reply: string | null; replyId: string | null; answers: string[]; steps: { at: number; step: string; actor?: string | null; durationMs?: number | null; costUsd?: number; input?: unknown; output?: unknown }[]; job: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null } | null; agent: string | null; run: string | null; costUsd: number; inputTokens: number; outputTokens: number };
   };
   /** Models that are known. */
   "GET /api/models": {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: { items: { name: string; provider: string; model: string; inputUsd: number | null; outputUsd: number | null; cachedUsd: number | null; window: number; sees: boolean; accounts: string[] }[]; nextCursor: string | null };
+    answer: { items: { name: string; provider: string; model: string; inputUsd: number | null; outputUsd: number | null; cachedUsd: number | null; contextWindow: number; vision: boolean; accounts: string[] }[]; nextCursor: string | null };
   };
   /** What documents of workflows may name. */
   "GET /api/names": {
     path: Record<string, never>;
     query: { workflow?: string };
     body: undefined;
-    answer: { agents: string[]; searching: string[]; tools: string[]; servers: string[]; models: string[] | null; workflows: string[]; begun: string[] };
+    answer: { agents: string[]; webSearchAgents: string[]; tools: string[]; servers: string[]; models: string[] | null; workflows: string[]; activeTriggers: string[] };
   };
   /** What runs, waits and failed just now, and how fast messages were answered. */
   "GET /api/overview": {
     path: Record<string, never>;
     query: { span?: "day" | "hour" };
     body: undefined;
-    answer: { at: number; day: string; costTodayUsd: number; budgetTodayUsd: number | null; counts: { running: number; pending: number; undelivered: number; failed: number; waiting: number; oldestReadyMs: number }; running: { jobId: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; since: number; agent: string | null; agentName: string | null; graph: string | null; messageId: string | null; executionId: string | null; conversationId: string | null; place: { platform: string; connector: string; channelId: string; thread: string } | null; activity: string; tool: string | null }[]; waits: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null }[]; failures: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null }[]; accounts: { name: string; provider: string; model: string; state: "off" | "ok" | "problem" | "resting"; restingUntil: number | null; error: string | null }[]; bots: { platform: string; name: string; enabled: boolean; state: "error" | "running" | "starting" | "stopped" | "waiting"; error: string | null; since: number | null }[]; series: { span: "day" | "hour"; bucketMs: number; points: { at: number; answered: number; failed: number; p50Ms: number | null; p95Ms: number | null; depth: number | null }[] } };
+    answer: { at: number; day: string; costTodayUsd: number; budgetTodayUsd: number | null; counts: { running: number; pending: number; undelivered: number; failed: number; waiting: number; oldestReadyMs: number }; running: { jobId: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; since: number; agent: string | null; agentName: string | null; graph: string | null; messageId: string | null; executionId: string | null; conversationId: string | null; address: { platform: string; connector: string; channelId: string; thread: string } | null; activity: string; tool: string | null }[]; questions: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null }[]; failures: { id: string; kind: "advance" | "compact" | "cron" | "deliver" | "heartbeat" | "message" | "webhook"; status: "cancelled" | "done" | "failed" | "pending" | "running"; lane: string; position: number; priority: number; attempts: number; crashes: number; runAt: number; error: string | null; reason: string | null; agent: string | null; messageId: string | null; executionId: string | null; deliveryId: string | null; mergedInto: string | null; createdAt: number; startedAt: number | null; finishedAt: number | null }[]; accounts: { name: string; provider: string; model: string; state: "off" | "ok" | "problem" | "resting"; cooldownUntil: number | null; error: string | null }[]; bots: { platform: string; name: string; enabled: boolean; state: "error" | "running" | "starting" | "stopped" | "waiting"; error: string | null; since: number | null }[]; series: { span: "day" | "hour"; bucketMs: number; points: { at: number; answered: number; failed: number; p50Ms: number | null; p95Ms: number | null; depth: number | null }[] } };
   };
   /** Strangers who asked to be let in, newest first. */
   "GET /api/pairings": {
@@ -749,49 +749,49 @@ export interface Routes {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: { items: { name: string; title: string; description: string; key: "none" | "optional" | "required"; keyFrom: string | null; baseUrl: "none" | "optional" | "required"; defaultModel: string | null }[]; nextCursor: string | null };
+    answer: { items: { name: string; title: string; description: string; key: "none" | "optional" | "required"; keySource: string | null; baseUrl: "none" | "optional" | "required"; defaultModel: string | null }[]; nextCursor: string | null };
   };
   /** Questions to people, newest first; with a chat key those that one may answer. */
   "GET /api/questions": {
     path: Record<string, never>;
     query: { limit?: number; cursor?: string; open?: boolean; kind?: "approval" | "review" | "user"; agent?: string };
     body: undefined;
-    answer: { items: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nextCursor: string | null };
+    answer: { items: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; approvers: string[]; canAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nextCursor: string | null };
   };
   /** One question. */
   "GET /api/questions/{question}": {
     path: { question: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null };
+    answer: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; approvers: string[]; canAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null };
   };
   /** Answer a question; the first answer wins. */
   "POST /api/questions/{question}/answer": {
     path: { question: string };
     query: Record<string, never>;
     body: { decision: "accept" | "answer" | "approve" | "edit" | "feedback" | "reject"; note?: string; arguments?: Record<string, unknown>; text?: string };
-    answer: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null };
+    answer: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; approvers: string[]; canAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null };
   };
   /** Runs of all workflows, the newest first. */
   "GET /api/runs": {
     path: Record<string, never>;
     query: { limit?: number; cursor?: string; status?: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; workflow?: string; source?: string };
     body: undefined;
-    answer: { items: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number }[]; nextCursor: string | null };
+    answer: { items: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; rerunOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number }[]; nextCursor: string | null };
   };
   /** One run and where it stands. */
   "GET /api/runs/{run}": {
     path: { run: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; waits: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "cancelled" | "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null; retry?: { attempts: number; nextAt: number; reason: string }; warnings?: string[] }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logs: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; logsTotal: number };
+    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; rerunOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; questions: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; approvers: string[]; canAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "cancelled" | "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null; retry?: { attempts: number; nextAt: number; reason: string }; warnings?: string[] }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logs: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; logsTotal: number };
   };
   /** End it with all that works for it. */
   "POST /api/runs/{run}/cancel": {
     path: { run: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; waits: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "cancelled" | "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null; retry?: { attempts: number; nextAt: number; reason: string }; warnings?: string[] }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logs: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; logsTotal: number };
+    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; rerunOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; questions: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; approvers: string[]; canAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "cancelled" | "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null; retry?: { attempts: number; nextAt: number; reason: string }; warnings?: string[] }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logs: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; logsTotal: number };
   };
   /** What it walks: the document of its version. */
   "GET /api/runs/{run}/document": {
@@ -812,35 +812,35 @@ export interface Routes {
     path: { run: string };
     query: { after?: number; limit?: number };
     body: undefined;
-    answer: { items: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; last: number; more: boolean };
+    answer: { items: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; lastNumber: number; hasMore: boolean };
   };
   /** Begin it once more, also in its midst. */
   "POST /api/runs/{run}/rerun": {
     path: { run: string };
     query: Record<string, never>;
     body: { node?: string; version?: "newest" | "same" };
-    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; waits: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "cancelled" | "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null; retry?: { attempts: number; nextAt: number; reason: string }; warnings?: string[] }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logs: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; logsTotal: number };
+    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; rerunOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; questions: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; approvers: string[]; canAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "cancelled" | "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null; retry?: { attempts: number; nextAt: number; reason: string }; warnings?: string[] }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logs: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; logsTotal: number };
   };
   /** Answer the approval that it waits for; the first answer wins. */
   "POST /api/runs/{run}/resume": {
     path: { run: string };
     query: Record<string, never>;
     body: { decision: "approve" | "reject"; note?: string };
-    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; waits: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "cancelled" | "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null; retry?: { attempts: number; nextAt: number; reason: string }; warnings?: string[] }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logs: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; logsTotal: number };
+    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; rerunOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; questions: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; approvers: string[]; canAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "cancelled" | "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null; retry?: { attempts: number; nextAt: number; reason: string }; warnings?: string[] }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logs: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; logsTotal: number };
   };
   /** Crons and heartbeats, newest first. */
   "GET /api/schedules": {
     path: Record<string, never>;
-    query: { limit?: number; cursor?: string; kind?: "cron" | "heartbeat"; agent?: string; madeBy?: "api" | "tag" | "tool"; enabled?: boolean };
+    query: { limit?: number; cursor?: string; kind?: "cron" | "heartbeat"; agent?: string; createdBy?: "api" | "tag" | "tool"; enabled?: boolean };
     body: undefined;
-    answer: { items: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; missed: "all" | "once" | "skip"; grace: number | null; graph: string | null; maxCycles: number; script: Record<string, unknown> | null; enabled: boolean; madeBy: "api" | "tag" | "tool"; failures: number; restsUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number }[]; nextCursor: string | null };
+    answer: { items: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number }[]; nextCursor: string | null };
   };
   /** Make a cron or heartbeat. */
   "POST /api/schedules": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { kind: "cron" | "heartbeat"; agent: string; name?: string; schedule: string; timezone?: string; prompt?: string; platform: string; connector?: string; channelId: string; thread?: string; missed?: "all" | "once" | "skip"; grace?: number; graph?: string; maxCycles?: number; script?: Record<string, unknown>; enabled?: boolean };
-    answer: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; missed: "all" | "once" | "skip"; grace: number | null; graph: string | null; maxCycles: number; script: Record<string, unknown> | null; enabled: boolean; madeBy: "api" | "tag" | "tool"; failures: number; restsUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] };
+    body: { kind: "cron" | "heartbeat"; agent: string; name?: string; schedule: string; timezone?: string; prompt?: string; platform: string; connector?: string; channelId: string; thread?: string; misfirePolicy?: "all" | "once" | "skip"; misfireGraceMs?: number; graph?: string; maxIterations?: number; script?: Record<string, unknown>; enabled?: boolean };
+    answer: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] };
   };
   /** Remove one; undo brings it back. */
   "DELETE /api/schedules/{schedule}": {
@@ -854,56 +854,56 @@ export interface Routes {
     path: { schedule: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; missed: "all" | "once" | "skip"; grace: number | null; graph: string | null; maxCycles: number; script: Record<string, unknown> | null; enabled: boolean; madeBy: "api" | "tag" | "tool"; failures: number; restsUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] };
+    answer: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] };
   };
   /** Change what the body names. */
   "PATCH /api/schedules/{schedule}": {
     path: { schedule: string };
     query: Record<string, never>;
-    body: { name?: string; schedule?: string; timezone?: string | null; prompt?: string; platform?: string; connector?: string; channelId?: string; thread?: string; missed?: "all" | "once" | "skip"; grace?: number | null; graph?: string | null; maxCycles?: number; script?: Record<string, unknown> | null; enabled?: boolean };
-    answer: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; missed: "all" | "once" | "skip"; grace: number | null; graph: string | null; maxCycles: number; script: Record<string, unknown> | null; enabled: boolean; madeBy: "api" | "tag" | "tool"; failures: number; restsUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] };
+    body: { name?: string; schedule?: string; timezone?: string | null; prompt?: string; platform?: string; connector?: string; channelId?: string; thread?: string; misfirePolicy?: "all" | "once" | "skip"; misfireGraceMs?: number | null; graph?: string | null; maxIterations?: number; script?: Record<string, unknown> | null; enabled?: boolean };
+    answer: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] };
   };
   /** Run it now; its own times stay. */
   "POST /api/schedules/{schedule}/run": {
     path: { schedule: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; due: number; cause: "condition" | "due" | "manual" | "missed"; status: "blocked" | "cancelled" | "done" | "failed" | "idle" | "running" | "silent" | "skipped"; report: string; executionId: string | null; createdAt: number; endedAt: number | null };
+    answer: { id: string; dueAt: number; cause: "condition" | "due" | "manual" | "missed"; status: "blocked" | "cancelled" | "done" | "failed" | "idle" | "running" | "silent" | "skipped"; report: string; executionId: string | null; createdAt: number; endedAt: number | null };
   };
   /** What came of its times, newest first. */
   "GET /api/schedules/{schedule}/runs": {
     path: { schedule: string };
     query: { limit?: number; cursor?: string };
     body: undefined;
-    answer: { items: { id: string; due: number; cause: "condition" | "due" | "manual" | "missed"; status: "blocked" | "cancelled" | "done" | "failed" | "idle" | "running" | "silent" | "skipped"; report: string; executionId: string | null; createdAt: number; endedAt: number | null }[]; nextCursor: string | null };
+    answer: { items: { id: string; dueAt: number; cause: "condition" | "due" | "manual" | "missed"; status: "blocked" | "cancelled" | "done" | "failed" | "idle" | "running" | "silent" | "skipped"; report: string; executionId: string | null; createdAt: number; endedAt: number | null }[]; nextCursor: string | null };
   };
   /** Back to the version before. */
   "POST /api/schedules/{schedule}/undo": {
     path: { schedule: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { schedule: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; missed: "all" | "once" | "skip"; grace: number | null; graph: string | null; maxCycles: number; script: Record<string, unknown> | null; enabled: boolean; madeBy: "api" | "tag" | "tool"; failures: number; restsUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] } | null };
+    answer: { schedule: { id: string; kind: "cron" | "heartbeat"; agent: string; name: string; schedule: string; timezone: string | null; prompt: string; platform: string; connector: string; channelId: string; thread: string; misfirePolicy: "all" | "once" | "skip"; misfireGraceMs: number | null; graph: string | null; maxIterations: number; script: Record<string, unknown> | null; enabled: boolean; createdBy: "api" | "tag" | "tool"; failures: number; pausedUntil: number | null; lastRun: number | null; nextRun: number | null; createdAt: number; updatedAt: number; nextRuns: number[] } | null };
   };
   /** The configuration in effect, and where it comes from. */
   "GET /api/settings": {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: { items: { key: string; section: string; kind: "boolean" | "choice" | "duration" | "integer" | "list" | "mapping" | "number" | "secret" | "text"; choices: string[]; minimum: number | null; maximum: number | null; nullable: boolean; value: unknown; default: unknown; description: string; source: "default" | "environment" | "file" | "product"; place: string | null; changeable: boolean; reason: string | null; atOnce: boolean; pending: boolean; next: unknown; problem: string | null }[]; nextCursor: string | null; needsRestart: string[]; file: string | null; problem: string | null; conductor: { id: string; slug: string; name: string } | null };
+    answer: { items: { key: string; section: string; kind: "boolean" | "choice" | "duration" | "integer" | "list" | "mapping" | "number" | "secret" | "text"; choices: string[]; minimum: number | null; maximum: number | null; nullable: boolean; value: unknown; default: unknown; description: string; source: "default" | "environment" | "file" | "product"; location: string | null; changeable: boolean; reason: string | null; appliesImmediately: boolean; pending: boolean; nextValue: unknown; problem: string | null }[]; nextCursor: string | null; needsRestart: string[]; file: string | null; problem: string | null; conductor: { id: string; slug: string; name: string } | null };
   };
   /** Change settings. */
   "PATCH /api/settings": {
     path: Record<string, never>;
     query: Record<string, never>;
     body: { changes: Record<string, unknown> };
-    answer: { items: { key: string; section: string; kind: "boolean" | "choice" | "duration" | "integer" | "list" | "mapping" | "number" | "secret" | "text"; choices: string[]; minimum: number | null; maximum: number | null; nullable: boolean; value: unknown; default: unknown; description: string; source: "default" | "environment" | "file" | "product"; place: string | null; changeable: boolean; reason: string | null; atOnce: boolean; pending: boolean; next: unknown; problem: string | null }[]; nextCursor: string | null; needsRestart: string[]; file: string | null; problem: string | null; conductor: { id: string; slug: string; name: string } | null };
+    answer: { items: { key: string; section: string; kind: "boolean" | "choice" | "duration" | "integer" | "list" | "mapping" | "number" | "secret" | "text"; choices: string[]; minimum: number | null; maximum: number | null; nullable: boolean; value: unknown; default: unknown; description: string; source: "default" | "environment" | "file" | "product"; location: string | null; changeable: boolean; reason: string | null; appliesImmediately: boolean; pending: boolean; nextValue: unknown; problem: string | null }[]; nextCursor: string | null; needsRestart: string[]; file: string | null; problem: string | null; conductor: { id: string; slug: string; name: string } | null };
   };
   /** Take the last change back. */
   "POST /api/settings/undo": {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: { items: { key: string; section: string; kind: "boolean" | "choice" | "duration" | "integer" | "list" | "mapping" | "number" | "secret" | "text"; choices: string[]; minimum: number | null; maximum: number | null; nullable: boolean; value: unknown; default: unknown; description: string; source: "default" | "environment" | "file" | "product"; place: string | null; changeable: boolean; reason: string | null; atOnce: boolean; pending: boolean; next: unknown; problem: string | null }[]; nextCursor: string | null; needsRestart: string[]; file: string | null; problem: string | null; conductor: { id: string; slug: string; name: string } | null };
+    answer: { items: { key: string; section: string; kind: "boolean" | "choice" | "duration" | "integer" | "list" | "mapping" | "number" | "secret" | "text"; choices: string[]; minimum: number | null; maximum: number | null; nullable: boolean; value: unknown; default: unknown; description: string; source: "default" | "environment" | "file" | "product"; location: string | null; changeable: boolean; reason: string | null; appliesImmediately: boolean; pending: boolean; nextValue: unknown; problem: string | null }[]; nextCursor: string | null; needsRestart: string[]; file: string | null; problem: string | null; conductor: { id: string; slug: string; name: string } | null };
   };
   /** What was set here, the newest first. */
   "GET /api/settings/versions": {
@@ -917,7 +917,7 @@ export interface Routes {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: { hasPassword: boolean; hasAccount: boolean; hasOwnAgent: boolean; hasBot: boolean; saidHello: boolean; dismissed: boolean; done: boolean };
+    answer: { hasPassword: boolean; hasAccount: boolean; hasOwnAgent: boolean; hasBot: boolean; hasReply: boolean; dismissed: boolean; done: boolean };
   };
   /** Put the first run away. */
   "POST /api/setup/dismiss": {
@@ -937,7 +937,7 @@ export interface Routes {
   "POST /api/skills": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { text?: string; url?: string; replace?: boolean; seen?: string };
+    body: { text?: string; url?: string; replace?: boolean; expectedHash?: string };
     answer: { slug: string; name: string; description: string; category: string; author: string; version: string; requiredTools: string[]; source: "built_in" | "folder" | "imported"; warnings: string[]; enabled: boolean; hash: string; keywords: string[]; patterns: string[]; body: string; text: string };
   };
   /** Read one without keeping it. */
@@ -994,14 +994,14 @@ export interface Routes {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: { items: { name: string; description: string; risk: "egress" | "exec" | "money" | "read" | "write"; permit: "always" | "ask" | "never"; repeatable: boolean; sensitive: boolean; origin: "built_in" | "mcp" | "package"; from: string | null }[]; nextCursor: string | null };
+    answer: { items: { name: string; description: string; risk: "egress" | "exec" | "money" | "read" | "write"; permit: "always" | "ask" | "never"; repeatable: boolean; sensitive: boolean; origin: "built_in" | "mcp" | "package"; package: string | null }[]; nextCursor: string | null };
   };
   /** Calls, tokens and costs of models. */
   "GET /api/usage": {
     path: Record<string, never>;
     query: { by?: "account" | "agent" | "client" | "day" | "model" | "principal"; split?: "account" | "agent" | "client" | "model"; since?: string; until?: string };
     body: undefined;
-    answer: { by: "account" | "agent" | "client" | "day" | "model" | "principal"; since: number; until: number; groups: { key: string; name: string; calls: number; inputTokens: number; outputTokens: number; cachedTokens: number; writtenTokens: number; costUsd: number; errors: number; averageMs: number | null; success: number | null; unpriced: number }[]; split: ("account" | "agent" | "client" | "model") | null; points: { day: string; key: string; name: string; calls: number; inputTokens: number; outputTokens: number; cachedTokens: number; writtenTokens: number; costUsd: number; errors: number; averageMs: number | null; success: number | null; unpriced: number }[]; total: { calls: number; inputTokens: number; outputTokens: number; cachedTokens: number; writtenTokens: number; costUsd: number; errors: number; averageMs: number | null; success: number | null; unpriced: number } };
+    answer: { by: "account" | "agent" | "client" | "day" | "model" | "principal"; since: number; until: number; groups: { key: string; name: string; calls: number; inputTokens: number; outputTokens: number; cachedTokens: number; cacheWriteTokens: number; costUsd: number; errors: number; averageMs: number | null; success: number | null; unpriced: number }[]; split: ("account" | "agent" | "client" | "model") | null; points: { day: string; key: string; name: string; calls: number; inputTokens: number; outputTokens: number; cachedTokens: number; cacheWriteTokens: number; costUsd: number; errors: number; averageMs: number | null; success: number | null; unpriced: number }[]; total: { calls: number; inputTokens: number; outputTokens: number; cachedTokens: number; cacheWriteTokens: number; costUsd: number; errors: number; averageMs: number | null; success: number | null; unpriced: number } };
   };
   /** Users of the dashboard. */
   "GET /api/users": {
@@ -1155,7 +1155,7 @@ export interface Routes {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: { kinds: { name: string; label: string; category: string; help: string; fields: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; least: number | null; most: number | null; choices: string[]; unoffered: string[]; fields: Record<string, unknown>[]; offers: string }[]; outs: string[]; rowHandles: { field: string; prefix: string } | null; ins: string[]; chooses: boolean; begins: boolean }[]; settings: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; least: number | null; most: number | null; choices: string[]; unoffered: string[]; fields: Record<string, unknown>[]; offers: string }[]; joins: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; least: number | null; most: number | null; choices: string[]; unoffered: string[]; fields: Record<string, unknown>[]; offers: string }[]; mostNodes: number; mostConnections: number; mostBytes: number };
+    answer: { kinds: { name: string; label: string; category: string; help: string; fields: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; minimum: number | null; maximum: number | null; choices: string[]; hiddenChoices: string[]; fields: Record<string, unknown>[]; optionsFrom: string }[]; outputs: string[]; rowHandles: { field: string; prefix: string } | null; inputs: string[]; selectsOutput: boolean; isTrigger: boolean }[]; settings: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; minimum: number | null; maximum: number | null; choices: string[]; hiddenChoices: string[]; fields: Record<string, unknown>[]; optionsFrom: string }[]; joins: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; minimum: number | null; maximum: number | null; choices: string[]; hiddenChoices: string[]; fields: Record<string, unknown>[]; optionsFrom: string }[]; maxNodes: number; maxConnections: number; maxBytes: number };
   };
   /** The JSON schema of documents. */
   "GET /api/workflows/schema": {
@@ -1204,14 +1204,14 @@ export interface Routes {
     path: { workflow: string };
     query: { limit?: number; cursor?: string; status?: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running" };
     body: undefined;
-    answer: { items: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number }[]; nextCursor: string | null };
+    answer: { items: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; rerunOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number }[]; nextCursor: string | null };
   };
   /** Begin a run. */
   "POST /api/workflows/{workflow}/runs": {
     path: { workflow: string };
     query: Record<string, never>;
     body: { input?: unknown; version?: number; entry?: string };
-    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; waits: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "cancelled" | "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null; retry?: { attempts: number; nextAt: number; reason: string }; warnings?: string[] }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logs: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; logsTotal: number };
+    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; rerunOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; questions: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; workflowId: string | null; platform: string | null; connector: string | null; channelId: string | null; approvers: string[]; canAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "cancelled" | "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null; retry?: { attempts: number; nextAt: number; reason: string }; warnings?: string[] }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logs: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; logsTotal: number };
   };
   /** Its versions, the newest first. */
   "GET /api/workflows/{workflow}/versions": {

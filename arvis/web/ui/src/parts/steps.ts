@@ -12,7 +12,7 @@ type Data = Record<string, unknown>;
 type Shown = Pick<Step, "title"> & Partial<Pick<Step, "tone" | "detail" | "input" | "output" | "who">>;
 
 /** Fields that every step shows elsewhere, or that are irrelevant to people. */
-const COMMON = new Set(["at", "step", "who", "durationMs", "costUsd", "input", "output", "job", "delivery", "seq"]);
+const COMMON = new Set(["at", "step", "actor", "durationMs", "costUsd", "input", "output", "job", "delivery", "seq"]);
 
 export function stepsOf(steps: readonly ApiStep[]): Step[] {
   return steps.map((step) => {
@@ -20,7 +20,7 @@ export function stepsOf(steps: readonly ApiStep[]): Step[] {
     const shown = (SHOW[step.step] ?? unknown)(data, step.step);
     return {
       at: step.at,
-      who: step.who,
+      who: step.actor,
       durationMs: step.durationMs,
       costUsd: step.costUsd,
       input: step.input,
@@ -183,7 +183,7 @@ function lookUp(from: Record<string, string>, code: string): string {
 
 /** The other fields of the row; `whole`: also the fields that other steps show elsewhere. */
 function rest(data: Data, told: readonly string[], whole: boolean): Data | undefined {
-  const skipped = whole ? new Set(["at", "step", "who", "durationMs", "costUsd"]) : COMMON;
+  const skipped = whole ? new Set(["at", "step", "actor", "durationMs", "costUsd"]) : COMMON;
   const left = Object.entries(data).filter(([name]) => !skipped.has(name) && !told.includes(name));
   return left.length === 0 ? undefined : Object.fromEntries(left);
 }

@@ -35,7 +35,7 @@ export function AccountFields({
   const model = <ModelField provider={provider} draft={draft} onChange={onChange} />;
   const addressFirst = provider.baseUrl === "required" && address;
   const modelNeeded = provider.defaultModel === null;
-  const keyHint = hasKey ? texts.keyReplace : (provider.keyFrom ?? texts.keyOptional);
+  const keyHint = hasKey ? texts.keyReplace : (provider.keySource ?? texts.keyOptional);
   return (
     <div className={styles.fields}>
       {addressFirst}

@@ -64,9 +64,9 @@ function Health({ account }: { account: Account }) {
         const model = reveal(one.model);
         return (
           <li key={one.model}>
-            {one.restingUntil === null
+            {one.cooldownUntil === null
               ? texts.refusals(model, kind, one.refusals)
-              : texts.restingUntil(model, kind, clock(one.restingUntil))}
+              : texts.cooldownUntil(model, kind, clock(one.cooldownUntil))}
           </li>
         );
       })}

@@ -12,7 +12,7 @@ const TONES: Record<keyof typeof texts.states, Tone> = {
 
 /** The state of an account, in one word. */
 export function AccountState({ account }: { account: Account }) {
-  const resting = account.health.some((one) => one.restingUntil !== null);
+  const resting = account.health.some((one) => one.cooldownUntil !== null);
   const state =
     account.status === "disabled"
       ? "disabled"

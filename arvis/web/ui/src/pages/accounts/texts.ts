@@ -39,7 +39,7 @@ export const texts = words({
       problem: "Not usable",
     },
     health: "Health",
-    restingUntil: (model: string, kind: string, when: string) => `${model} is in cooldown until ${when}: ${kind}.`,
+    cooldownUntil: (model: string, kind: string, when: string) => `${model} is in cooldown until ${when}: ${kind}.`,
     refusals: (model: string, kind: string, count: number) =>
       `Calls of ${model} were refused ${count === 1 ? "once" : `${count} times`}: ${kind}.`,
     healthy: "No recent failures.",

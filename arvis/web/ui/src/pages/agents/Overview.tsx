@@ -83,7 +83,9 @@ function Doing({ slug }: { slug: string }) {
                 <Link href={work.messageId ? `/messages/${work.messageId}` : `/queue/${work.jobId}`}>
                   <Foreign text={work.activity} />
                 </Link>
-                {work.place && <Foreign text={`${work.place.platform} ${work.place.channelId}`} className="muted" />}
+                {work.address && (
+                  <Foreign text={`${work.address.platform} ${work.address.channelId}`} className="muted" />
+                )}
                 <Time at={work.since} />
               </li>
             ))}

@@ -50,6 +50,8 @@ function entryOf(tool: Tool): Entry {
 
 /** All tools of a server can be allowed at once. */
 function serversOf(tools: readonly Tool[]): Entry[] {
-  const servers = new Set(tools.filter((tool) => tool.origin === "mcp" && tool.from !== null).map((tool) => tool.from));
+  const servers = new Set(
+    tools.filter((tool) => tool.origin === "mcp" && tool.package !== null).map((tool) => tool.package),
+  );
   return [...servers].map((server) => ({ value: `${server}.*`, words: texts.allOf(String(server)) }));
 }

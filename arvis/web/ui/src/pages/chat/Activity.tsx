@@ -62,10 +62,10 @@ function Doing({ entry, chat, streaming }: { entry: UserEntry; chat: Chat; strea
   return words ? <> · {reveal(words)}</> : null;
 }
 
-function stepWords(steps: readonly { step: string; who?: string | null; decision?: unknown }[]): string {
+function stepWords(steps: readonly { step: string; actor?: string | null; decision?: unknown }[]): string {
   const last = steps.findLast((step) => step.step === "node" || step.step === "tool");
   if (last === undefined) return "";
-  if (last.step === "tool") return last.who ? texts.used(last.who) : "";
+  if (last.step === "tool") return last.actor ? texts.used(last.actor) : "";
   const doing: Record<string, string> = texts.doing;
   return doing[typeof last.decision === "string" ? last.decision : ""] ?? "";
 }

@@ -32,8 +32,8 @@ export function Question({ wait }: { wait: Wait }) {
       </p>
       <p className={styles.prompt}>{reveal(wait.prompt)}</p>
       {send.error && <Failure error={send.error} />}
-      {!wait.mayAnswer && <p className="muted">{texts.askedOf(reveal(wait.askedOf.join(", ")))}</p>}
-      {wait.mayAnswer && sends && form === null && (
+      {!wait.canAnswer && <p className="muted">{texts.approvers(reveal(wait.approvers.join(", ")))}</p>}
+      {wait.canAnswer && sends && form === null && (
         <div className={styles.choices}>
           {choices.map((choice) => (
             <Button

@@ -112,7 +112,7 @@ export const texts = words({
     approveEdited: "Approve with these arguments",
     sendFeedback: "Send",
     cancel: "Cancel",
-    askedOf: (who: string) => `Waiting for ${who}.`,
+    approvers: (who: string) => `Waiting for ${who}.`,
     until: (time: string) => `Until ${time}`,
   },
 });

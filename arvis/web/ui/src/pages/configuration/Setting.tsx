@@ -28,10 +28,10 @@ export function Setting({ row, change, disabled, onChange }: Props) {
       </div>
       <div className={styles.source}>
         <Status tone={row.source === "default" ? "plain" : "accent"}>{texts.sources[row.source]}</Status>
-        {row.place && <Foreign text={row.place} className="muted" />}
+        {row.location && <Foreign text={row.location} className="muted" />}
         {!row.changeable && row.reason && <span className="muted">{row.reason}</span>}
-        {row.pending && <span>{texts.pending(written(row.next))}</span>}
-        {!fixed && !row.atOnce && <span className="muted">{texts.atStart}</span>}
+        {row.pending && <span>{texts.pending(written(row.nextValue))}</span>}
+        {!fixed && !row.appliesImmediately && <span className="muted">{texts.atStart}</span>}
         {!fixed && row.source === "product" && (
           <Button kind="quiet" onClick={() => onChange(null)}>
             {texts.reset}

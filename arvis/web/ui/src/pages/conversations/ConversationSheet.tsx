@@ -58,9 +58,9 @@ function TalkFacts({ talk }: { talk: Detail }) {
           [texts.started, <Time key="began" at={talk.createdAt} />],
           [texts.last, <Time key="last" at={talk.lastMessageAt} />],
           [texts.turns, count(talk.turns)],
-          [texts.people, count(talk.people)],
+          [texts.people, count(talk.participants)],
           [texts.context, texts.inContext(count(talk.messagesInContext), count(talk.tokensInContext))],
-          [texts.summaries, talk.compactions === 0 ? null : count(talk.compactions)],
+          [texts.summaries, talk.summaries === 0 ? null : count(talk.summaries)],
         ]}
       />
     </details>

@@ -39,7 +39,7 @@ const COLUMNS: Column<Talk>[] = [
       </span>
     ),
   },
-  { name: texts.people, width: "64px", show: (talk) => count(talk.people) },
+  { name: texts.people, width: "64px", show: (talk) => count(talk.participants) },
   { name: texts.turns, width: "64px", show: (talk) => count(talk.turns) },
   LAST,
   {

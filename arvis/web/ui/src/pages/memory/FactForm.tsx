@@ -32,7 +32,7 @@ export function FactForm({ agent: chosen, onKept }: { agent: string; onKept: (id
       { body },
       {
         onSuccess: (fact) => {
-          tell(texts.kept[fact.kept] ?? fact.kept);
+          tell(texts.kept[fact.outcome] ?? fact.outcome);
           onKept(fact.id);
         },
       },

@@ -109,10 +109,10 @@ function stepOf(change: Detail["changes"][number], people: People): Step {
   return {
     at: change.at,
     title: texts.changes[change.change] ?? change.change,
-    who: people.names.get(change.byId) ?? change.byId,
+    who: people.names.get(change.changedById) ?? change.changedById,
     tone: change.change === "confirmed" ? "done" : "plain",
-    detail: change.otherId ? (
-      <Link href={`/memory/${change.otherId}`}>{texts.thisFact}</Link>
+    detail: change.replacedById ? (
+      <Link href={`/memory/${change.replacedById}`}>{texts.thisFact}</Link>
     ) : change.undoes ? (
       texts.takenBack
     ) : undefined,

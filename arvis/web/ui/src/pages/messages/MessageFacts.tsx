@@ -12,13 +12,13 @@ type Detail = Answer<"GET /api/messages/{message}">;
 export function MessageFacts({ message }: { message: Detail }) {
   const { job, agent } = message;
   const from = message.steps.find((step) => step.step === "received") as
-    | { who?: string; platform?: string }
+    | { actor?: string; platform?: string }
     | undefined;
   const conversation = job === null ? null : conversationOf(job);
   const others = message.answers.filter((one) => one !== message.messageId);
   const facts: [string, ReactNode][] = [
     [texts.status, <MessageState key="status" status={message.status} />],
-    [texts.person, from?.who && <Foreign text={from.who} />],
+    [texts.person, from?.actor && <Foreign text={from.actor} />],
     [texts.channel, <Foreign key="channel" text={[from?.platform, message.channelId].filter(Boolean).join(" · ")} />],
     [texts.agent, agent && <To href={`/agents/${agent}`} words={agent} />],
     [texts.conversation, conversation && <To href={`/conversations/${conversation}`} words={conversation} />],

@@ -48,7 +48,7 @@ export function Running({ now }: Props) {
             <Foreign text={work.agentName ?? texts.kinds[work.kind]} />
           </Link>
           <p className="muted">
-            {[work.activity, work.tool, work.place && `${work.place.platform} ${work.place.channelId}`]
+            {[work.activity, work.tool, work.address && `${work.address.platform} ${work.address.channelId}`]
               .filter(Boolean)
               .join(" · ")}
           </p>
@@ -61,7 +61,7 @@ export function Running({ now }: Props) {
 
 export function Waits({ now }: Props) {
   return (
-    <Rows none={texts.nothingWaits} of={now.waits}>
+    <Rows none={texts.nothingWaits} of={now.questions}>
       {(wait) => (
         <li key={wait.id}>
           <Link href={`/questions/${wait.id}`}>
@@ -138,9 +138,9 @@ export function Accounts({ now }: Props) {
           <p className="muted">
             <bdi>{`${account.provider}/${account.model}`}</bdi>{" "}
             {account.error && <Foreign text={account.error} className={styles.short} />}
-            {account.restingUntil !== null && (
+            {account.cooldownUntil !== null && (
               <>
-                {texts.until} <Time at={account.restingUntil} />
+                {texts.until} <Time at={account.cooldownUntil} />
               </>
             )}
           </p>

@@ -27,10 +27,10 @@ export function Decide({ wait, keys = false, onAnswered }: { wait: Wait; keys?: 
     );
   const approval = wait.kind === "approval";
   const approve = () => answer({ decision: "approve" });
-  useKey("a", keys && approval && wait.mayAnswer && words === null && !send.isPending ? approve : null);
+  useKey("a", keys && approval && wait.canAnswer && words === null && !send.isPending ? approve : null);
   if (wait.answeredAt !== null) return null;
-  if (!wait.mayAnswer)
-    return mayRead ? <p className="muted">{texts.mayNot(wait.askedOf.map(reveal).join(", "))}</p> : null;
+  if (!wait.canAnswer)
+    return mayRead ? <p className="muted">{texts.mayNot(wait.approvers.map(reveal).join(", "))}</p> : null;
   return (
     <div className={styles.decide}>
       {words === null && (

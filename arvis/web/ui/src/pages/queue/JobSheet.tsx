@@ -27,7 +27,7 @@ export function JobSheet({ id, onClose, onOpen }: { id: string; onClose: () => v
   const story = useApi("GET /api/jobs/{job}/timeline", { path: { job: id } });
   const [editing, setEditing] = useState(false);
   const mayAct = useMay("operator");
-  const title = job.data === undefined ? "" : reveal(job.data.about) || texts.kinds[job.data.kind];
+  const title = job.data === undefined ? "" : reveal(job.data.subject) || texts.kinds[job.data.kind];
   return (
     <Sheet
       title={title}

@@ -38,7 +38,7 @@ function What({ job }: { job: Job }) {
   return (
     <span title={texts.kinds[job.kind]}>
       <span className={styles.kind}>{texts.kinds[job.kind]}</span>
-      <Foreign text={job.about} />
+      <Foreign text={job.subject} />
     </span>
   );
 }

@@ -22,7 +22,7 @@ export function History({ id }: { id: string }) {
             <div className={styles.line}>
               <OutcomeState status={one.status} />
               <span className="muted">
-                {texts.causes[one.cause]} · <Time at={one.due} />
+                {texts.causes[one.cause]} · <Time at={one.dueAt} />
               </span>
               {one.executionId !== null && <Link href={`/executions/${one.executionId}`}>{texts.run}</Link>}
             </div>

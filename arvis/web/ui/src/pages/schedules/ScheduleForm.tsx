@@ -24,7 +24,7 @@ export type Draft = {
   timezone: string;
   prompt: string;
   place: Place;
-  missed: ScheduleDetail["missed"];
+  missed: ScheduleDetail["misfirePolicy"];
   grace: string;
   graph: string;
   cycles: string;
@@ -45,10 +45,10 @@ function draftOf(one: ScheduleDetail): Draft {
     timezone: one.timezone ?? "",
     prompt: one.prompt,
     place: { platform: one.platform, connector: one.connector, channelId: one.channelId, thread: one.thread },
-    missed: one.missed,
-    grace: one.grace === null ? "" : String(one.grace / MINUTE_MS),
+    missed: one.misfirePolicy,
+    grace: one.misfireGraceMs === null ? "" : String(one.misfireGraceMs / MINUTE_MS),
     graph: one.graph ?? "",
-    cycles: String(one.maxCycles),
+    cycles: String(one.maxIterations),
     script: one.script === null ? SCRIPT : JSON.stringify(one.script, null, 2),
   };
 }
@@ -60,11 +60,11 @@ function bodyOf(draft: Draft) {
     schedule: draft.schedule,
     prompt: draft.prompt,
     ...draft.place,
-    missed: draft.missed,
+    misfirePolicy: draft.missed,
     timezone: draft.timezone || null,
-    grace: draft.grace === "" ? null : Math.round(Number(draft.grace) * MINUTE_MS),
+    misfireGraceMs: draft.grace === "" ? null : Math.round(Number(draft.grace) * MINUTE_MS),
     graph: draft.kind === "script" ? null : draft.graph || null,
-    maxCycles: Number(draft.cycles) || 1,
+    maxIterations: Number(draft.cycles) || 1,
     script: draft.kind === "script" ? (JSON.parse(draft.script) as Record<string, unknown>) : null,
   };
 }
@@ -157,11 +157,11 @@ function read(draft: Draft, wrong: (why: string | null) => void): ReturnType<typ
 
 /** Without unset fields: a new schedule has no value to remove. */
 function given(body: ReturnType<typeof bodyOf>) {
-  const { timezone, grace, graph, script, ...rest } = body;
+  const { timezone, misfireGraceMs, graph, script, ...rest } = body;
   return {
     ...rest,
     timezone: timezone ?? undefined,
-    grace: grace ?? undefined,
+    misfireGraceMs: misfireGraceMs ?? undefined,
     graph: graph ?? undefined,
     script: script ?? undefined,
   };

@@ -128,9 +128,9 @@ function Body({ of: one }: { of: ScheduleDetail }) {
           [texts.timezone, one.timezone],
           [texts.last, <LastOutcome key="last" of={one} />],
           [texts.facts.lastRun, one.lastRun === null ? null : <Time key="run" at={one.lastRun} />],
-          [texts.facts.rests, one.restsUntil === null ? null : <Time key="rests" at={one.restsUntil} />],
-          [texts.facts.acts, texts.missedKinds[one.missed]],
-          [texts.facts.made, texts.madeBy[one.madeBy]],
+          [texts.facts.rests, one.pausedUntil === null ? null : <Time key="rests" at={one.pausedUntil} />],
+          [texts.facts.acts, texts.missedKinds[one.misfirePolicy]],
+          [texts.facts.made, texts.createdBy[one.createdBy]],
         ]}
       />
       <h3>{texts.nextFive}</h3>

@@ -93,7 +93,7 @@ export const texts = words({
       graph: "Way of working",
       lastRun: "Last run",
     },
-    madeBy: { api: "a person", tag: "an agent, in a reply", tool: "an agent, as a reminder" },
+    createdBy: { api: "a person", tag: "an agent, in a reply", tool: "an agent, as a reminder" },
     runNow: "Run now",
     begun: "The schedule is running.",
     edit: "Edit",

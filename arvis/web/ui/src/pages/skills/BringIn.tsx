@@ -24,7 +24,7 @@ export function BringIn({ onClose, onMade }: { onClose: () => void; onMade: (slu
   const send = () => {
     if (found === undefined) return;
     // The file at the address must still be the one that was previewed.
-    const seen = way === "url" ? { seen: found.skill.hash } : {};
+    const seen = way === "url" ? { expectedHash: found.skill.hash } : {};
     const body = { ...given, ...seen, replace: found.replaces !== null };
     make.mutate({ body }, { onSuccess: (made) => onMade(made.slug) });
   };

@@ -39,7 +39,7 @@ export function Keys({
         { name: texts.role, width: "96px", show: (key) => texts.roles[key.role] },
         { name: texts.agents, show: (key) => <bdi>{agentsOf(key)}</bdi> },
         { name: texts.madeBy, width: "112px", show: (key) => <bdi>{key.createdBy}</bdi> },
-        { name: texts.used, width: "132px", show: (key) => <Time at={key.usedAt} /> },
+        { name: texts.used, width: "132px", show: (key) => <Time at={key.lastUsedAt} /> },
       ]}
       empty={
         <Empty title={texts.noKeys} action={action}>
@@ -85,7 +85,7 @@ export function KeySheet({ id, pages, onClose }: { id: string; pages: Pages<Key>
           [texts.agents, key.role === "chat" ? <bdi key="agents">{agentsOf(key)}</bdi> : null],
           [texts.madeBy, <bdi key="by">{key.createdBy}</bdi>],
           [texts.made, <Time key="made" at={key.createdAt} />],
-          [texts.used, <Time key="used" at={key.usedAt} />],
+          [texts.used, <Time key="used" at={key.lastUsedAt} />],
         ]}
       />
       <p className="muted">{texts.usedHint}</p>

@@ -20,7 +20,7 @@ export function Logins({ pages }: { pages: Pages<Login> }) {
       columns={[
         { name: texts.device, width: "minmax(120px, 2fr)", show: (login) => <Foreign text={login.device} /> },
         { name: texts.begun, show: (login) => <Time at={login.createdAt} /> },
-        { name: texts.lastUsed, show: (login) => <Time at={login.seenAt} /> },
+        { name: texts.lastUsed, show: (login) => <Time at={login.lastSeenAt} /> },
         {
           name: "",
           width: "96px",

@@ -40,7 +40,7 @@ export default function WelcomePage() {
     },
     [refresh, release],
   );
-  const saidHello = useCallback(() => done("hello"), [done]);
+  const hasReply = useCallback(() => done("hello"), [done]);
   return (
     <Page
       title={texts.title}
@@ -89,7 +89,7 @@ export default function WelcomePage() {
                 >
                   {open &&
                     (name === "hello" ? (
-                      <HelloStep {...props} onDone={saidHello} answered={state === "done"} />
+                      <HelloStep {...props} onDone={hasReply} answered={state === "done"} />
                     ) : (
                       <Body name={name} {...props} />
                     ))}

@@ -14,7 +14,7 @@ const DONE: Record<StepName, keyof Setup> = {
   password: "hasPassword",
   model: "hasAccount",
   agent: "hasOwnAgent",
-  hello: "saidHello",
+  hello: "hasReply",
   bot: "hasBot",
 };
 

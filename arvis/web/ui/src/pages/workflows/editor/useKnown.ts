@@ -13,12 +13,12 @@ export function useKnown(workflow: string | null): Known {
         ? {}
         : {
             agents: setOf(names.agents),
-            searching: setOf(names.searching),
+            searching: setOf(names.webSearchAgents),
             tools: setOf(names.tools),
             servers: new Set(names.servers),
             models: setOf(names.models),
             workflows: setOf(names.workflows),
-            begun: setOf(names.begun),
+            begun: setOf(names.activeTriggers),
           },
     [names],
   );

@@ -143,7 +143,7 @@ function View({ run, document }: { run: RunDetail; document: WorkflowDocument })
 
 /** Open questions of the run, which users who may answer them answer here. */
 function Questions({ run }: { run: RunDetail }) {
-  return run.waits
+  return run.questions
     .filter((wait) => wait.answeredAt === null)
     .map((wait, place) => (
       <section key={wait.id} className={styles.question} aria-label={texts.question}>
@@ -179,9 +179,9 @@ function About({ run }: { run: RunDetail }) {
     [texts.took, took(run)],
     [texts.cost, run.costUsd > 0 ? <Money key="cost" usd={run.costUsd} /> : null],
     [
-      texts.againOf,
-      run.againOf && (
-        <Link key="again" href={addressOf(run.workflow.id, "runs", run.againOf)}>
+      texts.rerunOf,
+      run.rerunOf && (
+        <Link key="again" href={addressOf(run.workflow.id, "runs", run.rerunOf)}>
           {texts.earlierRun}
         </Link>
       ),

@@ -49,9 +49,9 @@ async function readLines(id: string, after: number, signal: AbortSignal): Promis
   const found: LogLine[] = [];
   for (;;) {
     const request = { path: { run: id }, query: { after: found.at(-1)?.number ?? after, limit: LINES } };
-    const { items, more } = await call("GET /api/runs/{run}/log", request, { signal });
+    const { items, hasMore } = await call("GET /api/runs/{run}/log", request, { signal });
     found.push(...items);
-    if (!more || found.length >= MOST_LINES) return found;
+    if (!hasMore || found.length >= MOST_LINES) return found;
   }
 }
 

@@ -23,7 +23,7 @@ export function statesOf(
     else if (node === undefined) found[id] = { state: isLive(run) ? "pending" : "skipped" };
     else {
       const broken = run.status === "cancelled" && (node.state === "running" || node.state === "waiting");
-      const earlier = node.visits === 0 && node.state === "done" && run.againOf !== null;
+      const earlier = node.visits === 0 && node.state === "done" && run.rerunOf !== null;
       const note = node.retry
         ? { note: texts.retrying }
         : node.visits > 1

@@ -41,7 +41,7 @@ export const texts = words({
     took: "Duration",
     cost: "Cost",
     source: "Started by",
-    againOf: "Rerun of",
+    rerunOf: "Rerun of",
     earlierRun: "An earlier run",
     message: "Message",
     raw: "Raw data",
