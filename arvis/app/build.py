@@ -179,7 +179,7 @@ def build_web(
 ) -> WebServer:
     config = base.config
     importer = Importer(fetcher=tools.fetcher, store=base.store, shelf=base.skills, clock=base.clock)
-    around = WebDependencies(
+    deps = WebDependencies(
         config=config.web,
         limits=config.limits,
         zone=config.scheduler.timezone,
@@ -211,14 +211,14 @@ def build_web(
         stalls=stalls,
         room=lambda: not base.disk.low,
         skills=importer,
-        house=_house(base, tools),
+        admin=_admin(base, tools),
         speech=_speech_rules(config),
         detector=utterance_detector(config.speech.buffer.languages),
     )
-    return WebServer(around=around)
+    return WebServer(deps=deps)
 
 
-def _house(base: Base, tools: Toolbox) -> AdminServices:
+def _admin(base: Base, tools: Toolbox) -> AdminServices:
     choices = InstalledChoices(
         registry=tools.rules.registry,
         permit=tools.rules.permit,

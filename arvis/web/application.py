@@ -29,7 +29,7 @@ from arvis.web.realtime.socket import SocketRoute
 _FIRST_ERROR = 400
 
 
-class Counter:
+class EndpointHandler:
     """The door of each endpoint: recognises, admits, calls the handler, and answers errors in the one form."""
 
     def __init__(
@@ -54,14 +54,14 @@ class Counter:
             except asyncio.CancelledError:  # only a stop whose grace is over cancels a request
                 found = STOPPING
             response = _refusal(endpoint, found) if isinstance(found, Failure) else found
-            self._tell(endpoint, request, response)
+            self._announce(endpoint, request, response)
             self._metrics.count_request(request.method, path, response.status_code)
             return response
 
         deep = any(endpoint.deep for endpoint in endpoints)
         return Route(f"{path[:-1]}:path}}" if deep else path, serve, methods=sorted(by_method))
 
-    def _tell(self, endpoint: Endpoint, request: Request, response: Response) -> None:
+    def _announce(self, endpoint: Endpoint, request: Request, response: Response) -> None:
         """The one place from which pages hear of what was changed through this API."""
         if response.status_code < _FIRST_ERROR:
             change = change_by(endpoint.method, endpoint.path, request.path_params)
@@ -85,7 +85,7 @@ def _refusal(endpoint: Endpoint, failure: Failure) -> Response:
 
 def build_application(
     *,
-    counter: Counter,
+    handler: EndpointHandler,
     endpoints: Sequence[Endpoint],
     page: Page,
     socket: SocketRoute,
@@ -95,7 +95,7 @@ def build_application(
     by_path: dict[str, list[Endpoint]] = {}
     for endpoint in endpoints:
         by_path.setdefault(endpoint.path, []).append(endpoint)
-    routes: list[BaseRoute] = [counter.route(path, group) for path, group in sorted(by_path.items(), key=_place)]
+    routes: list[BaseRoute] = [handler.route(path, group) for path, group in sorted(by_path.items(), key=_place)]
     routes += [*page.routes(), WebSocketRoute("/ws", socket.serve)]
 
     async def refuse(connection: HTTPConnection, error: Exception) -> Response:

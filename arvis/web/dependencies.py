@@ -77,10 +77,10 @@ class WebDependencies:
     bot_health: Callable[[], Mapping[str, bool]]
     room: Callable[[], bool]
     skills: Importer
-    house: AdminServices
+    admin: AdminServices
     stalls: Callable[[], Stalls] = Stalls
     page_folder: Path = PAGE_FOLDER
-    patience: Timeouts = field(default_factory=Timeouts)
+    timeouts: Timeouts = field(default_factory=Timeouts)
     zone: str = "UTC"
     spending: Callable[[], SpendingLimits] = SpendingLimits
     all_owners: Mapping[str, Collection[str]] = field(default_factory=dict)

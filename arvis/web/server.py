@@ -111,7 +111,7 @@ class QuietAccepting:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._before = loop.get_exception_handler()
-        self._told = -math.inf
+        self._logged_at = -math.inf
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if not str(context.get("message", "")).startswith("socket.accept() out of system resource"):
@@ -119,8 +119,8 @@ class QuietAccepting:
                 loop.default_exception_handler(context)
             else:
                 self._before(loop, context)
-        elif loop.time() - self._told >= _TELL_SECONDS:
-            self._told = loop.time()
+        elif loop.time() - self._logged_at >= _TELL_SECONDS:
+            self._logged_at = loop.time()
             log.error(
                 "no_more_connections",
                 why=str(context.get("exception")),
@@ -228,10 +228,10 @@ _HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, nev
 class WebServer:
     """Start, stop, and what the daemon wants to know in between."""
 
-    def __init__(self, *, around: WebDependencies) -> None:
-        config = around.config
-        self._config, self._patience, self._bus, self._port = config, around.patience, around.bus, config.port
-        self._parts = Assembly(around, login_link=self._link)
+    def __init__(self, *, deps: WebDependencies) -> None:
+        config = deps.config
+        self._config, self._timeouts, self._bus, self._port = config, deps.timeouts, deps.bus, config.port
+        self._parts = Assembly(deps, login_link=self._link)
         self._uvicorn, self._listening = self._new_uvicorn(), contextlib.ExitStack()
         self._serving: asyncio.Task[None] | None = None
 
@@ -245,7 +245,7 @@ class WebServer:
         listener = await asyncio.to_thread(_bind, self._config.host, self._config.port)
         self._port = listener.getsockname()[1]
         parts = self._parts
-        for part in (parts.access, parts.connector, parts.board, parts.metrics, parts.watching, parts.pace):
+        for part in (parts.access, parts.connector, parts.board, parts.metrics, parts.watching, parts.latency):
             self._listening.enter_context(part.listening(self._bus))
         self._uvicorn = self._new_uvicorn()
         self._serving = await self._uvicorn.begin(listener)
@@ -286,9 +286,9 @@ class WebServer:
     def _new_uvicorn(self) -> UvicornServer:
         return UvicornServer(
             self._parts.application,
-            max_frame=self._parts.intake.body_limit.size,
-            grace=self._patience.closing,
-            idle=self._patience.idle,
+            max_frame=self._parts.parser.body_limit.size,
+            grace=self._timeouts.closing,
+            idle=self._timeouts.idle,
         )
 
 

@@ -40,10 +40,9 @@ from arvis.web.api.usage import UsageRoutes
 from arvis.web.api.users import UserRoutes
 from arvis.web.api.variables import VariableRoutes
 from arvis.web.api.webhooks import WebhookRoutes
-from arvis.web.api.workflow_runs import Rooms as RunRooms
-from arvis.web.api.workflow_runs import WorkflowRunRoutes
+from arvis.web.api.workflow_runs import RunDependencies, WorkflowRunRoutes
 from arvis.web.api.workflows import WorkflowRoutes
-from arvis.web.application import Counter, build_application
+from arvis.web.application import EndpointHandler, build_application
 from arvis.web.auth.api_keys import ApiKeyCache
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.failed_logins import Failures
@@ -63,7 +62,7 @@ from arvis.web.mcp.tools import ArvisTools
 from arvis.web.middleware import guards_of
 from arvis.web.monitoring.health import ReadinessProbe, SystemRoutes
 from arvis.web.monitoring.metrics import Metrics
-from arvis.web.openai.routes import CompletionRoutes, Rooms
+from arvis.web.openai.routes import CompletionDependencies, CompletionRoutes
 from arvis.web.realtime.socket import Handshake, SocketRoute
 from arvis.web.realtime.speech import Listening
 from arvis.web.realtime.subscriptions import Watching
@@ -72,44 +71,42 @@ from arvis.web.realtime.subscriptions import Watching
 class Assembly:
     """All parts, made once. `login_link` makes the address that carries a login code."""
 
-    def __init__(self, around: WebDependencies, *, login_link: Callable[[str], str]) -> None:
-        self._around = around
-        self.connector = around.connector
-        self.metrics = Metrics(around, sockets=lambda: self.connector.sockets)
+    def __init__(self, deps: WebDependencies, *, login_link: Callable[[str], str]) -> None:
+        self._deps = deps
+        self.connector = deps.connector
+        self.metrics = Metrics(deps, sockets=lambda: self.connector.sockets)
         self.sessions = Sessions(
-            store=around.store,
-            clock=around.clock,
-            bus=around.bus,
-            new_token=around.new_token,
-            life=Life(idle=around.config.session_idle_timeout, whole=around.config.session_max_age),
+            store=deps.store,
+            clock=deps.clock,
+            bus=deps.bus,
+            new_token=deps.new_token,
+            life=Life(idle=deps.config.session_idle_timeout, whole=deps.config.session_max_age),
         )
-        self.intake = MessageParser(inbox=around.inbox, limits=around.limits, new_token=around.new_token)
-        self._failures = Failures(clock=around.clock, store=around.store)
+        self.parser = MessageParser(inbox=deps.inbox, limits=deps.limits, new_token=deps.new_token)
+        self._failures = Failures(clock=deps.clock, store=deps.store)
         self._gate = Authorizer(
-            keys=ApiKeyCache(
-                daemon_key=around.daemon_key, keys=around.config.api_keys, store=around.store, clock=around.clock
-            ),
+            keys=ApiKeyCache(daemon_key=deps.daemon_key, keys=deps.config.api_keys, store=deps.store, clock=deps.clock),
             sessions=self.sessions,
-            store=around.store,
-            clock=around.clock,
-            cookie=around.cookie,
-            owners=frozenset(around.owners),
+            store=deps.store,
+            clock=deps.clock,
+            cookie=deps.cookie,
+            owners=frozenset(deps.owners),
             failures=self._failures,
         )
         self.access = OpenAccess(renew=self._gate.renew)
         self.board = StatusWaiter(access=self.access)
-        self.pace = LatencySeries(insights=around.insights, store=around.store, clock=around.clock, zone=around.zone)
+        self.latency = LatencySeries(insights=deps.insights, store=deps.store, clock=deps.clock, zone=deps.zone)
         self.watching = Watching(
-            insights=around.insights,
-            store=around.store,
-            clock=around.clock,
-            zone=around.zone,
-            limits=around.spending,
+            insights=deps.insights,
+            store=deps.store,
+            clock=deps.clock,
+            zone=deps.zone,
+            limits=deps.spending,
         )
         self.mcp = self._mcp()
         others = [
             *self._messages().endpoints(),
-            *DeliveryRoutes(store=around.store, gate=self._gate).endpoints(),
+            *DeliveryRoutes(store=deps.store, gate=self._gate).endpoints(),
             *self._resources(),
             *self._access(login_link),
             *self.mcp.endpoints(),
@@ -120,46 +117,46 @@ class Assembly:
 
     def _messages(self) -> MessageRoutes:
         return MessageRoutes(
-            intake=self.intake,
-            insights=self._around.insights,
-            operations=self._around.operations,
-            store=self._around.store,
+            parser=self.parser,
+            insights=self._deps.insights,
+            operations=self._deps.operations,
+            store=self._deps.store,
             gate=self._gate,
             board=self.board,
-            clock=self._around.clock,
-            patience=self._around.patience,
+            clock=self._deps.clock,
+            timeouts=self._deps.timeouts,
         )
 
     def _completions(self) -> CompletionRoutes:
-        around = self._around
-        rooms = Rooms(
-            intake=self.intake,
-            store=around.store,
-            operations=around.operations,
-            insights=around.insights,
+        deps = self._deps
+        completion_deps = CompletionDependencies(
+            parser=self.parser,
+            store=deps.store,
+            operations=deps.operations,
+            insights=deps.insights,
             gate=self._gate,
             board=self.board,
-            bus=around.bus,
-            clock=around.clock,
-            patience=around.patience,
-            message_bytes=around.limits.message_bytes,
+            bus=deps.bus,
+            clock=deps.clock,
+            timeouts=deps.timeouts,
+            message_bytes=deps.limits.message_bytes,
         )
-        return CompletionRoutes(around=rooms)
+        return CompletionRoutes(deps=completion_deps)
 
     def _mcp(self) -> McpRoutes:
-        around = self._around
+        deps = self._deps
         tools = ArvisTools(
-            intake=self.intake,
-            insights=around.insights,
+            parser=self.parser,
+            insights=deps.insights,
             gate=self._gate,
             board=self.board,
-            clock=around.clock,
-            patience=around.patience,
+            clock=deps.clock,
+            timeouts=deps.timeouts,
         )
-        return McpRoutes(tools=tools, message_bytes=around.limits.message_bytes)
+        return McpRoutes(tools=tools, message_bytes=deps.limits.message_bytes)
 
     def _resources(self) -> list[Endpoint]:
-        insights, operations = self._around.insights, self._around.operations
+        insights, operations = self._deps.insights, self._deps.operations
         return [
             *JobRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *ExecutionRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
@@ -167,222 +164,222 @@ class Assembly:
             *self._agents().endpoints(),
             *ConversationRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *AuditRoutes(insights=insights).endpoints(),
-            *BackupRoutes(backups=self._around.backups).endpoints(),
+            *BackupRoutes(backups=self._deps.backups).endpoints(),
             *self._money(),
             *self._overview().endpoints(),
-            *AccountRoutes(insights=insights, desk=self._around.accounts, clock=self._around.clock).endpoints(),
-            *BotRoutes(desk=self._around.bots).endpoints(),
+            *AccountRoutes(insights=insights, service=self._deps.accounts, clock=self._deps.clock).endpoints(),
+            *BotRoutes(service=self._deps.bots).endpoints(),
             *self._hooks(),
             *self._variables().endpoints(),
             *self._memory().endpoints(),
-            *CompactionRoutes(insights=insights, store=self._around.store, clock=self._around.clock).endpoints(),
+            *CompactionRoutes(insights=insights, store=self._deps.store, clock=self._deps.clock).endpoints(),
             *self._schedules().endpoints(),
             *self._projects(),
-            *SkillRoutes(importer=self._around.skills, gate=self._gate).endpoints(),
+            *SkillRoutes(importer=self._deps.skills, gate=self._gate).endpoints(),
             *self._people().endpoints(),
-            *self._house(),
+            *self._admin(),
             *self._workflows(),
         ]
 
     def _schedules(self) -> ScheduleRoutes:
-        around = self._around
-        bounds = around.limits
+        deps = self._deps
+        bounds = deps.limits
         rules = ScheduleRules(
-            zone=around.zone,
+            zone=deps.zone,
             crons_per_agent=bounds.crons_per_agent,
             heartbeats_per_agent=bounds.heartbeats_per_agent,
             reminders_per_person=bounds.reminders_per_person,
         )
         return ScheduleRoutes(
-            insights=around.insights,
-            store=around.store,
+            insights=deps.insights,
+            store=deps.store,
             gate=self._gate,
-            bus=around.bus,
-            clock=around.clock,
+            bus=deps.bus,
+            clock=deps.clock,
             rules=rules,
         )
 
     def _workflows(self) -> list[Endpoint]:
-        around = self._around
+        deps = self._deps
         workflows = WorkflowRoutes(
-            insights=around.insights,
-            store=around.store,
+            insights=deps.insights,
+            store=deps.store,
             gate=self._gate,
-            clock=around.clock,
-            choices=around.house.choices,
+            clock=deps.clock,
+            choices=deps.admin.choices,
         )
-        rooms = RunRooms(
-            insights=around.insights,
-            operations=around.operations,
-            store=around.store,
+        run_deps = RunDependencies(
+            insights=deps.insights,
+            operations=deps.operations,
+            store=deps.store,
             gate=self._gate,
             board=self.board,
-            bus=around.bus,
-            clock=around.clock,
-            patience=around.patience,
+            bus=deps.bus,
+            clock=deps.clock,
+            timeouts=deps.timeouts,
         )
-        return [*workflows.endpoints(), *WorkflowRunRoutes(around=rooms).endpoints()]
+        return [*workflows.endpoints(), *WorkflowRunRoutes(deps=run_deps).endpoints()]
 
     def _hooks(self) -> list[Endpoint]:
-        around = self._around
-        calls = HookCalls(store=around.store, secrets=around.secrets, clock=around.clock, room=around.room)
+        deps = self._deps
+        calls = HookCalls(store=deps.store, secrets=deps.secrets, clock=deps.clock, room=deps.room)
         webhooks = WebhookRoutes(
-            insights=around.insights,
-            store=around.store,
+            insights=deps.insights,
+            store=deps.store,
             gate=self._gate,
-            secrets=around.secrets,
-            clock=around.clock,
+            secrets=deps.secrets,
+            clock=deps.clock,
         )
-        door = HookRoutes(connector_of=around.bot_connector, inbox=around.inbox, calls=calls)
-        return [*door.endpoints(), *webhooks.endpoints()]
+        platform_hooks = HookRoutes(connector_of=deps.bot_connector, inbox=deps.inbox, calls=calls)
+        return [*platform_hooks.endpoints(), *webhooks.endpoints()]
 
     def _projects(self) -> list[Endpoint]:
-        around = self._around
-        projects = ProjectRoutes(insights=around.insights, store=around.store, gate=self._gate, clock=around.clock)
-        return [*projects.endpoints(), *ActivityRoutes(store=around.store, clock=around.clock).endpoints()]
+        deps = self._deps
+        projects = ProjectRoutes(insights=deps.insights, store=deps.store, gate=self._gate, clock=deps.clock)
+        return [*projects.endpoints(), *ActivityRoutes(store=deps.store, clock=deps.clock).endpoints()]
 
-    def _house(self) -> list[Endpoint]:
-        around, house = self._around, self._around.house
+    def _admin(self) -> list[Endpoint]:
+        deps, admin = self._deps, self._deps.admin
         setup = SetupRoutes(
-            insights=around.insights,
-            store=around.store,
-            accounts=around.accounts,
-            bots=around.bots,
-            clock=around.clock,
-            password=around.config.password is not None,
+            insights=deps.insights,
+            store=deps.store,
+            accounts=deps.accounts,
+            bots=deps.bots,
+            clock=deps.clock,
+            password=deps.config.password is not None,
         )
-        stats = AgentStatRoutes(insights=around.insights, store=around.store, clock=around.clock, zone=around.zone)
+        stats = AgentStatRoutes(insights=deps.insights, store=deps.store, clock=deps.clock, zone=deps.zone)
         return [
-            *SettingRoutes(desk=house.settings, insights=around.insights, gate=self._gate).endpoints(),
-            *LogRoutes(folder=house.logs).endpoints(),
-            *DoctorRoutes(examine=house.examine, clock=around.clock).endpoints(),
-            *ChoiceRoutes(choices=house.choices).endpoints(),
-            *ConnectionTestRoutes(accounts=around.accounts, bots=around.bots, choices=house.choices).endpoints(),
+            *SettingRoutes(service=admin.settings, insights=deps.insights, gate=self._gate).endpoints(),
+            *LogRoutes(folder=admin.logs).endpoints(),
+            *DoctorRoutes(examine=admin.examine, clock=deps.clock).endpoints(),
+            *ChoiceRoutes(choices=admin.choices).endpoints(),
+            *ConnectionTestRoutes(accounts=deps.accounts, bots=deps.bots, choices=admin.choices).endpoints(),
             *setup.endpoints(),
             *stats.endpoints(),
         ]
 
     def _people(self) -> PeopleRoutes:
-        around = self._around
-        owners = {**around.all_owners, PLATFORM: (OWNER_ID, *around.owners)}
+        deps = self._deps
+        owners = {**deps.all_owners, PLATFORM: (OWNER_ID, *deps.owners)}
         return PeopleRoutes(
-            insights=around.insights,
-            store=around.store,
+            insights=deps.insights,
+            store=deps.store,
             gate=self._gate,
-            clock=around.clock,
+            clock=deps.clock,
             sessions=self.sessions,
             owners=owners,
         )
 
     def _agents(self) -> AgentRoutes:
-        around = self._around
-        return AgentRoutes(insights=around.insights, store=around.store, gate=self._gate, clock=around.clock)
+        deps = self._deps
+        return AgentRoutes(insights=deps.insights, store=deps.store, gate=self._gate, clock=deps.clock)
 
     def _memory(self) -> MemoryRoutes:
-        around = self._around
-        return MemoryRoutes(insights=around.insights, store=around.store, gate=self._gate, clock=around.clock)
+        deps = self._deps
+        return MemoryRoutes(insights=deps.insights, store=deps.store, gate=self._gate, clock=deps.clock)
 
     def _variables(self) -> VariableRoutes:
-        around = self._around
-        return VariableRoutes(insights=around.insights, store=around.store, secrets=around.secrets, clock=around.clock)
+        deps = self._deps
+        return VariableRoutes(insights=deps.insights, store=deps.store, secrets=deps.secrets, clock=deps.clock)
 
     def _money(self) -> list[Endpoint]:
-        around = self._around
+        deps = self._deps
         clients = ClientRoutes(
-            insights=around.insights, store=around.store, gate=self._gate, clock=around.clock, zone=around.zone
+            insights=deps.insights, store=deps.store, gate=self._gate, clock=deps.clock, zone=deps.zone
         )
-        usage = UsageRoutes(insights=around.insights, clock=around.clock, zone=around.zone)
+        usage = UsageRoutes(insights=deps.insights, clock=deps.clock, zone=deps.zone)
         return [*usage.endpoints(), *clients.endpoints()]
 
     def _overview(self) -> OverviewRoutes:
-        around = self._around
+        deps = self._deps
         return OverviewRoutes(
-            insights=around.insights,
-            accounts=around.accounts,
-            bots=around.bots,
-            pace=self.pace,
-            clock=around.clock,
-            zone=around.zone,
-            limits=around.spending,
+            insights=deps.insights,
+            accounts=deps.accounts,
+            bots=deps.bots,
+            latency=self.latency,
+            clock=deps.clock,
+            zone=deps.zone,
+            limits=deps.spending,
         )
 
     def _access(self, login_link: Callable[[str], str]) -> list[Endpoint]:
         """Logins, users and keys."""
-        around, limiter = self._around, LoginLimiter(clock=self._around.clock)
-        desk = self._password_desk(limiter)
+        deps, limiter = self._deps, LoginLimiter(clock=self._deps.clock)
+        service = self._password_desk(limiter)
         logins = LoginRoutes(
             sessions=self.sessions,
             limiter=limiter,
-            desk=desk,
+            service=service,
             gate=self._gate,
-            clock=around.clock,
+            clock=deps.clock,
             login_link=login_link,
-            secure=around.over_tls,
+            secure=deps.over_tls,
             failures=self._failures,
         )
         users = UserRoutes(
-            store=around.store,
-            clock=around.clock,
+            store=deps.store,
+            clock=deps.clock,
             sessions=self.sessions,
-            desk=desk,
+            service=service,
             code_for=logins.code_for,
-            owners=around.owners,
+            owners=deps.owners,
         )
-        keys = ApiKeyRoutes(store=around.store, clock=around.clock, bus=around.bus, new_token=around.new_token)
-        listed = SessionRoutes(store=around.store, sessions=self.sessions, clock=around.clock)
+        keys = ApiKeyRoutes(store=deps.store, clock=deps.clock, bus=deps.bus, new_token=deps.new_token)
+        listed = SessionRoutes(store=deps.store, sessions=self.sessions, clock=deps.clock)
         return [*logins.endpoints(), *listed.endpoints(), *users.endpoints(), *keys.endpoints()]
 
     def _password_desk(self, limiter: LoginLimiter) -> LoginService:
-        around, configured = self._around, self._around.config.password
+        deps, configured = self._deps, self._deps.config.password
         return LoginService(
-            store=around.store,
-            clock=around.clock,
-            passwords=around.passwords,
+            store=deps.store,
+            clock=deps.clock,
+            passwords=deps.passwords,
             limiter=limiter,
             sessions=self.sessions,
             configured=None if configured is None else configured.get_secret_value(),
         )
 
     def _system(self, others: list[Endpoint]) -> SystemRoutes:
-        around = self._around
+        deps = self._deps
         return SystemRoutes(
             metrics=self.metrics,
             probe=ReadinessProbe(
-                store=around.store, clock=around.clock, roles=around.roles, bots=around.bot_health, room=around.room
+                store=deps.store, clock=deps.clock, roles=deps.roles, bots=deps.bot_health, room=deps.room
             ),
             others=others,
         )
 
     def _socket(self) -> SocketRoute:
-        around = self._around
+        deps = self._deps
         return SocketRoute(
             gate=self._gate,
-            greeter=Handshake(gate=self._gate, new_token=around.new_token),
-            intake=self.intake,
-            inbox=around.inbox,
-            insights=around.insights,
+            greeter=Handshake(gate=self._gate, new_token=deps.new_token),
+            parser=self.parser,
+            inbox=deps.inbox,
+            insights=deps.insights,
             connector=self.connector,
-            patience=around.patience,
+            timeouts=deps.timeouts,
             watching=self.watching,
             access=self.access,
-            listening=Listening(intake=self.intake, clock=around.clock, rules=around.speech, detector=around.detector),
+            listening=Listening(parser=self.parser, clock=deps.clock, rules=deps.speech, detector=deps.detector),
         )
 
-    def _counter(self) -> Counter:
-        around = self._around
-        once = Idempotency(store=around.store, secrets=around.secrets, clock=around.clock)
-        return Counter(
-            gate=self._gate, metrics=self.metrics, large_body=self.intake.body_limit, idempotency=once, bus=around.bus
+    def _handler(self) -> EndpointHandler:
+        deps = self._deps
+        once = Idempotency(store=deps.store, secrets=deps.secrets, clock=deps.clock)
+        return EndpointHandler(
+            gate=self._gate, metrics=self.metrics, large_body=self.parser.body_limit, idempotency=once, bus=deps.bus
         )
 
     def _application(self) -> ASGIApp:
-        around, page = self._around, Page(self._around.page_folder)
+        deps, page = self._deps, Page(self._deps.page_folder)
         return build_application(
-            counter=self._counter(),
+            handler=self._handler(),
             endpoints=self.endpoints,
             page=page,
             socket=self._socket(),
             guards=guards_of(
-                around.config, cookie=around.cookie, opens=page.opens, clock=around.clock, new_token=around.new_token
+                deps.config, cookie=deps.cookie, opens=page.opens, clock=deps.clock, new_token=deps.new_token
             ),
         )

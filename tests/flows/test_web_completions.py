@@ -15,7 +15,7 @@ from arvis.domain.events import Delta
 from arvis.domain.messages import MessageStatus
 from arvis.domain.taint import CLEAN, Label
 from arvis.web.http.timeouts import Timeouts
-from arvis.web.openai.streaming import Continuing
+from arvis.web.openai.streaming import GrowingAnswer
 from tests.flows.web_script import web_address
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OWNER_KEY, VIEWER_KEY, Answer, Site, eventually, running_site
 
@@ -267,5 +267,5 @@ async def test_a_client_that_leaves_gives_its_place_back(site: Site) -> None:
     ],
 )
 def test_pieces_are_only_appended(told: list[str], last: str, shown: str) -> None:
-    growing = Continuing()
+    growing = GrowingAnswer()
     assert "".join([*(growing.more(text) for text in told), growing.last(last)]) == shown

@@ -10,10 +10,16 @@ import pytest_asyncio
 
 from arvis.domain.errors import Unprocessable
 from arvis.web.http.requests import Fields
-from arvis.web.http.schema import STRING, Schema, array, optional, record
+from arvis.web.http.schema import STRING, Schema, array, object_schema, optional
 from tests.flows.web_server import Site, running_site
 
-SHAPE = record({"name": STRING, "parts": array(record({"size": STRING})), "place": optional(record({"room": STRING}))})
+SHAPE = object_schema(
+    {
+        "name": STRING,
+        "parts": array(object_schema({"size": STRING})),
+        "place": optional(object_schema({"room": STRING})),
+    }
+)
 
 
 @pytest_asyncio.fixture

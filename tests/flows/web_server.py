@@ -255,16 +255,16 @@ async def running_site(
         await (bot_book := BotRegistry(configured=configured, store=store, secrets=box)).learn()
         maker = maker or ConnectorFactory(services=ConnectorServices(clock=clock, commands=()))
         fleet = ConnectorPool(registry=bot_book, maker=maker)
-        around = WebDependencies(
+        deps = WebDependencies(
             config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",), daemon_key=DAEMON_KEY, inbox=inbox, insights=reading if real_insights else insights,
             bots=BotService(registry=bot_book, maker=maker, store=store, secrets=box, bus=bus, clock=clock),
             bot_connector=fleet.connector, bot_health=lambda: bot_health, operations=acts, backups=BackupService(database=database, every=DAY_MS, clock=clock),
             accounts=AccountService(book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock),
             secrets=box, passwords=Argon2Passwords(), store=store, connector=connector, bus=bus, clock=clock, roles=lambda: roles,
-            new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, patience=patience or Timeouts(), page_folder=page_folder,
-            house=house or await a_house(folder, store, bus, clock), skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, shelf=shelf, clock=clock), all_owners={"chat": ("boss",)}, speech=speech or UtteranceRules(),
+            new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, timeouts=patience or Timeouts(), page_folder=page_folder,
+            admin=house or await a_house(folder, store, bus, clock), skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, shelf=shelf, clock=clock), all_owners={"chat": ("boss",)}, speech=speech or UtteranceRules(),
         )  # fmt: skip
-        server = WebServer(around=around)
+        server = WebServer(deps=deps)
         await server.start()
         stack.push_async_callback(server.stop)
         http = await stack.enter_async_context(a_client())

@@ -18,7 +18,19 @@ from arvis.ports.insights import Insights
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, OWN
 from arvis.web.http.requests import Fields, unusable
-from arvis.web.http.schema import BOOLEAN, INTEGER, OK, STRING, TIME, Schema, array, listing, one_of, optional, record
+from arvis.web.http.schema import (
+    BOOLEAN,
+    INTEGER,
+    OK,
+    STRING,
+    TIME,
+    Schema,
+    array,
+    object_schema,
+    one_of,
+    optional,
+    page_schema,
+)
 from arvis.web.http.url_redaction import holds_login, shown
 
 Json = dict[str, Any]
@@ -31,8 +43,8 @@ _ANY_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
 NAMES: Mapping[str, Schema] = {"account": {**STRING, "minLength": 1, "maxLength": 100}}
 
 _PRIORITY: Schema = {**INTEGER, "minimum": 0, "maximum": 10_000, "description": "Lower is asked first."}
-_HEALTH = record({"model": STRING, "cooldownUntil": optional(TIME), "kind": STRING, "refusals": INTEGER})
-ACCOUNT = record(
+_HEALTH = object_schema({"model": STRING, "cooldownUntil": optional(TIME), "kind": STRING, "refusals": INTEGER})
+ACCOUNT = object_schema(
     {
         "id": {**optional(STRING), "description": "null: of the configuration."},
         "name": STRING,
@@ -57,27 +69,32 @@ WRITTEN: dict[str, Schema] = {
     "priority": _PRIORITY,
     "status": one_of(AccountStatus),
 }
-NEW_ACCOUNT = record(
+NEW_ACCOUNT = object_schema(
     {"name": {**STRING, "pattern": f"^{_NAME.pattern}$"}, **WRITTEN},
     required=("name", "provider"),
 )
 CHANGED_ACCOUNT = {
-    **record(WRITTEN, required=()),
+    **object_schema(WRITTEN, required=()),
     "description": 'What is left out stays; "" takes a text away. A new address needs the key again.',
 }
 
 
 class AccountRoutes:
-    def __init__(self, *, insights: Insights, desk: AccountService, clock: Clock) -> None:
+    def __init__(self, *, insights: Insights, service: AccountService, clock: Clock) -> None:
         self._insights = insights
-        self._desk = desk
+        self._service = service
         self._clock = clock
 
     def endpoints(self) -> list[Endpoint]:
         all_, one = "/api/accounts", "/api/accounts/{account}"
         return [
             Endpoint(
-                "GET", all_, "Accounts, those of the configuration first", OPERATE, self._list, {200: listing(ACCOUNT)}
+                "GET",
+                all_,
+                "Accounts, those of the configuration first",
+                OPERATE,
+                self._list,
+                {200: page_schema(ACCOUNT)},
             ),
             Endpoint("POST", all_, "Add an account", OWN, self._add, {201: ACCOUNT}, body=NEW_ACCOUNT),
             Endpoint(
@@ -95,7 +112,7 @@ class AccountRoutes:
 
     async def _list(self, _: Call) -> Response:
         rows, now = await self._insights.accounts(), self._clock.now()
-        items = [_configured_view(account, rows.rests, now) for account in self._desk.book.configured]
+        items = [_configured_view(account, rows.rests, now) for account in self._service.book.configured]
         items += [self._stored_view(stored, rows.rests, now) for stored in rows.accounts]
         return answer({"items": items, "nextCursor": None})
 
@@ -106,19 +123,19 @@ class AccountRoutes:
             raise unusable("name", "must be 1 to 64 letters, digits, - and _")
         if fields.text("provider") is None:
             raise unusable("provider", "is missing")
-        added = await self._desk.add({"name": name, **written(fields)})
+        added = await self._service.add({"name": name, **written(fields)})
         return answer(self._stored_view(added, (), self._clock.now()), 201)
 
     async def _change(self, call: Call) -> Response:
-        changed = await self._desk.change(name_of(call), written(await call.fields()))
+        changed = await self._service.change(name_of(call), written(await call.fields()))
         return answer(self._stored_view(changed, (), self._clock.now()))
 
     async def _remove(self, call: Call) -> Response:
-        await self._desk.remove(name_of(call))
+        await self._service.remove(name_of(call))
         return answer({"ok": True})
 
     def _stored_view(self, stored: StoredAccount, rests: Sequence[Cooldown], now: int) -> Json:
-        trouble = self._desk.book.trouble_of(stored)
+        trouble = self._service.book.trouble_of(stored)
         return {
             "id": stored.id,
             "name": stored.name,

@@ -11,9 +11,9 @@ from arvis.ports.store import Store
 from arvis.services.activity import Activity, ActivityKind, ActivityStatus, activities
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE
-from arvis.web.http.schema import STRING, TIME, array, one_of, optional, record
+from arvis.web.http.schema import STRING, TIME, array, object_schema, one_of, optional
 
-ACTIVITY = record(
+ACTIVITY = object_schema(
     {
         "agentId": STRING,
         "agent": STRING,
@@ -40,7 +40,7 @@ class ActivityRoutes:
         self._clock = clock
 
     def endpoints(self) -> list[Endpoint]:
-        shape = {200: record({"items": array(ACTIVITY)})}
+        shape = {200: object_schema({"items": array(ACTIVITY)})}
         return [Endpoint("GET", "/api/activity", "What runs, then who runs nothing", OPERATE, self._list, shape)]
 
     async def _list(self, _call: Call) -> Response:

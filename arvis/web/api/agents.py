@@ -32,10 +32,10 @@ from arvis.web.http.schema import (
     TIME,
     Schema,
     array,
-    listing,
+    object_schema,
     one_of,
     optional,
-    record,
+    page_schema,
 )
 from arvis.web.http.views import Json, agent_view, page_view
 
@@ -54,7 +54,7 @@ _LISTS = {
     "helpers": "helpers",
 }
 
-BINDING = record(
+BINDING = object_schema(
     {
         "platform": STRING,
         "channel": STRING,
@@ -66,7 +66,7 @@ BINDING = record(
         "observe": {**optional(INTEGER), "description": "How many others it reads along; null: as its bot is set."},
     }
 )
-NEW_BINDING = record(BINDING["properties"], required=("platform", "channel"))
+NEW_BINDING = object_schema(BINDING["properties"], required=("platform", "channel"))
 _MORE: dict[str, Schema] = {
     "prompt": STRING,
     "fallbacks": {**array(STRING), "description": "Models to try after `model`, as provider/model."},
@@ -93,8 +93,8 @@ _WRITTEN: dict[str, Schema] = {
     "graph": {**STRING, "description": "How it works: one of GET /api/graphs, or `workflow:SLUG`."},
     **_MORE,
 }
-AGENT_DETAIL = record({**AGENT["properties"], **_MORE, "bindings": array(BINDING)})
-NEW_AGENT = record(
+AGENT_DETAIL = object_schema({**AGENT["properties"], **_MORE, "bindings": array(BINDING)})
+NEW_AGENT = object_schema(
     {
         "slug": {**STRING, "pattern": f"^{SLUG.pattern}$"},
         **_WRITTEN,
@@ -103,8 +103,8 @@ NEW_AGENT = record(
     },
     required=("slug",),
 )
-CHANGED_AGENT = {**record(_WRITTEN, required=()), "description": "What is left out stays as it is."}
-VERSION = record(
+CHANGED_AGENT = {**object_schema(_WRITTEN, required=()), "description": "What is left out stays as it is."}
+VERSION = object_schema(
     {
         "version": INTEGER,
         "at": TIME,
@@ -183,10 +183,12 @@ def version_view(version: AgentVersion) -> Json:
 
 _DAY_MS = 86_400_000
 
-_SPAN = record(
+_SPAN = object_schema(
     {"calls": INTEGER, "inputTokens": INTEGER, "outputTokens": INTEGER, "costUsd": NUMBER, "errors": INTEGER}
 )
-STATS = record({"week": _SPAN, "month": _SPAN, "lastActive": {**optional(TIME), "description": "Its newest message."}})
+STATS = object_schema(
+    {"week": _SPAN, "month": _SPAN, "lastActive": {**optional(TIME), "description": "Its newest message."}}
+)
 
 
 class AgentStatRoutes:
@@ -250,7 +252,7 @@ class AgentRoutes:
         filters = {"status": one_of(AgentStatus), "role": LABEL}
         return [
             Endpoint(
-                "GET", _ALL, "Agents in order of creation", READ, self._list, {200: listing(AGENT)}, query=filters
+                "GET", _ALL, "Agents in order of creation", READ, self._list, {200: page_schema(AGENT)}, query=filters
             ),
             Endpoint("GET", _ONE, "One agent, by id or slug", READ, self._show, shown),
             Endpoint("POST", _ALL, "Make an agent", OWN, self._create, made, body=NEW_AGENT, large=True),
@@ -265,7 +267,7 @@ class AgentRoutes:
                 "How it was, the newest first",
                 READ,
                 self._versions,
-                {200: listing(VERSION)},
+                {200: page_schema(VERSION)},
                 query={"limit": {**PAGING["limit"], "description": f"{_MOST_VERSIONS} at most."}},
             ),
             *self._binding_endpoints(),
@@ -274,7 +276,7 @@ class AgentRoutes:
     def _binding_endpoints(self) -> list[Endpoint]:
         path, place = f"{_ONE}/bindings", {"platform": LABEL, "channel": LABEL}
         return [
-            Endpoint("GET", path, "Channels where it lives", READ, self._bindings, {200: listing(BINDING)}),
+            Endpoint("GET", path, "Channels where it lives", READ, self._bindings, {200: page_schema(BINDING)}),
             Endpoint("POST", path, "Let it live in a channel", OWN, self._bind, {201: AGENT_DETAIL}, body=NEW_BINDING),
             Endpoint("DELETE", path, "There no more", OWN, self._unbind, {200: AGENT_DETAIL}, query=place),
         ]

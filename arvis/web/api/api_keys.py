@@ -19,7 +19,7 @@ from arvis.web.auth.api_keys import PREFIX, key_hash, user_of_key
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OWN, PLATFORM
 from arvis.web.http.requests import Fields, unusable
-from arvis.web.http.schema import LABEL, OK, STRING, TIME, array, listing, one_of, optional, record
+from arvis.web.http.schema import LABEL, OK, STRING, TIME, array, object_schema, one_of, optional, page_schema
 from arvis.web.http.views import page_view
 
 Json = dict[str, Any]
@@ -29,7 +29,7 @@ _MOST_AGENTS = 50
 
 _ROLE = one_of(UserRole)
 _AGENTS = {**array(STRING), "description": "Slugs. Limits a key of role chat; empty: all without risky tools."}
-KEY = record(
+KEY = object_schema(
     {
         "id": STRING,
         "name": STRING,
@@ -40,11 +40,11 @@ KEY = record(
         "lastUsedAt": {**optional(TIME), "description": "The last use, exact to the hour."},
     }
 )
-NEW_KEY = record(
+NEW_KEY = object_schema(
     {"name": {**LABEL, "maxLength": _LONGEST_NAME}, "role": _ROLE, "agents": {**_AGENTS, "maxItems": _MOST_AGENTS}},
     required=("name", "role"),
 )
-MADE_KEY = record({**KEY["properties"], "key": {**STRING, "description": "Shown now and never again."}})
+MADE_KEY = object_schema({**KEY["properties"], "key": {**STRING, "description": "Shown now and never again."}})
 
 
 class ApiKeyRoutes:
@@ -65,7 +65,7 @@ class ApiKeyRoutes:
                 "Keys that were made in the product, newest first",
                 OWN,
                 self._list,
-                {200: listing(KEY)},
+                {200: page_schema(KEY)},
                 query=PAGING,
             ),
             Endpoint("POST", every, "Make a key, which is shown once", OWN, self._add, {201: MADE_KEY}, body=NEW_KEY),

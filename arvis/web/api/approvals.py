@@ -31,10 +31,10 @@ from arvis.web.http.schema import (
     WAIT_ANSWER,
     Schema,
     array,
-    listing,
+    object_schema,
     one_of,
     optional,
-    record,
+    page_schema,
 )
 from arvis.web.http.schema import WAIT as OPEN_WAIT
 from arvis.web.http.views import Json, page_view, wait_view
@@ -45,7 +45,7 @@ from arvis.web.http.views import Json, page_view, wait_view
 _WHOLE = "Open the question to read the whole. An answer counts for all of it."
 _OBJECT: Schema = {"type": "object", "additionalProperties": True}
 
-WAIT: Schema = record(
+WAIT: Schema = object_schema(
     {
         **OPEN_WAIT["properties"],
         "answeredByName": optional(STRING),
@@ -66,7 +66,7 @@ WAIT: Schema = record(
         "arguments": optional(_OBJECT),
         "risk": optional(one_of(Risk)),
         "change": {
-            **optional(record({"text": STRING, "hash": STRING})),
+            **optional(object_schema({"text": STRING, "hash": STRING})),
             "description": "Exactly what would be done; a yes counts for this hash and for nothing else.",
         },
     }
@@ -159,7 +159,7 @@ class WaitRoutes:
                 "Questions to people, newest first; with a chat key those that one may answer",
                 ANYONE,
                 self._list,
-                {200: listing(WAIT)},
+                {200: page_schema(WAIT)},
                 query={**PAGING, "open": only, "kind": one_of(PERSONAL_WAITS), "agent": LABEL},
             ),
             Endpoint("GET", one, "One question", ANYONE, self._show, {200: WAIT}),

@@ -10,12 +10,12 @@ from arvis.domain.effects import AccessKind, AuditEntry, EffectKind, Outcome
 from arvis.ports.insights import Insights
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE
-from arvis.web.http.schema import INTEGER, LABEL, STRING, TIME, array, listing, one_of, optional, record
+from arvis.web.http.schema import INTEGER, LABEL, STRING, TIME, array, object_schema, one_of, optional, page_schema
 from arvis.web.http.views import Json, page_view
 
 _KINDS = (*EffectKind, *AccessKind)
 
-ENTRY = record(
+ENTRY = object_schema(
     {
         "id": STRING,
         "at": TIME,
@@ -48,7 +48,7 @@ class AuditRoutes:
                 "What models wanted to change, and failed attempts to get in, newest first",
                 OPERATE,
                 self._list,
-                {200: listing(ENTRY)},
+                {200: page_schema(ENTRY)},
                 query={**PAGING, **filters},
             )
         ]

@@ -8,7 +8,7 @@ from arvis.domain.errors import Conflict, StoreError, Unavailable
 from arvis.ports.backups import Backups
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.identity import OWN
-from arvis.web.http.schema import BACKUP, listing
+from arvis.web.http.schema import BACKUP, page_schema
 from arvis.web.http.views import backup_view, page_view
 
 
@@ -19,7 +19,9 @@ class BackupRoutes:
     def endpoints(self) -> list[Endpoint]:
         path = "/api/backups"
         return [
-            Endpoint("GET", path, "Backups in the data folder, newest first", OWN, self._list, {200: listing(BACKUP)}),
+            Endpoint(
+                "GET", path, "Backups in the data folder, newest first", OWN, self._list, {200: page_schema(BACKUP)}
+            ),
             Endpoint("POST", path, "Make a backup now; may take minutes", OWN, self._make, {201: BACKUP}),
         ]
 

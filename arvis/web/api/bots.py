@@ -16,7 +16,7 @@ from arvis.domain.platforms import BotState, BotStatus
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, OWN
 from arvis.web.http.requests import Fields, unusable
-from arvis.web.http.schema import BOOLEAN, OK, STRING, TIME, Schema, array, listing, one_of, optional, record
+from arvis.web.http.schema import BOOLEAN, OK, STRING, TIME, Schema, array, object_schema, one_of, optional, page_schema
 from arvis.web.http.url_redaction import shown
 
 Json = dict[str, Any]
@@ -39,7 +39,7 @@ _SECRETS: Schema = {
     "additionalProperties": {**STRING, "maxLength": _MOST_SECRET},
     "description": "Tokens by the names of their settings; sealed before they are stored, and never shown.",
 }
-BOT = record(
+BOT = object_schema(
     {
         "platform": STRING,
         "name": STRING,
@@ -55,7 +55,7 @@ BOT = record(
     }
 )
 _WRITTEN: dict[str, Schema] = {"settings": _OBJECT, "secrets": _SECRETS, "enabled": BOOLEAN}
-NEW_BOT = record(
+NEW_BOT = object_schema(
     {
         "platform": {**STRING, "pattern": f"^{PLATFORM.pattern}$"},
         "name": {**STRING, "pattern": f"^{_NAME.pattern}$"},
@@ -64,20 +64,20 @@ NEW_BOT = record(
     required=("platform", "name"),
 )
 CHANGED_BOT = {
-    **record(_WRITTEN, required=()),
+    **object_schema(_WRITTEN, required=()),
     "description": "What is left out stays; null takes a setting or a secret away. A new address needs the secrets again.",
 }
-_FINDING = record({"level": one_of(("ok", "warning", "error")), "text": STRING, "fix": optional(STRING)})
-FINDINGS = record({"findings": array(_FINDING)})
+_FINDING = object_schema({"level": one_of(("ok", "warning", "error")), "text": STRING, "fix": optional(STRING)})
+FINDINGS = object_schema({"findings": array(_FINDING)})
 
 
 class BotRoutes:
-    def __init__(self, *, desk: BotService) -> None:
-        self._desk = desk
+    def __init__(self, *, service: BotService) -> None:
+        self._service = service
 
     def endpoints(self) -> list[Endpoint]:
         all_, one = "/api/bots", "/api/bots/{platform}/{name}"
-        listed, entered = {200: listing(BOT)}, {201: BOT}
+        listed, entered = {200: page_schema(BOT)}, {201: BOT}
         return [
             Endpoint("GET", all_, "Bots, those of the configuration first", OPERATE, self._list, listed),
             Endpoint("POST", all_, "Enter a bot", OWN, self._add, entered, body=NEW_BOT),
@@ -94,12 +94,12 @@ class BotRoutes:
         return Endpoint(method, path, summary, access, handler, answers, body=body, names=PATH_NAMES)
 
     async def _list(self, _: Call) -> Response:
-        statuses = await self._desk.statuses()
-        items = [_view(spec, statuses.get(spec.key)) for spec in self._desk.registry.specs]
+        statuses = await self._service.statuses()
+        items = [_view(spec, statuses.get(spec.key)) for spec in self._service.registry.specs]
         return answer({"items": items, "nextCursor": None})
 
     async def _show(self, call: Call) -> Response:
-        return await self._answer(self._desk.spec(*bot_of(call)))
+        return await self._answer(self._service.spec(*bot_of(call)))
 
     async def _add(self, call: Call) -> Response:
         fields = await call.fields()
@@ -108,25 +108,25 @@ class BotRoutes:
             raise unusable("platform", "must be 1 to 32 small letters, digits, - and _")
         if not _NAME.fullmatch(name):
             raise unusable("name", "must be 1 to 64 letters, digits, - and _")
-        return await self._answer(await self._desk.add(platform, name, written(fields)), 201)
+        return await self._answer(await self._service.add(platform, name, written(fields)), 201)
 
     async def _change(self, call: Call) -> Response:
-        return await self._answer(await self._desk.change(*bot_of(call), written(await call.fields())))
+        return await self._answer(await self._service.change(*bot_of(call), written(await call.fields())))
 
     async def _remove(self, call: Call) -> Response:
-        await self._desk.remove(*bot_of(call))
+        await self._service.remove(*bot_of(call))
         return answer({"ok": True})
 
     async def _check(self, call: Call) -> Response:
-        found = await self._desk.check(*bot_of(call))
+        found = await self._service.check(*bot_of(call))
         items = [{"level": one.level, "text": one.text, "fix": one.fix or None} for one in found]
         return answer({"findings": items})
 
     async def _restart(self, call: Call) -> Response:
-        return await self._answer(await self._desk.restart(*bot_of(call)))
+        return await self._answer(await self._service.restart(*bot_of(call)))
 
     async def _answer(self, spec: BotSpec, status: int = 200) -> Response:
-        return answer(_view(spec, (await self._desk.statuses()).get(spec.key)), status)
+        return answer(_view(spec, (await self._service.statuses()).get(spec.key)), status)
 
 
 def bot_of(call: Call) -> tuple[str, str]:

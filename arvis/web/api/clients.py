@@ -36,7 +36,7 @@ from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, OWN
 from arvis.web.http.requests import Fields, unusable
-from arvis.web.http.schema import LABEL, NUMBER, OK, STRING, TIME, array, listing, one_of, optional, record
+from arvis.web.http.schema import LABEL, NUMBER, OK, STRING, TIME, array, object_schema, one_of, optional, page_schema
 from arvis.web.http.views import Json, page_view
 
 # Clients and charges as this port reads and shows them: amounts in US dollars, with six digits behind the point.
@@ -51,7 +51,7 @@ _NOTES = 10_000
 #: What a person may enter; answers are charged by the daemon.
 ENTERED = (ChargeType.ADJUSTMENT, ChargeType.PAYMENT, ChargeType.SUBSCRIPTION)
 
-CHANNEL = record({"platform": LABEL, "channel": LABEL})
+CHANNEL = object_schema({"platform": LABEL, "channel": LABEL})
 _SET = {
     "name": LABEL,
     "plan": one_of(ClientPlan),
@@ -62,11 +62,11 @@ _SET = {
     "monthlyLimitUsd": {**optional(NUMBER), "description": "What models may cost in a month; null: as configured."},
     "notes": STRING,
 }
-CLIENT = record({"id": STRING, **_SET, "balanceUsd": NUMBER, "createdAt": TIME, "updatedAt": TIME})
-CLIENT_DETAIL = record({**CLIENT["properties"], "channels": array(CHANNEL)})
-NEW_CLIENT = record(_SET, required=("name",))
-CHANGED_CLIENT = record(_SET, required=())
-CHARGE = record(
+CLIENT = object_schema({"id": STRING, **_SET, "balanceUsd": NUMBER, "createdAt": TIME, "updatedAt": TIME})
+CLIENT_DETAIL = object_schema({**CLIENT["properties"], "channels": array(CHANNEL)})
+NEW_CLIENT = object_schema(_SET, required=("name",))
+CHANGED_CLIENT = object_schema(_SET, required=())
+CHARGE = object_schema(
     {
         "id": STRING,
         "type": one_of(ChargeType),
@@ -78,7 +78,7 @@ CHARGE = record(
         "createdAt": TIME,
     }
 )
-NEW_CHARGE = record(
+NEW_CHARGE = object_schema(
     {
         "type": one_of(ENTERED),
         "amountUsd": {**NUMBER, "description": "More than 0; an adjustment may be less, which is a credit."},
@@ -86,8 +86,8 @@ NEW_CHARGE = record(
     },
     required=("type", "amountUsd"),
 )
-JUDGEMENT = record({"status": one_of(ChargeStatus)})
-MONTH = record(
+JUDGEMENT = object_schema({"status": one_of(ChargeStatus)})
+MONTH = object_schema(
     {
         "month": STRING,
         "chargedUsd": NUMBER,
@@ -232,7 +232,7 @@ class ClientRoutes:
     def endpoints(self) -> list[Endpoint]:
         shown = {200: CLIENT_DETAIL}
         made = {201: CLIENT_DETAIL}
-        listed = {200: listing(CLIENT)}
+        listed = {200: page_schema(CLIENT)}
         return [
             Endpoint("GET", _ALL, "Clients, newest first", OPERATE, self._list, listed, query=PAGING),
             Endpoint("POST", _ALL, "Make a client", OWN, self._add, made, body=NEW_CLIENT),
@@ -253,7 +253,7 @@ class ClientRoutes:
 
     def _charge_endpoints(self) -> list[Endpoint]:
         path = f"{_ONE}/charges"
-        listed, made = {200: listing(CHARGE)}, {201: CHARGE}
+        listed, made = {200: page_schema(CHARGE)}, {201: CHARGE}
         month = {"month": {**STRING, "pattern": "^[0-9]{4}-[0-9]{2}$", "description": "Such as 2026-11; now's."}}
         return [
             Endpoint("GET", path, "Lines of its account, newest first", OPERATE, self._charges, listed, query=PAGING),

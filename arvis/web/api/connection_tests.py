@@ -19,14 +19,14 @@ from arvis.web.api.bots import written as bot_written
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.identity import OWN
 from arvis.web.http.requests import unusable
-from arvis.web.http.schema import BOOLEAN, INTEGER, NUMBER, STRING, one_of, optional, record
+from arvis.web.http.schema import BOOLEAN, INTEGER, NUMBER, STRING, object_schema, one_of, optional
 
 _KINDS = (*ProviderErrorKind, "other")
 _PER = 1_000_000
 _UNNAMED = "main"
 
-NEW_TRIAL = record({"name": STRING, **WRITTEN}, required=("provider",))
-TRIAL = record(
+NEW_TRIAL = object_schema({"name": STRING, **WRITTEN}, required=("provider",))
+TRIAL = object_schema(
     {
         "ok": BOOLEAN,
         "provider": {**optional(STRING), "description": "null: a kept account that did not answer."},
@@ -38,7 +38,7 @@ TRIAL = record(
         "costUsd": {**optional(NUMBER), "description": "Of this one word; null: no price or no count is known."},
     }
 )
-BOT_TRIAL = {**record(NEW_BOT["properties"], required=("platform",)), "description": "As for a new bot."}
+BOT_TRIAL = {**object_schema(NEW_BOT["properties"], required=("platform",)), "description": "As for a new bot."}
 
 
 class ConnectionTestRoutes:

@@ -77,7 +77,7 @@ class ConversationExport:
                 yield f"\n## Summary of {turns} ({each.status})\n\n{_quoted(each.summary)}\n"
         async for messages in self._messages():
             for message in messages:
-                yield _told(message)
+                yield _as_markdown(message)
 
     async def _summaries(self) -> AsyncIterator[Sequence[Compaction]]:
         cursor = None
@@ -94,7 +94,7 @@ class ConversationExport:
             after = messages[-1].id
 
 
-def _told(message: StoredMessage) -> str:
+def _as_markdown(message: StoredMessage) -> str:
     who = _in_one_line(message.user_name) or ("Arvis" if message.role is Role.NOTICE else "somebody")
     files = "".join(
         f"\n[file: {_in_one_line(each.filename)}, {each.content_type}, {each.size} bytes]\n"

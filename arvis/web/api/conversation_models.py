@@ -18,13 +18,13 @@ from arvis.domain.messages import (
 )
 from arvis.domain.taint import Label
 from arvis.ports.browsing import ConversationSummary, QuestionState, ShownMessage, ShownQuestion, TalkDetail
-from arvis.web.http.schema import BOOLEAN, INTEGER, NUMBER, STRING, TIME, Schema, array, one_of, optional, record
+from arvis.web.http.schema import BOOLEAN, INTEGER, NUMBER, STRING, TIME, Schema, array, object_schema, one_of, optional
 from arvis.web.http.views import Json, file_view
 
 _MICROS = 1_000_000
 _PREVIEW = 200
 
-CONVERSATION: Schema = record(
+CONVERSATION: Schema = object_schema(
     {
         "id": STRING,
         "agent": STRING,
@@ -41,18 +41,18 @@ CONVERSATION: Schema = record(
         "participants": {**INTEGER, "description": "Who wrote the newest 100 messages of people."},
     }
 )
-CONVERSATION_DETAIL: Schema = record(
+CONVERSATION_DETAIL: Schema = object_schema(
     {
         **CONVERSATION["properties"],
         "messagesInContext": {**INTEGER, "description": "That no summary stands for."},
         "tokensInContext": {**INTEGER, "description": "Of these, by estimate; the summaries come on top."},
         "summaries": INTEGER,
         "summary": optional(
-            record({"id": STRING, "summary": STRING, "tokens": INTEGER, "status": one_of(CompactionStatus)})
+            object_schema({"id": STRING, "summary": STRING, "tokens": INTEGER, "status": one_of(CompactionStatus)})
         ),
     }
 )
-STORED_ATTACHMENT: Schema = record(
+STORED_ATTACHMENT: Schema = object_schema(
     {
         "filename": STRING,
         "contentType": STRING,
@@ -63,9 +63,9 @@ STORED_ATTACHMENT: Schema = record(
         "url": {**optional(STRING), "description": "Where its bytes are, once they are stored."},
     }
 )
-STORED_FILE: Schema = record({"name": STRING, "contentType": STRING, "size": INTEGER, "url": STRING})
-STORED_BUTTON: Schema = record({"id": STRING, "label": STRING, "style": one_of(ButtonStyle)})
-QUESTION: Schema = record(
+STORED_FILE: Schema = object_schema({"name": STRING, "contentType": STRING, "size": INTEGER, "url": STRING})
+STORED_BUTTON: Schema = object_schema({"id": STRING, "label": STRING, "style": one_of(ButtonStyle)})
+QUESTION: Schema = object_schema(
     {
         "id": {**STRING, "description": "Of the question: GET /api/questions/{question} shows it whole."},
         "state": {
@@ -76,7 +76,7 @@ QUESTION: Schema = record(
         "answeredAt": optional(TIME),
     }
 )
-STORED_MESSAGE: Schema = record(
+STORED_MESSAGE: Schema = object_schema(
     {
         "id": STRING,
         "role": one_of(Role),
@@ -100,7 +100,7 @@ STORED_MESSAGE: Schema = record(
         "createdAt": TIME,
     }
 )
-ASKED_MESSAGE: Schema = record(
+ASKED_MESSAGE: Schema = object_schema(
     {
         "id": STRING,
         "status": one_of(MessageStatus),

@@ -22,7 +22,7 @@ from arvis.web.api.conversation_models import (
 from arvis.web.auth.authorization import Authorizer, person_of, visible_talk
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import ANYONE, OPERATE, READ
-from arvis.web.http.schema import FILE, LABEL, OK, STRING, listing, one_of
+from arvis.web.http.schema import FILE, LABEL, OK, STRING, one_of, page_schema
 from arvis.web.http.views import page_view
 
 #: Characters of text that one page of messages shows: what is written in one go holds up the event loop.
@@ -46,7 +46,7 @@ class ConversationRoutes:
                 "Conversations, the last used first; with a chat key one's own",
                 ANYONE,
                 self._conversations,
-                {200: listing(CONVERSATION)},
+                {200: page_schema(CONVERSATION)},
                 query={**PAGING, **_FILTERS, "q": text},
             ),
             Endpoint("GET", one, "One conversation", ANYONE, self._show, {200: CONVERSATION_DETAIL}),
@@ -56,7 +56,7 @@ class ConversationRoutes:
                 "Messages of a conversation, newest first; with a chat key what one said and was answered",
                 ANYONE,
                 self._messages,
-                {200: listing(STORED_MESSAGE)},
+                {200: page_schema(STORED_MESSAGE)},
                 query=PAGING,
             ),
             Endpoint(

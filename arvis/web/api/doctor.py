@@ -15,7 +15,7 @@ from arvis.domain.errors import ToolError, Unavailable
 from arvis.ports.clock import Clock
 from arvis.web.http.endpoints import FLAG, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE
-from arvis.web.http.schema import BOOLEAN, STRING, TIME, array, one_of, optional, record
+from arvis.web.http.schema import BOOLEAN, STRING, TIME, array, object_schema, one_of, optional
 
 #: Seconds that findings count for.
 _KEEP = 5.0
@@ -23,7 +23,7 @@ _KEEP = 5.0
 #: What `arvis doctor --json` prints; the argument says whether only what keeps others out is looked at.
 Examine = Callable[[bool], Awaitable[str]]
 
-FINDING = record(
+FINDING = object_schema(
     {
         "id": {**STRING, "description": "Stable, for programs."},
         "group": STRING,
@@ -33,7 +33,7 @@ FINDING = record(
         "fix": optional(STRING),
     }
 )
-FINDINGS = record(
+FINDINGS = object_schema(
     {
         "ok": {**BOOLEAN, "description": "Nothing fails."},
         "at": TIME,
@@ -91,5 +91,5 @@ class DoctorRoutes:
 
 def _item(check: Mapping[str, Any]) -> Mapping[str, Any]:
     """Raises `KeyError` and `TypeError`."""
-    said = {name: str(check[name]) for name in ("id", "group", "status", "what")}
-    return {**said, "why": check["why"] or None, "fix": check["fix"] or None}
+    shown = {name: str(check[name]) for name in ("id", "group", "status", "what")}
+    return {**shown, "why": check["why"] or None, "fix": check["fix"] or None}

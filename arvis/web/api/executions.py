@@ -24,10 +24,10 @@ from arvis.web.http.schema import (
     TIME,
     Schema,
     array,
-    listing,
+    object_schema,
     one_of,
     optional,
-    record,
+    page_schema,
 )
 from arvis.web.http.views import Json, call_step, node_steps, page_view
 
@@ -49,11 +49,11 @@ _EXECUTION: dict[str, Schema] = {
     "createdAt": TIME,
     "updatedAt": TIME,
 }
-_STEP = record({"number": INTEGER, "node": STRING, "decision": STRING, "at": TIME, "durationMs": INTEGER})
-_WAIT = record({"id": STRING, "kind": STRING, "prompt": STRING, "askedAt": TIME, "open": {"type": "boolean"}})
-EXECUTION = record(_EXECUTION)
-LISTED_EXECUTION = record({**_EXECUTION, "costUsd": NUMBER})
-EXECUTION_DETAIL = record(
+_STEP = object_schema({"number": INTEGER, "node": STRING, "decision": STRING, "at": TIME, "durationMs": INTEGER})
+_WAIT = object_schema({"id": STRING, "kind": STRING, "prompt": STRING, "askedAt": TIME, "open": {"type": "boolean"}})
+EXECUTION = object_schema(_EXECUTION)
+LISTED_EXECUTION = object_schema({**_EXECUTION, "costUsd": NUMBER})
+EXECUTION_DETAIL = object_schema(
     {
         **_EXECUTION,
         "conversationId": optional(STRING),
@@ -87,7 +87,7 @@ class ExecutionRoutes:
                 "Turns, runs and what they call, newest first",
                 READ,
                 self._list,
-                {200: listing(LISTED_EXECUTION)},
+                {200: page_schema(LISTED_EXECUTION)},
                 query={**PAGING, **filters},
             ),
             Endpoint("GET", one, "One of them with its way", READ, self._show, shown),

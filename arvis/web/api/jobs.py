@@ -30,10 +30,10 @@ from arvis.web.http.schema import (
     TIME,
     Schema,
     array,
-    listing,
+    object_schema,
     one_of,
     optional,
-    record,
+    page_schema,
 )
 from arvis.web.http.views import Json, job_view, page_view, story_steps, timeline_view
 
@@ -48,7 +48,7 @@ _MICROS = 1_000_000
 MOST_IDS, MOST_FOUND = 500, 200
 ACTIONS = ("retry", "cancel", "delete")
 
-QUEUE_JOB: Schema = record(
+QUEUE_JOB: Schema = object_schema(
     {
         **JOB["properties"],
         "subject": {**STRING, "description": "The beginning of its message, or the name of its schedule or web hook."},
@@ -58,12 +58,12 @@ QUEUE_JOB: Schema = record(
         "person": optional(STRING),
     }
 )
-QUEUE_JOB_DETAIL: Schema = record({**QUEUE_JOB["properties"], "payload": {"type": "object"}})
-RETRY: Schema = record(
+QUEUE_JOB_DETAIL: Schema = object_schema({**QUEUE_JOB["properties"], "payload": {"type": "object"}})
+RETRY: Schema = object_schema(
     {"content": {**STRING, "description": "Other words for its message; its turn then begins anew.", "minLength": 1}},
     required=(),
 )
-STORY: Schema = record(
+STORY: Schema = object_schema(
     {
         "id": STRING,
         "kind": JOB["properties"]["kind"],
@@ -82,10 +82,10 @@ STORY: Schema = record(
         "deliveryId": optional(STRING),
     }
 )
-JOB_FILTER: Schema = record(
+JOB_FILTER: Schema = object_schema(
     {"kind": JOB["properties"]["kind"], "status": STRING, "agent": LABEL, "lane": LABEL}, required=()
 )
-BULK: Schema = record(
+BULK: Schema = object_schema(
     {
         "action": one_of(ACTIONS),
         "ids": {**array(LABEL), "maxItems": MOST_IDS, "minItems": 1},
@@ -94,10 +94,10 @@ BULK: Schema = record(
     },
     required=("action",),
 )
-BULK_DONE: Schema = record(
+BULK_DONE: Schema = object_schema(
     {
         "done": INTEGER,
-        "refused": array(record({"id": STRING, "code": STRING, "message": STRING})),
+        "refused": array(object_schema({"id": STRING, "code": STRING, "message": STRING})),
         "remaining": {**INTEGER, "description": "Of a filter: how many follow; counted to 100,000."},
         "nextCursor": optional(STRING),
     }
@@ -119,9 +119,9 @@ def queue_view(item: QueueItem) -> Json:
 
 def told_view(item: QueueItem, timeline: MessageTimeline) -> Json:
     """The story of a message's job is that of its message."""
-    told: Mapping[str, Any] = timeline_view(timeline)
+    timeline_fields: Mapping[str, Any] = timeline_view(timeline)
     same = ("explanation", "content", "steps", "costUsd", "inputTokens", "outputTokens")
-    return {**_head(item), **{name: told[name] for name in same}}
+    return {**_head(item), **{name: timeline_fields[name] for name in same}}
 
 
 def story_view(story: JobStory) -> Json:
@@ -260,11 +260,11 @@ class JobRoutes:
                 "Jobs, newest first",
                 READ,
                 self._list,
-                {200: listing(QUEUE_JOB)},
+                {200: page_schema(QUEUE_JOB)},
                 query={**PAGING, **_FILTERS},
             ),
             Endpoint("GET", one, "One job with its payload", READ, self._show, changed),
-            Endpoint("GET", f"{one}/timeline", "What happened to it, step by step", READ, self._tell, {200: STORY}),
+            Endpoint("GET", f"{one}/timeline", "What happened to it, step by step", READ, self._timeline, {200: STORY}),
             Endpoint(
                 "POST",
                 f"{one}/retry",
@@ -300,7 +300,7 @@ class JobRoutes:
     async def _show(self, call: Call) -> Response:
         return await self._shown(call.id("job"))
 
-    async def _tell(self, call: Call) -> Response:
+    async def _timeline(self, call: Call) -> Response:
         item = await self._item(call.id("job"))
         if item.job.kind is JobKind.MESSAGE and item.job.message_id is not None:
             timeline = await self._insights.message(item.job.message_id)

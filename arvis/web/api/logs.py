@@ -18,7 +18,7 @@ from starlette.responses import FileResponse, Response
 from arvis.domain.errors import NotFound, Unprocessable
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE
-from arvis.web.http.schema import INTEGER, LABEL, STRING, TIME, Schema, array, one_of, optional, record
+from arvis.web.http.schema import INTEGER, LABEL, STRING, TIME, Schema, array, object_schema, one_of, optional
 
 # Reads the daemon's log backwards: the newest lines first, from the end of the newest file on, in blocks, and never
 # more at a call than is good for everybody else. What a line holds was redacted when it was written.
@@ -236,7 +236,7 @@ _WHOLE = re.compile(r"\d{1,15}", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DAY_SCHEMA: Schema = {**STRING, "pattern": f"^{_DAY.pattern}$", "description": "Such as 2026-07-01 (UTC)."}
 
-LINE = record(
+LINE = object_schema(
     {
         "id": {**STRING, "description": "Its place; it stays."},
         "at": optional(TIME),
@@ -247,13 +247,15 @@ LINE = record(
         "fields": {"type": "object", "description": "What else the line says: texts, numbers, true, false, null."},
     }
 )
-LINES = record(
+LINES = object_schema(
     {
         "items": array(LINE),
         "nextCursor": {**optional(STRING), "description": "There may be more even where `items` is empty."},
     }
 )
-DAYS = record({"items": array(record({"day": _DAY_SCHEMA, "bytes": INTEGER})), "nextCursor": optional(STRING)})
+DAYS = object_schema(
+    {"items": array(object_schema({"day": _DAY_SCHEMA, "bytes": INTEGER})), "nextCursor": optional(STRING)}
+)
 
 
 class LogRoutes:

@@ -33,10 +33,10 @@ from arvis.web.http.schema import (
     TIME,
     Schema,
     array,
-    listing,
+    object_schema,
     one_of,
     optional,
-    record,
+    page_schema,
 )
 from arvis.web.http.views import Json, page_view
 
@@ -51,7 +51,7 @@ SCOPE: Schema = {
     "description": "principal:ID, room:PLATFORM:CONNECTOR:CHANNEL:THREAD, or agent (wherever it talks).",
 }
 TAINT: Schema = {**array(STRING), "description": "Where it came from that nobody vouches for; empty: confirmed."}
-FACT = record(
+FACT = object_schema(
     {
         "id": STRING,
         "number": INTEGER,
@@ -73,7 +73,7 @@ FACT = record(
         "updatedAt": TIME,
     }
 )
-FACT_CHANGE = record(
+FACT_CHANGE = object_schema(
     {
         "id": STRING,
         "change": STRING,
@@ -83,12 +83,12 @@ FACT_CHANGE = record(
         "at": TIME,
     }
 )
-FACT_DETAIL = record({**FACT["properties"], "changes": array(FACT_CHANGE)})
-NEW_FACT = record(
+FACT_DETAIL = object_schema({**FACT["properties"], "changes": array(FACT_CHANGE)})
+NEW_FACT = object_schema(
     {"agent": AGENT, "content": STRING, "category": one_of(Category), "scope": {**SCOPE, "default": EVERYWHERE}},
     required=("agent", "content"),
 )
-KEPT = record(
+KEPT = object_schema(
     {
         **FACT["properties"],
         "outcome": {
@@ -98,9 +98,9 @@ KEPT = record(
         "previousId": {**optional(STRING), "description": "The older one."},
     }
 )
-UNDO = record({"agent": AGENT, "scope": {**SCOPE, "default": EVERYWHERE}}, required=("agent",))
-UNDONE = record({"undone": STRING})
-STATE = record(
+UNDO = object_schema({"agent": AGENT, "scope": {**SCOPE, "default": EVERYWHERE}}, required=("agent",))
+UNDONE = object_schema({"undone": STRING})
+STATE = object_schema(
     {
         "agent": STRING,
         "scope": SCOPE,
@@ -203,7 +203,7 @@ class MemoryRoutes:
         found, states = {**PAGING, **FILTERS}, {"agent": AGENT, "scope": SCOPE}
         added = {200: KEPT, 201: KEPT}
         return [
-            Endpoint("GET", _ALL, "Facts, newest first", ANYONE, self._list, {200: listing(FACT)}, query=found),
+            Endpoint("GET", _ALL, "Facts, newest first", ANYONE, self._list, {200: page_schema(FACT)}, query=found),
             Endpoint("POST", _ALL, "Tell an agent a fact", OPERATE, self._add, added, body=NEW_FACT),
             # Before the facts: what comes first in a path counts.
             Endpoint(
@@ -212,7 +212,7 @@ class MemoryRoutes:
                 "Values under keys, by agent, scope and key",
                 ANYONE,
                 self._states,
-                {200: listing(STATE)},
+                {200: page_schema(STATE)},
                 query={**PAGING, **states},
             ),
             Endpoint(
@@ -270,8 +270,8 @@ class MemoryRoutes:
             case Refused(problem, fix):
                 raise Unprocessable(problem, fix=fix)
             case kept:
-                told = {"outcome": kept.kind, "previousId": kept.old.id if kept.old else None}
-                shown = {**fact_view(kept.fact, {agent.id: agent.slug}), **told}
+                outcome = {"outcome": kept.kind, "previousId": kept.old.id if kept.old else None}
+                shown = {**fact_view(kept.fact, {agent.id: agent.slug}), **outcome}
                 return answer(shown, 200 if kept.old and kept.old.id == kept.fact.id else 201)
 
     async def _show(self, call: Call) -> Response:

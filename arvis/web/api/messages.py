@@ -28,8 +28,8 @@ from arvis.web.http.schema import (
     NUMBER,
     TIMELINE,
     Schema,
-    listing,
     one_of,
+    page_schema,
 )
 from arvis.web.http.static_files import file_response
 from arvis.web.http.timeouts import Timeouts
@@ -109,23 +109,23 @@ class MessageRoutes:
     def __init__(
         self,
         *,
-        intake: MessageParser,
+        parser: MessageParser,
         insights: Insights,
         operations: Operations,
         store: Store,
         gate: Authorizer,
         board: StatusWaiter,
         clock: Clock,
-        patience: Timeouts,
+        timeouts: Timeouts,
     ) -> None:
         self._operations = operations
         self._store = store
-        self._intake = intake
+        self._parser = parser
         self._insights = insights
         self._gate = gate
         self._board = board
         self._clock = clock
-        self._patience = patience
+        self._timeouts = timeouts
 
     def endpoints(self) -> list[Endpoint]:
         one = "/api/messages/{message}"
@@ -147,7 +147,7 @@ class MessageRoutes:
                 "What people wrote, newest first",
                 READ,
                 self._list,
-                {200: listing(ASKED_MESSAGE)},
+                {200: page_schema(ASKED_MESSAGE)},
                 query={**PAGING, **_FILTERS},
             ),
             Endpoint("POST", f"{one}/retry", "Let its agent try again", OPERATE, self._retry, {200: TIMELINE}),
@@ -177,7 +177,7 @@ class MessageRoutes:
         fields = (await call.fields()).otherwise("id", call.request.headers.get(IDEMPOTENCY_KEY))
         sender = self._gate.sender(call.identity, fields.label("userId"), fields.display_name("userName"))
         address = address_for(call.identity, fields.label("channelId") or f"web-{sender.user_id}")
-        sent = await self._intake.send(await self._intake.draft(fields), address, sender)
+        sent = await self._parser.send(await self._parser.draft(fields), address, sender)
         return answer({"ok": True, "messageId": sent.message_id}, 202)
 
     async def _list(self, call: Call) -> Response:
@@ -221,7 +221,7 @@ class MessageRoutes:
                 remaining = end - self._clock.monotonic()
                 if remaining <= 0:
                     break
-                await watch.changed(min(remaining, self._patience.look))
+                await watch.changed(min(remaining, self._timeouts.look))
                 found = await self._insights.status(timeline.message.id)
                 status = timeline.status if found is None else found[0]
             watch.raise_if_refused()

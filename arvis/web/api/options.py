@@ -15,9 +15,20 @@ from arvis.ports.choices import BotField, Choices, ModelPrice, OfferedModel, Off
 from arvis.ports.tool import Tool
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.identity import READ
-from arvis.web.http.schema import ANYTHING, BOOLEAN, INTEGER, NUMBER, STRING, array, listing, one_of, optional, record
+from arvis.web.http.schema import (
+    ANYTHING,
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    STRING,
+    array,
+    object_schema,
+    one_of,
+    optional,
+    page_schema,
+)
 
-TOOL = record(
+TOOL = object_schema(
     {
         "name": STRING,
         "description": STRING,
@@ -29,7 +40,7 @@ TOOL = record(
         "package": {**optional(STRING), "description": "The package or MCP server."},
     }
 )
-MODEL = record(
+MODEL = object_schema(
     {
         "name": {**STRING, "description": "provider/model."},
         "provider": STRING,
@@ -43,7 +54,7 @@ MODEL = record(
     }
 )
 _NEED = ("required", "optional", "none")
-PROVIDER = record(
+PROVIDER = object_schema(
     {
         "name": STRING,
         "title": STRING,
@@ -54,9 +65,9 @@ PROVIDER = record(
         "defaultModel": optional(STRING),
     }
 )
-PLUGIN = record({"name": STRING, "description": STRING, "builtIn": BOOLEAN})
-GRAPH = record({"name": one_of(GRAPHS), "description": STRING})
-FIELD = record(
+PLUGIN = object_schema({"name": STRING, "description": STRING, "builtIn": BOOLEAN})
+GRAPH = object_schema({"name": one_of(GRAPHS), "description": STRING})
+FIELD = object_schema(
     {
         "name": STRING,
         "label": STRING,
@@ -68,13 +79,13 @@ FIELD = record(
         "choices": array(STRING),
     }
 )
-PLATFORM = record(
+PLATFORM = object_schema(
     {
         "name": STRING,
         "title": STRING,
         "description": STRING,
         "steps": {**array(STRING), "description": "How a bot is made there, in order."},
-        "needs": {**array(record({"name": STRING, "why": STRING})), "description": "What it must be allowed."},
+        "needs": {**array(object_schema({"name": STRING, "why": STRING})), "description": "What it must be allowed."},
         "fields": {**array(FIELD), "description": "None: the connector brings no guide."},
         "manifest": {**optional(STRING), "description": "A text to paste there."},
     }
@@ -118,12 +129,14 @@ class ChoiceRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         return [
-            Endpoint("GET", "/api/tools", "Tools that agents may be given", READ, self._tools, {200: listing(TOOL)}),
-            Endpoint("GET", "/api/models", "Models that are known", READ, self._models, {200: listing(MODEL)}),
-            Endpoint("GET", "/api/providers", "Vendors of models", READ, self._providers, {200: listing(PROVIDER)}),
-            Endpoint("GET", "/api/plugins", "Plugins of agents", READ, self._plugins, {200: listing(PLUGIN)}),
-            Endpoint("GET", "/api/graphs", "Ways in which agents work", READ, self._graphs, {200: listing(GRAPH)}),
-            Endpoint("GET", "/api/platforms", "Where bots can be", READ, self._platforms, {200: listing(PLATFORM)}),
+            Endpoint(
+                "GET", "/api/tools", "Tools that agents may be given", READ, self._tools, {200: page_schema(TOOL)}
+            ),
+            Endpoint("GET", "/api/models", "Models that are known", READ, self._models, {200: page_schema(MODEL)}),
+            Endpoint("GET", "/api/providers", "Vendors of models", READ, self._providers, {200: page_schema(PROVIDER)}),
+            Endpoint("GET", "/api/plugins", "Plugins of agents", READ, self._plugins, {200: page_schema(PLUGIN)}),
+            Endpoint("GET", "/api/graphs", "Ways in which agents work", READ, self._graphs, {200: page_schema(GRAPH)}),
+            Endpoint("GET", "/api/platforms", "Where bots can be", READ, self._platforms, {200: page_schema(PLATFORM)}),
         ]
 
     async def _tools(self, _: Call) -> Response:

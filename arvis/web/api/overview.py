@@ -21,7 +21,19 @@ from arvis.ports.insights import Insights
 from arvis.ports.overview import Headline, RunningWork
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.identity import READ
-from arvis.web.http.schema import BOOLEAN, INTEGER, JOB, NUMBER, STRING, TIME, WAIT, array, one_of, optional, record
+from arvis.web.http.schema import (
+    BOOLEAN,
+    INTEGER,
+    JOB,
+    NUMBER,
+    STRING,
+    TIME,
+    WAIT,
+    array,
+    object_schema,
+    one_of,
+    optional,
+)
 from arvis.web.http.views import Json, job_view, wait_view
 from arvis.web.latency import LatencySeries, Point, Span
 
@@ -42,7 +54,7 @@ class AccountState(StrEnum):
     OFF = "off"
 
 
-COUNTS = record(
+COUNTS = object_schema(
     {
         "running": INTEGER,
         "pending": INTEGER,
@@ -52,8 +64,8 @@ COUNTS = record(
         "oldestReadyMs": {**INTEGER, "description": "How long the oldest job stands in line that could run."},
     }
 )
-PLACE = record({"platform": STRING, "connector": STRING, "channelId": STRING, "thread": STRING})
-RUNNING = record(
+PLACE = object_schema({"platform": STRING, "connector": STRING, "channelId": STRING, "thread": STRING})
+RUNNING = object_schema(
     {
         "jobId": STRING,
         "kind": one_of(JobKind),
@@ -69,7 +81,7 @@ RUNNING = record(
         "tool": optional(STRING),
     }
 )
-ACCOUNT_HEALTH = record(
+ACCOUNT_HEALTH = object_schema(
     {
         "name": STRING,
         "provider": STRING,
@@ -79,7 +91,7 @@ ACCOUNT_HEALTH = record(
         "error": {**optional(STRING), "description": "What it refused last, or why it cannot be asked."},
     }
 )
-BOT_HEALTH = record(
+BOT_HEALTH = object_schema(
     {
         "platform": STRING,
         "name": STRING,
@@ -89,7 +101,7 @@ BOT_HEALTH = record(
         "since": optional(TIME),
     }
 )
-POINT = record(
+POINT = object_schema(
     {
         "at": TIME,
         "answered": INTEGER,
@@ -99,7 +111,7 @@ POINT = record(
         "depth": {**optional(INTEGER), "description": "The deepest sample of the queue; null: there is none."},
     }
 )
-OVERVIEW = record(
+OVERVIEW = object_schema(
     {
         "at": TIME,
         "day": {**STRING, "description": "Today, in the zone of the configuration."},
@@ -111,7 +123,7 @@ OVERVIEW = record(
         "failures": {**array(JOB), "description": "The newest, at most 10."},
         "accounts": array(ACCOUNT_HEALTH),
         "bots": array(BOT_HEALTH),
-        "series": record({"span": one_of(Span), "bucketMs": INTEGER, "points": array(POINT)}),
+        "series": object_schema({"span": one_of(Span), "bucketMs": INTEGER, "points": array(POINT)}),
     }
 )
 
@@ -211,7 +223,7 @@ class OverviewRoutes:
         insights: Insights,
         accounts: AccountService,
         bots: BotService,
-        pace: LatencySeries,
+        latency: LatencySeries,
         clock: Clock,
         zone: str,
         limits: Callable[[], SpendingLimits],
@@ -219,7 +231,7 @@ class OverviewRoutes:
         self._insights = insights
         self._accounts = accounts
         self._bots = bots
-        self._pace = pace
+        self._latency = latency
         self._clock = clock
         self._zone = zone
         self._limits = limits
@@ -242,7 +254,7 @@ class OverviewRoutes:
         now = self._clock.now()
         day, budget = day_of(now, self._zone), self._limits().daily
         found = await self._insights.overview(now, day)
-        self._pace.sample(found.headline.pending)
+        self._latency.sample(found.headline.pending)
         return answer(
             {
                 "at": now,
@@ -261,12 +273,13 @@ class OverviewRoutes:
 
     async def _account_health(self, now: int) -> list[Json]:
         """Those of the configuration first."""
-        rows, book = await self._insights.accounts(), self._accounts.book
+        rows, registry = await self._insights.accounts(), self._accounts.book
         shown = [
-            account_view(each.name, each.provider, each.model, rests=rows.rests, now=now) for each in book.configured
+            account_view(each.name, each.provider, each.model, rests=rows.rests, now=now)
+            for each in registry.configured
         ]
         for stored in rows.accounts:
-            trouble = book.trouble_of(stored)
+            trouble = registry.trouble_of(stored)
             shown.append(
                 account_view(
                     stored.name,
@@ -285,6 +298,6 @@ class OverviewRoutes:
         return [bot_view(spec, statuses.get(spec.key)) for spec in self._bots.registry.specs]
 
     async def _series(self, span: Span) -> Json:
-        points = await self._pace.points(span)
+        points = await self._latency.points(span)
         _, minutes = span.buckets
         return {"span": span, "bucketMs": minutes * 60_000, "points": [point_view(point) for point in points]}

@@ -27,7 +27,7 @@ from arvis.web.auth.sessions import Sessions
 from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, OWN, PLATFORM, READ
 from arvis.web.http.requests import unusable
-from arvis.web.http.schema import BOOLEAN, LABEL, STRING, TIME, array, listing, one_of, optional, record
+from arvis.web.http.schema import BOOLEAN, LABEL, STRING, TIME, array, object_schema, one_of, optional, page_schema
 from arvis.web.http.views import page_view
 
 Json = dict[str, Any]
@@ -37,7 +37,7 @@ _LONGEST_CODE = 40
 #: More than anybody has.
 _MOST_USERS = 10_000
 
-PERSON = record(
+PERSON = object_schema(
     {
         "id": STRING,
         "platform": STRING,
@@ -50,10 +50,10 @@ PERSON = record(
         "updatedAt": TIME,
     }
 )
-CHANGE = record({"role": one_of(PrincipalRole), "paired": BOOLEAN, "by": optional(STRING), "at": TIME})
-PERSON_DETAIL = record({**PERSON["properties"], "changes": array(CHANGE)})
-CHANGED_PERSON = record({"role": one_of(GIVEN_ROLES), "paired": BOOLEAN}, required=())
-PAIRING = record(
+CHANGE = object_schema({"role": one_of(PrincipalRole), "paired": BOOLEAN, "by": optional(STRING), "at": TIME})
+PERSON_DETAIL = object_schema({**PERSON["properties"], "changes": array(CHANGE)})
+CHANGED_PERSON = object_schema({"role": one_of(GIVEN_ROLES), "paired": BOOLEAN}, required=())
+PAIRING = object_schema(
     {
         "id": STRING,
         "platform": STRING,
@@ -67,8 +67,8 @@ PAIRING = record(
     }
 )
 CODE = {"type": "string", "minLength": 1, "maxLength": _LONGEST_CODE}
-ONE_CODE = record({"code": CODE})
-CODE_OR_ID = record({"code": CODE, "id": STRING}, required=())
+ONE_CODE = object_schema({"code": CODE})
+CODE_OR_ID = object_schema({"code": CODE, "id": STRING}, required=())
 
 
 class PeopleRoutes:
@@ -95,7 +95,7 @@ class PeopleRoutes:
                 "People who have written, newest first",
                 READ,
                 self._list,
-                {200: listing(PERSON)},
+                {200: page_schema(PERSON)},
                 query={**PAGING, **filters},
             ),
             Endpoint("GET", one, "One person, and what was changed", READ, self._show, shown),
@@ -106,7 +106,7 @@ class PeopleRoutes:
                 "Strangers who asked to be let in, newest first",
                 READ,
                 self._pairings,
-                {200: listing(PAIRING)},
+                {200: page_schema(PAIRING)},
                 query=asked,
             ),
             Endpoint(

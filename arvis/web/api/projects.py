@@ -17,7 +17,7 @@ from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE
 from arvis.web.http.requests import Fields, unusable
-from arvis.web.http.schema import LABEL, OK, STRING, TIME, Schema, listing, one_of, optional, record
+from arvis.web.http.schema import LABEL, OK, STRING, TIME, Schema, object_schema, one_of, optional, page_schema
 from arvis.web.http.views import page_view
 
 _WRITABLE: dict[str, Schema] = {
@@ -28,10 +28,10 @@ _WRITABLE: dict[str, Schema] = {
     "status": one_of(ProjectStatus),
     "notes": {**STRING, "maxLength": LONGEST_NOTES, "description": "Yours and, in dated lines, those of agents."},
 }
-PROJECT = record({"id": STRING, **_WRITABLE, "createdAt": TIME, "updatedAt": TIME})
-NEW_PROJECT = record(_WRITABLE, required=("title",))
-CHANGED_PROJECT = record(_WRITABLE, required=())
-UNDONE = record({"project": {**optional(PROJECT), "description": "Null: it had just been made, and is gone."}})
+PROJECT = object_schema({"id": STRING, **_WRITABLE, "createdAt": TIME, "updatedAt": TIME})
+NEW_PROJECT = object_schema(_WRITABLE, required=("title",))
+CHANGED_PROJECT = object_schema(_WRITABLE, required=())
+UNDONE = object_schema({"project": {**optional(PROJECT), "description": "Null: it had just been made, and is gone."}})
 
 _TEXTS = ("slug", "title", "goal", "notes")
 
@@ -46,7 +46,7 @@ class ProjectRoutes:
     def endpoints(self) -> list[Endpoint]:
         """In a path a project is named by its id or slug."""
         all_, one = "/api/projects", "/api/projects/{project}"
-        listed, shown, made = {200: listing(PROJECT)}, {200: PROJECT}, {201: PROJECT}
+        listed, shown, made = {200: page_schema(PROJECT)}, {200: PROJECT}, {201: PROJECT}
         query = {**PAGING, "agent": LABEL, "status": one_of(ProjectStatus)}
         return [
             Endpoint("GET", all_, "Projects, newest first", OPERATE, self._list, listed, query=query),

@@ -31,10 +31,10 @@ from arvis.web.http.schema import (
     TIME,
     Schema,
     array,
-    listing,
+    object_schema,
     one_of,
     optional,
-    record,
+    page_schema,
 )
 from arvis.web.http.views import page_view
 
@@ -75,7 +75,7 @@ _WRITABLE: dict[str, Schema] = {
     "script": _SCRIPT,
     "enabled": BOOLEAN,
 }
-SCHEDULE = record(
+SCHEDULE = object_schema(
     {
         "id": STRING,
         "kind": one_of(ScheduleKind),
@@ -94,8 +94,10 @@ SCHEDULE = record(
         "updatedAt": TIME,
     }
 )
-SCHEDULE_DETAIL = record({**SCHEDULE["properties"], "nextRuns": array({**INTEGER, "description": "Five, in ms."})})
-NEW_SCHEDULE = record(
+SCHEDULE_DETAIL = object_schema(
+    {**SCHEDULE["properties"], "nextRuns": array({**INTEGER, "description": "Five, in ms."})}
+)
+NEW_SCHEDULE = object_schema(
     {"kind": one_of(ScheduleKind), "agent": LABEL, **_WRITABLE},
     required=("kind", "agent", "schedule", "platform", "channelId"),
 )
@@ -103,9 +105,11 @@ _TAKEN_AWAY = {
     name: {**optional(_WRITABLE[name]), "description": "Left out: it stays. Null takes it away."}
     for name in ("timezone", "misfireGraceMs", "graph", "script")
 }
-CHANGED_SCHEDULE = record({**_WRITABLE, **_TAKEN_AWAY}, required=())
-UNDONE = record({"schedule": {**optional(SCHEDULE_DETAIL), "description": "Null: it had just been made, and is gone."}})
-OCCURRENCE = record(
+CHANGED_SCHEDULE = object_schema({**_WRITABLE, **_TAKEN_AWAY}, required=())
+UNDONE = object_schema(
+    {"schedule": {**optional(SCHEDULE_DETAIL), "description": "Null: it had just been made, and is gone."}}
+)
+OCCURRENCE = object_schema(
     {
         "id": STRING,
         "dueAt": TIME,
@@ -218,8 +222,8 @@ class ScheduleRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         all_, one = "/api/schedules", "/api/schedules/{schedule}"
-        listed, shown, made = {200: listing(SCHEDULE)}, {200: SCHEDULE_DETAIL}, {201: SCHEDULE_DETAIL}
-        query, ran, begun = {**PAGING, **_FILTERS}, {200: listing(OCCURRENCE)}, {201: OCCURRENCE}
+        listed, shown, made = {200: page_schema(SCHEDULE)}, {200: SCHEDULE_DETAIL}, {201: SCHEDULE_DETAIL}
+        query, ran, begun = {**PAGING, **_FILTERS}, {200: page_schema(OCCURRENCE)}, {201: OCCURRENCE}
         return [
             Endpoint("GET", all_, "Crons and heartbeats, newest first", OPERATE, self._list, listed, query=query),
             Endpoint("POST", all_, "Make a cron or heartbeat", OPERATE, self._add, made, body=NEW_SCHEDULE),

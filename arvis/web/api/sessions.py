@@ -21,7 +21,7 @@ from arvis.web.auth.sessions import CODE_LIFE_MS, Life, Login, Sessions, device_
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import ANYONE, OWN, PLATFORM, PUBLIC, Identity, Role
 from arvis.web.http.rate_limits import LoginLimiter
-from arvis.web.http.schema import BOOLEAN, LABEL, OK, STRING, TIME, listing, one_of, record
+from arvis.web.http.schema import BOOLEAN, LABEL, OK, STRING, TIME, object_schema, one_of, page_schema
 from arvis.web.http.views import page_view
 
 # The logins of a user over HTTP: where one is logged in, and ending one of them, which closes its sockets.
@@ -34,7 +34,7 @@ _CURSOR = re.compile(r"(\d{1,15})-([0-9a-f]{64})", re.ASCII)
 #: Behind every time and every hash.
 _FIRST = (10**15, "g")
 
-SESSION = record(
+SESSION = object_schema(
     {
         "id": STRING,
         "userId": STRING,
@@ -62,7 +62,7 @@ class SessionRoutes:
                 "One's own logins, newest first; an owner may name another user",
                 ANYONE,
                 self._list,
-                {200: listing(SESSION)},
+                {200: page_schema(SESSION)},
                 query={**PAGING, "user": LABEL},
             ),
             Endpoint("DELETE", "/api/auth/sessions/{session}", "End a login", ANYONE, self._end, {200: OK}),
@@ -132,7 +132,7 @@ def _like(tx: Transaction, shown: str) -> LoginSession | None:
 
 _LONGEST_NAME = 200
 
-ME = record(
+ME = object_schema(
     {
         "userId": STRING,
         "name": STRING,
@@ -141,7 +141,7 @@ ME = record(
         "hasPassword": BOOLEAN,
     }
 )
-LOGIN = record(
+LOGIN = object_schema(
     {
         "code": {**LABEL, "description": "Of a login link. Either this, or `password`."},
         "user": {**LABEL, "default": FIRST_USER},
@@ -149,10 +149,10 @@ LOGIN = record(
     },
     required=(),
 )
-CODE = record({"code": STRING, "url": STRING, "expiresAt": TIME})
-STATE = record({"passwordLogin": BOOLEAN})
+CODE = object_schema({"code": STRING, "url": STRING, "expiresAt": TIME})
+STATE = object_schema({"passwordLogin": BOOLEAN})
 PASSWORD = {"type": "string", "minLength": SHORTEST_PASSWORD, "maxLength": LONGEST_PASSWORD}
-NEW_PASSWORD = record(
+NEW_PASSWORD = object_schema(
     {"password": PASSWORD, "current": {**STRING, "description": "Needed when a password is set."}},
     required=("password",),
 )
@@ -166,7 +166,7 @@ class LoginRoutes:
         *,
         sessions: Sessions,
         limiter: LoginLimiter,
-        desk: LoginService,
+        service: LoginService,
         gate: Authorizer,
         clock: Clock,
         login_link: Callable[[str], str],
@@ -175,7 +175,7 @@ class LoginRoutes:
     ) -> None:
         self._sessions = sessions
         self._limiter = limiter
-        self._desk = desk
+        self._service = service
         self._gate = gate
         self._clock = clock
         self._login_link = login_link
@@ -241,14 +241,14 @@ class LoginRoutes:
     async def _by_password(self, request: Request, user: str, password: str) -> Login:
         address = address_of(request)
         try:
-            known = await self._desk.check(address, user, password)
+            known = await self._service.check(address, user, password)
         except (Unauthorised, TooMany):
             await self._failures.note(address, "login_failed", "password", user)
             raise
         return await self._sessions.begin(known, self._gate.token(request), _device(request))
 
     async def _state(self, _: Call) -> Response:
-        return answer({"passwordLogin": await self._desk.anybody_has()})
+        return answer({"passwordLogin": await self._service.anybody_has()})
 
     async def _log_out(self, call: Call) -> Response:
         response = answer({"ok": True})
@@ -266,7 +266,7 @@ class LoginRoutes:
     async def _set_password(self, call: Call) -> Response:
         fields = await call.fields()
         password, current = fields.required_text("password"), fields.text("current")
-        await self._desk.change(address_of(call.request), call.identity, password, current)
+        await self._service.change(address_of(call.request), call.identity, password, current)
         return answer({"ok": True})
 
     async def _me_view(self, identity: Identity) -> dict[str, Any]:
@@ -275,7 +275,7 @@ class LoginRoutes:
             "name": identity.name,
             "role": identity.role,
             "channelId": f"web-{identity.user_id}",
-            "hasPassword": await self._desk.has_password(identity.user_id),
+            "hasPassword": await self._service.has_password(identity.user_id),
         }
 
     def _set_cookie(self, response: Response, value: str, max_age: int) -> None:

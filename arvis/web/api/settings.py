@@ -29,10 +29,10 @@ from arvis.web.http.schema import (
     TIME,
     Schema,
     array,
-    listing,
+    object_schema,
     one_of,
     optional,
-    record,
+    page_schema,
 )
 from arvis.web.http.url_redaction import shown as without_login
 
@@ -43,7 +43,7 @@ _VALUE: Schema = {
     **ANYTHING,
     "description": "As it is written in the file; of a secret `set` or `not set`. A list may also be one of `choices`.",
 }
-SETTING = record(
+SETTING = object_schema(
     {
         "key": {**STRING, "description": "Such as `budgets.daily_usd`."},
         "section": STRING,
@@ -65,8 +65,8 @@ SETTING = record(
         "problem": {**optional(STRING), "description": "Why the value that was set here is passed over."},
     }
 )
-_CONDUCTOR = record({"id": STRING, "slug": STRING, "name": STRING})
-SETTINGS = record(
+_CONDUCTOR = object_schema({"id": STRING, "slug": STRING, "name": STRING})
+SETTINGS = object_schema(
     {
         "items": {**array(SETTING), "description": "In the order of config.yaml."},
         "nextCursor": optional(STRING),
@@ -76,7 +76,7 @@ SETTINGS = record(
         "conductor": optional(_CONDUCTOR),
     }
 )
-CHANGES = record(
+CHANGES = object_schema(
     {
         "changes": {
             "type": "object",
@@ -84,7 +84,7 @@ CHANGES = record(
         }
     }
 )
-VERSION = record(
+VERSION = object_schema(
     {
         "version": INTEGER,
         "at": TIME,
@@ -95,8 +95,8 @@ VERSION = record(
 
 
 class SettingRoutes:
-    def __init__(self, *, desk: SettingsService, insights: Insights, gate: Authorizer) -> None:
-        self._desk = desk
+    def __init__(self, *, service: SettingsService, insights: Insights, gate: Authorizer) -> None:
+        self._service = service
         self._insights = insights
         self._gate = gate
 
@@ -112,7 +112,7 @@ class SettingRoutes:
                 "What was set here, the newest first",
                 OPERATE,
                 self._versions,
-                {200: listing(VERSION)},
+                {200: page_schema(VERSION)},
                 query={"limit": {**PAGING["limit"], "description": f"{_MOST_VERSIONS} at most."}},
             ),
         ]
@@ -126,15 +126,15 @@ class SettingRoutes:
             raise unusable("changes", "is missing")
         if len(changes) > _MOST_CHANGES:
             raise unusable("changes", f"may hold {_MOST_CHANGES} keys")
-        await self._desk.change(changes, by=await self._by(call))
+        await self._service.change(changes, by=await self._by(call))
         return await self._shown()
 
     async def _undo(self, call: Call) -> Response:
-        await self._desk.undo(by=await self._by(call))
+        await self._service.undo(by=await self._by(call))
         return await self._shown()
 
     async def _versions(self, call: Call) -> Response:
-        versions = await self._desk.versions(min(call.limit, _MOST_VERSIONS))
+        versions = await self._service.versions(min(call.limit, _MOST_VERSIONS))
         items = [
             {"version": one.version, "at": one.at, "by": one.by_id, "values": dict(one.data or {})} for one in versions
         ]
@@ -144,8 +144,8 @@ class SettingRoutes:
         return (await self._gate.principal(self._gate.sender(call.identity))).id
 
     async def _shown(self) -> Response:
-        overview, agents = await self._desk.overview(), await self._insights.agents()
-        return answer(_view(overview, self._desk.file, agents))
+        overview, agents = await self._service.overview(), await self._insights.agents()
+        return answer(_view(overview, self._service.file, agents))
 
 
 def _view(overview: Overview, file: str | None, agents: Sequence[Agent]) -> dict[str, Any]:

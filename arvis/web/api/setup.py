@@ -13,7 +13,7 @@ from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.identity import OWN, PLATFORM
-from arvis.web.http.schema import BOOLEAN, OK, record
+from arvis.web.http.schema import BOOLEAN, OK, object_schema
 
 _DISMISSED = "setup.dismissed"
 _DEMO = "demo"
@@ -22,7 +22,7 @@ _GIVEN_AGENTS = frozenset({"helper", "conductor"})
 #: The conversations of this port that were used last are looked at, and their newest messages.
 _LOOK = 20
 
-SETUP = record(
+SETUP = object_schema(
     {
         "hasPassword": BOOLEAN,
         "hasAccount": {**BOOLEAN, "description": "One that is not the demo."},
@@ -64,8 +64,8 @@ class SetupRoutes:
 
     async def _show(self, _: Call) -> Response:
         has_password, dismissed, own_agent = await self._store.read(_looked)
-        book = self._accounts.book
-        usable = (*book.configured, *book.usable)
+        registry = self._accounts.book
+        usable = (*registry.configured, *registry.usable)
         found = {
             "hasPassword": self._password or has_password,
             "hasAccount": any(account.provider != _DEMO for account in usable),

@@ -16,9 +16,9 @@ from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.identity import OWN, READ
 from arvis.web.http.requests import Fields, unusable
-from arvis.web.http.schema import BOOLEAN, OK, STRING, array, one_of, optional, record
+from arvis.web.http.schema import BOOLEAN, OK, STRING, array, object_schema, one_of, optional
 
-SKILL = record(
+SKILL = object_schema(
     {
         "slug": STRING,
         "name": STRING,
@@ -33,25 +33,25 @@ SKILL = record(
         "hash": {**STRING, "description": "Another one is another text."},
     }
 )
-SKILLS = record(
+SKILLS = object_schema(
     {
         "items": array(SKILL),
         "nextCursor": optional(STRING),
         "problems": {**array(STRING), "description": "What was passed over, and why."},
     }
 )
-SKILL_DETAIL = record(
+SKILL_DETAIL = object_schema(
     {**SKILL["properties"], "keywords": array(STRING), "patterns": array(STRING), "body": STRING, "text": STRING}
 )
-CHANGED_SKILL = record(
+CHANGED_SKILL = object_schema(
     {
         "enabled": BOOLEAN,
         "text": {**STRING, "description": "The whole file. In the place of one of the house or the folder."},
     },
     required=(),
 )
-UNDONE = record({"skill": {**optional(SKILL_DETAIL), "description": "null: there was none before."}})
-NEW_SKILL = record(
+UNDONE = object_schema({"skill": {**optional(SKILL_DETAIL), "description": "null: there was none before."}})
+NEW_SKILL = object_schema(
     {
         "text": {**STRING, "description": "A Markdown file with front matter; or `url`."},
         "url": {**STRING, "description": "A public address where one lies."},
@@ -60,8 +60,10 @@ NEW_SKILL = record(
     },
     required=(),
 )
-TRIED_SKILL = record({"text": NEW_SKILL["properties"]["text"], "url": NEW_SKILL["properties"]["url"]}, required=())
-TRIED = record(
+TRIED_SKILL = object_schema(
+    {"text": NEW_SKILL["properties"]["text"], "url": NEW_SKILL["properties"]["url"]}, required=()
+)
+TRIED = object_schema(
     {
         "skill": SKILL_DETAIL,
         "replaces": {**optional(one_of(Source)), "description": "Of its slug there is one already, from here."},

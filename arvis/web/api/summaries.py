@@ -16,10 +16,10 @@ from arvis.ports.compactions import CompactionInsights
 from arvis.ports.store import Store
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, READ
-from arvis.web.http.schema import INTEGER, STRING, TIME, Schema, array, listing, one_of, record
+from arvis.web.http.schema import INTEGER, STRING, TIME, Schema, array, object_schema, one_of, page_schema
 from arvis.web.http.views import page_view
 
-COMPACTION: Schema = record(
+COMPACTION: Schema = object_schema(
     {
         "id": STRING,
         "conversationId": STRING,
@@ -36,7 +36,7 @@ COMPACTION: Schema = record(
         "createdAt": TIME,
     }
 )
-PAST_MESSAGE: Schema = record(
+PAST_MESSAGE: Schema = object_schema(
     {
         "id": STRING,
         "role": one_of(Role),
@@ -47,7 +47,7 @@ PAST_MESSAGE: Schema = record(
         "createdAt": TIME,
     }
 )
-RESTORED: Schema = record({"ok": {"type": "boolean"}, "messages": INTEGER})
+RESTORED: Schema = object_schema({"ok": {"type": "boolean"}, "messages": INTEGER})
 
 
 class CompactionRoutes:
@@ -65,7 +65,7 @@ class CompactionRoutes:
                 "Summaries of a conversation, newest first",
                 READ,
                 self._list,
-                {200: listing(COMPACTION)},
+                {200: page_schema(COMPACTION)},
                 query=PAGING,
             ),
             Endpoint(
@@ -74,7 +74,7 @@ class CompactionRoutes:
                 "What a summary stands for, in order; texts are empty once they are past `retention.compacted_days`",
                 READ,
                 self._messages,
-                {200: listing(PAST_MESSAGE)},
+                {200: page_schema(PAST_MESSAGE)},
             ),
             Endpoint(
                 "POST",

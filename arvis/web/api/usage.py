@@ -15,7 +15,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, UsageBy, UsageSums
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE
-from arvis.web.http.schema import INTEGER, NUMBER, STRING, TIME, array, one_of, optional, record
+from arvis.web.http.schema import INTEGER, NUMBER, STRING, TIME, array, object_schema, one_of, optional
 from arvis.web.http.views import Json
 
 #: What a report covers that names no beginning, in ms.
@@ -43,18 +43,18 @@ _SUMS = {
     "success": {**optional(NUMBER), "description": "The share of calls that went well, from 0 to 1."},
     "unpriced": {**INTEGER, "description": "Calls whose price nobody knows; they count as free."},
 }
-USAGE = record(
+USAGE = object_schema(
     {
         "by": one_of(UsageBy),
         "since": TIME,
         "until": TIME,
-        "groups": array(record({"key": STRING, "name": STRING, **_SUMS})),
+        "groups": array(object_schema({"key": STRING, "name": STRING, **_SUMS})),
         "split": optional(one_of(Split)),
         "points": {
-            **array(record({"day": STRING, "key": STRING, "name": STRING, **_SUMS})),
+            **array(object_schema({"day": STRING, "key": STRING, "name": STRING, **_SUMS})),
             "description": "With `split`: a day and one of the eight dearest, or `*` for all others.",
         },
-        "total": record(_SUMS),
+        "total": object_schema(_SUMS),
     }
 )
 _MOMENT = {**STRING, "description": "A day (2026-11-22, from its midnight on) or milliseconds since the epoch."}

@@ -18,7 +18,7 @@ from arvis.web.auth.sessions import Sessions
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OWN
 from arvis.web.http.requests import Fields, unusable
-from arvis.web.http.schema import BOOLEAN, LABEL, OK, STRING, TIME, listing, one_of, record
+from arvis.web.http.schema import BOOLEAN, LABEL, OK, STRING, TIME, object_schema, one_of, page_schema
 from arvis.web.http.views import page_view
 
 Json = dict[str, Any]
@@ -27,7 +27,7 @@ _LONGEST_NAME = 80
 
 NAME = {**LABEL, "maxLength": _LONGEST_NAME}
 ROLE = one_of(UserRole)
-USER = record(
+USER = object_schema(
     {
         "id": STRING,
         "name": STRING,
@@ -37,7 +37,7 @@ USER = record(
         "updatedAt": TIME,
     }
 )
-NEW_USER = record(
+NEW_USER = object_schema(
     {
         "id": {"type": "string", "pattern": f"^{users.USER_ID.pattern}$", "description": "The name at the login."},
         "name": {**NAME, "description": "Default: the id."},
@@ -45,9 +45,9 @@ NEW_USER = record(
     },
     required=("id", "role"),
 )
-MADE_USER = record({**USER["properties"], "link": CODE})
-CHANGED_USER = record({"name": NAME, "role": ROLE}, required=())
-GIVEN_PASSWORD = record({"password": PASSWORD})
+MADE_USER = object_schema({**USER["properties"], "link": CODE})
+CHANGED_USER = object_schema({"name": NAME, "role": ROLE}, required=())
+GIVEN_PASSWORD = object_schema({"password": PASSWORD})
 
 
 class UserRoutes:
@@ -59,21 +59,21 @@ class UserRoutes:
         store: Store,
         clock: Clock,
         sessions: Sessions,
-        desk: LoginService,
+        service: LoginService,
         code_for: Callable[[str], Awaitable[Json]],
         owners: Collection[str],
     ) -> None:
         self._store = store
         self._clock = clock
         self._sessions = sessions
-        self._desk = desk
+        self._service = service
         self._code_for = code_for
         self._owners = owners
 
     def endpoints(self) -> list[Endpoint]:
         every, one = "/api/users", "/api/users/{user}"
         return [
-            Endpoint("GET", every, "Users of the dashboard", OWN, self._list, {200: listing(USER)}, query=PAGING),
+            Endpoint("GET", every, "Users of the dashboard", OWN, self._list, {200: page_schema(USER)}, query=PAGING),
             Endpoint("POST", every, "Add a user, with a login link", OWN, self._add, {201: MADE_USER}, body=NEW_USER),
             Endpoint("GET", one, "One user", OWN, self._show, {200: USER}),
             Endpoint("PATCH", one, "Rename, or give another role", OWN, self._change, {200: USER}, body=CHANGED_USER),
@@ -134,7 +134,7 @@ class UserRoutes:
                 code="key_needed",
             )
         password = (await call.fields()).required_text("password")
-        await self._desk.reset((await self._known(call)).id, password)
+        await self._service.reset((await self._known(call)).id, password)
         return answer({"ok": True})
 
     def _check_agrees(self, user_id: str, role: UserRole | None) -> None:

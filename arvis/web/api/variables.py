@@ -19,7 +19,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, OWN
 from arvis.web.http.requests import unusable
-from arvis.web.http.schema import BOOLEAN, OK, STRING, TIME, Schema, listing, record
+from arvis.web.http.schema import BOOLEAN, OK, STRING, TIME, Schema, object_schema, page_schema
 
 #: Clients take a name of dots alone out of the path.
 _KEY = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,100}", re.ASCII)
@@ -28,10 +28,10 @@ _NAMES: Mapping[str, Schema] = {"key": {**STRING, "pattern": f"^{_KEY.pattern}$"
 #: Stands for every secret value, whatever its length.
 DOTS = "••••••••"
 
-VARIABLE = record(
+VARIABLE = object_schema(
     {"key": STRING, "value": {**STRING, "description": "Dots when it is secret."}, "secret": BOOLEAN, "updatedAt": TIME}
 )
-NEW_VALUE = record(
+NEW_VALUE = object_schema(
     {"value": STRING, "secret": {**BOOLEAN, "description": "Left out: as it was, else false."}}, required=("value",)
 )
 
@@ -46,7 +46,7 @@ class VariableRoutes:
     def endpoints(self) -> list[Endpoint]:
         all_, one = "/api/variables", "/api/variables/{key}"
         return [
-            Endpoint("GET", all_, "Variables by key", OPERATE, self._list, {200: listing(VARIABLE)}, query=PAGING),
+            Endpoint("GET", all_, "Variables by key", OPERATE, self._list, {200: page_schema(VARIABLE)}, query=PAGING),
             Endpoint("GET", one, "One variable", OPERATE, self._show, {200: VARIABLE}, names=_NAMES),
             Endpoint(
                 "PUT",

@@ -20,7 +20,19 @@ from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE
 from arvis.web.http.requests import Fields, unusable
-from arvis.web.http.schema import BOOLEAN, INTEGER, LABEL, OK, STRING, TIME, Schema, listing, one_of, optional, record
+from arvis.web.http.schema import (
+    BOOLEAN,
+    INTEGER,
+    LABEL,
+    OK,
+    STRING,
+    TIME,
+    Schema,
+    object_schema,
+    one_of,
+    optional,
+    page_schema,
+)
 from arvis.web.http.views import page_view
 
 _SECRET_BYTES = 24
@@ -47,7 +59,7 @@ _WRITABLE: dict[str, Schema] = {
     "enabled": BOOLEAN,
 }
 _SECRET: Schema = {**STRING, "minLength": _SHORTEST, "maxLength": _LONGEST}
-WEBHOOK = record(
+WEBHOOK = object_schema(
     {
         "id": STRING,
         **_WRITABLE,
@@ -59,11 +71,11 @@ WEBHOOK = record(
         "updatedAt": TIME,
     }
 )
-NEW_WEBHOOK = record(
+NEW_WEBHOOK = object_schema(
     {**_WRITABLE, "secret": {**_SECRET, "description": "Left out: one is made."}},
     required=("path", "agent", "template", "platform", "channelId"),
 )
-CHANGED_WEBHOOK = record({**_WRITABLE, "secret": _SECRET}, required=())
+CHANGED_WEBHOOK = object_schema({**_WRITABLE, "secret": _SECRET}, required=())
 
 #: Fields of a body by those of a `Webhook`.
 _TEXTS = {
@@ -94,7 +106,7 @@ class WebhookRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         all_, one = "/api/webhooks", "/api/webhooks/{webhook}"
-        listed, shown, made = {200: listing(WEBHOOK)}, {200: WEBHOOK}, {201: WEBHOOK}
+        listed, shown, made = {200: page_schema(WEBHOOK)}, {200: WEBHOOK}, {201: WEBHOOK}
         query = {**PAGING, "agent": LABEL}
         return [
             Endpoint("GET", all_, "Web hooks, newest first", OPERATE, self._list, listed, query=query),

@@ -7,7 +7,7 @@ from typing import Any
 
 from arvis.domain.workflows import RunStatus, WorkflowVersion
 from arvis.ports.workflows import VersionRow, WorkflowRow
-from arvis.web.http.schema import BOOLEAN, INTEGER, LABEL, STRING, TIME, Schema, array, one_of, optional, record
+from arvis.web.http.schema import BOOLEAN, INTEGER, LABEL, STRING, TIME, Schema, array, object_schema, one_of, optional
 from arvis.workflows.document import kinds
 from arvis.workflows.validation.check import KnownNames
 from arvis.workflows.validation.rules import Problem, Severity
@@ -30,7 +30,7 @@ _SAVED: dict[str, Schema] = {
     "note": {**STRING, "description": "What led to this version."},
     "enabled": {**BOOLEAN, "description": "Whether its triggers begin it; default true."},
 }
-PROBLEM = record(
+PROBLEM = object_schema(
     {
         "node": {**optional(STRING), "description": "The id of the node that it is about."},
         "connection": {**optional(STRING), "description": "The id of the connection that it is about."},
@@ -41,8 +41,8 @@ PROBLEM = record(
         "fix": STRING,
     }
 )
-LAST_RUN = record({"id": STRING, "status": one_of(RunStatus), "at": TIME})
-WORKFLOW = record(
+LAST_RUN = object_schema({"id": STRING, "status": one_of(RunStatus), "at": TIME})
+WORKFLOW = object_schema(
     {
         "id": STRING,
         "slug": STRING,
@@ -59,7 +59,7 @@ WORKFLOW = record(
         "updatedAt": TIME,
     }
 )
-WORKFLOW_DETAIL = record(
+WORKFLOW_DETAIL = object_schema(
     {
         **WORKFLOW["properties"],
         "document": {**_DOCUMENT, "description": "Of the newest version."},
@@ -67,8 +67,8 @@ WORKFLOW_DETAIL = record(
         "problems": array(PROBLEM),
     }
 )
-NEW_WORKFLOW = record({"name": LABEL, **_SAVED}, required=("name",))
-CHANGED_WORKFLOW = record(
+NEW_WORKFLOW = object_schema({"name": LABEL, **_SAVED}, required=("name",))
+CHANGED_WORKFLOW = object_schema(
     {
         "name": LABEL,
         **_SAVED,
@@ -78,7 +78,7 @@ CHANGED_WORKFLOW = record(
     },
     required=(),
 )
-IMPORTED_WORKFLOW = record(
+IMPORTED_WORKFLOW = object_schema(
     {
         "text": {**STRING, "description": "A document, or one of the forms that docs/29-workflows.md names."},
         "form": {**one_of(("json", "yaml", "auto")), "description": "Default: auto."},
@@ -87,7 +87,7 @@ IMPORTED_WORKFLOW = record(
     },
     required=("text",),
 )
-VERSION = record(
+VERSION = object_schema(
     {
         "version": INTEGER,
         "problemCount": INTEGER,
@@ -96,13 +96,13 @@ VERSION = record(
         "at": TIME,
     }
 )
-VERSION_DETAIL = record({**VERSION["properties"], "document": _DOCUMENT, "problems": array(PROBLEM)})
-TO_CHECK = record({"document": {"type": "object", "additionalProperties": True}})
-CHECKED = record({"document": _DOCUMENT, "problems": array(PROBLEM), "runnable": BOOLEAN})
+VERSION_DETAIL = object_schema({**VERSION["properties"], "document": _DOCUMENT, "problems": array(PROBLEM)})
+TO_CHECK = object_schema({"document": {"type": "object", "additionalProperties": True}})
+CHECKED = object_schema({"document": _DOCUMENT, "problems": array(PROBLEM), "runnable": BOOLEAN})
 SCHEMA: Schema = {"type": "object", "additionalProperties": True, "description": "A JSON schema (draft 2020-12)."}
-EXAMPLE = record({"slug": STRING, "name": STRING, "description": STRING, "document": _DOCUMENT})
+EXAMPLE = object_schema({"slug": STRING, "name": STRING, "description": STRING, "document": _DOCUMENT})
 
-NAMES = record(
+NAMES = object_schema(
     {
         "agents": array(STRING),
         "webSearchAgents": {**array(STRING), "description": "The agents that can search the web."},
@@ -120,7 +120,7 @@ NAMES = record(
     }
 )
 
-_FIELD = record(
+_FIELD = object_schema(
     {
         "name": STRING,
         "form": one_of(("line", "text", "number", "switch", "choice", "rows", "switches", "object", "list")),
@@ -139,7 +139,7 @@ _FIELD = record(
         "optionsFrom": {**STRING, "description": "agents, tools, workflows, models, platforms or people."},
     }
 )
-_KIND = record(
+_KIND = object_schema(
     {
         "name": STRING,
         "label": STRING,
@@ -147,13 +147,13 @@ _KIND = record(
         "help": STRING,
         "fields": array(_FIELD),
         "outputs": {**array(STRING), "description": "Source handles; the empty one is the plain way out."},
-        "rowHandles": optional(record({"field": STRING, "prefix": STRING})),
+        "rowHandles": optional(object_schema({"field": STRING, "prefix": STRING})),
         "inputs": array(STRING),
         "selectsOutput": BOOLEAN,
         "isTrigger": BOOLEAN,
     }
 )
-KINDS = record(
+KINDS = object_schema(
     {
         "kinds": array(_KIND),
         "settings": {**array(_FIELD), "description": "Of a whole document."},

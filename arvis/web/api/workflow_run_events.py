@@ -32,28 +32,28 @@ _LINES = 200
 
 
 class RunStream:
-    def __init__(self, *, insights: Insights, clock: Clock, patience: Timeouts) -> None:
+    def __init__(self, *, insights: Insights, clock: Clock, timeouts: Timeouts) -> None:
         self._insights = insights
         self._clock = clock
-        self._patience = patience
+        self._timeouts = timeouts
 
     async def events(self, run_id: str, after: int, watch: Watch) -> AsyncIterator[str]:
         """From behind line `after` to the end of the run; what goes wrong is the last event."""
-        told: Json | None = None
+        last_status: Json | None = None
         while True:
             # The state is read before the lines: when it is over, all its lines are there.
             row = await attempt(self._row(run_id))
             if isinstance(row, Failure):
                 yield event("error", row.to_json())
                 return
-            if told is None:
+            if last_status is None:
                 yield event("start", run_view(row))
             async for entry in self._lines(run_id, after):
                 after = entry.number
                 yield event("log", line_view(entry), number=after)
-            now = standing(row)
-            if now != told:
-                told = now
+            now = run_status(row)
+            if now != last_status:
+                last_status = now
                 yield event("state", now)
             if is_over(row):
                 yield await self._end(row)
@@ -62,8 +62,8 @@ class RunStream:
                 yield event("error", watch.failure.to_json())
                 return
             before = self._clock.monotonic()
-            await watch.changed(self._patience.keepalive)
-            if self._clock.monotonic() - before >= self._patience.keepalive:
+            await watch.changed(self._timeouts.keepalive)
+            if self._clock.monotonic() - before >= self._timeouts.keepalive:
                 yield KEEP_ALIVE
 
     async def _row(self, run_id: str) -> RunRow:
@@ -88,7 +88,7 @@ class RunStream:
 
 
 @contextlib.contextmanager
-def heard(bus: Bus, run_id: str, watch: Watch) -> Iterator[None]:
+def waking(bus: Bus, run_id: str, watch: Watch) -> Iterator[None]:
     """News of this run wake the watch."""
 
     def advanced(news: RunAdvanced) -> None:
@@ -117,7 +117,7 @@ def line_view(entry: LogEntry) -> Json:
     }
 
 
-def standing(row: RunRow) -> Json:
+def run_status(row: RunRow) -> Json:
     shown = run_view(row)
     return {name: shown[name] for name in ("status", "waitingForInput", "currentNodeId")}
 

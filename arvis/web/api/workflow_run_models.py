@@ -21,9 +21,9 @@ from arvis.web.http.schema import (
     TIME,
     Schema,
     array,
+    object_schema,
     one_of,
     optional,
-    record,
 )
 from arvis.workflows.runtime.parts import drawn_id, name_of
 from arvis.workflows.runtime.regions import gate_of
@@ -133,10 +133,10 @@ def _state(view: RunView, name: str, given: Mapping[str, Any], here: list[Place]
     over = is_over(view.row)
     if given.get("failed") is not None and (over or not here):
         return "failed"
-    if over and here and view.row.status is RunStatus.FAILED and not _told_failures(view):
+    if over and here and view.row.status is RunStatus.FAILED and not _has_logged_failure(view):
         return "failed"
     if here and not over:
-        return "waiting" if asks or all(_waits(view, place) for place in here) else "running"
+        return "waiting" if asks or all(_is_blocked(view, place) for place in here) else "running"
     if given:
         return "done"
     if over and name in view.execution.state.get(CUT_OFF, ()):
@@ -144,13 +144,13 @@ def _state(view: RunView, name: str, given: Mapping[str, Any], here: list[Place]
     return "skipped" if over else None
 
 
-def _told_failures(view: RunView) -> bool:
+def _has_logged_failure(view: RunView) -> bool:
     """Whether a node has said itself that it failed; where none has, it was the one at which the run broke off."""
     kept = [each for key, each in view.execution.state.items() if key.startswith(OUTPUT)]
     return any(isinstance(each, Mapping) and each.get("failed") is not None for each in kept)
 
 
-def _waits(view: RunView, place: Place) -> bool:
+def _is_blocked(view: RunView, place: Place) -> bool:
     """Who waits for what it called is at work; who stands before a gate, or behind a question of others, is not."""
     if place.waits_for is not None:
         return place.waits_for is not WaitKind.CHILD
@@ -158,7 +158,7 @@ def _waits(view: RunView, place: Place) -> bool:
 
 
 NODE_STATES = ("running", "waiting", "done", "failed", "skipped", "cancelled")
-NEW_RUN = record(
+NEW_RUN = object_schema(
     {
         "input": {"description": "What it begins with: a text or any other JSON; left out: what its start says."},
         "version": {**INTEGER, "minimum": 1, "description": "Left out: the one that runs."},
@@ -166,24 +166,24 @@ NEW_RUN = record(
     },
     required=(),
 )
-AGAIN = record(
+AGAIN = object_schema(
     {
         "node": {**LABEL, "description": "The node to begin at; left out: where that run began."},
         "version": {**one_of(("same", "newest")), "description": "Default: same."},
     },
     required=(),
 )
-RESUMED = record(
+RESUMED = object_schema(
     {
         "decision": {**one_of(("approve", "reject")), "description": "What a person decides."},
         "note": STRING,
     },
     required=("decision",),
 )
-RUN = record(
+RUN = object_schema(
     {
         "id": STRING,
-        "workflow": record({"id": STRING, "slug": STRING, "name": STRING}),
+        "workflow": object_schema({"id": STRING, "slug": STRING, "name": STRING}),
         "version": INTEGER,
         "status": one_of(RunStatus),
         "waitingForInput": BOOLEAN,
@@ -197,7 +197,7 @@ RUN = record(
         "costUsd": {**NUMBER, "description": "With all that works for it."},
     }
 )
-NODE: Schema = record(
+NODE: Schema = object_schema(
     {
         "state": one_of(NODE_STATES),
         "visits": INTEGER,
@@ -206,7 +206,7 @@ NODE: Schema = record(
         "tainted": {**BOOLEAN, "description": "It was made of what others wrote."},
         "error": optional(STRING),
         "retry": {
-            **record({"attempts": INTEGER, "nextAt": TIME, "reason": STRING}),
+            **object_schema({"attempts": INTEGER, "nextAt": TIME, "reason": STRING}),
             "description": "While what it called waits for its next try: how many failed, and why the last.",
         },
         "warnings": {
@@ -216,9 +216,11 @@ NODE: Schema = record(
     },
     required=("state", "visits"),
 )
-CHILD = record({"id": STRING, "graph": STRING, "status": one_of(ExecutionStatus), "createdAt": TIME})
-LOG_LINE = record({"number": INTEGER, "timestamp": TIME, "nodeId": STRING, "type": one_of(LogType), "content": STRING})
-RUN_DETAIL = record(
+CHILD = object_schema({"id": STRING, "graph": STRING, "status": one_of(ExecutionStatus), "createdAt": TIME})
+LOG_LINE = object_schema(
+    {"number": INTEGER, "timestamp": TIME, "nodeId": STRING, "type": one_of(LogType), "content": STRING}
+)
+RUN_DETAIL = object_schema(
     {
         **RUN["properties"],
         "questions": {**array(WAIT), "description": "The open questions, the oldest first."},
@@ -240,9 +242,9 @@ RUN_DETAIL = record(
         "logsTotal": INTEGER,
     }
 )
-LOG = record(
+LOG = object_schema(
     {"items": array(LOG_LINE), "lastNumber": {**INTEGER, "description": "The number to ask after."}, "hasMore": BOOLEAN}
 )
-RUN_DOCUMENT = record(
+RUN_DOCUMENT = object_schema(
     {"workflowId": STRING, "version": INTEGER, "document": {"type": "object", "additionalProperties": True}}
 )

@@ -22,7 +22,7 @@ from arvis.ports.workflows import RunView
 from arvis.services import workflow_runs
 from arvis.web.api.approvals import question_view
 from arvis.web.api.message_status import StatusWaiter
-from arvis.web.api.workflow_run_events import RunStream, heard, line_view, result_view
+from arvis.web.api.workflow_run_events import RunStream, line_view, result_view, waking
 from arvis.web.api.workflow_run_models import (
     AGAIN,
     LOG,
@@ -43,7 +43,7 @@ from arvis.web.http.idempotency import request_of
 from arvis.web.http.identity import OPERATE, READ
 from arvis.web.http.rate_limits import ConcurrencyLimit
 from arvis.web.http.requests import BodyLimit, read_json, unusable
-from arvis.web.http.schema import INTEGER, LABEL, STRING, listing, one_of
+from arvis.web.http.schema import INTEGER, LABEL, STRING, one_of, page_schema
 from arvis.web.http.timeouts import Timeouts
 from arvis.web.http.views import Json, page_view
 from arvis.workflows import reruns
@@ -64,7 +64,7 @@ _DECIDED = frozenset({WaitKind.APPROVAL, WaitKind.REVIEW})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rooms:
+class RunDependencies:
     """What runs are begun in and read from."""
 
     insights: Insights
@@ -74,18 +74,18 @@ class Rooms:
     board: StatusWaiter
     bus: Bus
     clock: Clock
-    patience: Timeouts
+    timeouts: Timeouts
 
 
 class WorkflowRunRoutes:
-    def __init__(self, *, around: Rooms) -> None:
-        self._around = around
-        self._insights = around.insights
-        self._stream = RunStream(insights=around.insights, clock=around.clock, patience=around.patience)
-        self._seats = ConcurrencyLimit(most=_MOST, most_of_one=_MOST_OF_ONE)
+    def __init__(self, *, deps: RunDependencies) -> None:
+        self._deps = deps
+        self._insights = deps.insights
+        self._stream = RunStream(insights=deps.insights, clock=deps.clock, timeouts=deps.timeouts)
+        self._slots = ConcurrencyLimit(most=_MOST, most_of_one=_MOST_OF_ONE)
 
     def endpoints(self) -> list[Endpoint]:
-        listed, shown, begun = {200: listing(RUN)}, {200: RUN_DETAIL}, {201: RUN_DETAIL}
+        listed, shown, begun = {200: page_schema(RUN)}, {200: RUN_DETAIL}, {201: RUN_DETAIL}
         every = {**PAGING, **_STATUS, "workflow": LABEL, "source": LABEL}
         of_one = {**PAGING, **_STATUS}
         return [
@@ -121,15 +121,15 @@ class WorkflowRunRoutes:
         fields = await read_json(call.request, _INPUT)
         fields.refuse_others(NEW_RUN)
         version, entry = fields.whole("version"), fields.label("entry")
-        begun = await self._around.store.write(
-            _begin, call.id("workflow"), fields.raw("input"), self._around.clock.now(),
+        begun = await self._deps.store.write(
+            _begin, call.id("workflow"), fields.raw("input"), self._deps.clock.now(),
             version=version, entry=entry, by=await self._by(call), request=request_of(call),
         )  # fmt: skip
         return await self._shown(call, begun.id, 201)
 
     async def _list(self, call: Call) -> Response:
         named = call.request.path_params.get("workflow") or call.query("workflow")
-        workflow_id = None if named is None else await self._around.store.read(_id_of, str(named))
+        workflow_id = None if named is None else await self._deps.store.read(_id_of, str(named))
         status = call.choice("status", RunStatus)
         page = await self._insights.runs(
             workflow_id=workflow_id,
@@ -144,7 +144,7 @@ class WorkflowRunRoutes:
         return await self._shown(call, call.id("run"))
 
     async def _document(self, call: Call) -> Response:
-        version = await self._around.store.read(_document_of, call.id("run"))
+        version = await self._deps.store.read(_document_of, call.id("run"))
         return answer({"workflowId": version[0], "version": version[1], "document": version[2]})
 
     async def _log(self, call: Call) -> Response:
@@ -161,9 +161,9 @@ class WorkflowRunRoutes:
         if await self._insights.run_head(run_id) is None:
             raise _no_run()
         with ExitStack() as held:
-            held.enter_context(self._seats.taken(call.identity.user_id))
-            watch = held.enter_context(self._around.board.watch(run_id, call.identity))
-            held.enter_context(heard(self._around.bus, run_id, watch))
+            held.enter_context(self._slots.taken(call.identity.user_id))
+            watch = held.enter_context(self._deps.board.watch(run_id, call.identity))
+            held.enter_context(waking(self._deps.bus, run_id, watch))
             events = self._stream.events(run_id, after, watch)
             return EventStream(events, held=held.pop_all(), headers={"Cache-Control": "no-store"})
 
@@ -171,9 +171,9 @@ class WorkflowRunRoutes:
         run_id = call.id("run")
         if await self._insights.run_head(run_id) is None:
             raise _no_run()
-        by = (await self._around.gate.asker(call.identity)).name
-        await self._around.operations.cancel_execution(run_id, by=by)
-        self._around.bus.publish(RunAdvanced(run_id))
+        by = (await self._deps.gate.asker(call.identity)).name
+        await self._deps.operations.cancel_execution(run_id, by=by)
+        self._deps.bus.publish(RunAdvanced(run_id))
         return await self._shown(call, run_id)
 
     async def _resume(self, call: Call) -> Response:
@@ -181,11 +181,11 @@ class WorkflowRunRoutes:
         decision = fields.required_text("decision")
         if decision not in {"approve", "reject"}:
             raise unusable("decision", "must be approve or reject")
-        by = await self._around.gate.principal(self._around.gate.sender(call.identity))
+        by = await self._deps.gate.principal(self._deps.gate.sender(call.identity))
         wait_id = await self._open_question(run_id)
         given = WaitAnswer(decision=decision, note=fields.text("note"))
-        await self._around.operations.answer_wait(wait_id, given, by)
-        self._around.bus.publish(RunAdvanced(run_id))
+        await self._deps.operations.answer_wait(wait_id, given, by)
+        self._deps.bus.publish(RunAdvanced(run_id))
         return await self._shown(call, run_id)
 
     async def _again(self, call: Call) -> Response:
@@ -193,8 +193,8 @@ class WorkflowRunRoutes:
         newest = fields.text("version")
         if newest not in {None, "same", "newest"}:
             raise unusable("version", "must be same or newest")
-        begun = await self._around.store.write(
-            reruns.rerun, call.id("run"), fields.label("node"), self._around.clock.now(),
+        begun = await self._deps.store.write(
+            reruns.rerun, call.id("run"), fields.label("node"), self._deps.clock.now(),
             by=await self._by(call), newest=newest == "newest", request=request_of(call),
         )  # fmt: skip
         return await self._shown(call, begun.id, 201)
@@ -216,13 +216,13 @@ class WorkflowRunRoutes:
         )
 
     async def _by(self, call: Call) -> str:
-        return (await self._around.gate.principal(self._around.gate.sender(call.identity))).id
+        return (await self._deps.gate.principal(self._deps.gate.sender(call.identity))).id
 
     async def _shown(self, call: Call, run_id: str, status: int = 200) -> Response:
         view = await self._insights.run(run_id)
         if view is None:
             raise _no_run()
-        _, _, document = await self._around.store.read(_document_of, run_id)
+        _, _, document = await self._deps.store.read(_document_of, run_id)
         newest = await self._insights.run_log(run_id, after=max(view.row.run.entries - _LOGS, 0), limit=_LOGS)
         logs = [line_view(entry) for entry in newest or ()]
         return answer({**_detail(view, document), "logs": logs, "questions": await self._waits(call, view)}, status)
@@ -232,8 +232,8 @@ class WorkflowRunRoutes:
         known = [each for each in found if each is not None]
         if not known:
             return []
-        by = await self._around.gate.asker(call.identity)
-        rights = await self._around.operations.wait_rights([each.wait for each in known], by)
+        by = await self._deps.gate.asker(call.identity)
+        rights = await self._deps.operations.wait_rights([each.wait for each in known], by)
         return [question_view(each, right) for each, right in zip(known, rights, strict=True)]
 
 

@@ -42,7 +42,7 @@ from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
 from arvis.web.http.errors import failure_of
 from arvis.web.http.identity import OPERATE, READ
 from arvis.web.http.requests import BodyLimit, Fields, read_json, unusable
-from arvis.web.http.schema import FILE, INTEGER, LABEL, OK, listing, one_of
+from arvis.web.http.schema import FILE, INTEGER, LABEL, OK, one_of, page_schema
 from arvis.web.http.views import Json, page_view
 from arvis.workflows import service
 from arvis.workflows.document import model
@@ -71,7 +71,7 @@ class WorkflowRoutes:
     def endpoints(self) -> list[Endpoint]:
         shown, made = {200: WORKFLOW_DETAIL}, {201: WORKFLOW_DETAIL}
         filters = {**PAGING, "q": LABEL, "enabled": FLAG}
-        listed = {200: listing(WORKFLOW)}
+        listed = {200: page_schema(WORKFLOW)}
         return [
             *self._of_documents(),
             Endpoint("GET", ALL, "Workflows, the newest first", READ, self._list, listed, query=filters),
@@ -85,7 +85,7 @@ class WorkflowRoutes:
         ]
 
     def _of_documents(self) -> list[Endpoint]:
-        made, examples = {201: WORKFLOW_DETAIL}, {200: listing(EXAMPLE)}
+        made, examples = {201: WORKFLOW_DETAIL}, {200: page_schema(EXAMPLE)}
         return [
             Endpoint(
                 "POST", f"{ALL}/validate", "What is wrong with a document", READ, self._check, {200: CHECKED}, TO_CHECK,
@@ -110,7 +110,7 @@ class WorkflowRoutes:
 
     def _of_versions(self) -> list[Endpoint]:
         all_, one = f"{ONE}/versions", f"{ONE}/versions/{{version}}"
-        listed, shown, saved = {200: listing(VERSION)}, {200: VERSION_DETAIL}, {200: WORKFLOW_DETAIL}
+        listed, shown, saved = {200: page_schema(VERSION)}, {200: VERSION_DETAIL}, {200: WORKFLOW_DETAIL}
         return [
             Endpoint("GET", all_, "Its versions, the newest first", READ, self._versions, listed, query=PAGING),
             Endpoint("GET", one, "One version with its document", READ, self._version, shown, names=_NUMBER),
@@ -190,10 +190,10 @@ class WorkflowRoutes:
     async def _import(self, call: Call) -> Response:
         fields = await _fields(call, IMPORTED_WORKFLOW)
         raw = await asyncio.to_thread(model.imported, fields.required_text("text"), fields.text("form") or "auto")
-        said = {name: text for name in ("name", "description") if isinstance(text := raw.get(name), str) and text}
-        name = fields.text("name") or said.get("name") or "Imported workflow"
-        if "description" in said:
-            fields = fields.otherwise("description", said["description"])
+        texts = {name: text for name in ("name", "description") if isinstance(text := raw.get(name), str) and text}
+        name = fields.text("name") or texts.get("name") or "Imported workflow"
+        if "description" in texts:
+            fields = fields.otherwise("description", texts["description"])
         return await self._made(call, fields, raw, name=name)
 
     async def _export(self, call: Call) -> Response:
@@ -261,9 +261,9 @@ async def names_in(store: Store, choices: Choices, workflow: str | None) -> Know
     return await store.read(service.known_in, available, workflow)
 
 
-async def _fields(call: Call, shape: Mapping[str, Any]) -> Fields:
+async def _fields(call: Call, schema: Mapping[str, Any]) -> Fields:
     fields = await read_json(call.request, LIMIT)
-    fields.refuse_others(dict(shape))
+    fields.refuse_others(dict(schema))
     return fields
 
 

@@ -192,5 +192,5 @@ async def _is_own(insights: Insights, identity: Identity, person: Person, found:
     """In a place of their own, and with something in it that they said."""
     if not is_own_place(identity, found.talk.address):
         return False
-    said = await insights.talk_messages(found.talk.id, own=person, limit=1, cursor=None)
-    return bool(said.items)
+    messages = await insights.talk_messages(found.talk.id, own=person, limit=1, cursor=None)
+    return bool(messages.items)

@@ -90,13 +90,13 @@ class Call:
     request: Request
     identity: Identity
     body_limit: BodyLimit
-    shape: Schema | None = None
+    schema: Schema | None = None
 
     async def fields(self) -> Fields:
         """What the body says; a field that its shape does not describe is `Unprocessable`."""
         fields = await read_json(self.request, self.body_limit)
-        if self.shape is not None:
-            fields.refuse_others(self.shape)
+        if self.schema is not None:
+            fields.refuse_others(self.schema)
         return fields
 
     def id(self, name: str) -> str:

@@ -36,7 +36,7 @@ _REPEATABLE = frozenset({"PUT", "DELETE"})
 #: Headers that belong to an answer itself.
 _KEPT_HEADERS = ("content-type", "etag", "location")
 #: Another process may still be at it for so long (in ms).
-_PATIENCE_MS = 120_000
+_IN_PROGRESS_MS = 120_000
 _SERVER_ERROR = 500
 #: Says "later", not "no": the next try has to be a real one.
 _TOO_MANY = 429
@@ -88,7 +88,7 @@ class Idempotency:
             )
         if known.status is not None:
             return self._replay(known, known.status)
-        if self._store.shared and now - known.created_at < _PATIENCE_MS:
+        if self._store.shared and now - known.created_at < _IN_PROGRESS_MS:
             raise _still_running()
         if endpoint.method not in _REPEATABLE and not endpoint.repeatable:
             raise _outcome_unknown()
@@ -137,10 +137,10 @@ async def _fingerprint(call: Call) -> tuple[Call, str]:
     body = await read_body(call.request, call.body_limit.size)
     url = call.request.url
     parts = (call.request.method.encode(), f"{url.path}?{url.query}".encode(), body)
-    told = hashlib.sha256()
+    fingerprint = hashlib.sha256()
     for part in parts:
-        told.update(hashlib.sha256(part).digest())
-    return replace(call, request=_with_body(call.request, body)), told.hexdigest()
+        fingerprint.update(hashlib.sha256(part).digest())
+    return replace(call, request=_with_body(call.request, body)), fingerprint.hexdigest()
 
 
 def _with_body(request: Request, body: bytes) -> Request:

@@ -156,9 +156,9 @@ class Fields:
         """The same, with this value where the field is absent."""
         return self if self._values.get(name) is not None else Fields({**self._values, name: value})
 
-    def refuse_others(self, shape: Schema) -> None:
+    def refuse_others(self, schema: Schema) -> None:
         """`Unprocessable` for the first field that the shape does not describe: most often a slip of the pen."""
-        _refuse_others(self._values, shape, "")
+        _refuse_others(self._values, schema, "")
 
     @property
     def names(self) -> list[str]:

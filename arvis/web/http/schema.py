@@ -38,19 +38,19 @@ def array(schema: Schema) -> Schema:
     return {"type": "array", "items": schema}
 
 
-def record(schema: dict[str, Schema], *, required: tuple[str, ...] | None = None) -> Schema:
+def object_schema(schema: dict[str, Schema], *, required: tuple[str, ...] | None = None) -> Schema:
     """An object; without `required` every field is always there."""
     return {"type": "object", "properties": schema, "required": list(schema if required is None else required)}
 
 
-def listing(schema: Schema) -> Schema:
-    return record({"items": array(schema), "nextCursor": optional(STRING)})
+def page_schema(schema: Schema) -> Schema:
+    return object_schema({"items": array(schema), "nextCursor": optional(STRING)})
 
 
-ERROR = record({"error": record({"code": STRING, "message": STRING, "fix": STRING})})
-OK = record({"ok": BOOLEAN})
+ERROR = object_schema({"error": object_schema({"code": STRING, "message": STRING, "fix": STRING})})
+OK = object_schema({"ok": BOOLEAN})
 
-JOB = record(
+JOB = object_schema(
     {
         "id": STRING,
         "kind": one_of(JobKind),
@@ -73,7 +73,7 @@ JOB = record(
         "finishedAt": optional(TIME),
     }
 )
-WAIT = record(
+WAIT = object_schema(
     {
         "id": STRING,
         "executionId": STRING,
@@ -88,7 +88,7 @@ WAIT = record(
     }
 )
 DECISIONS = ("approve", "accept", "reject", "edit", "feedback", "answer")
-WAIT_ANSWER = record(
+WAIT_ANSWER = object_schema(
     {
         "decision": one_of(DECISIONS),
         "note": STRING,
@@ -98,7 +98,7 @@ WAIT_ANSWER = record(
     required=("decision",),
 )
 
-ATTACHMENT = record(
+ATTACHMENT = object_schema(
     {
         "filename": {**STRING, "description": "What is too long for a name is cut."},
         "contentType": STRING,
@@ -107,7 +107,7 @@ ATTACHMENT = record(
     },
     required=("filename", "data"),
 )
-MESSAGE = record(
+MESSAGE = object_schema(
     {
         "content": STRING,
         "userId": {**LABEL, "description": "Counts with an owner key only."},
@@ -126,7 +126,7 @@ MESSAGE = record(
     },
     required=(),
 )
-MESSAGE_ACCEPTED = record({"ok": BOOLEAN, "messageId": STRING})
+MESSAGE_ACCEPTED = object_schema({"ok": BOOLEAN, "messageId": STRING})
 STEP: Schema = {
     "type": "object",
     "properties": {
@@ -142,7 +142,7 @@ STEP: Schema = {
     "description": "One thing that happened; further fields depend on `step`.",
     "additionalProperties": True,
 }
-TIMELINE = record(
+TIMELINE = object_schema(
     {
         "messageId": STRING,
         "status": one_of(MessageStatus),
@@ -164,7 +164,7 @@ TIMELINE = record(
     }
 )
 
-AGENT = record(
+AGENT = object_schema(
     {
         "id": STRING,
         "slug": STRING,
@@ -176,7 +176,7 @@ AGENT = record(
         "status": one_of(AgentStatus),
     }
 )
-BACKUP = record(
+BACKUP = object_schema(
     {
         "name": STRING,
         "path": STRING,
@@ -188,8 +188,10 @@ BACKUP = record(
     }
 )
 
-HEALTH = record({"status": STRING, "version": STRING, "eventLoop": record({"blocked": INTEGER, "longestMs": INTEGER})})
-READY = record(
+HEALTH = object_schema(
+    {"status": STRING, "version": STRING, "eventLoop": object_schema({"blocked": INTEGER, "longestMs": INTEGER})}
+)
+READY = object_schema(
     {
         "ready": BOOLEAN,
         "roles": {"type": "object", "additionalProperties": BOOLEAN},
@@ -227,8 +229,8 @@ class Components:
 
     def _name_of(self, schema: Schema) -> str | None:
         """None, too, for a title that another shape has."""
-        for name, shape in self._named.items():
-            if shape == schema:
+        for name, part in self._named.items():
+            if part == schema:
                 return name
         title = schema.get("title")
         if not isinstance(title, str) or title in self._named:
@@ -240,7 +242,7 @@ class Components:
         """Fields are named by the shape: one of them may be called like a keyword."""
         found = {name: self.share(part) if name in _DEEPER else part for name, part in schema.items()}
         if "properties" in schema:
-            found["properties"] = {name: self.share(shape) for name, shape in schema["properties"].items()}
+            found["properties"] = {name: self.share(part) for name, part in schema["properties"].items()}
         return found
 
 

@@ -15,7 +15,7 @@ from arvis import __version__
 
 #: Bytes and seconds that a request may take to its end.
 _MOST_BYTES = 16_384
-_PATIENCE = 5.0
+_TIMEOUT = 5.0
 
 _HEALTH = {"status": "waiting_for_database", "version": __version__}
 _AWAY = {
@@ -43,7 +43,7 @@ async def answering_while_waiting(host: str, port: int) -> AsyncIterator[None]:
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_TIMEOUT):
             head = await reader.readuntil(b"\r\n\r\n")
             writer.write(_response(head.split(b"\r\n", 1)[0]))
             await writer.drain()

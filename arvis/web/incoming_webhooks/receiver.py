@@ -31,7 +31,7 @@ from arvis.web.http.errors import failure_of
 from arvis.web.http.identity import PUBLIC
 from arvis.web.http.rate_limits import Buckets
 from arvis.web.http.requests import BodyLimit, read_body
-from arvis.web.http.schema import BOOLEAN, STRING, record
+from arvis.web.http.schema import BOOLEAN, STRING, object_schema
 from arvis.web.incoming_webhooks.signatures import Genuine, Headers, examine, headers_of, may_be_shown
 
 # Calls of stored web hooks: `POST /hooks/PATH` (behaviour.md 1.18). What comes is looked at in this order: is there
@@ -41,7 +41,7 @@ from arvis.web.incoming_webhooks.signatures import Genuine, Headers, examine, he
 
 #: Bytes of one call, seconds for it to come, and how many are looked at at once.
 MOST_BYTES = 1_048_576
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 _AT_ONCE = 32
 #: Calls of one hook: so many at once, and a minute.
 _A_MINUTE = 60
@@ -49,7 +49,7 @@ _A_MINUTE = 60
 _MOST_MARKS = 262_144
 _THREAD_BYTES = 65_536
 
-TAKEN = record({"ok": BOOLEAN, "id": {**STRING, "description": "The execution that works on it."}})
+TAKEN = object_schema({"ok": BOOLEAN, "id": {**STRING, "description": "The execution that works on it."}})
 
 
 class HookCalls:
@@ -109,7 +109,7 @@ class HookCalls:
 
 async def _body(call: Call) -> bytes:
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_TIMEOUT):
             return await read_body(call.request, MOST_BYTES)
     except TimeoutError:
         raise Unavailable("This took too long.", fix="Bring it again in a moment.") from None
@@ -162,10 +162,10 @@ class HookRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         bot, any_ = "/hooks/{platform}/{name}", "/hooks/{path}"
-        told = "An event of a chat platform, signed by it; else a call of a web hook"
+        summary = "An event of a chat platform, signed by it; else a call of a web hook"
         taken = {202: TAKEN}
         return [
-            Endpoint("POST", bot, told, PUBLIC, self._take_event, {200: {}, **taken}, names=PATH_NAMES),
+            Endpoint("POST", bot, summary, PUBLIC, self._take_event, {200: {}, **taken}, names=PATH_NAMES),
             Endpoint("POST", any_, "A call of a web hook", PUBLIC, self._take_call, taken, names=_PATH, deep=True),
         ]
 
@@ -174,7 +174,7 @@ class HookRoutes:
         if not isinstance(connector, TakesWebhooks):
             return await self._calls.take("/{platform}/{name}".format(**call.request.path_params), call)
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_TIMEOUT):
                 found = await self._taken(connector, call)
         except TimeoutError:
             raise Unavailable("This took too long.", fix="Bring it again in a moment.") from None

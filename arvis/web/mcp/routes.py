@@ -67,7 +67,7 @@ class McpRoutes:
         self._limit = BodyLimit(size=6 * message_bytes + SMALL.size, marks=message_bytes + SMALL.marks)
         self._serving: McpServing | None = None
         self._loading = asyncio.Lock()
-        self._seats = ConcurrencyLimit(most=_MOST, most_of_one=_MOST_OF_ONE)
+        self._slots = ConcurrencyLimit(most=_MOST, most_of_one=_MOST_OF_ONE)
 
     def endpoints(self) -> list[Endpoint]:
         summary = "The Model Context Protocol (streamable HTTP, without sessions)"
@@ -91,7 +91,7 @@ class McpRoutes:
         serving = await self._opened()
         if serving is None:
             return _MISSING.to_response()
-        with self._seats.taken(call.identity.user_id):
+        with self._slots.taken(call.identity.user_id):
             answer = await serving.answer(_scope(call.request.scope, call.identity, len(body)), body)
         if answer.status_code >= _FIRST_REFUSAL and (fields.raw("id") is None or not answer.body):
             # No message that could be answered, so the refusal has the form of this port and not of the protocol.

@@ -102,19 +102,19 @@ class ArvisTools:
     def __init__(
         self,
         *,
-        intake: MessageParser,
+        parser: MessageParser,
         insights: Insights,
         gate: Authorizer,
         board: StatusWaiter,
         clock: Clock,
-        patience: Timeouts,
+        timeouts: Timeouts,
     ) -> None:
-        self._intake = intake
+        self._parser = parser
         self._insights = insights
         self._gate = gate
         self._board = board
         self._clock = clock
-        self._patience = patience
+        self._timeouts = timeouts
         self._works: Mapping[str, Callable[[Identity, Fields], Awaitable[Given]]] = {
             _SEND.name: self._send,
             _AGENTS.name: self._agents,
@@ -138,11 +138,11 @@ class ArvisTools:
         agent, channel = fields.label("agent"), fields.label("channel")
         if agent is not None and channel is not None:
             raise unusable("channel", "cannot be named together with `agent`")
-        patience = _seconds(fields, "wait_seconds")
-        draft = await self._intake.draft(Fields({"content": fields.required_text("text"), "id": fields.label("id")}))
+        seconds = _seconds(fields, "wait_seconds")
+        draft = await self._parser.draft(Fields({"content": fields.required_text("text"), "id": fields.label("id")}))
         place = channel or (f"{AGENT_CHANNEL}{agent}" if agent is not None else f"web-{identity.user_id}-mcp")
-        sent = await self._intake.send(draft, address_for(identity, place), self._gate.sender(identity))
-        timeline = await self._rested(sent.message_id, patience, identity)
+        sent = await self._parser.send(draft, address_for(identity, place), self._gate.sender(identity))
+        timeline = await self._rested(sent.message_id, seconds, identity)
         return _outcome(timeline, sent.event_id)
 
     async def _rested(self, message_id: str, seconds: float, identity: Identity) -> MessageTimeline:
@@ -154,7 +154,7 @@ class ArvisTools:
                 remaining = end - self._clock.monotonic()
                 if found is None or found[0] in RESTING or watch.closed or remaining <= 0:
                     break
-                await watch.changed(min(remaining, self._patience.look))
+                await watch.changed(min(remaining, self._timeouts.look))
             watch.raise_if_refused()
         timeline = await self._insights.message(message_id)
         if timeline is None:

@@ -22,7 +22,7 @@ from arvis.web.openapi import describe
 
 #: How long an answer of the database counts, and how long it may take, in seconds.
 _FRESH = 1.0
-_PATIENCE = 2.0
+_TIMEOUT = 2.0
 
 #: The loop is asked to come back after `_NAP` seconds and must not be later than `_LATE`.
 _NAP = 0.005
@@ -85,7 +85,7 @@ class ReadinessProbe:
 
     async def _write(self) -> bool:
         write = asyncio.ensure_future(self._store.write(_nothing))
-        done, _ = await asyncio.wait({write}, timeout=_PATIENCE)
+        done, _ = await asyncio.wait({write}, timeout=_TIMEOUT)
         if not done:
             write.cancel()
             return False

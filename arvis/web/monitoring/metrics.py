@@ -120,12 +120,12 @@ class _StallCollector(Collector):
 class Metrics:
     """`sockets` counts the open sockets."""
 
-    def __init__(self, around: WebDependencies, *, sockets: Callable[[], int]) -> None:
+    def __init__(self, deps: WebDependencies, *, sockets: Callable[[], int]) -> None:
         registry = CollectorRegistry()
-        self.stalls = around.stalls
-        self._insights = around.insights
-        self._clock = around.clock
-        self._figures = Figures(registry=registry, insights=around.insights, clock=around.clock)
+        self.stalls = deps.stalls
+        self._insights = deps.insights
+        self._clock = deps.clock
+        self._figures = Figures(registry=registry, insights=deps.insights, clock=deps.clock)
         self._registry = registry
         self._jobs = Gauge("arvis_jobs", "Jobs by kind and status", ["kind", "status"], registry=registry)
         self._oldest = Gauge(
@@ -146,7 +146,7 @@ class Metrics:
             registry=registry,
         )
         Gauge("arvis_sockets", "Open sockets", registry=registry).set_function(sockets)
-        registry.register(_StallCollector(around.stalls))
+        registry.register(_StallCollector(deps.stalls))
         ProcessCollector(registry=registry)
 
     @contextlib.contextmanager

@@ -20,7 +20,7 @@ from arvis.ports.store import Transaction
 from arvis.web.http.endpoints import IDEMPOTENCY_KEY
 from arvis.web.http.requests import unusable
 from arvis.web.http.schema import LABEL
-from arvis.web.openai.history import Said
+from arvis.web.openai.history import HistoryMessage
 from arvis.web.openai.requests import Asked
 
 #: Headers by which clients name a chat of theirs.
@@ -44,7 +44,7 @@ class Wanted:
     request: str
     talk: str
     system: str
-    told: bool
+    has_history: bool
     earlier: str | None
     answer: str | None
     key: str | None
@@ -78,7 +78,7 @@ def wanted_of(asked: Asked, request: Request, *, user_id: str, agent: str) -> Wa
         request=_hash([talk, system, asked.parameters.wishes, asked.parameters.stops]),
         talk=talk,
         system=system,
-        told=bool(asked.talk),
+        has_history=bool(asked.talk),
         earlier=None if earlier is None else _hash([scope, *_marks(earlier)]),
         answer=answer,
         key=_key(request.headers),
@@ -145,7 +145,7 @@ def _again(known: CompletionRequest) -> Placed:
 
 def _goes_on_with(tx: Transaction, wanted: Wanted) -> str | None:
     """The thread whose conversation this request continues; None where there is none."""
-    if not wanted.told:
+    if not wanted.has_history:
         return wanted.base if wanted.remembers else None
     if wanted.earlier is None or wanted.answer is None:
         return None
@@ -162,17 +162,17 @@ def _new_thread(tx: Transaction, wanted: Wanted, request_id: str) -> str:
 # -- hashes --------------------------------------------------------------------------------------------------------------
 
 
-def _tail(talk: Sequence[Said]) -> tuple[Sequence[Said] | None, str | None]:
+def _tail(talk: Sequence[HistoryMessage]) -> tuple[Sequence[HistoryMessage] | None, str | None]:
     """What was asked last according to the client, and what was answered: ours ends with an answer of plain text."""
     if len(talk) < 2 or talk[-1].role != "assistant" or talk[-1].more or talk[-2].role != "user":  # noqa: PLR2004 - a pair
         return None, None
     return talk[:-1], answer_mark(talk[-1].text)
 
 
-def _marks(said: Sequence[Said]) -> list[str]:
+def _marks(messages: Sequence[HistoryMessage]) -> list[str]:
     return [
         _hash([each.role, each.text.strip(), each.more, *(_hash(sorted(file.items())) for file in each.files)])
-        for each in said
+        for each in messages
     ]
 
 

@@ -21,7 +21,7 @@ _LABELS: Mapping[str, Label] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class HistoryMessage:
     """A message of the request: its text, the files of its parts as fields of the inbox, and as JSON what else it says: whose it is,
     and calls of tools that the client has made."""
 
@@ -31,13 +31,13 @@ class Said:
     more: str = ""
 
 
-def told(before: Sequence[Said], most_bytes: int) -> str:
+def history_text(before: Sequence[HistoryMessage], most_bytes: int) -> str:
     """The messages as text: each under its role, each of its lines behind `> `, so that no line of theirs can pass for
     one of ours. Of the newest as much as `most_bytes` hold."""
     blocks: list[str] = []
     left = most_bytes
-    for number, said in enumerate(reversed(before)):
-        block = _block(said)
+    for number, message in enumerate(reversed(before)):
+        block = _block(message)
         left -= len(block.encode()) + 1
         if left < 0:
             blocks.append(f"[… {len(before) - number} earlier messages are left out]")
@@ -46,7 +46,7 @@ def told(before: Sequence[Said], most_bytes: int) -> str:
     return "\n".join(reversed(blocks))
 
 
-def taint_of_told(before: Iterable[Said], *, owner: bool) -> Taint:
+def taint_of_told(before: Iterable[HistoryMessage], *, owner: bool) -> Taint:
     """Where the words of these messages may have come from. The system text of an owner's key counts as the owner's own;
     that of any other key may be anybody's."""
     labels = {
@@ -55,11 +55,11 @@ def taint_of_told(before: Iterable[Said], *, owner: bool) -> Taint:
     return frozenset(labels)
 
 
-def _own(said: Said, owner: bool) -> bool:
-    return owner and said.role in SYSTEM_ROLES
+def _own(message: HistoryMessage, owner: bool) -> bool:
+    return owner and message.role in SYSTEM_ROLES
 
 
-def _block(said: Said) -> str:
+def _block(message: HistoryMessage) -> str:
     # All that any reader takes for the end of a line counts as one.
-    text = "\n".join(part for part in (said.text, said.more) if part)
-    return "\n".join([f"[{said.role}]", *(f"> {line}" for line in text.splitlines() or [""])])
+    text = "\n".join(part for part in (message.text, message.more) if part)
+    return "\n".join([f"[{message.role}]", *(f"> {line}" for line in text.splitlines() or [""])])

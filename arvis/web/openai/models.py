@@ -11,7 +11,18 @@ from arvis.domain.errors import ArvisError
 from arvis.domain.reasons import CUT
 from arvis.ports.insights import MessageTimeline
 from arvis.web.http.errors import Failure, failure_of
-from arvis.web.http.schema import ANYTHING, BOOLEAN, INTEGER, LABEL, STRING, Schema, array, one_of, optional, record
+from arvis.web.http.schema import (
+    ANYTHING,
+    BOOLEAN,
+    INTEGER,
+    LABEL,
+    STRING,
+    Schema,
+    array,
+    object_schema,
+    one_of,
+    optional,
+)
 
 #: Names the message in every answer to a request that was accepted.
 MESSAGE_HEADER = "X-Arvis-Message-Id"
@@ -24,13 +35,13 @@ def _open(schema: Schema) -> Schema:
     return {**schema, "additionalProperties": True}
 
 
-USAGE = record({"prompt_tokens": INTEGER, "completion_tokens": INTEGER, "total_tokens": INTEGER})
-_SAID = record({"role": STRING, "content": STRING, "refusal": optional(STRING)})
-_CHOICE = record(
+USAGE = object_schema({"prompt_tokens": INTEGER, "completion_tokens": INTEGER, "total_tokens": INTEGER})
+_SAID = object_schema({"role": STRING, "content": STRING, "refusal": optional(STRING)})
+_CHOICE = object_schema(
     {"index": INTEGER, "message": _SAID, "logprobs": {"type": "null"}, "finish_reason": one_of(["stop", "length"])}
 )
 COMPLETION: Schema = {
-    **record(
+    **object_schema(
         {
             "id": STRING,
             "object": one_of(["chat.completion"]),
@@ -44,7 +55,7 @@ COMPLETION: Schema = {
 }
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _MESSAGE = _open(
-    record(
+    object_schema(
         {
             "role": one_of(_ROLES),
             "content": {**ANYTHING, "description": "A text, or a list of parts; null counts as an empty text."},
@@ -53,7 +64,7 @@ _MESSAGE = _open(
     )
 )
 REQUEST = _open(
-    record(
+    object_schema(
         {
             "model": {**LABEL, "description": "The slug of an agent."},
             "messages": array(_MESSAGE),
@@ -63,15 +74,15 @@ REQUEST = _open(
                 "description": "The conversation; one of the key's own without.",
             },
             "stream": BOOLEAN,
-            "stream_options": _open(record({"include_usage": BOOLEAN}, required=())),
+            "stream_options": _open(object_schema({"include_usage": BOOLEAN}, required=())),
         },
         required=("model", "messages"),
     )
 )
-MODEL = record({"id": STRING, "object": one_of(["model"]), "created": INTEGER, "owned_by": STRING})
-MODELS = record({"object": one_of(["list"]), "data": array(MODEL)})
-ERROR = record(
-    {"error": record({"message": STRING, "type": STRING, "code": optional(STRING), "param": optional(STRING)})}
+MODEL = object_schema({"id": STRING, "object": one_of(["model"]), "created": INTEGER, "owned_by": STRING})
+MODELS = object_schema({"object": one_of(["list"]), "data": array(MODEL)})
+ERROR = object_schema(
+    {"error": object_schema({"message": STRING, "type": STRING, "code": optional(STRING), "param": optional(STRING)})}
 )
 
 _PARAMETER = re.compile(r"`([\w.\[\]]+)`")
@@ -121,13 +132,13 @@ def usage_of(timeline: MessageTimeline) -> dict[str, int]:
 
 
 def completion(timeline: MessageTimeline, model: str, text: str) -> dict[str, Any]:
-    said = {"role": "assistant", "content": text, "refusal": None}
+    message = {"role": "assistant", "content": text, "refusal": None}
     return {
         "id": completion_id(timeline.message.id),
         "object": "chat.completion",
         "created": timeline.message.created_at // 1000,
         "model": model,
-        "choices": [{"index": 0, "message": said, "logprobs": None, "finish_reason": finish_reason_of(timeline)}],
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason_of(timeline)}],
         "usage": usage_of(timeline),
     }
 

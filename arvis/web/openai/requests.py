@@ -13,7 +13,7 @@ from typing import Any
 
 from arvis.domain.told import BEFORE, NOW
 from arvis.web.http.requests import Fields, unusable
-from arvis.web.openai.history import SYSTEM_ROLES, Said, told
+from arvis.web.openai.history import SYSTEM_ROLES, HistoryMessage, history_text
 from arvis.web.openai.parameters import Parameters, parameters_of
 
 _DATA_URL = re.compile(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*;base64,(?P<data>.*)", re.DOTALL)
@@ -30,29 +30,29 @@ class Asked:
 
     model: str
     conversation: str | None
-    question: Said
-    before: tuple[Said, ...]
+    question: HistoryMessage
+    before: tuple[HistoryMessage, ...]
     stream: bool
     usage: bool
     parameters: Parameters
 
     @property
-    def system(self) -> tuple[Said, ...]:
+    def system(self) -> tuple[HistoryMessage, ...]:
         return tuple(each for each in self.before if each.role in SYSTEM_ROLES)
 
     @property
-    def talk(self) -> tuple[Said, ...]:
+    def talk(self) -> tuple[HistoryMessage, ...]:
         """What was said before, without the texts that instruct."""
         return tuple(each for each in self.before if each.role not in SYSTEM_ROLES)
 
-    def content(self, telling: Sequence[Said], most_bytes: int) -> str:
+    def content(self, telling: Sequence[HistoryMessage], most_bytes: int) -> str:
         """The text for the inbox: in front of the question stands what is told, as much of the newest as `most_bytes` leave
         room for."""
         question = self.question.text
         if not telling:
             return question
         left = most_bytes - len(question.encode()) - len(BEFORE) - len(NOW) - 100
-        return "\n".join([BEFORE, told(telling, left), "", NOW, question])
+        return "\n".join([BEFORE, history_text(telling, left), "", NOW, question])
 
 
 def asked_of(fields: Fields) -> Asked:
@@ -61,10 +61,10 @@ def asked_of(fields: Fields) -> Asked:
     if model is None:
         raise unusable("model", "is missing: name the slug of an agent")
     parameters = parameters_of(fields, fields.names)
-    said = [_said(message, index) for index, message in enumerate(fields.objects("messages"))]
-    if not said:
+    messages = [_message(message, index) for index, message in enumerate(fields.objects("messages"))]
+    if not messages:
         raise unusable("messages", "must hold at least one message")
-    if said[-1].role != _USER:
+    if messages[-1].role != _USER:
         raise unusable(
             "messages",
             "must end with a message of the role `user`, which is what is asked; an answer cannot be begun for the agent, and results of tools cannot be brought to it",
@@ -73,21 +73,21 @@ def asked_of(fields: Fields) -> Asked:
     return Asked(
         model=model,
         conversation=fields.label("user") if fields.text("user") else None,
-        question=said[-1],
-        before=tuple(said[:-1]),
+        question=messages[-1],
+        before=tuple(messages[:-1]),
         stream=_flag(fields, "stream"),
         usage=_flag(options, "include_usage"),
         parameters=parameters,
     )
 
 
-def _said(message: Fields, index: int) -> Said:
+def _message(message: Fields, index: int) -> HistoryMessage:
     role = message.text("role")
     if role not in _ROLES:
         raise unusable(f"messages[{index}].role", f"must be one of {', '.join(sorted(_ROLES))}")
     content, more = message.raw("content"), _more(message)
     if content is None or isinstance(content, str):
-        return Said(role, content or "", more=more)
+        return HistoryMessage(role, content or "", more=more)
     where = f"messages[{index}].content"
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
         raise unusable(where, "must be a text or a list of parts")
@@ -100,7 +100,7 @@ def _more(message: Fields) -> str:
     return json.dumps(found, ensure_ascii=False, sort_keys=True) if found else ""
 
 
-def _of_parts(role: str, parts: Sequence[Fields], where: str) -> Said:
+def _of_parts(role: str, parts: Sequence[Fields], where: str) -> HistoryMessage:
     """Files count where they are asked about; in what was said before, their place is marked."""
     texts: list[str] = []
     files: list[Mapping[str, str]] = []
@@ -112,7 +112,7 @@ def _of_parts(role: str, parts: Sequence[Fields], where: str) -> Said:
                 files.append(_file(kind, Fields(part.mapping(kind) or {}), where, len(files) + 1))
             case kind:
                 raise unusable(where, f"holds a part of the type {str(kind)[:40]!r}, which cannot be used here")
-    return Said(role, "\n".join(texts), tuple(files))
+    return HistoryMessage(role, "\n".join(texts), tuple(files))
 
 
 def _file(kind: str, fields: Fields, where: str, number: int) -> Mapping[str, str]:

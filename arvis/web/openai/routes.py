@@ -40,7 +40,7 @@ from arvis.web.openai.conversation import Placed, place, wanted_of
 from arvis.web.openai.history import taint_of_told
 from arvis.web.openai.models import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MODELS, REQUEST, refusal
 from arvis.web.openai.requests import Asked, asked_of
-from arvis.web.openai.streaming import Chunks, Overheard
+from arvis.web.openai.streaming import AnswerEvents, Chunks
 from arvis.web.openai.waiting import Answering, Ticket
 
 #: Requests that may wait at once, of all and of one key.
@@ -56,10 +56,10 @@ FORM = ErrorForm(schema=ERROR, response=refusal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rooms:
+class CompletionDependencies:
     """What the answers come from. `message_bytes` is the longest message that may be sent."""
 
-    intake: MessageParser
+    parser: MessageParser
     store: Store
     operations: Operations
     insights: Insights
@@ -67,19 +67,17 @@ class Rooms:
     board: StatusWaiter
     bus: Bus
     clock: Clock
-    patience: Timeouts
+    timeouts: Timeouts
     message_bytes: int
 
 
 class CompletionRoutes:
-    def __init__(self, *, around: Rooms) -> None:
-        self._around = around
-        self._answering = Answering(
-            store=around.store, insights=around.insights, clock=around.clock, patience=around.patience
-        )
-        limit = around.intake.body_limit
+    def __init__(self, *, deps: CompletionDependencies) -> None:
+        self._deps = deps
+        self._answering = Answering(store=deps.store, insights=deps.insights, clock=deps.clock, timeouts=deps.timeouts)
+        limit = deps.parser.body_limit
         self._limit = BodyLimit(size=limit.size, marks=limit.marks + _MARKS)
-        self._seats = ConcurrencyLimit(most=_MOST, most_of_one=_MOST_OF_ONE)
+        self._slots = ConcurrencyLimit(most=_MOST, most_of_one=_MOST_OF_ONE)
 
     def endpoints(self) -> list[Endpoint]:
         chat = "Ask an agent the way OpenAI's clients do, whole or as a stream; docs/24-openai-compatible.md"
@@ -134,21 +132,21 @@ class CompletionRoutes:
             wanted_of, asked, call.request, user_id=call.identity.user_id, agent=agent.slug
         )
         with ExitStack() as held:
-            held.enter_context(self._seats.taken(call.identity.user_id))
-            placed = await self._around.store.write(place, wanted, self._around.clock.now())
+            held.enter_context(self._slots.taken(call.identity.user_id))
+            placed = await self._deps.store.write(place, wanted, self._deps.clock.now())
             address = _address(agent, placed.request.thread)
-            heard = Overheard(address=address)
+            live = AnswerEvents(address=address)
             if asked.stream:
-                held.enter_context(heard.listening(self._around.bus))
+                held.enter_context(live.listening(self._deps.bus))
             sent = await self._send(call, asked, placed, address)
-            watch = held.enter_context(self._around.board.watch(sent.message_id, call.identity))
+            watch = held.enter_context(self._deps.board.watch(sent.message_id, call.identity))
             ticket = Ticket(placed.request.id, sent.message_id, asked.parameters.stops)
             headers = {MESSAGE_HEADER: sent.message_id}
             if asked.stream:
-                heard.attend(sent.message_id, watch)
-                created = self._around.clock.now() // 1000
+                live.attend(sent.message_id, watch)
+                created = self._deps.clock.now() // 1000
                 chunks = Chunks(message_id=sent.message_id, created=created, model=asked.model, usage=asked.usage)
-                events = self._answering.events(ticket, chunks, watch, heard)
+                events = self._answering.events(ticket, chunks, watch, live)
                 stop = partial(self._stop, ticket)
                 return EventStream(events, held=held.pop_all(), headers=headers, left=stop)
             left = call.request.is_disconnected
@@ -157,42 +155,40 @@ class CompletionRoutes:
 
     async def _stop(self, ticket: Ticket) -> None:
         """Whoever closes a stream has stopped the answer, as with OpenAI; unless another request waits for the same one."""
-        if self._around.board.watched(ticket.message_id):
+        if self._deps.board.watched(ticket.message_id):
             return
-        timeline = await self._around.insights.message(ticket.message_id)
+        timeline = await self._deps.insights.message(ticket.message_id)
         if timeline is not None and timeline.status not in RESTING and timeline.message.execution_id is not None:
-            ended = self._around.operations.cancel_execution(timeline.message.execution_id, by="the program that asked")
+            ended = self._deps.operations.cancel_execution(timeline.message.execution_id, by="the program that asked")
             await attempt(ended)
-            await attempt(self._around.store.write(_drop, ticket.request_id))
+            await attempt(self._deps.store.write(_drop, ticket.request_id))
 
     async def _send(self, call: Call, asked: Asked, placed: Placed, address: Address) -> Sent:
         """What is refused leaves no trace: the next request goes on as if it had never been asked."""
-        sender = self._around.gate.sender(call.identity)
+        sender = self._deps.gate.sender(call.identity)
         try:
             draft = await self._draft(asked, placed, owner=sender.role is PrincipalRole.OWNER)
-            return await self._around.intake.send(draft, address, sender)
+            return await self._deps.parser.send(draft, address, sender)
         except ArvisError:
-            await self._around.store.write(_drop, placed.request.id)
+            await self._deps.store.write(_drop, placed.request.id)
             raise
 
     async def _draft(self, asked: Asked, placed: Placed, *, owner: bool) -> Draft:
         """The message as the inbox takes it; the files are those of the question."""
         telling = asked.before if placed.fresh else asked.system if placed.instructed else ()
-        most = min(self._around.message_bytes, _MOST_BEFORE + len(asked.question.text.encode()))
+        most = min(self._deps.message_bytes, _MOST_BEFORE + len(asked.question.text.encode()))
         fields: Mapping[str, Any] = {
             "content": asked.content(telling, most),
             "id": placed.request.id,
             "attachments": list(asked.question.files),
         }
-        draft = await self._around.intake.draft(Fields(fields))
+        draft = await self._deps.parser.draft(Fields(fields))
         return replace(draft, taint=taint_of_told(telling, owner=owner), wishes=asked.parameters.wishes)
 
     async def _agents(self, identity: Identity) -> Sequence[Agent]:
-        sender = self._around.gate.sender(identity)
+        sender = self._deps.gate.sender(identity)
         all_ = sender.role is PrincipalRole.OWNER
-        return [
-            each for each in await self._around.insights.agents() if each.active and (all_ or reaches(sender, each))
-        ]
+        return [each for each in await self._deps.insights.agents() if each.active and (all_ or reaches(sender, each))]
 
     async def _agent(self, identity: Identity, model: str | None) -> Agent:
         found = next((agent for agent in await self._agents(identity) if agent.slug == model), None)

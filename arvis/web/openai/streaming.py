@@ -22,7 +22,7 @@ DONE = "data: [DONE]\n\n"
 _BREAK = "\n\n"
 
 
-class Continuing:
+class GrowingAnswer:
     """Turns an answer as it grows, and is perhaps begun anew, into pieces that are only ever appended. Blanks at the ends
     of an answer are not sent: the stored reply has none there."""
 
@@ -54,7 +54,7 @@ class Continuing:
         return piece
 
 
-class Overheard:
+class AnswerEvents:
     """What the bus tells of a conversation while somebody waits for an answer there: the answer as it reads so far, and
     that it is time to look at the database. It listens from before the message is sent, so that nothing is missed."""
 

@@ -24,7 +24,7 @@ from arvis.web.http.timeouts import Timeouts
 from arvis.web.openai.conversation import answer_mark
 from arvis.web.openai.models import completion, error_of, finish_reason_of, usage_of
 from arvis.web.openai.parameters import certain, cut
-from arvis.web.openai.streaming import Chunks, Continuing, Overheard, event
+from arvis.web.openai.streaming import AnswerEvents, Chunks, GrowingAnswer, event
 
 _BAD_GATEWAY, _TOO_LATE = 502, 504
 
@@ -47,11 +47,11 @@ class Ticket:
 
 
 class Answering:
-    def __init__(self, *, store: Store, insights: Insights, clock: Clock, patience: Timeouts) -> None:
+    def __init__(self, *, store: Store, insights: Insights, clock: Clock, timeouts: Timeouts) -> None:
         self._store = store
         self._insights = insights
         self._clock = clock
-        self._patience = patience
+        self._timeouts = timeouts
 
     async def whole(
         self, ticket: Ticket, model: str, watch: Watch, left: Callable[[], Awaitable[bool]]
@@ -60,7 +60,7 @@ class Answering:
         the same answer."""
         message_id = ticket.message_id
         begun = self._clock.monotonic()
-        end = begun + self._patience.completion
+        end = begun + self._timeouts.completion
         while not (found := await self._look(ticket, begun)):
             remaining = end - self._clock.monotonic()
             if watch.closed:
@@ -68,24 +68,24 @@ class Answering:
             if remaining <= 0 or await left():
                 await self._store.write(_left, ticket.request_id, self._clock.now())
                 return _too_late(message_id)
-            await watch.changed(min(remaining, self._patience.look))
+            await watch.changed(min(remaining, self._timeouts.look))
         ended = found if isinstance(found, Failure) else await self._end(ticket)
         if isinstance(ended, Failure):
             return ended
         await self._store.write(_answered, ticket.request_id, answer_mark(ended.text))
         return completion(ended.timeline, model, ended.text)
 
-    async def events(self, ticket: Ticket, chunks: Chunks, watch: Watch, heard: Overheard) -> AsyncIterator[str]:
+    async def events(self, ticket: Ticket, chunks: Chunks, watch: Watch, live: AnswerEvents) -> AsyncIterator[str]:
         """The whole stream, whatever happens: what goes wrong is its last event."""
-        told = Continuing()
+        answer = GrowingAnswer()
         yield chunks.begin()
         looked, spoke = None, self._clock.monotonic()
         begun = spoke
         while True:
             now = self._clock.monotonic()
-            if looked is None or heard.take_look() or now - looked >= self._patience.look:
+            if looked is None or live.take_look() or now - looked >= self._timeouts.look:
                 looked = now
-                found = await attempt(self._look(ticket, None if told.whole else begun))
+                found = await attempt(self._look(ticket, None if answer.whole else begun))
                 if isinstance(found, Failure):
                     yield event(error_of(found))
                     return
@@ -94,21 +94,21 @@ class Answering:
             if watch.closed:
                 yield event(error_of(watch.failure))
                 return
-            await watch.changed(min(self._patience.look, self._patience.keepalive))
-            if piece := told.more(certain(heard.text, ticket.stops)):
+            await watch.changed(min(self._timeouts.look, self._timeouts.keepalive))
+            if piece := answer.more(certain(live.text, ticket.stops)):
                 spoke = self._clock.monotonic()
                 yield chunks.piece(piece)
-            elif self._clock.monotonic() - spoke >= self._patience.keepalive:
+            elif self._clock.monotonic() - spoke >= self._timeouts.keepalive:
                 spoke = self._clock.monotonic()
                 yield KEEP_ALIVE
         ended = await attempt(self._end(ticket))
         if isinstance(ended, Failure):
             yield event(error_of(ended))
             return
-        if piece := told.last(ended.text):
+        if piece := answer.last(ended.text):
             yield chunks.piece(piece)
         # Before the client can go on with it.
-        await attempt(self._store.write(_answered, ticket.request_id, answer_mark(told.whole)))
+        await attempt(self._store.write(_answered, ticket.request_id, answer_mark(answer.whole)))
         yield chunks.end(usage_of(ended.timeline), finish_reason_of(ended.timeline))
 
     async def _look(self, ticket: Ticket, begun: float | None) -> bool | Failure:
@@ -122,7 +122,7 @@ class Answering:
 
     async def _put_off(self, message_id: str, begun: float) -> Failure | None:
         """Why there is no answer soon: no model answers, and the message is tried again later."""
-        if self._clock.monotonic() - begun < self._patience.put_off:
+        if self._clock.monotonic() - begun < self._timeouts.put_off:
             return None
         timeline = await self._insights.message(message_id)
         job = None if timeline is None else timeline.job

@@ -149,7 +149,7 @@ class WebConnector:
 
     def _graph_completed(self, event: GraphCompleted) -> None:
         if event.address in self._rooms:
-            told = {
+            payload = {
                 "type": "transfer_data",
                 "content": "graph_execution_complete",
                 "messageId": event.message_id,
@@ -158,7 +158,7 @@ class WebConnector:
                 "waitingForUser": event.waiting_for_user,
                 "threadId": event.thread_id,
             }
-            self._push(event.address, frame(told))
+            self._push(event.address, frame(payload))
 
     def _delivery_added(self, event: DeliveryAdded) -> None:
         for client in self._rooms.get(event.address, ()):

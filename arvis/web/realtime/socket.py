@@ -81,22 +81,22 @@ class SocketRoute:
         *,
         gate: Authorizer,
         greeter: Handshake,
-        intake: MessageParser,
+        parser: MessageParser,
         inbox: Inbox,
         insights: Insights,
         connector: WebConnector,
-        patience: Timeouts,
+        timeouts: Timeouts,
         listening: Listening,
         watching: Watching,
         access: OpenAccess,
     ) -> None:
         self._gate = gate
         self._greeter = greeter
-        self._intake = intake
+        self._parser = parser
         self._inbox = inbox
         self._insights = insights
         self._connector = connector
-        self._patience = patience
+        self._timeouts = timeouts
         self._listening = listening
         self._watching = watching
         self._access = access
@@ -136,7 +136,7 @@ class SocketRoute:
     async def _greet(self, socket: WebSocket, greet: Callable[[Fields], Awaitable[Greeting]]) -> Greeting | None:
         """The greeting, or None when the socket was closed for the lack of a right one."""
         try:
-            async with asyncio.timeout(self._patience.greeting):
+            async with asyncio.timeout(self._timeouts.greeting):
                 while True:
                     found = await attempt(_first_frame(await _receive(socket), greet))
                     if isinstance(found, Greeting):
@@ -176,7 +176,7 @@ class SocketRoute:
         if writer.cancelled() or not isinstance(writer.result(), Failure):
             return
         with contextlib.suppress(WebSocketDisconnect, RuntimeError, TimeoutError):  # RuntimeError: it is closed
-            async with asyncio.timeout(self._patience.sending):
+            async with asyncio.timeout(self._timeouts.sending):
                 await socket.close(*_ending(writer))
 
     async def _write(self, socket: WebSocket, greeting: Greeting) -> None:
@@ -196,7 +196,7 @@ class SocketRoute:
                 case Look():
                     await self._replay(socket, client)
                 case HangUp(code, reason):
-                    async with asyncio.timeout(self._patience.sending):
+                    async with asyncio.timeout(self._timeouts.sending):
                         await socket.close(code, reason)
                     return
 
@@ -214,27 +214,27 @@ class SocketRoute:
 
     async def _send(self, socket: WebSocket, item: Frame) -> None:
         """Raises `TimeoutError` when the client does not take it: the connection is given up."""
-        async with asyncio.timeout(self._patience.sending):
+        async with asyncio.timeout(self._timeouts.sending):
             await socket.send_text(item.text)
 
     async def _read(self, socket: WebSocket, client: Client) -> None:
         """The login is looked at again now that a logout would find this socket: it may have ended in between."""
         loop = asyncio.get_running_loop()
         await self._renew(client)
-        renewal = loop.time() + self._patience.renewal
+        renewal = loop.time() + self._timeouts.renewal
         while True:
             try:
                 async with asyncio.timeout_at(renewal):
                     text = await _receive(socket)
             except TimeoutError:
                 await self._renew(client)
-                renewal = loop.time() + self._patience.renewal
+                renewal = loop.time() + self._timeouts.renewal
             else:
                 await self._take(client, text)
 
     async def _take(self, client: Client, text: str | None) -> None:
         """One frame, and its error if it has one."""
-        fields = await attempt(_fields(text, self._intake.body_limit))
+        fields = await attempt(_fields(text, self._parser.body_limit))
         done = fields if isinstance(fields, Failure) else await attempt(self._handle(client, fields))
         if isinstance(done, Failure):
             client.push(_error(done, None if isinstance(fields, Failure) else fields.raw("id")))
@@ -254,20 +254,20 @@ class SocketRoute:
 
     async def _message(self, client: Client, fields: Fields) -> None:
         self._gate.admit(client.identity, SEND)
-        await self._deliver(client, await self._intake.draft(fields))
+        await self._deliver(client, await self._parser.draft(fields))
 
     async def _click(self, client: Client, fields: Fields) -> None:
         """A button of ours answers a question or stops a turn; any other stands for a message."""
         self._gate.admit(client.identity, SEND)
-        if (click := self._intake.answer(fields, client.address, client.sender)) is None:
-            await self._deliver(client, self._intake.click(fields))
+        if (click := self._parser.answer(fields, client.address, client.sender)) is None:
+            await self._deliver(client, self._parser.click(fields))
             return
         clicked = await self._inbox.click(click)
-        told = {"type": "clicked", "buttonId": click.data, "text": clicked.text, "done": clicked.done}
-        client.push(frame(told))
+        payload = {"type": "clicked", "buttonId": click.data, "text": clicked.text, "done": clicked.done}
+        client.push(frame(payload))
 
     async def _deliver(self, client: Client, draft: Draft) -> None:
-        sent = await self._intake.send(draft, client.address, client.sender)
+        sent = await self._parser.send(draft, client.address, client.sender)
         client.push(frame({"type": "ack", "messageId": sent.message_id, "id": sent.event_id}))
 
     async def _stop(self, client: Client, _: Fields) -> None:

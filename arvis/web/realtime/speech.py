@@ -26,9 +26,9 @@ class Listening:
     """One buffer for each person in each channel: it outlives a connection that was lost."""
 
     def __init__(
-        self, *, intake: MessageParser, clock: Clock, rules: UtteranceRules, detector: UtteranceDetector
+        self, *, parser: MessageParser, clock: Clock, rules: UtteranceRules, detector: UtteranceDetector
     ) -> None:
-        self._intake = intake
+        self._parser = parser
         self._rules = rules
         self._buffer = StreamBuffer(clock=clock, rules=rules, detector=detector, deliver=self._send)
         self._speakers: dict[str, Client] = {}
@@ -75,8 +75,8 @@ class Listening:
         sent = await attempt(self._sent(client, Fields({"content": utterance.text, "id": event_id})))
         if isinstance(sent, Failure):
             self._buffer.forget(utterance)
-            told = {"type": "error", **sent.to_json(), "id": first, "chunkIds": list(utterance.chunk_ids)}
-            client.push(frame(told))
+            payload = {"type": "error", **sent.to_json(), "id": first, "chunkIds": list(utterance.chunk_ids)}
+            client.push(frame(payload))
             return
         for chunk_id in utterance.chunk_ids:
             self._receipts[utterance.key, chunk_id] = (sent, utterance)
@@ -85,7 +85,7 @@ class Listening:
         _acknowledge(client, sent, utterance)
 
     async def _sent(self, client: Client, fields: Fields) -> Sent:
-        return await self._intake.send(await self._intake.draft(fields), client.address, client.sender)
+        return await self._parser.send(await self._parser.draft(fields), client.address, client.sender)
 
 
 def _acknowledge(client: Client, sent: Sent, utterance: Utterance) -> None:

@@ -75,15 +75,15 @@ class Watcher:
         self.topics: set[str] = set()
         self.places: dict[str, Address] = {}
         self._pending = Pending()
-        self._told: dict[str, Any] = {}
+        self._sent_counts: dict[str, Any] = {}
 
     def forget(self, topics: Collection[str]) -> None:
         self.topics -= set(topics)
         self.places = {topic: place for topic, place in self.places.items() if topic in self.topics}
         self._pending.keep(self.topics)
-        self._told = {}
+        self._sent_counts = {}
 
-    def tell(self, news: Pending) -> bool:
+    def send_changes(self, news: Pending) -> bool:
         """Push what is new to it. While the client has not taken what was pushed before, the news are only remembered: False."""
         self._pending.merge(news, self.topics)
         if self.client.behind:
@@ -93,14 +93,14 @@ class Watcher:
         self._pending.clear()
         return True
 
-    def tell_counts(self, now: Headline, budget: int | None) -> bool:
+    def send_counts(self, now: Headline, budget: int | None) -> bool:
         """The same of the counters, when they are not what it was told last. `budget` is that of the day, in micros."""
         counts = counts_view(now, budget)
-        if counts == self._told:
+        if counts == self._sent_counts:
             return True
         if self.client.behind:
             return False
-        self._told = counts
+        self._sent_counts = counts
         self.client.push(frame(counts))
         return True
 
@@ -197,7 +197,7 @@ class Watching:
         self._settle()
         if ChangeTopic.OVERVIEW in topics:
             if self._counting is not None and self._newest is not None:
-                watcher.tell_counts(self._newest, self._limits().daily)
+                watcher.send_counts(self._newest, self._limits().daily)
             self._count()
         return sorted(watcher.topics)
 
@@ -272,13 +272,13 @@ class Watching:
 
     def _later(self) -> None:
         if self._timer is None and self._watchers:
-            self._timer = asyncio.get_running_loop().call_later(self._pace.notices, self._tell)
+            self._timer = asyncio.get_running_loop().call_later(self._pace.notices, self._send_all)
 
-    def _tell(self) -> None:
+    def _send_all(self) -> None:
         """One round. Who is behind is tried again in the next one."""
         self._timer, news, self._pending = None, self._pending, Pending()
-        told = [watcher.tell(news) for watcher in self._watchers.values()]
-        if not all(told):
+        sent = [watcher.send_changes(news) for watcher in self._watchers.values()]
+        if not all(sent):
             self._later()
 
     def _count(self) -> None:
@@ -294,8 +294,8 @@ class Watching:
             if not isinstance(found, Failure):
                 self._newest = found
                 watchers = [each for each in self._watchers.values() if ChangeTopic.OVERVIEW in each.topics]
-                told = [watcher.tell_counts(found, self._limits().daily) for watcher in watchers]
-                self._stale = self._stale or not all(told)
+                sent = [watcher.send_counts(found, self._limits().daily) for watcher in watchers]
+                self._stale = self._stale or not all(sent)
                 self._add([ChangeTopic.OVERVIEW], None)
             await asyncio.sleep(self._pace.counts)
         self._counting = None
