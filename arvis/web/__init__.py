@@ -1,1 +1,1 @@
-"""The one port: page, HTTP API and socket (interfaces.md §4). It speaks to the rest of Arvis through ports only."""
+"""The web port: dashboard, HTTP API and WebSocket. It uses the rest of Arvis only through ports."""

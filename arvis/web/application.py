@@ -30,7 +30,8 @@ _FIRST_ERROR = 400
 
 
 class EndpointHandler:
-    """The door of each endpoint: recognises, admits, calls the handler, and answers errors in the one form."""
+    """The ASGI handler of one endpoint: identifies the caller, checks access, calls the handler, and returns errors
+    in one format."""
 
     def __init__(
         self, *, gate: Authorizer, metrics: Metrics, large_body: BodyLimit, idempotency: Idempotency, bus: Bus
@@ -62,7 +63,8 @@ class EndpointHandler:
         return Route(f"{path[:-1]}:path}}" if deep else path, serve, methods=sorted(by_method))
 
     def _announce(self, endpoint: Endpoint, request: Request, response: Response) -> None:
-        """The one place from which pages hear of what was changed through this API."""
+        """Publish the change that a request has made. This is the only place that announces changes made through the
+        API."""
         if response.status_code < _FIRST_ERROR:
             change = change_by(endpoint.method, endpoint.path, request.path_params)
             if change is not None:
@@ -140,6 +142,6 @@ def _refuse_unknown_query(endpoint: Endpoint, request: Request) -> None:
 
 
 def _place(route: tuple[str, Sequence[Endpoint]]) -> tuple[bool, list[bool]]:
-    """Paths in words come before those with parts to fill in, so that `Allow` is that of the path itself."""
+    """Sort fixed paths before paths with parameters, so that `Allow` lists the methods of the exact path."""
     path, endpoints = route
     return any(endpoint.deep for endpoint in endpoints), [part.startswith("{") for part in path.split("/")]

@@ -1,6 +1,5 @@
-"""What `/v1` has besides its routes: errors of OpenAI's form also where no route was reached, a request id on every answer, and
-pages of other sites that may call it (CORS) where the configuration names them.
-"""
+"""The parts of `/v1` outside its routes: OpenAI-style errors also for unknown paths, a request id in every response,
+and CORS for the origins that the configuration names."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ REQUEST_ID = "x-request-id"
 _ROOT = "/v1"
 _METHODS = "GET, POST"
 _LONGEST_HEADERS = 2_000
-#: How long (seconds) a browser may remember the answer.
+#: The time in seconds for which a browser may cache the answer.
 _PREFLIGHT_LIFE = "600"
 
 

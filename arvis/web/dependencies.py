@@ -1,4 +1,4 @@
-"""What the web floor is handed by the composition root."""
+"""The dependencies that the composition root passes to the web package."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from arvis.web.api.doctor import Examine
 from arvis.web.http.timeouts import Timeouts
 from arvis.web.realtime.connector import WebConnector
 
-# What this floor is handed for settings, logs, the examination and the lists that forms choose from.
+# The services for settings, logs, the doctor and the lists of options in forms.
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class AdminServices:
     choices: Choices
 
 
-#: What the build hook makes of `ui/`.
+#: The build hook writes the output of `ui/` here.
 PAGE_FOLDER = Path(__file__).parent / "static"
 
 
@@ -89,7 +89,7 @@ class WebDependencies:
 
     @property
     def over_tls(self) -> bool:
-        """Whether browsers reach the page through TLS, which a proxy in front of us ends."""
+        """Return whether browsers reach the page through TLS, which a proxy in front of Arvis terminates."""
         return (self.config.public_url or "").lower().startswith("https://")
 
     @property

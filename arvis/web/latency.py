@@ -1,7 +1,7 @@
-"""How many messages were answered in the last hour or day and how long that took, and how deep the queue was.
+"""The number of messages answered in the last hour or day, their latency, and the depth of the queue.
 
-What the finished minutes held is read once and kept in memory; the depth of the queue is known from samples, one a minute
-and one whenever somebody looks.
+Finished minutes are read once and kept in memory. The depth comes from samples: one per minute, and one whenever a
+person looks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Span(StrEnum):
 
     @property
     def buckets(self) -> tuple[int, int]:
-        """How many, and how many minutes each is long."""
+        """Return the number of buckets, and the minutes of each."""
         return (60, 1) if self is Span.HOUR else (_DAY // _TEN, _TEN)
 
 
@@ -62,7 +62,8 @@ class _Minute:
 
 
 class LatencySeries:
-    """`zone` is the one whose day the ledger is asked for, as the counters come with it."""
+    """The series of latencies. `zone` is the time zone of the day that the ledger is queried for together with the
+    counters."""
 
     def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str) -> None:
         self._insights = insights
@@ -101,7 +102,7 @@ class LatencySeries:
         async with self._reading:
             minutes = await self._read(first * length)
         if span is Span.HOUR and self._listens and self._warming is None:
-            # Whoever looks at the hour may look at the day next: it is read meanwhile, once.
+            # A person who opens the hour may open the day next, so its data is read meanwhile, once.
             self._warming = asyncio.create_task(attempt(self.points(Span.DAY)))
         known = self._finished.get(span, {})
         points = {
@@ -130,7 +131,8 @@ class LatencySeries:
         return self._minutes | fresh
 
     async def _minutes_of(self, first: int, end: int) -> dict[int, _Minute]:
-        """What nobody will ask for by the minute any more is read ten minutes at a time, under the first one's number."""
+        """Return the minutes of a bucket. Data too old for the view by minute is read in blocks of ten minutes, under
+        the first minute's number."""
         newest = self._clock.now() // _MINUTE_MS
         old = range(-(-first // _TEN) * _TEN, (newest - Span.HOUR.buckets[0]) // _TEN * _TEN)
         if not old or old.stop > end:

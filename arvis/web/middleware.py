@@ -1,8 +1,7 @@
-"""What every request passes before anything else looks at it: the Host it asks for, the site it comes from, and the
-headers its answer carries (reliability.md §5 rule 5). Sockets pass it before the upgrade.
+"""Checks of every request before routing: its Host, its origin, and the headers of its response.
 
-Only hosts that we know are answered, so that a name an attacker points at this machine (DNS rebinding) reaches
-nothing. Forwarded headers are not believed.
+Sockets are checked before the upgrade. Only known hosts are answered, so that a name which an attacker points at this
+machine (DNS rebinding) reaches nothing. Forwarded headers are ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from arvis.ports.clock import Clock
 from arvis.web.completions_front import CompletionsFront, admitted_origin, refusal_at
 from arvis.web.http.errors import Failure
 
-# What lies around the application, made of the configuration: the outermost comes first.
+# The middleware of the application, built from the configuration, outermost first.
 
 
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(:\d{1,5})?", re.ASCII)
@@ -30,7 +29,7 @@ _EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - compared with, never bound
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 _FOREIGN_SITES = {"cross-site", "same-site"}
 
-#: A page of another site cannot set this header, so it stands in for `Origin` where a program uses a cookie.
+#: A page of another site cannot set this header, so it replaces `Origin` for programs that use a cookie.
 REQUEST_HEADER = "x-arvis-request"
 
 POLICY = (
@@ -88,9 +87,9 @@ def _name_of(entry: str) -> str:
 
 
 class Guard:
-    """Refuses requests for strange hosts and from strange sites. `cookie` is the session's cookie; `public_origin`
-    is the origin of `web.public_url`; what `opens` says yes to may be opened by a link on any site; pages of the
-    `origins` may call `/v1` with a key."""
+    """Refuses requests for unknown hosts and from unknown origins. `cookie` is the session cookie. `public_origin` is
+    the origin of `web.public_url`. Links on any site may open the paths that `opens` accepts. Pages of the `origins`
+    may call `/v1` with a key."""
 
     def __init__(
         self,
@@ -141,7 +140,8 @@ class Guard:
         return _NO_ORIGIN if with_cookie and REQUEST_HEADER not in headers else None
 
     def _is_own(self, origin: str, host: str) -> bool:
-        """Where the public address is one of TLS, a page without it under the same name may be anybody's on the network."""
+        """Return whether the origin is ours. If the public address uses TLS, a page without TLS under the same name
+        may come from anyone on the network and is refused."""
         if origin == self._public_origin:
             return True
         return origin == f"http://{host}" and _name_of(host) != self._name_over_tls

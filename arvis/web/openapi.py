@@ -141,7 +141,7 @@ with `{REPLAYED}: true`, and nothing is done twice. `POST /api/messages` takes i
 Members and chat keys use their own channels: `web-USERID`, `cli-USERID` (each also with a `-suffix`), and
 `dashboard-agent-SLUG`, where each of them has a conversation of its own."""
 
-#: What a group of routes is about; groups that are not listed have a name only.
+#: Descriptions of the groups of routes. Groups without a description have a name only.
 _TAGS = {
     "system": "Whether it runs, how it does, and this document.",
     "message": "Send a message.",
@@ -269,7 +269,8 @@ def _answers(endpoint: Endpoint, components: Components) -> dict[str, Any]:
 
 
 def _content(media: str, schema: Schema) -> dict[str, Any]:
-    """Only JSON has a shape: plain text is a text, and files and streams are whatever they are."""
+    """Return the content of a response. Only JSON has a schema; plain text is a string, and files and streams have
+    none."""
     found: dict[str, Any] = {}
     for kind in media.split(", "):
         if kind == "application/json":
@@ -280,7 +281,7 @@ def _content(media: str, schema: Schema) -> dict[str, Any]:
 
 
 def _errors(endpoint: Endpoint, components: Components) -> dict[str, Any]:
-    """Every status that a handler or the door before it may refuse with."""
+    """Return every error status of the handler and of the checks before it."""
     possible = {status for _, status in STATUSES} - (
         {401, 403} if endpoint.access == PUBLIC and endpoint.method == "GET" else set()
     )
@@ -298,7 +299,8 @@ def _errors(endpoint: Endpoint, components: Components) -> dict[str, Any]:
 
 
 def _either(status: int, form: Schema, components: Components) -> Schema:
-    """The guards refuse strange hosts and sites before a route is looked for, and so in the form of the house."""
+    """Combine two error formats. The middleware refuses unknown hosts and origins before routing, and so in the
+    format of the API."""
     own = components.share(form)
     return own if form is ERROR or status != HTTPStatus.FORBIDDEN else {"anyOf": [own, components.share(ERROR)]}
 

@@ -1,4 +1,5 @@
-"""How deep the queue was, minute by minute, for one day; kept in the database so that a restart loses a few minutes at most."""
+"""The depth of the queue per minute, for one day. It is stored in the database, so that a restart loses a few minutes
+at most."""
 
 from __future__ import annotations
 

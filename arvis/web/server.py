@@ -24,23 +24,24 @@ from arvis.web.dependencies import WebDependencies
 from arvis.web.http.endpoints import Endpoint
 from arvis.web.wiring import Assembly
 
-# uvicorn inside a daemon that has its own signals, sockets and clock. It differs from uvicorn's own server in what
-# costs an idle daemon its rest (a tick ten times a second), in what a client that does not read can hold up (a
-# closing connection, and with it the stop), and in what strangers may take: a connection without a request, a large
-# frame before they said who they are, the event loop for many tiny frames.
+# uvicorn inside a daemon that has its own signals, sockets and clock. It differs from uvicorn's own server in three
+# ways: an idle daemon does not tick ten times a second; a client that does not read cannot block a closing
+# connection, and with it the stop; and clients without a credential cannot hold idle connections, send large frames
+# or occupy the event loop with many tiny frames.
 
 
-#: Bytes that are read from a connection at once: what they hold is taken apart in one go, and thousands of tiny
-#: frames or chunks would hold up the event loop. asyncio's own number is 256 KiB.
+#: Bytes per read from a connection. A read is parsed in one go, and thousands of tiny frames or chunks would block
+#: the event loop. The default of asyncio is 256 KiB.
 _PIECE = 16_384
 
-#: Connections without a request, at most; and how often (seconds) it is said that none can be accepted.
+#: The maximum number of connections without a request, and the interval (seconds) of log lines that none can be
+#: accepted.
 _MOST_HALF_SENT = 4_096
 _TELL_SECONDS = 60.0
 
 log = structlog.get_logger(__name__)
 
-#: Bytes of a frame from a client that has not said who it is.
+#: The maximum size in bytes of a frame before authentication.
 _STRANGERS_FRAME = 65_536
 
 
@@ -83,18 +84,19 @@ class RequestProtocol(H11Protocol):
 
     @property
     def half_sent(self) -> bool:
-        """Whether it has brought no whole request yet, or rests between two."""
+        """Return whether the connection has not yet sent a whole request, or is idle between two."""
         return not self._answering()
 
 
 def most_connections() -> int:
-    """Return how many connections may be open without a request: what the process may open, less what the rest of it needs."""
+    """Return the limit of open connections without a request: the process's limit of open files less the number that
+    its other parts need."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST_HALF_SENT if soft == resource.RLIM_INFINITY else max(32, min(_MOST_HALF_SENT, soft // 2))
 
 
 def _make_room(newest: RequestProtocol) -> None:
-    """Give up the oldest connection without a request where there are too many, so that the newest is always heard."""
+    """Close the oldest connection without a request when there are too many, so that a new one is always accepted."""
     waiting = [
         each
         for each in newest.connections
@@ -106,8 +108,11 @@ def _make_room(newest: RequestProtocol) -> None:
 
 
 class QuietAccepting:
-    """The event loop's handler of errors: that no connection can be accepted because too many files are open is said once in a
-    while. asyncio itself says it thousands of times a second, and tries again every second."""
+    """An error handler of the event loop that limits the log lines about connections that cannot be accepted because
+    too many files are open.
+
+    asyncio itself logs thousands of them a second, and tries again every second.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._before = loop.get_exception_handler()
@@ -129,8 +134,9 @@ class QuietAccepting:
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """Takes small frames until the application calls `take_large_frames` of the connection's state. Gives up a
-    connection whose handler has ended and whose client does not take the rest."""
+    """A socket protocol that accepts only small frames until the application calls `take_large_frames` of the
+    connection's state. It drops a connection whose handler has ended and whose client does not read the remaining
+    data."""
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
@@ -144,14 +150,15 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self.conn.max_message_size = self.config.ws_max_size
 
     async def send(self, message: ASGISendEvent) -> None:
-        """A refusal before the upgrade is whole, and no error that strangers could write into the log."""
+        """Send a frame. A refusal before the upgrade is sent completely, and no client can write errors into the log
+        this way."""
         await super().send(message)
         if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
             self.handshake_complete = True
 
     def shutdown(self) -> None:
-        """Says goodbye to open sockets only: one that closes already, or was refused, takes no frame and would end the stop
-        with an error."""
+        """Send a close frame to open sockets only: a socket that is closing or was refused accepts no frame and would
+        abort the stop with an error."""
         if self.handshake_complete and self.conn.state is not State.OPEN:
             self.transport.close()
         else:
@@ -191,7 +198,7 @@ class UvicornServer(uvicorn.Server):
         self._up = asyncio.Event()
 
     async def begin(self, listener: socket.socket) -> asyncio.Task[None]:
-        """Serve in a task of its own; returns once connections are taken."""
+        """Start serving in a separate task. Returns once connections are accepted."""
         loop = asyncio.get_running_loop()
         if not isinstance(loop.get_exception_handler(), QuietAccepting):
             loop.set_exception_handler(QuietAccepting(loop))
@@ -221,7 +228,7 @@ class UvicornServer(uvicorn.Server):
 
 
 _BACKLOG = 2048
-#: What to dial where a server listens everywhere.
+#: The address to connect to when a server listens on all interfaces.
 _HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, never bound
 
 
@@ -251,7 +258,7 @@ class WebServer:
         self._serving = await self._uvicorn.begin(listener)
 
     async def stop(self) -> None:
-        """Waiting requests are answered as things stand, sockets closed with 1012, the port given back."""
+        """Stop: waiting requests get their current status, sockets are closed with 1012, and the port is released."""
         self._parts.board.close()
         self._uvicorn.stop()
         if self._serving is not None:
@@ -260,7 +267,7 @@ class WebServer:
         self._listening.close()
 
     async def wait_closed(self) -> None:
-        """Until the server has stopped, for whatever reason."""
+        """Wait until the server has stopped for any reason."""
         if self._serving is not None:
             await asyncio.shield(self._serving)
 
@@ -270,7 +277,7 @@ class WebServer:
 
     @property
     def url(self) -> str:
-        """Where a person on this machine finds the page."""
+        """Return the address of the page for a person on this machine."""
         host = _HERE.get(self._config.host, self._config.host)
         return f"http://[{host}]:{self._port}" if ":" in host else f"http://{host}:{self._port}"
 
@@ -279,7 +286,7 @@ class WebServer:
         return self._link(await self._parts.sessions.new_code())
 
     def _link(self, code: str) -> str:
-        """The code stands in the fragment, which no browser sends and no log sees."""
+        """Return a login link. The code is in the fragment, which browsers do not send and logs do not contain."""
         base = (self._config.public_url or self.url).rstrip("/")
         return f"{base}/#login={code}"
 

@@ -1,4 +1,4 @@
-"""The parts of this floor, put together once: what each is made of, and nothing of what they do."""
+"""Wires the parts of the web package together, and contains no behaviour of its own."""
 
 from __future__ import annotations
 

@@ -171,7 +171,10 @@ class Walk:
             self.calls.append((code.co_filename, code.co_qualname, code.co_firstlineno))
 
     def __enter__(self) -> Self:
-        threading.setprofile_all_threads(self._see) if sys.version_info >= (3, 12) else threading.setprofile(self._see)
+        if sys.version_info >= (3, 12):
+            threading.setprofile_all_threads(self._see)
+        else:
+            threading.setprofile(self._see)
         sys.setprofile(self._see)
         return self
 

@@ -37,7 +37,7 @@ Json = dict[str, Any]
 
 _MAX_MODEL = 200
 
-#: What an account of the product may be called; the configuration may use any letters.
+#: Names of accounts that are added in the product. Names in the configuration may use any letters.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _ANY_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
 NAMES: Mapping[str, Schema] = {"account": {**STRING, "minLength": 1, "maxLength": 100}}

@@ -1,4 +1,4 @@
-"""Which agents run what just now (behaviour.md 2.9)."""
+"""The graphs that each agent runs now."""
 
 from __future__ import annotations
 

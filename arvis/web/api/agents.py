@@ -39,10 +39,10 @@ from arvis.web.http.schema import (
 )
 from arvis.web.http.views import Json, agent_view, page_view
 
-# Agents as this port takes and shows them. What values must be is said in `arvis.domain.agent_rules`.
+# Requests and responses for agents. `arvis.domain.agent_rules` states the rules for values.
 
 
-# What an agent did lately, in figures: its calls and their cost of a week and a month.
+# Statistics of an agent: its model calls and their cost in the last 7 and 30 days.
 
 
 _TEXTS = ("slug", "name", "role", "description", "prompt", "graph", "completion")

@@ -139,7 +139,7 @@ def _make(tx: Transaction, wanted: StoredKey) -> StoredKey:
 
 
 def _revoke(tx: Transaction, key_id: str, now: int) -> bool:
-    """What it has set going, such as schedules, goes on with no rights of its own."""
+    """Revoke the key. Schedules and other work that it started go on without its rights."""
     person = tx.principals.find(PLATFORM, user_of_key(key_id))
     if person is not None and person.role is not PrincipalRole.BLOCKED:
         tx.principals.set_role(person.id, PrincipalRole.MEMBER, now)

@@ -1,5 +1,7 @@
-"""Open questions over HTTP: approvals, reviews and questions to people. Credentials that only chat see those of their own
-conversations, where their word counts."""
+"""Questions to people over HTTP: approvals, reviews and questions of agents.
+
+A credential with the role `chat` sees only the questions of its own conversations that its person may answer.
+"""
 
 from __future__ import annotations
 
@@ -124,7 +126,7 @@ def _wanted(view: WaitView) -> Json:
         change = {"text": view.wait.prompt, "hash": question["hash"]}
         return {"tool": None, "arguments": None, "risk": None, "change": change}
     asking = state.get("asking")
-    # The state knows what is asked now; of what was decided before, the prompt tells.
+    # The state describes only the open question. For an earlier decision the prompt is the record.
     if asking is None or view.wait.subject is not None or view.wait.answered_at is not None:
         return {"tool": None, "arguments": None, "risk": None, "change": None}
     call = rounds.calls_of(state, rounds.count(state))[asking["call"]]
@@ -136,7 +138,7 @@ def _wanted(view: WaitView) -> Json:
     }
 
 
-#: So many pages are looked through for what passes a filter that the database does not know.
+#: The maximum number of pages that one request searches for entries that pass a filter the database cannot apply.
 _MOST_PAGES = 10
 _LOOK = 200
 
@@ -175,7 +177,8 @@ class WaitRoutes:
         ]
 
     async def _list(self, call: Call) -> Response:
-        """What the database does not filter is filtered here, a bounded number of pages at a time."""
+        """List questions. Filters that the database cannot apply are applied here, to a bounded number of pages at a
+        time."""
         by, kind = await self._gate.asker(call.identity), call.query("kind")
         if kind is not None and kind not in PERSONAL_WAITS:
             raise unusable("kind", "must be one of " + ", ".join(sorted(PERSONAL_WAITS)))
@@ -218,7 +221,7 @@ class WaitRoutes:
         return await self._show(call)
 
     async def _wait(self, call: Call, by: Principal) -> WaitView:
-        """The question, if the asker may know of it: a chat key knows those of its own conversations."""
+        """Return the question if the caller may see it. A chat key sees only questions of its own conversations."""
         view = await self._insights.question(call.id("question"))
         if view is None or view.wait.kind not in PERSONAL_WAITS:
             raise _no_wait()
@@ -228,7 +231,7 @@ class WaitRoutes:
 
 
 def _is_theirs(call: Call, view: WaitView, by: Principal) -> bool:
-    """Asked in a place of their own, in work for them."""
+    """Return whether the question was asked in the caller's own channel, during work for the caller."""
     state = view.execution.state
     address = state.get("from", state).get("address")
     return (

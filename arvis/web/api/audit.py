@@ -1,4 +1,4 @@
-"""What models wanted to change and what became of it, and who failed to get in, over HTTP: to be read, never written."""
+"""The audit log over HTTP, read-only: changes that models proposed, their outcomes, and failed logins."""
 
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ class BackupRoutes:
         except Unavailable:
             raise
         except StoreError as error:
-            # The owner asked for it and is told what is wrong with the database; it is no defect of the daemon.
+            # The owner requested the backup and receives the error about the database. It is not a defect of the
+            # daemon.
             raise Conflict(error.what, why=error.why, fix=error.fix, code=error.code) from error
         return answer(backup_view(made), 201)

@@ -21,7 +21,7 @@ from arvis.web.http.url_redaction import shown
 
 Json = dict[str, Any]
 
-#: What a bot of the product may be called; the configuration may use any letters.
+#: Names of bots that are added in the product. Names in the configuration may use any letters.
 PLATFORM = re.compile(r"[a-z0-9_-]{1,32}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 ANY_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
@@ -153,7 +153,7 @@ def _view(spec: BotSpec, status: BotStatus | None) -> Json:
 
 
 def written(fields: Fields) -> BotChanges:
-    """What was sent; a setting or secret that is null is to be taken away."""
+    """Read the body. Null removes a setting or a secret."""
     settings, secrets = fields.mapping("settings") or {}, fields.mapping("secrets") or {}
     if len(settings) > _MOST_SETTINGS or len(secrets) > _MOST_SETTINGS:
         raise unusable("settings", f"and `secrets` may hold {_MOST_SETTINGS} entries each")

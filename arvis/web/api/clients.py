@@ -48,7 +48,7 @@ E = TypeVar("E", bound=StrEnum)
 _MOST = 1_000_000_000
 _MOST_FACTOR = 1000
 _NOTES = 10_000
-#: What a person may enter; answers are charged by the daemon.
+#: Charges that a person may enter. The daemon enters charges for answers itself.
 ENTERED = (ChargeType.ADJUSTMENT, ChargeType.PAYMENT, ChargeType.SUBSCRIPTION)
 
 CHANNEL = object_schema({"platform": LABEL, "channel": LABEL})
@@ -130,7 +130,7 @@ def charge_view(charge: Charge) -> Json:
 
 
 def changed_client(known: Client, fields: Fields) -> Client:
-    """The client with what the body names; the rest stays."""
+    """Apply the fields of the body to the client and keep all other fields."""
     return replace(
         known,
         name=fields.label("name") or known.name,

@@ -1,5 +1,7 @@
-"""Tries accounts of models and bots, also what was typed into a form and is not kept yet. What is told here goes to its
-vendor or platform, and nowhere else."""
+"""Tests of model accounts and bots, stored ones and unsaved forms.
+
+Credentials in a form go only to their vendor or platform and are not stored.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from arvis.ports.browsing import ConversationSummary
 from arvis.ports.insights import Insights
 from arvis.web.api.conversation_models import stored_view, talk_view
 
-#: So many rows are read at once.
+#: Rows per read.
 _ROWS = 50
 _MS = 1000
 
@@ -33,8 +33,8 @@ class Form(StrEnum):
 
 
 class ConversationExport:
-    """Messages stand in order, with what summaries stand for; the summaries stand before them, for they alone are left where
-    texts are past their time."""
+    """An export of a conversation. Messages are in order, including those that summaries replaced. Summaries come
+    first, because only they remain once texts are past their retention time."""
 
     def __init__(self, *, insights: Insights, talk: ConversationSummary) -> None:
         self._insights = insights
@@ -105,7 +105,7 @@ def _as_markdown(message: StoredMessage) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Nothing that somebody wrote can be taken for a heading of ours, and so for a message of somebody else."""
+    """Quote a text so that no line of it looks like one of our headings, and therefore like another person's message."""
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
 
 

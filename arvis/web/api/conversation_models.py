@@ -175,7 +175,7 @@ def _question(shown: ShownQuestion | None) -> Json | None:
 
 
 def stored_view(message: StoredMessage) -> Json:
-    """What the message itself says."""
+    """Return the fields that the message row itself has."""
     return {
         "id": message.id,
         "role": message.role,

@@ -1,5 +1,8 @@
-"""`arvis doctor` over HTTP: the same findings. The examination runs as a program of its own, which the composition root
-hands in; one at a time, and what it found counts for a few seconds."""
+"""`arvis doctor` over HTTP, with the same findings.
+
+The examination runs as a separate program, which the composition root provides. One runs at a time, and its findings
+are cached for a few seconds.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from arvis.web.http.schema import BOOLEAN, STRING, TIME, array, object_schema, o
 #: Seconds that findings count for.
 _KEEP = 5.0
 
-#: What `arvis doctor --json` prints; the argument says whether only what keeps others out is looked at.
+#: Returns the output of `arvis doctor --json`. The argument limits the examination to the security checks.
 Examine = Callable[[bool], Awaitable[str]]
 
 FINDING = object_schema(

@@ -32,9 +32,9 @@ from arvis.web.http.schema import (
 from arvis.web.http.views import Json, call_step, node_steps, page_view
 
 _MICROS = 1_000_000
-#: Characters of what came of an execution.
+#: The maximum number of characters of an execution's result.
 _LONGEST_OUTCOME = 2_000
-#: What is shown of a step; its changes are parts of the state.
+#: Fields of a step that are shown. Its changes are hidden because they are parts of the state.
 _SHOWN = ("at", "step", "actor", "node", "decision", "durationMs")
 
 _EXECUTION: dict[str, Schema] = {
@@ -142,7 +142,7 @@ def _view(execution: Execution, agents: Mapping[str, str]) -> Json:
 
 
 def _detail(found: ExecutionView, agents: Mapping[str, str]) -> Json:
-    """Not the state itself: it holds prompts and outputs whose secrets are nobody's business here."""
+    """Return the execution without its state, which holds prompts and outputs that may contain secrets."""
     execution, calls = found.execution, found.calls
     path = node_steps(found.steps, began=execution.created_at)
     steps = [*({name: each[name] for name in _SHOWN} for each in path), *map(call_step, calls)]

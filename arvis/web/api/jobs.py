@@ -1,4 +1,4 @@
-"""The queue over HTTP: list and show jobs, tell their stories, retry, cancel and delete them, one or many."""
+"""The queue over HTTP: list jobs, show their timelines, and retry, cancel or delete one or many."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from arvis.web.http.schema import (
 )
 from arvis.web.http.views import Json, job_view, page_view, story_steps, timeline_view
 
-# The shapes of the queue: jobs with what they are about, their stories, and what is done to many at once.
+# Schemas of the queue: jobs with their subjects, timelines, and bulk actions.
 
 
-# What is done to many jobs with one request. Each job is a write of its own: one that refuses holds up no other.
+# Bulk actions. Each job is a separate write, so a job that refuses the action does not block the others.
 
 
 _MICROS = 1_000_000
-#: So many jobs at once: by their ids, and by a filter.
+#: The maximum number of jobs per bulk request: by ids, and by filter.
 MOST_IDS, MOST_FOUND = 500, 200
 ACTIONS = ("retry", "cancel", "delete")
 
@@ -152,7 +152,7 @@ def _head(item: QueueItem) -> Json:
     }
 
 
-#: So many writes are under way at once: enough to share commits, too few to hold up messages.
+#: Concurrent writes of a bulk action: enough to share commits, too few to delay messages.
 _AT_ONCE = 16
 _COUNTED = 100_000
 _LONGEST_ID = 64
@@ -166,7 +166,10 @@ class Bulk:
         self._operations = operations
 
     async def do(self, fields: Fields, by: str) -> Json:
-        """`by` is the name of the person. Named by `ids`, or found by `filter`: then the answer says how many follow, and `cursor` goes on behind them."""
+        """Apply the action to the jobs in `ids`, or to those that match `filter`. `by` is the name of the person.
+
+        With a filter the response states how many jobs remain, and `cursor` continues after the last one.
+        """
         verb = self._verb(fields.required_text("action"), by)
         ids, found = fields.texts("ids"), fields.mapping("filter")
         if (ids is None) == (found is None):
@@ -312,7 +315,7 @@ class JobRoutes:
         return answer(story_view(story))
 
     async def _retry(self, call: Call) -> Response:
-        """A body is not needed: without words nothing is read."""
+        """Retry the job. The body is optional; without one, nothing is read."""
         job_id, fields = call.id("job"), await _optional_fields(call)
         content = fields.text("content")
         if content is None:

@@ -20,8 +20,8 @@ from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE
 from arvis.web.http.schema import INTEGER, LABEL, STRING, TIME, Schema, array, object_schema, one_of, optional
 
-# Reads the daemon's log backwards: the newest lines first, from the end of the newest file on, in blocks, and never
-# more at a call than is good for everybody else. What a line holds was redacted when it was written.
+# Reads the daemon's log backwards: newest lines first, from the end of the newest file, in blocks. The amount per
+# call is bounded so that other requests are not delayed. Lines were redacted when they were written.
 
 
 #: By weight; a line of another level weighs as `info`.
@@ -53,7 +53,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """`level` at least, `logger` begins with this, `text` is anywhere in the line (whatever its case); times in ms."""
+    """A filter of log lines: the lowest `level`, a prefix of `logger`, and a `text` anywhere in the line
+    (case-insensitive).
+
+    Times are in ms.
+    """
 
     level: str = "debug"
     logger: str = ""
@@ -149,8 +153,9 @@ def _backwards(file: Path, end: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _lines_before(stream: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
-    """`held` are the bytes from `position` on, of which those behind `stop` are told already. Of a line that is too long
-    only the beginning is told; an empty one says how far it has been read."""
+    """Yield the lines before `position`, newest first. `held` are the bytes from `position` on; those after `stop`
+    have been returned already. Of a line over the limit, only the beginning is returned. An empty line states how far
+    the file has been read."""
     position, held, stop, cut_off = end, b"", 0, False
     while True:
         # The last byte is the end of the line that is looked for, unless that end is gone.
@@ -174,7 +179,8 @@ def _lines_before(stream: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _file_line(place: str, raw: bytes) -> Line | None:
-    """None for an empty line. What is no JSON object (a line that a crash cut off) is shown as it is."""
+    """Parse one line; None for an empty one. A line that is not a JSON object (a crash cut it off) is shown
+    unchanged."""
     text = raw[:_LONGEST].decode("utf-8", "replace").strip()
     if not text:
         return None

@@ -1,7 +1,7 @@
-"""Memory over HTTP: what agents keep in mind, where it came from, and how people correct it.
+"""Memory over HTTP: the facts that agents keep, their sources, and corrections by people.
 
-A chat key sees, deletes and undoes what is kept about its own person; for it, nothing else exists. Those who look after
-the house may read everything, and owners and operators may change it.
+A chat key sees, deletes and undoes only facts about its own person. Viewers may read all facts; owners and operators
+may change them.
 """
 
 from __future__ import annotations
@@ -329,7 +329,7 @@ class MemoryRoutes:
         return fact
 
     async def _scope(self, call: Call, wanted: str | None) -> str | None:
-        """The scope that is meant; for a chat key always that of its own person."""
+        """Return the requested scope. For a chat key it is always the scope of its own person."""
         if call.identity.role in READ:
             return wanted
         return principal_scope(await self._asker(call))

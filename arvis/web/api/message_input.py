@@ -33,9 +33,12 @@ _CLOSED = frozenset({"not_allowed", "not_paired", "not_bound"})
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """`event_id` is the client's own id of the message, or a fresh one; `taint` says what else than the sender's own words
-    the content holds, `reply_to` is the id of the message that it replies to, `wishes` how the model
-    is to be asked (`IncomingMessage`). `agent` names who is to answer; without it the channel decides."""
+    """A message to send.
+
+    `event_id` is the client's id of the message, or a new one. `taint` labels content that does not come from the
+    sender. `reply_to` is the id of the message that this one answers. `wishes` are parameters for the model
+    (`IncomingMessage`). `agent` names the agent that answers; without it the channel decides.
+    """
 
     content: str
     event_id: str
@@ -53,7 +56,7 @@ class Sent:
 
 
 class MessageParser:
-    """Hands messages to the inbox. `new_token` makes ids for messages that bring none."""
+    """Passes messages to the inbox. `new_token` creates ids for messages that have none."""
 
     def __init__(self, *, inbox: Inbox, limits: Limits, new_token: Callable[[], str]) -> None:
         self._inbox = inbox
@@ -62,8 +65,8 @@ class MessageParser:
 
     @property
     def body_limit(self) -> BodyLimit:
-        """What the largest message can take as JSON: an escaped character is up to six times as long, and base64
-        adds a third; a text may be all commas."""
+        """Return the largest JSON size of a message: an escaped character is up to six times as long, base64 adds a
+        third, and a text may consist of commas only."""
         text, files = self._limits.message_bytes, 2 * self._limits.attachment_bytes
         return BodyLimit(size=6 * text + files + SMALL.size, marks=text + SMALL.marks)
 
@@ -77,14 +80,14 @@ class MessageParser:
         return Draft(content, self._event_id(fields), uploads, reply_to=reply_to, agent=agent)
 
     def answer(self, fields: Fields, address: Address, sender: Sender) -> Click | None:
-        """A pressed button that the house itself has shown; None for any other."""
+        """Return the click on a button that Arvis itself has shown; None for any other button."""
         button = fields.label("buttonId") or ""
         if button.partition(".")[0] not in {WAIT, STOP}:
             return None
         return Click(address, _inbox_id(self._event_id(fields), address), sender, button)
 
     def click(self, fields: Fields) -> Draft:
-        """A pressed button, as the message that stands for it (behaviour.md 1.2)."""
+        """Return the message that the click on a button stands for."""
         button = fields.label("buttonId")
         if button is None:
             raise unusable("buttonId", "is missing")
@@ -164,8 +167,12 @@ def _voice(fields: Fields) -> bool:
 
 
 def _inbox_id(event_id: str, address: Address) -> str:
-    """The inbox knows messages by channel and id; people who share a channel in threads do not share ids. Behind the last
-    slash stands the id, so nobody can choose one that is another thread's."""
+    """Return the id of the message for the inbox.
+
+    The inbox identifies messages by channel and id, and people who share a channel in different threads must not
+    share ids. The thread comes before the last slash and the id after it, so a client cannot choose an id that
+    belongs to another thread.
+    """
     own = event_id.replace("%", "%25").replace("/", "%2f")
     return f"{address.thread}/{own}" if address.thread else own
 

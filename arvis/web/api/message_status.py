@@ -1,7 +1,7 @@
-"""Lets requests wait for a message to come to rest, woken by the bus.
+"""Requests that wait until a message is finished or needs a person.
 
-An event is notice only: whoever wakes up reads the status from the database. It polls nothing by itself. A request waits no
-longer than its credential holds.
+The bus wakes them; nothing here polls. An event is only a signal: the waiting request then reads the status from the
+database. A request stops waiting when its credential ends.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from arvis.web.auth.open_access import OpenAccess, access_ended
 from arvis.web.http.errors import STOPPING, Failure, failure_of
 from arvis.web.http.identity import Identity
 
-#: Where a message rests: it is over, or it needs a person.
+#: Statuses that end a wait: the message is finished, or it needs a person.
 RESTING = FINAL_STATUSES | {MessageStatus.WAITING}
 
 
 class Watch:
-    """One request that waits for one message. Once `closed` it waits no longer; `refused` is set when its asker may hear nothing
-    more."""
+    """One request that waits for one message. It ends once `closed`. `refused` is set when its caller may no longer
+    receive anything."""
 
     def __init__(self) -> None:
         self._woken = asyncio.Event()
@@ -41,7 +41,7 @@ class Watch:
             raise self.refused
 
     async def changed(self, timeout: float) -> None:
-        """Until the message came to rest or the server stops, at most `timeout` seconds."""
+        """Wait until the message is finished or needs a person, until the server stops, or for `timeout` seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._woken.wait()
@@ -66,7 +66,7 @@ class StatusWaiter:
 
     @contextlib.contextmanager
     def listening(self, bus: Bus) -> Iterator[None]:
-        """Hear the bus."""
+        """Subscribe to the bus."""
         self._closed = False
         subscriptions = [
             bus.subscribe(StatusChanged, self._status_changed),
@@ -79,7 +79,7 @@ class StatusWaiter:
                 unsubscribe()
 
     def close(self) -> None:
-        """The server stops: nobody waits any longer."""
+        """End all waits because the server stops."""
         self._closed = True
         self._wake_all(close=True)
 

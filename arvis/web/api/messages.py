@@ -35,10 +35,11 @@ from arvis.web.http.static_files import file_response
 from arvis.web.http.timeouts import Timeouts
 from arvis.web.http.views import page_view, timeline_view
 
-# The files of what was said over this port: fetched by those who may read the message that they answer.
+# Files of replies on this port. Whoever may read the message may fetch the files of its reply.
 
 
-#: What a browser may be told that a file is. Anything else is bytes: nothing that came from a model is to be run.
+#: Content types that a browser may receive. All other files are plain bytes, so that the browser runs nothing that a
+#: model wrote.
 _SHOWN_AS = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _BYTES = "application/octet-stream"
 _NUMBER: Schema = {**INTEGER, "minimum": 0}

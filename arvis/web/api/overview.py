@@ -45,8 +45,8 @@ _LONGEST_ACTIVITY = 200
 
 
 class AccountState(StrEnum):
-    """`resting`: it refused, and is not asked for a while; `problem`: it cannot be asked at all; `off`: nobody wants it
-    asked."""
+    """The state of an account. `resting`: in cooldown after a refusal. `problem`: it cannot be used. `off`: it is
+    disabled."""
 
     OK = "ok"
     RESTING = "resting"

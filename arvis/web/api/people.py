@@ -1,6 +1,6 @@
-"""People over HTTP: who has written, what they may do, and strangers who ask to be let in.
+"""People over HTTP: those who have written, their roles, and unpaired users who request access.
 
-Viewers may look, operators let people in and turn them away, only owners change what somebody may do.
+Viewers may read, operators may pair or reject unpaired users, and only owners may change roles.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Projects over HTTP: what agents that work on their own work on. What they noted themselves stands in the notes."""
+"""Projects over HTTP: the goals that autonomous agents work on, with the notes that these agents wrote."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class ProjectRoutes:
 
 
 def _changes(fields: Fields) -> dict[str, Any]:
-    """What the body names, by the fields of a `Project`; `null` takes the agent away."""
+    """Return the fields that the body sets, named as in `Project`. Null for the agent removes it."""
     changes: dict[str, Any] = {name: text for name in _TEXTS if (text := fields.text(name)) is not None}
     if fields.has("agent"):
         changes["agent_id"] = fields.label("agent")

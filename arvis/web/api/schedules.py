@@ -1,4 +1,4 @@
-"""Crons and heartbeats over HTTP (interfaces.md §4): rows, which the scheduler runs, and what came of their times."""
+"""Crons and heartbeats over HTTP, with the occurrences that the scheduler ran and their outcomes."""
 
 from __future__ import annotations
 
@@ -124,12 +124,12 @@ OCCURRENCE = object_schema(
 
 #: Fields of a body by those of a `Schedule`.
 _TEXTS = {"name": "name", "schedule": "schedule", "prompt": "prompt", "platform": "platform", "channelId": "channel"}
-#: What `null` makes empty.
+#: Fields that `null` empties.
 _EMPTIED = ("connector", "thread")
 
 
 def changes_of(fields: Fields) -> dict[str, Any]:
-    """What the body names, by the fields of a `Schedule`; `null` takes away what may be absent."""
+    """Return the fields that the body sets, named as in `Schedule`. Null removes an optional field."""
     changes: dict[str, Any] = {}
     for name, field in _TEXTS.items():
         if (text := fields.text(name)) is not None:

@@ -1,7 +1,7 @@
-"""The configuration over HTTP: what is in effect, where it comes from, and what of it can be changed here.
+"""The configuration over HTTP: effective values, their sources, and the settings that can be changed here.
 
-A secret never goes out: it is told only whether one is set. What is changed is kept in the database, over the file and below
-the environment, and can be undone.
+A secret is never returned; the response states only whether one is set. Changes are stored in the database. They
+override the file, are overridden by the environment, and can be undone.
 """
 
 from __future__ import annotations

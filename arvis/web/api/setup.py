@@ -1,4 +1,4 @@
-"""How far the first run has come, told from what is there: nothing of it is remembered but that somebody put it away."""
+"""The progress of the first setup, derived from existing rows. Only the dismissal is stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from arvis.web.http.schema import BOOLEAN, OK, object_schema
 
 _DISMISSED = "setup.dismissed"
 _DEMO = "demo"
-#: What is there from the first start on.
+#: The names of agents that exist from the first start on.
 _GIVEN_AGENTS = frozenset({"helper", "conductor"})
 #: The conversations of this port that were used last are looked at, and their newest messages.
 _LOOK = 20
@@ -36,7 +36,7 @@ SETUP = object_schema(
 
 
 class SetupRoutes:
-    """`password` says whether the configuration has one."""
+    """Routes of the setup. `password` states whether the configuration has a password."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
-"""Skills over HTTP: what agents are told when a message calls for it (behaviour.md 1.8).
+"""Skills over HTTP: instructions that an agent receives when a message matches them.
 
-They stand in the prompts of all agents, so only owners bring some in and take them out.
+Skills enter the prompts of all matching agents, so only owners may add and remove them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What became of long conversations over HTTP: their summaries, what these stand for, and the way back."""
+"""Summaries of long conversations over HTTP: the texts, the messages that they replace, and restoring these messages."""
 
 from __future__ import annotations
 

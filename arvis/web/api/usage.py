@@ -1,4 +1,4 @@
-"""Reports of usage over HTTP: calls, tokens and costs, by whatever one wants to know them."""
+"""Usage reports over HTTP: calls, tokens and costs, grouped by a chosen field."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from arvis.web.http.identity import OPERATE
 from arvis.web.http.schema import INTEGER, NUMBER, STRING, TIME, array, object_schema, one_of, optional
 from arvis.web.http.views import Json
 
-#: What a report covers that names no beginning, in ms.
+#: The default period of a report, in ms.
 _DEFAULT_SPAN = 30 * 86_400_000
 
 
 class Split(StrEnum):
-    """What a report by day may be divided by as well."""
+    """The second field that a daily report can be divided by."""
 
     AGENT = "agent"
     MODEL = "model"

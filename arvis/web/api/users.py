@@ -154,7 +154,7 @@ class UserRoutes:
         return user
 
     async def _first(self) -> None:
-        """The first user is there for whoever looks, even if nobody has logged in yet."""
+        """Return the first user, who is listed even before anyone has logged in."""
         if await self._store.read(_lacks_first):
             await self._store.write(users.first_user, self._clock.now())
 

@@ -25,7 +25,7 @@ from arvis.web.http.schema import BOOLEAN, OK, STRING, TIME, Schema, object_sche
 _KEY = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _NAMES: Mapping[str, Schema] = {"key": {**STRING, "pattern": f"^{_KEY.pattern}$"}}
 
-#: Stands for every secret value, whatever its length.
+#: Shown in place of every secret value, independent of its length.
 DOTS = "••••••••"
 
 VARIABLE = object_schema(

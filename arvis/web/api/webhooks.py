@@ -85,7 +85,7 @@ _TEXTS = {
 
 
 class WebhookRoutes:
-    """`random_hex` makes so many random bytes in hex."""
+    """Routes of webhooks. `random_hex` returns the given number of random bytes in hex."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class WebhookRoutes:
 
 
 def _changes(fields: Fields) -> dict[str, Any]:
-    """What the body names, by the fields of a `Webhook`."""
+    """Return the fields that the body sets, named as in `Webhook`."""
     changes: dict[str, Any] = {}
     for name, field in _TEXTS.items():
         if (text := fields.text(name)) is not None:

@@ -14,7 +14,7 @@ from arvis.workflows.validation.rules import Problem, Severity
 
 Json = dict[str, Any]
 
-#: Of what is wrong with a document, so much is told.
+#: The maximum number of problems of a document in a response.
 _MOST_PROBLEMS = 1_000
 
 _DOCUMENT: Schema = {
@@ -203,7 +203,7 @@ def problems_view(problems: Sequence[Problem]) -> list[Json]:
 
 
 def problem_view(problem: Problem) -> Json:
-    """What it is not about is null."""
+    """Return the problem. Fields that do not apply are null."""
     return {
         "node": problem.node or None,
         "connection": problem.connection or None,

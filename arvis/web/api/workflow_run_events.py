@@ -1,7 +1,7 @@
-"""A run as server-sent events: its log as it is written, each line once and in order, and where it stands.
+"""A run as server-sent events: its log while it is written, each line once and in order, and the run's status.
 
-The stream reads rows and is only woken by the bus, so it tells the same whichever process walks the run. Who has heard some of it
-says so (`Last-Event-ID`, or `after`) and is told the rest.
+The stream reads rows and the bus only wakes it, so it reports the same in every process. A client that reconnects
+names the last line it received (`Last-Event-ID`, or `after`) and receives the later ones.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from arvis.web.http.timeouts import Timeouts
 
 Json = dict[str, Any]
 
-#: So many lines are read at once.
+#: Log lines per read.
 _LINES = 200
 
 
@@ -123,7 +123,7 @@ def run_status(row: RunRow) -> Json:
 
 
 def result_view(result: Any) -> Any:
-    """What came of it: its last output, where its end is that of a workflow."""
+    """Return the result of the run: its last output, if its graph ended as a workflow."""
     output = result.get("output", result) if isinstance(result, Mapping) else result
     return shortened(output)
 

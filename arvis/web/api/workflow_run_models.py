@@ -1,4 +1,4 @@
-"""Runs of workflows, what they tell and what begins one, as requests and answers have them (seed 002's words)."""
+"""Requests and responses for workflow runs: results, logs and inputs."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from arvis.web.http.schema import (
 from arvis.workflows.runtime.parts import drawn_id, name_of
 from arvis.workflows.runtime.regions import gate_of
 
-# Where a run stands, node by node, from its rows: what was given there, who is there now, and what was never come to.
+# The state of a run, node by node, computed from its rows: outputs, active nodes, and nodes that were never reached.
 
 
 Json = dict[str, Any]
 
 _Somewhere = TypeVar("_Somewhere", Place, RunChild)
 
-#: Of an output so many characters are shown; its run keeps more.
+#: Characters of an output that are shown. The run keeps more.
 LONGEST_OUTPUT = 4_000
 _MICROS = 1_000_000
 
@@ -84,13 +84,13 @@ def outputs_view(view: RunView) -> Json:
 
 
 def shortened(output: Any) -> Any:
-    """An output as it is, or the beginning of its text."""
+    """Return the output unchanged, or the beginning of its text if it is too long."""
     text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
     return output if len(text) <= LONGEST_OUTPUT else f"{text[:LONGEST_OUTPUT]}…"
 
 
 def _asking_node(row: RunRow) -> str | None:
-    """The one whose question was asked first."""
+    """Return the node with the oldest open question."""
     place = row.asked[0].node if row.asked else None
     return None if place is None else drawn_id(place)
 
@@ -145,13 +145,14 @@ def _state(view: RunView, name: str, given: Mapping[str, Any], here: list[Place]
 
 
 def _has_logged_failure(view: RunView) -> bool:
-    """Whether a node has said itself that it failed; where none has, it was the one at which the run broke off."""
+    """Return whether a node has logged its failure. If none has, the run broke off at the current node."""
     kept = [each for key, each in view.execution.state.items() if key.startswith(OUTPUT)]
     return any(isinstance(each, Mapping) and each.get("failed") is not None for each in kept)
 
 
 def _is_blocked(view: RunView, place: Place) -> bool:
-    """Who waits for what it called is at work; who stands before a gate, or behind a question of others, is not."""
+    """Return whether the token is blocked. A token that waits for its own child is at work; one before a gate, or
+    behind a question of another branch, is blocked."""
     if place.waits_for is not None:
         return place.waits_for is not WaitKind.CHILD
     return drawn_id(place.node) is None or view.execution.status is ExecutionStatus.PAUSED

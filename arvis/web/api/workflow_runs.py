@@ -58,14 +58,14 @@ _INPUT = BodyLimit(size=1_000_000, marks=250_000)
 #: Lines of the log that a run is shown with.
 _LOGS = 100
 _NUMBER = re.compile(r"\d{1,9}", re.ASCII)
-#: Streams that may be open at once, of all and of one key.
+#: Concurrent streams: in total, and per key.
 _MOST, _MOST_OF_ONE = 256, 64
 _DECIDED = frozenset({WaitKind.APPROVAL, WaitKind.REVIEW})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDependencies:
-    """What runs are begun in and read from."""
+    """The services that start and read runs."""
 
     insights: Insights
     operations: Operations
@@ -200,7 +200,7 @@ class WorkflowRunRoutes:
         return await self._shown(call, begun.id, 201)
 
     async def _open_question(self, run_id: str) -> str:
-        """The oldest that waits for a yes or no."""
+        """Return the oldest open approval."""
         row = await self._insights.run_head(run_id)
         if row is None:
             raise _no_run()
@@ -296,7 +296,8 @@ def _document_of(tx: Transaction, run_id: str) -> tuple[str, int, Any]:
 
 
 def _after(call: Call) -> int:
-    """What the client knows already: by the query, or by the header with which browsers come back."""
+    """Return the number of the last line that the client has received, from the query or from the header that
+    browsers send on reconnection."""
     text = call.query("after") or call.request.headers.get("last-event-id") or "0"
     if not _NUMBER.fullmatch(text):
         raise Unprocessable("`after` must be the number of a line.", fix="Leave it out for the whole log.")

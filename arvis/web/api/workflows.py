@@ -53,7 +53,7 @@ from arvis.workflows.service import AvailableNames, CheckedDocument, Wanted
 from arvis.workflows.validation.check import KnownNames
 
 ALL, ONE = "/api/workflows", "/api/workflows/{workflow}"
-#: A document, and the little that stands around it.
+#: A document with its name and description.
 LIMIT = BodyLimit(size=1_048_576, marks=MOST_MARKS)
 _NUMBER = {"version": {**INTEGER, "minimum": 1}}
 _REFUSED = 422

@@ -1,1 +1,1 @@
-"""Who calls: identities, sessions, API keys, passwords, and what each may do."""
+"""Authentication and authorisation: identities, sessions, API keys, passwords and permissions."""

@@ -1,7 +1,7 @@
-"""The keys of the API: those of the configuration, those made in the product, and the daemon's own in the data folder.
+"""API keys: those of the configuration, those created in the product, and the daemon's own key in the data folder.
 
-Keys are compared as hashes and never kept or shown in clear; those of the configuration in constant time, those of the
-product by looking their hash up, of which nobody can choose a part.
+Keys are stored and compared as hashes and never shown in clear. Keys of the configuration are compared in constant
+time. Keys of the product are looked up by their hash, no part of which a caller can choose.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.web.http.identity import OWNER_ID, PRINCIPAL_ROLES, Identity, Role
 
-#: How keys of the product begin, so that people and programs that look for leaked keys know them.
+#: The prefix of product keys. People and secret scanners recognise leaked keys by it.
 PREFIX = "arvis_"
 
-#: How often it is written down that a key was used (ms).
+#: The minimum time between two updates of a key's last use (ms).
 _TOUCH_MS = 3_600_000
 
 
@@ -37,17 +37,18 @@ class ApiKeyCache:
         self._clock = clock
 
     async def holder(self, key: bytes, *, guessable: bool = True) -> Identity | None:
-        """Whose key this is. Without `guessable`, keys of the configuration that can be guessed do not count."""
+        """Return the owner of the key. Without `guessable`, keys of the configuration that can be guessed are
+        ignored."""
         offered = _digest(key)
         return self._configured(offered, guessable=guessable) or await self._made(key, offered)
 
     async def renew(self, key_id: str) -> Identity | None:
-        """Who holds this key of the product now; None when it was revoked."""
+        """Return the current owner of this product key; None if it was revoked."""
         found = await self._store.read(_get, key_id)
         return None if found is None else _identity(found)
 
     def _configured(self, offered: bytes, *, guessable: bool) -> Identity | None:
-        """Looks at every entry whatever matches, so that time tells nothing."""
+        """Compare with every entry, also after a match, so that timing reveals nothing."""
         found = None
         for digest, weak, identity in self._holders:
             if hmac.compare_digest(digest, offered) and (guessable or not weak):
@@ -66,13 +67,13 @@ class ApiKeyCache:
 
 
 def roles_of(keys: Sequence[ApiKey]) -> dict[str, PrincipalRole]:
-    """What the keys of the configuration give to their users, by their ids."""
+    """Return the roles that keys of the configuration give to their users, by user id."""
     holders = (_holder(_digest(key.key.get_secret_value().encode()), key) for key in keys)
     return {holder.user_id: PRINCIPAL_ROLES[holder.role] for holder in holders}
 
 
 def key_hash(key: str) -> str:
-    """What is stored of a key."""
+    """Return the hash under which a key is stored."""
     return _digest(key.encode()).hex()
 
 
@@ -94,8 +95,8 @@ def _identity(key: StoredKey) -> Identity:
 
 
 def _opens(role: Role, user_id: str, name: str, agents: tuple[str, ...], key: str | None = None) -> Identity:
-    """A key that is no owner's is a user of its own. A chat key with named agents counts as paired with them;
-    without, it reaches what has no risky tools."""
+    """Return the identity of a key. A key without the role owner is a user of its own. A chat key with named agents
+    counts as paired with them; without, it reaches only agents that have no risky tools."""
     match role:
         case Role.OWNER:
             return Identity(Role.OWNER, OWNER_ID, "Owner", paired=True, may_name=True, key=key)

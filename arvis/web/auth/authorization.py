@@ -18,7 +18,7 @@ from arvis.web.auth.sessions import Sessions
 from arvis.web.http.identity import NOBODY, PLATFORM, READ, Access, Identity, Role, address_for, sender_for
 from arvis.web.http.rate_limits import KeyGuesses
 
-# What belongs to a credential that sees nothing else: its conversations, its messages, its questions.
+# Data that belongs to a credential which sees nothing else: its conversations, messages and questions.
 
 
 _BEARER = b"bearer "
@@ -48,8 +48,10 @@ class Authorizer:
         self._guesses = KeyGuesses(clock=clock)
 
     async def identify(self, connection: HTTPConnection) -> Identity:
-        """Who asks: `NOBODY` without a credential; `Unauthorised` when one is offered that does not hold. A key
-        that is offered decides alone: a cookie beside it is not looked at."""
+        """Return the caller: `NOBODY` without a credential. Raises `Unauthorised` for a credential that is not valid.
+
+        If a key is sent, it alone decides, and a cookie is ignored.
+        """
         for name, value in connection.headers.raw:
             if name == b"authorization":
                 return await self._unblocked(await self._bearer(value, address_of(connection)))
@@ -75,7 +77,8 @@ class Authorizer:
         return await self._unblocked(await self._holder(key.encode(), address))
 
     async def renew(self, identity: Identity) -> Identity | None:
-        """Who was recognised some time ago, if they would be so now with the same rights. Counts as use of a login."""
+        """Return the identity if the credential would still be accepted with the same rights; else None. Counts as a
+        use of the login."""
         if identity.session is not None:
             found = await self._sessions.renew(identity.session)
         elif identity.key is not None:
@@ -103,11 +106,11 @@ class Authorizer:
         return await self._store.write(_seen, sender, self._clock.now())
 
     async def known(self, identity: Identity) -> Principal | None:
-        """The stored person behind a credential; None while nobody has seen them do anything."""
+        """Return the stored person of a credential; None before their first recorded action."""
         return await self._store.read(_find, identity.user_id)
 
     async def asker(self, identity: Identity) -> Principal:
-        """Whose word is asked about, with the role of the credential; nothing is written for a look."""
+        """Return the person whose permission counts, with the role of the credential. Reading writes nothing."""
         sender, known = self.sender(identity), await self.known(identity)
         if known is None:
             return Principal("", PLATFORM, sender.user_id, sender.name, sender.role or PrincipalRole.MEMBER)
@@ -115,7 +118,7 @@ class Authorizer:
         return known if blocked or sender.role is None else replace(known, role=sender.role)
 
     async def owns(self, identity: Identity, principal_id: str | None) -> bool:
-        """Whether what belongs to this principal is the asker's own."""
+        """Return whether an object of this principal belongs to the caller."""
         principal = await self._store.read(_find, identity.user_id)
         return principal is not None and principal.id == principal_id
 
@@ -127,7 +130,8 @@ class Authorizer:
         return identity
 
     async def _is_blocked(self, identity: Identity) -> bool:
-        """Owners cannot be: whoever holds the data folder is never shut out."""
+        """Return whether the person is blocked. Owners cannot be blocked: the person who holds the data folder must
+        not be locked out."""
         if identity.role in {Role.OWNER, Role.NOBODY}:
             return False
         person = await self._store.read(_find, identity.user_id)
@@ -139,7 +143,8 @@ class Authorizer:
         return await self._holder(header[len(_BEARER) :].strip(), address)
 
     async def _holder(self, key: bytes, address: str) -> Identity:
-        """Guesses are limited by address. Behind one that has guessed too often only keys that nobody can guess still open."""
+        """Return the holder of the key. Failed guesses are counted per address. At an address with too many failures
+        only keys that cannot be guessed are still accepted."""
         exhausted = self._guesses.exhausted(address)
         identity = await self._keys.holder(key, guessable=exhausted is None)
         if identity is None:
@@ -162,7 +167,7 @@ def _find(tx: Transaction, user_id: str) -> Principal | None:
 
 
 async def person_of(gate: Authorizer, identity: Identity) -> Person | None:
-    """Whose things are shown; None for those who may read everything."""
+    """Return the person whose data is shown; None for callers who may read all data."""
     if identity.role in READ:
         return None
     principal = await gate.known(identity)
@@ -170,7 +175,7 @@ async def person_of(gate: Authorizer, identity: Identity) -> Person | None:
 
 
 def is_own_place(identity: Identity, address: Address) -> bool:
-    """Whether this credential may write there, and nobody else who is not more than it."""
+    """Return whether this credential may write there, and no other credential without a higher role may."""
     if address.platform != PLATFORM or address.connector != PLATFORM:
         return False
     try:
@@ -189,7 +194,7 @@ async def visible_talk(insights: Insights, gate: Authorizer, identity: Identity,
 
 
 async def _is_own(insights: Insights, identity: Identity, person: Person, found: TalkDetail) -> bool:
-    """In a place of their own, and with something in it that they said."""
+    """Return whether the conversation is in the person's own channel and contains a message of theirs."""
     if not is_own_place(identity, found.talk.address):
         return False
     messages = await insights.talk_messages(found.talk.id, own=person, limit=1, cursor=None)

@@ -1,8 +1,8 @@
-"""Failed attempts to get in, where people read of them: lines of the log, at most so many a minute, and rows of the audit.
+"""Failed logins, recorded where people read them: as lines of the log, limited per minute, and as rows of the audit.
 
-Guesses must not fill the disk. What comes on top is counted, and named in the next line or row. Of one kind and address the
-audit gets a row for the first attempt of an hour, then for the tenth, the hundredth and so on; addresses beyond the first few
-of an hour share their rows.
+Guesses must not fill the disk. Attempts above the limits are counted, and the next line or row states their number.
+For one kind and address the audit gets a row for the first attempt of an hour, then for the tenth, the hundredth and
+so on. After the first few addresses of an hour, further addresses share their rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_LINES = 20
 _SECONDS = 60.0
 _LONGEST_NAME = 100
 
-#: In the audit: the span of one count, how many counts there are at a time, and what stands for the addresses beyond.
+#: For the audit: the period of one count, the maximum number of counts, and the name that replaces further addresses.
 _HOUR = 3600.0
 _MOST_KEYS = 50
 _OTHERS = "other addresses"
@@ -57,7 +57,7 @@ class Failures:
             await self._store.write(_keep, Attempt(AccessKind(event), shown, fields), self._clock.now())
 
     def _counted(self, address: str, event: str, by: str) -> tuple[_Seen, str]:
-        """Return the count that this attempt belongs to, and the address that stands for it."""
+        """Return the count of this attempt, and the address that it is counted under."""
         now = self._clock.monotonic()
         self._seen = {key: seen for key, seen in self._seen.items() if seen.unwritten or now - seen.begun < _HOUR}
         if (address, event, by) not in self._seen and len(self._seen) >= _MOST_KEYS:
@@ -103,5 +103,5 @@ def _keep(tx: Transaction, attempt: Attempt, now: int) -> None:
 
 
 def address_of(connection: HTTPConnection) -> str:
-    """Who dialled us. Forwarded headers are not believed, for everybody can send them."""
+    """Return the address of the peer. Forwarded headers are ignored, because any client can send them."""
     return connection.client.host if connection.client else ""

@@ -1,8 +1,8 @@
-"""What goes on under a credential: sockets, streams and requests that wait. All of it ends at once when the credential ends.
+"""Open sockets, streams and waiting requests, which end as soon as their credential ends.
 
-A request is checked when it comes (`Gate.identify`). What stays open longer is held here, and checked again whenever the
-rights of people may have changed: a person was blocked or removed, a role, a login or a key was taken away, in this process or in
-another one.
+A request is checked when it arrives (`Authorizer.identify`). Longer connections are held here and checked again
+whenever rights may have changed: a person was blocked or removed, or a role, a login or a key was revoked, in this
+process or in another one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from arvis.ports.bus import Bus
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import Identity
 
-#: What changes the rights of people.
+#: Topics whose changes can change a person's rights.
 _OF_RIGHTS = frozenset({ChangeTopic.USERS, ChangeTopic.KEYS, ChangeTopic.PEOPLE})
 
 Renew = Callable[[Identity], Awaitable[Identity | None]]
@@ -35,7 +35,8 @@ class _Held:
 
 
 class OpenAccess:
-    """`renew` says who holds a credential now: None when it does not hold any more, or with other rights."""
+    """The open connections. `renew` returns the current identity of a credential; None if it is invalid or has other
+    rights."""
 
     def __init__(self, *, renew: Renew) -> None:
         self._renew = renew
@@ -62,8 +63,8 @@ class OpenAccess:
 
     @contextlib.contextmanager
     def held(self, identity: Identity, end: Callable[[], None]) -> Iterator[None]:
-        """While this is open, `end` is called as soon as the credential does not hold any more. It is looked at once now: it may
-        have ended since the request was let in."""
+        """Call `end` as soon as the credential becomes invalid. The credential is checked immediately, because it may
+        have ended since the request was admitted."""
         each = _Held(identity, end)
         self._held.add(each)
         if self._changed:
@@ -94,7 +95,7 @@ class OpenAccess:
             self._checking = asyncio.create_task(self._check())
 
     async def _check(self) -> None:
-        """One look for each credential. What changes in the middle of it is looked at again."""
+        """Check every credential once. A change during the check causes another check."""
         try:
             while self._all_doubted or self._fresh:
                 doubted = set(self._held) if self._all_doubted else set(self._fresh)

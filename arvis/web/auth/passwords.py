@@ -1,6 +1,5 @@
-"""Logging in by name and password, and setting one. What is wrong is not told: user and password are one answer, in one
-time.
-"""
+"""Login by name and password, and setting a password. A wrong user and a wrong password give the same answer in the
+same time."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ class LoginService:
         self._configured = configured
 
     async def check(self, address: str, user_id: str, password: str) -> User:
-        """Who this is. Raises `Unauthorised`, or `TooMany` before anything is looked at."""
+        """Return the user. Raises `Unauthorised`, or `TooMany` before the password is checked."""
         self._limiter.count(address)
         user = await self._store.read(users.find, user_id)
         self._limiter.count_account(user_id, known=user is not None)
@@ -78,14 +77,14 @@ class LoginService:
         self._sessions.tell_of_end(await self._store.write(users.change_password, user, kept, now, session))
 
     async def reset(self, user_id: str, password: str) -> None:
-        """A new password for somebody, all of whose logins end."""
+        """Set a new password for a user and end all their logins."""
         users.check_password(password)
         kept = await self._passwords.hashed(password)
         ended: Sequence[str] = await self._store.write(users.set_password, user_id, kept, self._clock.now())
         self._sessions.tell_of_end(ended)
 
     async def _fits(self, user: User | None, password: str) -> bool:
-        """Takes as long for nobody, and for the password of the configuration, as for any other."""
+        """Compare the password. An unknown user and the password of the configuration take as long as any other."""
         kept = None if user is None else user.password_hash
         fits = await self._passwords.matches(_bounded(password), kept)
         if user is not None and kept is None and user.id == FIRST_USER and self._configured is not None:
@@ -97,7 +96,7 @@ class LoginService:
 
 
 def _bounded(password: str) -> str:
-    """No password is longer, and nobody shall make us compute more."""
+    """Limit the length of a password, so that a caller cannot cause expensive hashing."""
     return password[: LONGEST_PASSWORD + 1]
 
 

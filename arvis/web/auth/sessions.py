@@ -1,7 +1,7 @@
-"""Logins of the dashboard: one-time codes and cookie sessions. The database holds hashes only.
+"""Logins of the dashboard: one-time codes and cookie sessions. The database holds only hashes.
 
-A session ends some time after its last use (an open socket counts as use), some time after its begin, at logout, and
-when somebody ends it.
+A session ends some time after its last use (an open socket counts as use), some time after its creation, at logout,
+or when a person revokes it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from arvis.ports.store import Store, Transaction
 from arvis.web.auth import users
 from arvis.web.http.identity import Identity, Role
 
-# What a browser says of itself, in a few words: enough to know one's own logins again, and no more.
+# A short description of the browser: enough for a person to recognise their own logins.
 
 
 _LONGEST_HEADER = 1000
 _LONGEST = 60
 
-#: What a header holds -> the word for it; the first that fits counts, since most of them name several.
+#: Part of the header -> name. The first match counts, because most headers name several browsers.
 _BROWSERS = (
     ("edg", "Edge"),
     ("opr/", "Opera"),
@@ -51,7 +51,8 @@ _SYSTEMS = (
 
 
 def device_of(user_agent: str) -> str:
-    """Such as `Chrome on Linux`; of an unknown program its first word, and "" of one that says nothing."""
+    """Return a name such as `Chrome on Linux`; for an unknown program the first word of its header, and "" without
+    one."""
     text = user_agent[:_LONGEST_HEADER].lower()
     browser = next((word for sign, word in _BROWSERS if sign in text), "")
     system = next((word for sign, word in _SYSTEMS if sign in text), "")
@@ -67,7 +68,7 @@ TOUCH_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """How long a login lasts without use, and how long in all (ms)."""
+    """The idle timeout and the maximum age of a login (ms)."""
 
     idle: int
     whole: int
@@ -83,7 +84,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
-    """What is known of a session before it is known whose it will be."""
+    """The data of a session before its user is known."""
 
     token_hash: str
     device: str
@@ -114,14 +115,13 @@ class Sessions:
         return await self._begun(token, user, old_token, "bad_code")
 
     async def begin(self, user: User, old_token: str | None, device: str) -> Login:
-        """A new session of somebody who has shown a password that was `user`'s; the one that came with the request
-        ends."""
+        """Start a session for a user whose password was checked, and end the session that came with the request."""
         token = self._new_token()
         known = await self._store.write(_open_for, user, self._opening(token, device))
         return await self._begun(token, known, old_token, "wrong_password")
 
     async def identify(self, token: str) -> Identity | None:
-        """Who holds this cookie; None when the session has ended."""
+        """Return the holder of this cookie; None if the session has ended."""
         return await self.renew(hashed(token))
 
     async def renew(self, session: str) -> Identity | None:
@@ -169,7 +169,7 @@ def hashed(token: str) -> str:
 
 
 def _identity(found: LoginSession) -> Identity | None:
-    """Who a session belongs to; None when they are blocked or no user any more."""
+    """Return the holder of a session; None if they are blocked or no longer a user."""
     user = found.user or users.implied(found.principal.user_id, found.created_at)
     if user is None or found.principal.role is PrincipalRole.BLOCKED:
         return None

@@ -1,4 +1,4 @@
-"""What is done to the users of the dashboard, as scripts. Whoever loses rights loses their logins in the same commit."""
+"""Changes of dashboard users, as scripts. A user who loses rights loses their logins in the same commit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arvis.domain.users import FIRST_USER, LONGEST_PASSWORD, SHORTEST_PASSWORD, 
 from arvis.ports.store import Transaction
 from arvis.web.http.identity import PLATFORM, PRINCIPAL_ROLES, Role
 
-#: No hyphen: `web-ann-notes` is a channel of `ann`, and may be nobody else's first one.
+#: No hyphen: `web-ann-notes` is a channel of `ann` and must not be the default channel of another user.
 USER_ID = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 
 #: Ids whose channels are those of others: the users of keys are named `key-…`.
@@ -20,7 +20,7 @@ _TAKEN = {"key"}
 
 
 def implied(user_id: str, created_at: int) -> User | None:
-    """The first user as long as nobody has written it down."""
+    """Return the first user while no row exists for them."""
     if user_id != FIRST_USER:
         return None
     return User(FIRST_USER, "Owner", UserRole.OWNER, None, created_at, created_at)
@@ -101,8 +101,8 @@ def set_password(tx: Transaction, user_id: str, kept: str, now: int, but: str | 
 
 
 def change_password(tx: Transaction, shown: User | None, kept: str, now: int, session: str) -> Sequence[str]:
-    """The same for who is logged in, with the password that was `shown` to be theirs: meanwhile another one may have been
-    set, or this login may have been ended by somebody who is rid of its holder now."""
+    """Change the password of the logged-in user. `shown` is the password that was verified: in the meantime another
+    one may have been set, or another person may have ended this login to lock its holder out."""
     holder, user = tx.logins.session(session), None if shown is None else find(tx, shown.id)
     if holder is None or user is None or shown is None or user.password_hash != shown.password_hash:
         raise Unauthorised(

@@ -22,7 +22,7 @@ from arvis.web.http.identity import Access, Identity
 from arvis.web.http.requests import BodyLimit, Fields, read_json
 from arvis.web.http.schema import BOOLEAN, INTEGER, STRING, Schema
 
-# Which topic a route of the API writes to, so that one place can tell of every change that was made through it.
+# The topic that a route changes, so that one place announces every change made through the API.
 
 
 _API = "/api/"
@@ -43,22 +43,23 @@ _OTHERS: Mapping[str, ChangeTopic] = {
     "sessions": ChangeTopic.USERS,
     "speech": ChangeTopic.MESSAGES,
 }
-#: What is sent there is looked at and not kept.
+#: These routes write nothing, although their method is POST.
 _ASKING = frozenset({"/api/workflows/validate"})
 _KNOWN: Mapping[str, ChangeTopic] = {**{topic.value: topic for topic in ChangeTopic}, **_OTHERS}
 
 
 def topic_of(path: str) -> ChangeTopic | None:
-    """Of the path of a route; None where it is none of the product's own. What has no topic yet counts as a setting, so that
-    no change stays untold."""
+    """Return the topic of a route's path; None for a path outside the API. A path without a topic counts as a
+    setting, so that every change is announced."""
     if not path.startswith(_API):
         return None
     return _KNOWN.get(path.removeprefix(_API).partition("/")[0], ChangeTopic.SETTINGS)
 
 
 def change_by(method: str, path: str, parameters: Mapping[str, object]) -> Changed | None:
-    """What a request that went well has changed; None when it only asked. `path` is the route's, `parameters` are the values
-    of its braces in their order: the first names the thing, with a platform the first two."""
+    """Return the change that a successful request has made; None if it only read. `path` is the path of the route.
+    `parameters` are the values of its parameters in order: the first one is the id, or the first two if one of them
+    is the platform."""
     topic = topic_of(path)
     if method in {"GET", "HEAD"} or topic is None or path in _ASKING:
         return None
@@ -93,7 +94,7 @@ class Call:
     schema: Schema | None = None
 
     async def fields(self) -> Fields:
-        """What the body says; a field that its shape does not describe is `Unprocessable`."""
+        """Read the body. A field that the schema does not describe raises `Unprocessable`."""
         fields = await read_json(self.request, self.body_limit)
         if self.schema is not None:
             fields.refuse_others(self.schema)
@@ -154,7 +155,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ErrorForm:
-    """How the errors of a route look that speaks somebody else's protocol."""
+    """The error format of a route that implements another protocol."""
 
     schema: Schema
     response: Callable[[Failure], Response]

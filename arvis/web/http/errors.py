@@ -1,6 +1,6 @@
-"""How errors leave this port: one table from the error tree to HTTP, one form for all.
+"""Errors of this port: one table from exceptions to HTTP statuses, and one format.
 
-Nothing but errors that were written for people may show their text; everything else says only that it happened.
+Only errors written for people show their text. All other errors only report that they happened.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ INTERNAL = Failure(500, "internal", "Something went wrong inside Arvis.", "Look 
 STOPPING = Failure(503, "stopping", "Arvis is stopping.", "Send it again when it has started again.")
 
 
-#: What the driver says of an outage names servers and folders: that is for the log.
+#: The driver's message about an outage names servers and folders, so it goes only to the log.
 AWAY = Failure(503, "unavailable", "The database is away.", "Send it again in a moment.", 2)
 
 
@@ -89,7 +89,7 @@ def failure_of(error: ArvisError) -> Failure:
 
 
 async def attempt(work: Awaitable[T]) -> T | Failure:
-    """What `work` returns, or its error as a value."""
+    """Return the result of `work`, or its error as a value."""
     try:
         return await work
     except ArvisError as error:

@@ -1,10 +1,9 @@
-"""Writes that may be sent again: `Idempotency-Key` names one, and the second request with it gets the answer of the first.
+"""Repeatable writes: `Idempotency-Key` names a write, and a second request with the same key gets the first response.
 
-A key belongs to who asks. What is kept of a request and its answer is sealed, for both may hold secrets: so a new API key,
-too, can be asked for again by whoever lost the answer on the way, and nobody who reads the database learns it.
-
-A request that a crash cut short has an unknown outcome. PUT and DELETE come to the same however often they are done and
-are done again, as is what finds its own work by the key (`Endpoint.repeatable`, `request_of`); for all others a person has to look.
+A key belongs to the caller. The stored request and response are encrypted, because both may hold secrets: a caller
+who lost the response can request a new API key again, and a reader of the database does not learn it. A request that
+a crash interrupted has an unknown outcome. PUT and DELETE are idempotent and are repeated, as are routes that find
+their earlier work by the key (`Endpoint.repeatable`, `request_of`). For all others a person has to check.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ _KEY = re.compile(r"[\x21-\x7e]{1,200}", re.ASCII)
 _REPEATABLE = frozenset({"PUT", "DELETE"})
 #: Headers that belong to an answer itself.
 _KEPT_HEADERS = ("content-type", "etag", "location")
-#: Another process may still be at it for so long (in ms).
+#: For this time (ms) another process may still be working on the request.
 _IN_PROGRESS_MS = 120_000
 _SERVER_ERROR = 500
-#: Says "later", not "no": the next try has to be a real one.
+#: Errors that mean "later" and not "no". They are not stored: the next attempt runs.
 _TOO_MANY = 429
 
 Handler = Callable[[Call], Awaitable[Response]]
-#: Whose key it is, and the key.
+#: The caller, and the key.
 Mark = tuple[str, str]
 
 
@@ -56,7 +55,7 @@ class Idempotency:
         self._running: set[Mark] = set()
 
     async def serve(self, endpoint: Endpoint, call: Call) -> Response:
-        """What the handler answers, or what it has answered to the same request before."""
+        """Return the response of the handler, or its earlier response to the same request."""
         key = call.request.headers.get(IDEMPOTENCY_KEY)
         if key is None or not takes_key(endpoint):
             return await endpoint.handler(call)
@@ -97,7 +96,8 @@ class Idempotency:
         return await self._do(endpoint.handler, call, mark)
 
     async def _do(self, handler: Handler, call: Call, mark: Mark) -> Response:
-        """The answer, kept before it leaves. If it cannot be kept it leaves all the same: the next try is told to look."""
+        """Run the handler and store its response before sending it. If storing fails, the response is still sent, and
+        a repeated request is told that the outcome is unknown."""
         found = await attempt(handler(call))
         response = found.to_response() if isinstance(found, Failure) else found
         body = getattr(response, "body", None)  # a stream has none
@@ -122,18 +122,19 @@ class Idempotency:
 
 
 def request_of(call: Call) -> str | None:
-    """What tells this keyed write from all others, for rows that remember what began them; None without a key."""
+    """Return the identifier of this keyed write, for rows that remember the request that created them; None without a
+    key."""
     key = call.request.headers.get(IDEMPOTENCY_KEY)
     return None if key is None else hashlib.sha256(f"{call.identity.user_id}\n{key}".encode()).hexdigest()
 
 
 def takes_key(endpoint: Endpoint) -> bool:
-    """Whether `Idempotency-Key` counts there: at writes of people who are known."""
+    """Return whether the route accepts `Idempotency-Key`: writes with a credential do."""
     return endpoint.method in WRITES and endpoint.access != PUBLIC and endpoint.keyed
 
 
 async def _fingerprint(call: Call) -> tuple[Call, str]:
-    """The call with its body in memory, and what tells one request from another."""
+    """Return the call with its body in memory, and the fingerprint of the request."""
     body = await read_body(call.request, call.body_limit.size)
     url = call.request.url
     parts = (call.request.method.encode(), f"{url.path}?{url.query}".encode(), body)

@@ -1,9 +1,9 @@
-"""Who is asking, and what that lets them do at this port.
+"""The caller of a request and their rights at this port.
 
-A credential decides everything: an owner key may name the user it speaks for, every other credential is a user of
-its own. Channels follow the credential, too. Owners and operators use any channel; others use their own channels
-(`web-ID`, `cli-ID`, and these with a `-suffix`), and `dashboard-agent-X` with their user id as the thread, so that
-people who talk to the same agent do not read one another.
+The credential decides: an owner key may name the user it speaks for, and every other credential is a user of its own.
+Channels follow the credential, too. Owners and operators may use any channel. Others may use their own channels
+(`web-ID`, `cli-ID`, and these with a `-suffix`) and `dashboard-agent-X` with their user id as the thread, so that
+people who write to the same agent do not see one another's messages.
 """
 
 from __future__ import annotations

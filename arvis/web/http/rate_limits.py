@@ -1,7 +1,5 @@
-"""How often something may come: a bucket of tokens for each name, which fills again with time.
-
-They live in memory on purpose: a restart fills them all.
-"""
+"""Rate limits: one token bucket per name, which refills over time. Buckets are kept in memory: a restart refills all
+of them."""
 
 from __future__ import annotations
 
@@ -14,12 +12,11 @@ from contextlib import contextmanager
 from arvis.domain.errors import TooMany
 from arvis.ports.clock import Clock
 
-# How often may be tried to log in (reliability.md §5 rule 5): 5 times a minute and 20 times an hour from one address,
-# and as often for one account. The counts live in memory on purpose: a restart forgets tries, and codes die after
-# minutes in any case.
+# The limits of login attempts: 5 per minute and 20 per hour from one address, and the same for one account. Counts
+# are kept in memory: a restart clears them, and codes expire after minutes in any case.
 
 
-# How many requests that take long may go on at once, in all and of one asker.
+# The number of concurrent long requests, in total and per caller.
 
 
 #: (tries, seconds)
@@ -29,7 +26,8 @@ _MOST_NAMES = 10_000
 
 
 class LoginLimiter:
-    """A try counts before its outcome is known, so that many at once do not slip through; success gives it back."""
+    """Limits login attempts. An attempt counts before its outcome is known, so that concurrent attempts cannot exceed
+    the limit; success returns it."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._addresses = _Tries(clock)
@@ -49,8 +47,8 @@ class LoginLimiter:
         self._links.forgive(_network(address))
 
     def count_account(self, account: str, *, known: bool) -> None:
-        """Count a try for an account, or raise `TooMany`. Names of nobody are counted apart, so that any number of them
-        makes us forget no tries for somebody's."""
+        """Count an attempt for an account, or raise `TooMany`. Unknown names are counted separately, so that any
+        number of them cannot displace the counts of real accounts."""
         (self._accounts if known else self._strange_accounts).count(account)
 
     def forgive(self, address: str, account: str | None = None) -> None:
@@ -61,8 +59,8 @@ class LoginLimiter:
 
 
 class KeyGuesses:
-    """Wrong keys of each address. Keys that nobody can guess are looked at whatever was counted, so who holds one is never shut
-    out by others behind the same address."""
+    """Failed keys per address. Keys that cannot be guessed are always checked, so clients behind the same address
+    cannot lock out the holder of such a key."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._tries = _Tries(clock, windows=_KEY_WINDOWS, what="Too many wrong keys came from this address.")
@@ -130,7 +128,8 @@ def _network(address: str) -> str:
 
 
 class ConcurrencyLimit:
-    """There are `most` seats, of which one asker may hold `most_of_one`, so that nobody takes those of all others."""
+    """A limit of `most` concurrent requests, of which one caller may hold `most_of_one`, so that one caller cannot
+    block all others."""
 
     def __init__(self, *, most: int, most_of_one: int) -> None:
         self._most = most

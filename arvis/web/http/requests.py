@@ -26,8 +26,8 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True, slots=True)
 class BodyLimit:
-    """How much JSON is read: `size` in bytes (characters of a frame), `marks` in brackets and commas. The second one
-    bounds the memory, for `[{},{},…]` takes 24 times its own size."""
+    """The limits of JSON input: `size` in bytes (for a frame in characters), and `marks`, the number of brackets and
+    commas. The second limit bounds memory, because `[{},{},…]` takes 24 times its own size."""
 
     size: int
     marks: int
@@ -41,7 +41,7 @@ SMALL = BodyLimit(size=65_536, marks=65_536)
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """The body, at most `limit` bytes; stops reading at the limit whatever the headers promise."""
+    """Read the body, at most `limit` bytes. Reading stops at the limit, whatever length the headers declare."""
     declared = request.headers.get("content-length", "0")
     if not declared.isdecimal() or int(declared) > limit:
         raise _too_large(limit)
@@ -165,7 +165,7 @@ class Fields:
         return list(self._values)
 
     def has(self, name: str) -> bool:
-        """Whether it is there, were it as `null`."""
+        """Return whether the field is present, even if it is `null`."""
         return name in self._values
 
     def raw(self, name: str) -> Any:

@@ -20,7 +20,7 @@ INTEGER: Schema = {"type": "integer"}
 NUMBER: Schema = {"type": "number"}
 BOOLEAN: Schema = {"type": "boolean"}
 ANYTHING: Schema = {}
-#: Bytes, whatever they are.
+#: Arbitrary bytes.
 FILE: Schema = {"type": "string", "contentMediaType": "application/octet-stream"}
 TIME: Schema = {"type": "integer", "description": "Milliseconds since the epoch (UTC)."}
 LABEL: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
@@ -208,7 +208,8 @@ _DEEPER = frozenset({"items", "anyOf", "oneOf", "allOf", "additionalProperties"}
 
 
 class Components:
-    """`named` shapes, and those that have a title, stand once, under their name, wherever they are used."""
+    """The components of the OpenAPI document. Each `named` schema, and each schema with a title, is written once
+    under its name."""
 
     def __init__(self, named: Mapping[str, Schema]) -> None:
         self._named = named

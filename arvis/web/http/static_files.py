@@ -1,7 +1,8 @@
-"""The page and its parts. Which files there are is found out once at the start, so no path leads anywhere else; their bytes are
-read when they are asked for, because few are and the daemon stays small.
+"""The dashboard's files.
 
-The page is one document for all its addresses: what a browser opens by name and is no file, nor of the API, is the page.
+The list of files is built once at the start, so a path cannot lead outside it. Bytes are read on request, because
+requests are rare and the daemon stays small. One document serves all addresses of the dashboard: a browser that opens
+a path which is neither a file nor a route of the API gets that document.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from starlette.routing import Route
 # Stored bytes as browsers may have them: to keep, never to run.
 
 
-#: Beginnings of files that a page may show or play by themselves, and what they are. What the sender called a file does not
-#: count: nothing that came from outside is to be run.
+#: Signatures of the file types that a page may display or play inline. The file name from the sender is ignored, so
+#: that the browser runs no file from outside.
 _BEGINNINGS: Mapping[bytes, str] = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
@@ -32,7 +33,7 @@ _BEGINNINGS: Mapping[bytes, str] = {
     b"fLaC": "audio/flac",
     b"\x1aE\xdf\xa3": "audio/webm",
 }
-#: Of what begins with RIFF, by its word at 8.
+#: Types of RIFF files, by the four bytes at offset 8.
 _RIFF: Mapping[bytes, str] = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 _BYTES = "application/octet-stream"
 
@@ -47,7 +48,7 @@ def sniffed(data: bytes) -> str:
 
 
 def file_response(data: bytes, filename: str) -> Response:
-    """What can be shown safely is shown in its place; everything else is kept."""
+    """Serve a file: inline if its type is safe to display, else as a download."""
     kind = sniffed(data)
     way = "attachment" if kind == _BYTES else "inline"
     headers = {
@@ -80,7 +81,8 @@ _INDEX = "/index.html"
 _LASTING = "/assets/"
 _FOREVER = "public, max-age=31536000, immutable"
 
-#: First parts of the page's own addresses. Each is served the page, whatever follows.
+#: The first path segments of the dashboard's own addresses. The page is served for each of them and for all paths
+#: below.
 ADDRESSES = frozenset(
     {
         "chat",
@@ -107,7 +109,8 @@ class Asset:
 
 
 class Page:
-    """The files of `folder` whose type is known; a `.gz` beside one is sent to whoever takes it."""
+    """The files of `folder` that have a known type. If a `.gz` file exists beside one, it is sent to clients that
+    accept gzip."""
 
     def __init__(self, folder: Path) -> None:
         self._assets = {
@@ -117,7 +120,7 @@ class Page:
         }
 
     def opens(self, path: str) -> bool:
-        """Whether a link on any site may lead here."""
+        """Return whether links on other sites may lead to this path."""
         before, _, rest = path.partition("/")
         return path == "/" or path in self._assets or (not before and rest.partition("/")[0] in ADDRESSES)
 
@@ -126,7 +129,7 @@ class Page:
         return [Route(path, self._serve, methods=["GET"]) for path in ("/", *pages, *sorted(self._assets))]
 
     async def missing(self, request: Request) -> Response:
-        """Answer a browser at an address that leads nowhere: the page says so."""
+        """Answer a browser at an unknown address with the page, which shows the error."""
         response = await self._serve(request)
         if response.status_code == HTTPStatus.OK:
             response.status_code = HTTPStatus.NOT_FOUND
@@ -157,5 +160,5 @@ def _asset(path: Path) -> Asset:
 
 
 def _is_hidden(path: Path) -> bool:
-    """The build's own notes are nobody's business."""
+    """Return whether the file is a private note of the build."""
     return any(part.startswith(".") for part in path.parts)

@@ -1,4 +1,4 @@
-"""How long this port waits for what, in seconds; tests wait less."""
+"""The timeouts of this port, in seconds. Tests use shorter ones."""
 
 from __future__ import annotations
 

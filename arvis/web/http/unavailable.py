@@ -1,6 +1,6 @@
-"""The port of a daemon that still waits for its database: `/health` says so, everything else is 503.
+"""The port of a daemon that waits for its database: `/health` reports this, and every other path answers 503.
 
-It takes no request apart beyond its first line, and keeps no connection.
+It parses only the first line of a request and keeps no connection.
 """
 
 from __future__ import annotations

@@ -15,5 +15,5 @@ def holds_login(address: str) -> bool:
 
 
 def shown(value: T) -> T | str:
-    """A text without the logins of the addresses in it; anything else as it is."""
+    """Return the text without the logins of URLs in it. Values of other types are unchanged."""
     return _LOGIN.sub("•••@", value) if isinstance(value, str) else value

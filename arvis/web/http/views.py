@@ -20,7 +20,7 @@ from arvis.ports.backups import BackupFile
 from arvis.ports.browsing import JobStory
 from arvis.ports.insights import MessageTimeline, TimelineStep
 
-# The steps of timelines in one form, whatever they tell of: a message, a job or a pass through a graph.
+# The steps of timelines in one format, for messages, jobs and executions.
 
 
 Json = dict[str, Any]
@@ -29,7 +29,7 @@ _MICROS = 1_000_000
 
 
 def step_view(step: TimelineStep) -> Json:
-    """What the row says, with `costUsd`, `who`, `input` and `output` where they are known."""
+    """Return the stored step with `costUsd`, `actor`, `input` and `output` where they are known."""
     shown = {_camel(name): value for name, value in step.data.items()}
     return {**_common(step.step, shown), **shown, "at": step.at, "step": step.step}
 
@@ -88,7 +88,8 @@ def _questions(wait: Wait) -> list[Json]:
 
 
 def _sent(delivery: Delivery, parts: Sequence[Part], at: int) -> list[Json]:
-    """The parts as far as they were tried; before they are planned the delivery as it stands."""
+    """Return the parts that were attempted. A delivery without planned parts is returned as one part with its current
+    state."""
     tried = [each for each in parts if each.tried_at is not None]
     if not tried:
         return [_step(at, "delivery", part=delivery.part, state=delivery.state, seq=delivery.seq)]

@@ -1,8 +1,8 @@
-"""The door for those who bring their events themselves: `POST /hooks/PLATFORM/NAME` for chat platforms, `POST /hooks/PATH`
-for the web hooks of the product.
+"""Incoming webhooks: `POST /hooks/PLATFORM/NAME` for chat platforms, and `POST /hooks/PATH` for webhooks of the
+product.
 
-Anybody can knock; who it is, a signature tells. What is not a bot that takes hooks and is on, and no web hook that is on, is
-not there.
+A signature identifies the caller. A bot that is off or takes no webhooks, and a webhook that is off, are answered
+like an unknown path.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from arvis.web.http.requests import BodyLimit, read_body
 from arvis.web.http.schema import BOOLEAN, STRING, object_schema
 from arvis.web.incoming_webhooks.signatures import Genuine, Headers, examine, headers_of, may_be_shown
 
-# Calls of stored web hooks: `POST /hooks/PATH` (behaviour.md 1.18). What comes is looked at in this order: is there
-# such a hook, is it small enough, who signed it, is it too often. Only then is it read, and it is committed before
-# the caller is told.
+# Calls of stored webhooks: `POST /hooks/PATH`. The checks run in this order: existence, size, signature, rate. Only
+# then is the body read, and the call is committed before the caller gets an answer.
 
 
-#: Bytes of one call, seconds for it to come, and how many are looked at at once.
+#: The size limit of one call in bytes, the time limit for receiving it in seconds, and the number of concurrent
+#: calls.
 MOST_BYTES = 1_048_576
 _TIMEOUT = 10.0
 _AT_ONCE = 32
-#: Calls of one hook: so many at once, and a minute.
+#: The limits of one webhook: concurrent calls, and calls per minute.
 _A_MINUTE = 60
 #: JSON with more brackets and commas is read as a text.
 _MOST_MARKS = 262_144
@@ -53,7 +53,7 @@ TAKEN = object_schema({"ok": BOOLEAN, "id": {**STRING, "description": "The execu
 
 
 class HookCalls:
-    """`room` says whether the disk has some for new work."""
+    """Receives calls of webhooks. `room` returns whether the disk has space for new work."""
 
     def __init__(self, *, store: Store, secrets: SecretBox, clock: Clock, room: Callable[[], bool]) -> None:
         self._store = store
@@ -93,7 +93,8 @@ class HookCalls:
         return found
 
     def _opened(self, sealed: str) -> str:
-        """Empty, with which nothing is right, where there is none. `arvis doctor` tells the owner what became of the key."""
+        """Return the decrypted secret; an empty one, which matches no signature, if there is none. `arvis doctor`
+        reports a lost key."""
         try:
             return self._secrets.open(sealed) if sealed else ""
         except SecretLost:
@@ -145,7 +146,7 @@ def payload_of(body: bytes) -> Any:
         return text
 
 
-#: Seconds for one event of a platform to come and be kept, and how many are looked at at once.
+#: The time limit in seconds for receiving and storing one platform event, and the number of concurrent events.
 
 _PATH = {"path": {**STRING, "minLength": 1, "maxLength": 200, "description": "It may hold slashes."}}
 

@@ -1,7 +1,6 @@
-"""Who calls a web hook: the signature of each preset over the raw bytes, and the caller's own id of the call
-(behaviour.md 1.18; reliability.md S5).
+"""Signatures of webhooks, one scheme per preset, over the raw bytes, and the caller's id of the call.
 
-Pure functions. A header that comes twice, and a signature in another writing than ours, is none.
+Pure functions. A header that occurs twice, or a signature in another notation than ours, counts as missing.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 
 from arvis.domain.webhooks import Preset
 
-#: How far the time of a signature may lie from ours, in seconds.
+#: The maximum difference between the time of a signature and ours, in seconds.
 TOLERANCE = 300
 
 #: Headers by their names in small letters, each with all its values.
@@ -24,7 +23,7 @@ Headers = Mapping[str, Sequence[str]]
 _HUB, _OWN, _STRIPE = "x-hub-signature-256", "x-webhook-signature", "stripe-signature"
 _DELIVERY = "x-github-delivery"
 _IDS = ("x-webhook-id", _DELIVERY, "idempotency-key")
-#: What a prompt may never show.
+#: Headers that a prompt must not contain.
 SECRET_HEADERS = frozenset({_HUB, "x-hub-signature", _OWN, _STRIPE, "authorization", "proxy-authorization", "cookie"})
 
 #: And what other callers name so.
@@ -38,7 +37,8 @@ _MOST_SIGNATURES = 10
 
 @dataclass(frozen=True, slots=True)
 class Genuine:
-    """The call is the caller's. `id` is the same whenever it is brought again (None: it has none, and may come again)."""
+    """A verified call. `id` is the same for every repetition of the call (None: the call has no id and may be
+    repeated)."""
 
     id: str | None
 
@@ -116,7 +116,8 @@ def _event_id(body: bytes) -> str | None:
 
 
 def _id(kind: str, value: str) -> str | None:
-    """As it is kept; one that is too long or odd by its hash. An empty one is none."""
+    """Return the id as it is stored: the hash of one that is too long or has unusual characters. An empty id counts
+    as none."""
     if not value:
         return None
     if len(value) > _LONGEST_ID or not (value.isascii() and value.isprintable()):

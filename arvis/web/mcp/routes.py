@@ -1,7 +1,7 @@
-"""`POST /mcp`: Arvis as a server of the Model Context Protocol, behind the same keys and guards as the API.
+"""`POST /mcp`: Arvis as a server of the Model Context Protocol, with the same keys and checks as the API.
 
-Each request stands alone: there are no sessions to keep, and no stream that stays open. The protocol's package is
-loaded by the first request, because that takes seconds and it may be missing.
+Requests are stateless: there are no sessions and no open streams. The first request loads the protocol's package,
+because loading takes seconds and the package may be missing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from arvis.web.http.requests import SMALL, BodyLimit, Fields, read_json
 from arvis.web.http.schema import Schema
 from arvis.web.mcp.tools import ArvisTools
 
-#: Where a request carries its recognised credential to the tools.
+#: The key under which a request carries its verified credential to the tools.
 IDENTITY = "arvis.identity"
 
-#: Requests that may be answered at once, of all and of one key; each may wait for minutes.
+#: Concurrent requests, in total and per key. Each may wait for minutes.
 _MOST = 32
 _MOST_OF_ONE = 8
-#: The parts of a message of the protocol that are handed on.
+#: The fields of a protocol message that are passed on.
 _PARTS = ("jsonrpc", "id", "method", "params")
 
 _MISSING = Failure(
@@ -110,7 +110,7 @@ class McpRoutes:
 
 
 def _not_offered(fields: Fields) -> Response:
-    """Refuse in the form of the protocol, as it says for methods that a server does not have."""
+    """Refuse a method in the format that the protocol defines for unsupported methods."""
     why = "Nothing changes here that could be subscribed to: ask for the list of tools again."
     error = {"code": _METHOD_NOT_FOUND, "message": why}
     return JSONResponse({"jsonrpc": "2.0", "id": fields.raw("id"), "error": error})

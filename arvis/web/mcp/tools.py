@@ -1,6 +1,6 @@
-"""What other programs may do here by the Model Context Protocol: the same as over the API, by the same rules.
+"""The tools that other programs may call through the Model Context Protocol, with the rules of the API.
 
-Viewers list and search, others may send, and a chat key sees no more than what it said and was told.
+Viewers list and search, other roles may also send, and a chat key sees only its own messages and the replies to them.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class ArvisTools:
         return [each for each in _OFFERED if identity.role in each.access]
 
     async def call(self, identity: Identity, name: str, arguments: Mapping[str, Any]) -> Given:
-        """Raises `ArvisError` with what is wrong; a name that is not offered is not asked for here."""
+        """Call a tool. Raises `ArvisError` with the problem. The caller has checked that the tool is offered."""
         described = next(each for each in _OFFERED if each.name == name)
         self._gate.admit(identity, described.access)
         for strange in arguments.keys() - described.parameters["properties"].keys():
@@ -229,7 +229,7 @@ def _message_view(message: StoredMessage, content: str) -> dict[str, Any]:
 
 
 def _of(principal: str, messages: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """What this person said and was answered."""
+    """Return the messages of this person and the replies to them."""
     own = {message.id for message in messages if message.principal_id == principal}
     return [message for message in messages if message.id in own or message.reply_to in own]
 

@@ -1,4 +1,4 @@
-"""What tells machines how the daemon does: health, readiness, metrics, and the description of the API."""
+"""Endpoints for machines: health, readiness, metrics and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from arvis.web.http.schema import HEALTH, READY, STRING
 from arvis.web.monitoring.metrics import Metrics
 from arvis.web.openapi import describe
 
-# Whether the daemon can do its work now: roles up, database writable, room on the disk, event loop quick.
+# Readiness: roles up, database writable, space on the disk, event loop responsive.
 
 
-#: How long an answer of the database counts, and how long it may take, in seconds.
+#: The time for which a database check is cached, and the time it may take, in seconds.
 _FRESH = 1.0
 _TIMEOUT = 2.0
 
-#: The loop is asked to come back after `_NAP` seconds and must not be later than `_LATE`.
+#: The loop is asked to return after `_NAP` seconds and must not be later than `_LATE`.
 _NAP = 0.005
 _LATE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """`bots` may be down while the daemon is ready: a platform's weather is not its own."""
+    """The readiness of the daemon. `bots` may be down while the daemon is ready, because an outage of a platform is
+    not ours."""
 
     roles: Mapping[str, bool]
     bots: Mapping[str, bool]
@@ -45,8 +46,8 @@ class Readiness:
 
 
 class ReadinessProbe:
-    """`roles` says of each configured role whether it is up, `bots` of each bot, `room` whether the disk has some for new
-    work."""
+    """Checks readiness. `roles` returns for each configured role whether it is up, `bots` for each bot. `room`
+    returns whether the disk has space for new work."""
 
     def __init__(
         self,
@@ -75,7 +76,7 @@ class ReadinessProbe:
         )
 
     async def _database_writable(self) -> bool:
-        """Asked at most once a second, however many ask."""
+        """Return whether the database accepts writes, checked at most once a second for all callers."""
         async with self._lock:
             writable, at = self._database
             if not 0 <= self._clock.monotonic() - at < _FRESH:

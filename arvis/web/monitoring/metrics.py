@@ -1,7 +1,7 @@
-"""Prometheus figures: the queue as it stands, what happened since the start, and the process itself.
+"""Prometheus metrics: the queue, events since the start, and the process.
 
-Counts come from the bus, from the requests of this port, and from a look at what is new in the database (`figures`);
-nothing is measured that a page load would slow down.
+Counts come from the bus, from the requests of this port, and from new rows in the database (`figures`). No metric
+slows a page load down.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from arvis.ports.insights import Insights, UsageBy, UsageGroup
 from arvis.process.stalls import Stalls
 from arvis.web.dependencies import WebDependencies
 
-# Figures that are read from the database when somebody asks for them: what models were asked and cost, how long
-# messages took to be answered, what waits for people. So they are those of all processes, and cost nothing in
-# between. A figure counts from the start of this process. Each look reads what was entered since the last one.
+# Metrics that are read from the database on request: model calls and their costs, latencies of replies, open
+# questions. They cover all processes and cost nothing between two requests. A counter starts at zero with this
+# process. Each read covers the rows since the last one.
 
 
-#: What was entered in the last seconds is left for the next look: it may still be under way (ms).
+#: Rows of the last seconds are left for the next read, because their transactions may still be open (ms).
 _SETTLED = 3_000
-#: So many models have figures of their own; further ones are counted together.
+#: The number of models with their own metrics. Further models are counted together.
 _MOST_MODELS = 200
 _OTHERS = ("other", "other")
 _MICROS = 1_000_000
@@ -62,7 +62,7 @@ class Figures:
         self._undelivered = Gauge("arvis_deliveries_waiting", "Parts that are not sent yet", registry=registry)
 
     async def look(self) -> None:
-        """Read what is new. Two who ask at once count nothing twice."""
+        """Read new rows. Concurrent callers count no row twice."""
         async with self._looking:
             until = self._clock.now() - _SETTLED
             since = max(self._looked, until - _LONGEST_LOOK)
@@ -102,7 +102,7 @@ class Figures:
 
 
 class _StallCollector(Collector):
-    """What the watch over the event loop has counted, read when it is asked for."""
+    """Collects the counts of the event loop monitor when metrics are requested."""
 
     def __init__(self, stalls: Callable[[], Stalls]) -> None:
         self._stalls = stalls

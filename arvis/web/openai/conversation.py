@@ -1,8 +1,8 @@
-"""Finds the conversation that a request of `/v1` goes on with.
+"""Finds the conversation that a `/v1` request continues.
 
-The client tells the whole conversation each time. So a request goes on with a conversation only if what it tells is precisely
-what was said there; whatever was edited, regenerated or said elsewhere begins one of its own, which brings its history as text.
-Two chats of a key never share a conversation, and a request that is sent again is the same message (ADR 0044).
+The client sends the whole conversation each time. A request continues a conversation only if the client's history
+matches it exactly. An edited, regenerated or foreign history starts a new conversation, which receives the history as
+text. Two chats of a key never share a conversation, and a repeated request is the same message (ADR 0044).
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from arvis.web.openai.requests import Asked
 CHAT_HEADERS = ("X-OpenWebUI-Chat-Id", "X-Conversation-Id", "X-Session-Id")
 #: OpenAI's libraries count in it how often they have sent the same request before.
 _RETRIES = "X-Stainless-Retry-Count"
-#: So long (ms) a request is taken for one that is sent again.
+#: For this time (ms) an equal request counts as a repetition.
 _RETRY_MS = 15 * 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What identifies a request. `base` is the thread of the name that it gives its conversation; `remembers`: by this name the
-    server keeps the conversation (`user`), so a request without history goes on there. `earlier` and `answer` say what it goes
-    on with (None: nothing that could have been said here)."""
+    """The identity of a request. `base` is the thread that belongs to the name of its conversation. `remembers`: the
+    server keeps the conversation under this name (`user`), so a request without history continues it. `earlier` and
+    `answer` are the history that the request continues (None: a history that cannot be ours)."""
 
     scope: str
     base: str
@@ -53,7 +53,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where a request belongs. `fresh`: all that it tells is new there; `instructed`: its system text is."""
+    """The conversation of a request. `fresh`: the whole history is new there. `instructed`: its system text is new."""
 
     request: CompletionRequest
     fresh: bool
@@ -61,7 +61,7 @@ class Placed:
 
 
 def wanted_of(asked: Asked, request: Request, *, user_id: str, agent: str) -> Wanted:
-    """Hashes what was asked: call it in a thread where there may be files."""
+    """Hash the request. Call it in a thread, because it may contain files."""
     chat = next((value for name in CHAT_HEADERS if (value := request.headers.get(name))), None)
     if chat is not None and not (len(chat) <= LABEL["maxLength"] and chat.isprintable()):
         raise unusable("X-OpenWebUI-Chat-Id", "and other names of a chat must be 1 to 200 printable characters")
@@ -163,7 +163,7 @@ def _new_thread(tx: Transaction, wanted: Wanted, request_id: str) -> str:
 
 
 def _tail(talk: Sequence[HistoryMessage]) -> tuple[Sequence[HistoryMessage] | None, str | None]:
-    """What was asked last according to the client, and what was answered: ours ends with an answer of plain text."""
+    """Return the last question and reply in the client's history. Ours ends with a reply of plain text."""
     if len(talk) < 2 or talk[-1].role != "assistant" or talk[-1].more or talk[-2].role != "user":  # noqa: PLR2004 - a pair
         return None, None
     return talk[:-1], answer_mark(talk[-1].text)

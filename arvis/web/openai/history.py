@@ -1,7 +1,7 @@
-"""What a client of `/v1` tells of an earlier conversation: as text for the agent, and as labels of where its words came from.
+"""The history that a client of `/v1` sends, as text for the agent and as labels of its sources.
 
-The client can write anything there, also in the name of a tool or of the agent. So the text says that the program tells it,
-quotes every line, and carries taint (ADR 0017): what an answer wants to set going on its account is asked first.
+The client can write anything there, also in the name of a tool or of the agent. The text therefore states that the
+program supplied it, quotes every line, and carries taint (ADR 0017): actions based on it need an approval.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _LABELS: Mapping[str, Label] = {
 
 @dataclass(frozen=True, slots=True)
 class HistoryMessage:
-    """A message of the request: its text, the files of its parts as fields of the inbox, and as JSON what else it says: whose it is,
-    and calls of tools that the client has made."""
+    """A message of the request: its text, its files as fields of the inbox, and all other fields as JSON, such as its
+    role and the tool calls that the client made."""
 
     role: str
     text: str
@@ -47,8 +47,8 @@ def history_text(before: Sequence[HistoryMessage], most_bytes: int) -> str:
 
 
 def taint_of_told(before: Iterable[HistoryMessage], *, owner: bool) -> Taint:
-    """Where the words of these messages may have come from. The system text of an owner's key counts as the owner's own;
-    that of any other key may be anybody's."""
+    """Return the possible sources of these messages. The system text of an owner's key counts as the owner's own;
+    that of any other key may come from anyone."""
     labels = {
         Label.PEOPLE if each.role in SYSTEM_ROLES else _LABELS[each.role] for each in before if not _own(each, owner)
     }

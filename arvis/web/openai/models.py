@@ -26,12 +26,14 @@ from arvis.web.http.schema import (
 
 #: Names the message in every answer to a request that was accepted.
 MESSAGE_HEADER = "X-Arvis-Message-Id"
-#: OpenAI's own clients heed it: what was accepted is answered once, and must not be asked again by itself.
+#: OpenAI's clients obey this header: an accepted request is answered once, and the client must not repeat it
+#: automatically.
 _NO_RETRY = {"x-should-retry": "false"}
 
 
 def _open(schema: Schema) -> Schema:
-    """Clients send more; what of it is heeded and what is refused says `completions_parameters`."""
+    """Allow further fields, because clients send more. `parameters` defines which of them are honoured and which are
+    refused."""
     return {**schema, "additionalProperties": True}
 
 
@@ -100,7 +102,7 @@ _KEPT = frozenset({"key_reused"})
 
 
 def error_of(failure: Failure) -> dict[str, Any]:
-    """The error as OpenAI's clients read it; the fix stands in the message, where they show it."""
+    """Return the error in OpenAI's format. The fix is part of the message, because clients show only that."""
     kind = "server_error" if failure.status >= _FIRST_OF_THE_SERVER else "invalid_request_error"
     named = _PARAMETER.match(failure.message)
     return {
@@ -144,7 +146,7 @@ def completion(timeline: MessageTimeline, model: str, text: str) -> dict[str, An
 
 
 def finish_reason_of(timeline: MessageTimeline) -> str:
-    """Return the API's word for how the answer ended."""
+    """Return OpenAI's finish reason for the end of the answer."""
     return "length" if timeline.reason == CUT else "stop"
 
 

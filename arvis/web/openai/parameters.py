@@ -1,6 +1,7 @@
-"""The parameters of a chat completion beside its messages: each is heeded, or refused by its name; none is passed over.
+"""The parameters of a chat completion besides its messages. Each is honoured or refused by name; none is ignored.
 
-What tunes a model goes along to it (`wishes` of the message). What an agent cannot give, or would give otherwise than asked, is 400.
+Model parameters go to the model (`wishes` of the message). A parameter that an agent cannot honour is answered with
+400.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ _MOST_STOPS = 4
 _LONGEST_STOP = 200
 _MOST_TOKENS = 1_000_000
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
-#: Read elsewhere, or of no consequence for an answer that one agent gives once: what the client notes for itself, how it is
-#: billed at a vendor, and how tools are called that it does not bring.
+#: Parameters that are read elsewhere, or that do not affect a single answer of one agent: notes of the client,
+#: billing at a vendor, and the mode of tool calls without tools.
 _HEEDED = frozenset(
     {
         "model", "messages", "user", "stream", "stream_options", "metadata", "store", "safety_identifier", "prompt_cache_key",
@@ -96,7 +97,8 @@ def cut(text: str, stops: Sequence[str]) -> tuple[str, bool]:
 
 
 def certain(text: str, stops: Sequence[str]) -> str:
-    """As much of a growing text as belongs to the answer whatever follows: without an end that may begin a stop."""
+    """Return the part of a growing text that certainly belongs to the answer: without an end that may begin a stop
+    sequence."""
     text, ended = cut(text, stops)
     if ended:
         return text

@@ -1,6 +1,6 @@
-"""Reads a chat completion's request: which agent, which conversation, what is asked, and what was said before.
+"""Parses a chat completion request: the agent, the conversation, the question and the history.
 
-Every parameter is heeded or refused by its name (`completions_parameters`).
+Every parameter is honoured or refused by name (`parameters`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DATA_URL = re.compile(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*
 _SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg", "flac": "audio/flac"}
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _USER = "user"
-#: Fields of a message beside its content that are part of what was said.
+#: Fields of a message, besides its content, that belong to the conversation.
 _TOLD = ("name", "tool_calls", "function_call", "tool_call_id")
 
 
@@ -42,12 +42,12 @@ class Asked:
 
     @property
     def talk(self) -> tuple[HistoryMessage, ...]:
-        """What was said before, without the texts that instruct."""
+        """Return the history without system texts."""
         return tuple(each for each in self.before if each.role not in SYSTEM_ROLES)
 
     def content(self, telling: Sequence[HistoryMessage], most_bytes: int) -> str:
-        """The text for the inbox: in front of the question stands what is told, as much of the newest as `most_bytes` leave
-        room for."""
+        """Return the text for the inbox: the newest part of the history that fits into `most_bytes`, then the
+        question."""
         question = self.question.text
         if not telling:
             return question
@@ -95,13 +95,14 @@ def _message(message: Fields, index: int) -> HistoryMessage:
 
 
 def _more(message: Fields) -> str:
-    """As JSON, in an order of its own. Clients send many fields of an answer back that are empty or say nothing."""
+    """Return the fields as JSON in a fixed order. Clients send back many fields of an answer that are empty."""
     found = {name: value for name in _TOLD if (value := message.raw(name))}
     return json.dumps(found, ensure_ascii=False, sort_keys=True) if found else ""
 
 
 def _of_parts(role: str, parts: Sequence[Fields], where: str) -> HistoryMessage:
-    """Files count where they are asked about; in what was said before, their place is marked."""
+    """Return the text and files of a message's parts. Files of the question are kept; in the history a mark replaces
+    them."""
     texts: list[str] = []
     files: list[Mapping[str, str]] = []
     for part in parts:

@@ -1,7 +1,7 @@
-"""`/v1`: Arvis as OpenAI's clients know a server. A model is an agent.
+"""`/v1`: Arvis as an OpenAI-compatible server. A model is an agent.
 
-A request becomes a message by the same door as every other (docs/24-openai-compatible.md). Once it is accepted it is
-answered, also where the client is gone; the answer then stands in the conversation.
+A request becomes a message through the same inbox as every other message (docs/24-openai-compatible.md). An accepted
+request is answered even if the client disconnects; the answer is then in the conversation.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from arvis.web.openai.requests import Asked, asked_of
 from arvis.web.openai.streaming import AnswerEvents, Chunks
 from arvis.web.openai.waiting import Answering, Ticket
 
-#: Requests that may wait at once, of all and of one key.
+#: Concurrent waiting requests, in total and per key.
 _MOST = 256
 _MOST_OF_ONE = 64
 #: Bytes of the text that earlier messages of a request may become.
 _MOST_BEFORE = 65_536
-#: A request brings the whole talk, whose marks are no memory that counts: its texts are.
+#: A request contains the whole conversation. Its size is limited by the texts, not by brackets and commas.
 _MARKS = 262_144
 _SLUG = re.compile(r"[\w.-]{1,200}")
 
@@ -57,7 +57,7 @@ FORM = ErrorForm(schema=ERROR, response=refusal)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionDependencies:
-    """What the answers come from. `message_bytes` is the longest message that may be sent."""
+    """The services behind the answers. `message_bytes` is the maximum size of a message."""
 
     parser: MessageParser
     store: Store
@@ -154,7 +154,8 @@ class CompletionRoutes:
         return refusal(found, sent.message_id) if isinstance(found, Failure) else answer(found, headers=headers)
 
     async def _stop(self, ticket: Ticket) -> None:
-        """Whoever closes a stream has stopped the answer, as with OpenAI; unless another request waits for the same one."""
+        """Cancel the answer when its client closes the stream, as OpenAI does, unless another request waits for the
+        same answer."""
         if self._deps.board.watched(ticket.message_id):
             return
         timeline = await self._deps.insights.message(ticket.message_id)
@@ -164,7 +165,7 @@ class CompletionRoutes:
             await attempt(self._deps.store.write(_drop, ticket.request_id))
 
     async def _send(self, call: Call, asked: Asked, placed: Placed, address: Address) -> Sent:
-        """What is refused leaves no trace: the next request goes on as if it had never been asked."""
+        """Send the message. A refused message leaves no trace: the next request continues as if it had not been sent."""
         sender = self._deps.gate.sender(call.identity)
         try:
             draft = await self._draft(asked, placed, owner=sender.role is PrincipalRole.OWNER)

@@ -1,8 +1,8 @@
-"""A chat completion as server-sent events: what is written is shown while it is written.
+"""A chat completion as server-sent events, sent while the model writes.
 
-What was sent cannot be taken back. So while an answer is begun anew, nothing is sent until it has come as far as what
-was shown, if it says the same; if it says something else, it is sent whole behind a blank line. Whatever happened on
-the way, what was sent ends with the stored reply.
+A sent text cannot be withdrawn. If an answer restarts, nothing is sent until it is as long as the shown text,
+provided that it is equal. If it differs, it is sent completely after a blank line. In every case the sent text ends
+with the stored reply.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _BREAK = "\n\n"
 
 
 class GrowingAnswer:
-    """Turns an answer as it grows, and is perhaps begun anew, into pieces that are only ever appended. Blanks at the ends
-    of an answer are not sent: the stored reply has none there."""
+    """Turns a growing answer, which may restart, into pieces that are only appended. Blanks at the end of an answer
+    are not sent, because the stored reply has none there."""
 
     def __init__(self) -> None:
         self._sent = ""
@@ -43,7 +43,7 @@ class GrowingAnswer:
         return self._go_to(text)
 
     def last(self, text: str) -> str:
-        """The rest, when the reply is this."""
+        """Return the text that is missing to this reply."""
         text = text.strip()
         return "" if text == self._sent else self._go_to(text)
 
@@ -55,8 +55,8 @@ class GrowingAnswer:
 
 
 class AnswerEvents:
-    """What the bus tells of a conversation while somebody waits for an answer there: the answer as it reads so far, and
-    that it is time to look at the database. It listens from before the message is sent, so that nothing is missed."""
+    """The events of a conversation while a request waits for an answer there: the current text of the answer, and
+    signals to read the database. It subscribes before the message is sent, so that no event is missed."""
 
     def __init__(self, *, address: Address) -> None:
         self._address = address
@@ -116,7 +116,7 @@ class AnswerEvents:
 
 
 class Chunks:
-    """The events of one stream. With `usage` each but the last says null of it, as OpenAI's do."""
+    """The events of one stream. With `usage`, every event but the last has a null `usage`, as with OpenAI."""
 
     def __init__(self, *, message_id: str, created: int, model: str, usage: bool) -> None:
         self._common = {

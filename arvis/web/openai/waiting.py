@@ -1,6 +1,6 @@
-"""Waits for the answer of a message that came as a chat completion, and says how it ended.
+"""Waits for the answer to a message that came as a chat completion, and reports the outcome.
 
-The message itself needs nobody here: it is in the queue, and is answered whoever listens.
+The message does not depend on the wait: it is in the queue and is answered in any case.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BAD_GATEWAY, _TOO_LATE = 502, 504
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What the client reads, and the receipts it was made from."""
+    """The outcome that the client reads, and the model calls that it is based on."""
 
     text: str
     timeline: MessageTimeline
@@ -56,8 +56,8 @@ class Answering:
     async def whole(
         self, ticket: Ticket, model: str, watch: Watch, left: Callable[[], Awaitable[bool]]
     ) -> dict[str, object] | Failure:
-        """The completion, as soon as the message rests. `left` says whether the client is gone: who asks the same again waits for
-        the same answer."""
+        """Return the completion once the message is finished. `left` returns whether the client has disconnected: an
+        equal later request waits for the same answer."""
         message_id = ticket.message_id
         begun = self._clock.monotonic()
         end = begun + self._timeouts.completion
@@ -76,7 +76,7 @@ class Answering:
         return completion(ended.timeline, model, ended.text)
 
     async def events(self, ticket: Ticket, chunks: Chunks, watch: Watch, live: AnswerEvents) -> AsyncIterator[str]:
-        """The whole stream, whatever happens: what goes wrong is its last event."""
+        """Yield all events of the stream. An error becomes its last event."""
         answer = GrowingAnswer()
         yield chunks.begin()
         looked, spoke = None, self._clock.monotonic()
@@ -112,7 +112,8 @@ class Answering:
         yield chunks.end(usage_of(ended.timeline), finish_reason_of(ended.timeline))
 
     async def _look(self, ticket: Ticket, begun: float | None) -> bool | Failure:
-        """Whether the message rests; or why there is no answer soon, where the wait has `begun` and nothing was sent yet."""
+        """Return the outcome if the message is finished. Return the reason if no answer will come soon, the wait has
+        `begun` and nothing was sent."""
         if await self._rests(ticket.message_id):
             return True
         put_off = None if begun is None else await self._put_off(ticket.message_id, begun)
@@ -142,7 +143,8 @@ class Answering:
         return found is None or found[0] in RESTING
 
     async def _end(self, ticket: Ticket) -> Ended | Failure:
-        """How it ended. What failed has said nothing: the next request goes on as if it had never been asked."""
+        """Return the outcome. A failed message leaves no reply: the next request continues as if it had not been
+        sent."""
         timeline = await self._insights.message(ticket.message_id)
         if timeline is None:
             raise NotFound("The message is gone.", fix="Send it again.")
@@ -155,7 +157,7 @@ class Answering:
         return _failed(timeline)
 
     async def _question(self, timeline: MessageTimeline) -> str:
-        """What it waits for, and where to answer."""
+        """Return the open question and the place to answer it."""
         execution = timeline.message.execution_id
         view = await self._insights.execution(execution) if execution is not None else None
         waits = view.waits if view is not None else ()

@@ -1,7 +1,7 @@
-"""The outgoing side of one socket: what waits to be sent, within bounds.
+"""The outgoing side of one socket: a bounded buffer of frames.
 
-Putting something in never waits, so a slow client holds up nobody; when it falls too far behind it is hung up on
-with 1013 and resumes by `lastSeq`. The deltas of one answer are joined while they wait.
+Adding a frame never waits, so a slow client delays no other client. A client that falls too far behind is
+disconnected with 1013 and resumes by `lastSeq`. Deltas of one answer are merged while they wait.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Client:
-    """A socket that has said who it is. `seen` is the `seq` of the last delivery that was sent to it."""
+    """An authenticated socket. `seen` is the `seq` of the last delivery that was sent to it."""
 
     def __init__(self, *, id: str, identity: Identity, sender: Sender, address: Address) -> None:  # noqa: A002
         self.id = id
@@ -114,7 +114,7 @@ class Client:
         self._grew(len(delta.text))
 
     def hang_up(self, code: int, reason: str) -> None:
-        """Close at once; what still waits is dropped."""
+        """Close immediately and drop all waiting frames."""
         if self._hang_up is None:
             self._hang_up = HangUp(code, reason)
         self._waiting.clear()
@@ -122,17 +122,17 @@ class Client:
 
     @property
     def behind(self) -> bool:
-        """Whether it has not yet taken all that was pushed."""
+        """Return whether frames are still waiting."""
         return bool(self._waiting)
 
     @property
     def ended(self) -> bool:
-        """Whether it was hung up on."""
+        """Return whether the socket was disconnected."""
         return self._hang_up is not None
 
     async def next(self) -> Frame | Look | HangUp:
-        """What to send now. A delivery that was sent before is passed over; one that is not the next by its number
-        makes us look, because what lies between may be pushed later, or by nobody."""
+        """Return the next frames. A delivery that was sent before is skipped. A gap in the numbers makes the socket
+        read the database, because the deliveries in between may arrive later, or never, as frames."""
         while True:
             while not self._waiting and self._hang_up is None:
                 self._woken.clear()
@@ -150,7 +150,7 @@ class Client:
                 return ready
 
     def accepts(self, item: Frame) -> bool:
-        """Whether this frame still has to be sent; remembers the delivery it carries."""
+        """Return whether this frame must still be sent, and remember the delivery in it."""
         if item.seq is None:
             return True
         if item.seq <= self.seen:

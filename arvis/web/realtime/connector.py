@@ -1,7 +1,7 @@
 """The web as a chat platform: deliveries and notices go to the sockets that are open on their channel.
 
-A delivery counts as sent whether somebody listens or not, because it stays in the database and a socket that comes
-back asks for what it missed. Nothing is kept here but who is connected.
+A delivery counts as sent even without an open socket, because it stays in the database and a returning socket
+requests missed deliveries. Only the connections are kept here.
 """
 
 from __future__ import annotations
@@ -44,8 +44,11 @@ _CAPABILITIES = Capabilities(guarantee=Guarantee.IDEMPOTENT, whole=True)
 
 
 class WebConnector:
-    """Platform and name are both `web`; sending a delivery again shows it once, by its `seq`. `tell_others` tells the
-    processes that hold further sockets (None: there are none)."""
+    """The connector of the platform `web`, whose name is also `web`. A delivery that is sent again is shown once, by
+    its `seq`.
+
+    `tell_others` notifies the processes that hold further sockets (None: there are none).
+    """
 
     def __init__(self, *, tell_others: Tell | None = None) -> None:
         self._rooms: dict[Address, set[Client]] = {}
@@ -65,7 +68,7 @@ class WebConnector:
         return _CAPABILITIES
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:  # noqa: ARG002 - the port's signature
-        """The sockets bring the messages; there is nothing to fetch."""
+        """Do nothing: the sockets deliver incoming messages."""
         up(BotUp(PLATFORM, PLATFORM))
         await asyncio.Event().wait()
 
@@ -76,7 +79,8 @@ class WebConnector:
         """The sockets belong to the server."""
 
     async def send(self, part: Part) -> Receipt:
-        """The others are told before this counts as sent: who dies in between leaves a job that tells them again."""
+        """Send a delivery. Other processes are notified before it counts as sent: if this process dies in between,
+        the job repeats the notification."""
         delivery = part.delivery
         self._push(delivery.address, frame(delivery_frame(delivery), delivery.seq))
         if self._tell_others is not None:
@@ -109,7 +113,7 @@ class WebConnector:
 
     @contextlib.contextmanager
     def listening(self, bus: Bus) -> Iterator[None]:
-        """Pass on what the bus says about this platform."""
+        """Forward the bus events of this platform."""
         subscriptions = [
             bus.subscribe(TypingRequested, self._typing_requested),
             bus.subscribe(Delta, self._delta),

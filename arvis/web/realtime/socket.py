@@ -1,7 +1,7 @@
-"""The socket (interfaces.md §4): says who it is, hears its channel, sends messages.
+"""The WebSocket: authenticates, receives the messages of its channel, and sends messages.
 
-A wrong frame is answered with an error and the connection stays open. Reading and writing are two tasks, so that a
-client that does not read is noticed and cannot hold up anybody.
+An invalid frame is answered with an error, and the connection stays open. Reading and writing are separate tasks, so
+that a client that does not read is detected and delays no other client.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Handshake:
         return Greeting(client, fields.whole("lastSeq"))
 
 
-#: Deliveries that one look at the database brings. Each may be as long as `limits.reply_bytes`, and a client that does
-#: not read holds them all for a while.
+#: Deliveries per database read. Each may be as long as `limits.reply_bytes`, and a client that does not read holds
+#: all of them in memory for a while.
 _SLICE = 16
 
 #: That one frame names.
@@ -118,7 +118,7 @@ class SocketRoute:
             await identity.to_response()(socket.scope, socket.receive, socket.send)
             return
         if identity.role is Role.NOBODY and "origin" in socket.headers:
-            # A browser: the page's own sockets bring its login, and a page has no key to say.
+            # A browser: the sockets of the page send its login cookie, because a page has no key.
             await _NOT_LOGGED_IN.to_response()(socket.scope, socket.receive, socket.send)
             return
         await socket.accept()
@@ -153,8 +153,8 @@ class SocketRoute:
         return None
 
     async def _converse(self, socket: WebSocket, greeting: Greeting) -> None:
-        """Reads and writes until either ends. The writer is told, never cancelled: it may be in the middle of a
-        look at the database."""
+        """Read and write until either ends. The writer is signalled and never cancelled, because it may be in the
+        middle of a database read."""
         client = greeting.client
         self._connector.join(client)
         reader = asyncio.create_task(attempt(_until_gone(self._read(socket, client))))
@@ -185,8 +185,8 @@ class SocketRoute:
         client = greeting.client
         last = await self._insights.last_seq(client.address)
         await self._send(socket, frame({"type": "auth_ok", "clientId": client.id, "seq": last}))
-        # Who names no number wants none of the past. A client may be ahead of a database that was restored; what it
-        # has seen then means nothing.
+        # A client without a number wants no earlier deliveries. A client may be ahead of a restored database; its
+        # number then means nothing.
         client.seen = last if greeting.last_seq is None else min(greeting.last_seq, last)
         await self._replay(socket, client)
         while True:
@@ -201,8 +201,8 @@ class SocketRoute:
                     return
 
     async def _replay(self, socket: WebSocket, client: Client) -> None:
-        """Everything above `client.seen`, whatever its state. A channel's numbers run through all its threads, so
-        the deliveries of other people's threads are counted and passed over."""
+        """Send all deliveries after `client.seen`, in every state. The numbers of a channel run through all its
+        threads, so deliveries in threads of other people are counted and skipped."""
         while not client.ended and (missed := await self._missed(client)):
             for delivery in missed:
                 item = frame(delivery_frame(delivery), delivery.seq)
@@ -257,7 +257,8 @@ class SocketRoute:
         await self._deliver(client, await self._parser.draft(fields))
 
     async def _click(self, client: Client, fields: Fields) -> None:
-        """A button of ours answers a question or stops a turn; any other stands for a message."""
+        """Handle a click: a button of Arvis answers a question or cancels a turn; any other button stands for a
+        message."""
         self._gate.admit(client.identity, SEND)
         if (click := self._parser.answer(fields, client.address, client.sender)) is None:
             await self._deliver(client, self._parser.click(fields))

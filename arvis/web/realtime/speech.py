@@ -1,7 +1,7 @@
-"""`speech` frames of the socket (interfaces.md §4): what somebody says while they speak becomes messages of theirs.
+"""`speech` frames of the socket: partial transcripts of a speaking person become messages.
 
-A chunk has no receipt of its own: the `ack` of a message names the chunks that it was made of. Until then a client keeps
-them, and may send them again.
+A chunk has no acknowledgement of its own: the `ack` of a message names the chunks that it consists of. Until then a
+client keeps the chunks and may send them again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Listening:
             _acknowledge(client, *receipt)
 
     async def leave(self, client: Client) -> None:
-        """The connection ended: what was said is sent as it is."""
+        """Handle the end of the connection: the collected transcript is sent as a message."""
         key = _key(client)
         if self._speakers.get(key) is client:
             await self._buffer.release(key)
@@ -69,7 +69,7 @@ class Listening:
         return Chunk(id_, text, bool(complete))
 
     async def _send(self, utterance: Utterance) -> None:
-        """As a message of whoever spoke last."""
+        """Send the transcript as a message of the last speaker."""
         client, first = self._speakers[utterance.key], utterance.chunk_ids[0]
         event_id = _event_id(client.sender.user_id, first)
         sent = await attempt(self._sent(client, Fields({"content": utterance.text, "id": event_id})))

@@ -1,7 +1,7 @@
-"""Live pages: clients that watch topics hear that something changed, coalesced, and read it themselves.
+"""Live pages: a client subscribes to topics, receives coalesced change notices, and reads the data itself.
 
-Nothing is heard on the bus, counted or timed while nobody watches. What the counters of the top bar show is computed once
-for all who watch `overview`, after something changed and at most once a second.
+Without subscribers nothing listens to the bus, counts or runs timers. The counters of the top bar are computed once
+for all subscribers of `overview`, after a change and at most once a second.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import READ, Identity
 from arvis.web.realtime.client import Client, frame
 
-# Who watches what, and what each has still to be told. Bounded, whatever happens and however slow a client is.
+# Subscriptions of the clients and their pending notices. Both are bounded, however slow a client is.
 
 
-#: Ids that one notice lists; with more it names none, and the page reads its list anew.
+#: The maximum number of ids in a notice. Beyond it a notice names none, and the page reads its list again.
 MOST_IDS = 20
 
 
 class Pending:
-    """Topics that changed, each with the ids of the things (None: too many, or nobody knows)."""
+    """Changed topics, each with the ids of the changed objects (None: too many, or unknown)."""
 
     def __init__(self) -> None:
         self._topics: dict[str, set[str] | None] = {}
@@ -94,7 +94,7 @@ class Watcher:
         return True
 
     def send_counts(self, now: Headline, budget: int | None) -> bool:
-        """The same of the counters, when they are not what it was told last. `budget` is that of the day, in micros."""
+        """Send the counters if they differ from the last ones sent. `budget` is the budget of the day, in micros."""
         counts = counts_view(now, budget)
         if counts == self._sent_counts:
             return True
@@ -124,7 +124,7 @@ MOST_CONVERSATIONS = 20
 _CONVERSATION = "conversation:"
 _LONGEST_TOPIC = 100
 
-#: What moves none of the counters.
+#: Topics that change none of the counters.
 _UNCOUNTED = frozenset({ChangeTopic.MEMORY, ChangeTopic.SKILLS, ChangeTopic.VARIABLES, ChangeTopic.OVERVIEW})
 _HEARD: Sequence[type[Event]] = (*TELLING, Changed, DeliveryAdded, AgentMoved)
 
@@ -169,7 +169,7 @@ class Watching:
 
     @contextlib.contextmanager
     def listening(self, bus: Bus) -> Iterator[None]:
-        """The bus is heard only while somebody watches."""
+        """Allow subscriptions. The bus is subscribed to only while a client watches a topic."""
         self._bus = bus
         try:
             yield
@@ -179,7 +179,7 @@ class Watching:
 
     @property
     def resting(self) -> bool:
-        """Whether nothing of this runs."""
+        """Return whether no task, timer or subscription is active."""
         return not self._endings and self._timer is None and self._counting is None
 
     async def watch(self, client: Client, topics: Collection[str]) -> list[str]:
@@ -202,7 +202,7 @@ class Watching:
         return sorted(watcher.topics)
 
     def unwatch(self, client: Client, topics: Collection[str] | None = None) -> list[str]:
-        """What the client still watches; without topics it watches nothing any more."""
+        """Remove the topics and return the remaining ones. Without `topics`, remove all."""
         watcher = self._watchers.get(client)
         if watcher is None:
             return []
@@ -221,7 +221,7 @@ class Watching:
     # -- what is heard ---------------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """After the watchers changed: count what is watched; hear the bus if anything is."""
+        """Update after a change of subscribers: count the watched topics, and listen to the bus if there are any."""
         self._watched = Counter(topic for watcher in self._watchers.values() for topic in watcher.topics)
         self._places = {}
         for watcher in self._watchers.values():
@@ -275,7 +275,7 @@ class Watching:
             self._timer = asyncio.get_running_loop().call_later(self._pace.notices, self._send_all)
 
     def _send_all(self) -> None:
-        """One round. Who is behind is tried again in the next one."""
+        """Send one round of notices. A client whose buffer is full is tried again in the next round."""
         self._timer, news, self._pending = None, self._pending, Pending()
         sent = [watcher.send_changes(news) for watcher in self._watchers.values()]
         if not all(sent):
