@@ -1,4 +1,4 @@
-"""Makes the web application of its parts: one table of endpoints, the page, the socket, and the guards around them."""
+"""Assembles the ASGI application: the table of endpoints, the page, the socket, and the middleware around them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class EndpointHandler:
         self._idempotency = idempotency
 
     def route(self, path: str, endpoints: Sequence[Endpoint]) -> Route:
-        """One route for all methods of a path, so that `Allow` names them all."""
+        """Return one route for all methods of a path, so that `Allow` lists them all."""
         by_method = {endpoint.method: endpoint for endpoint in endpoints}
         if "GET" in by_method:
             by_method["HEAD"] = by_method["GET"]
@@ -71,7 +71,7 @@ class EndpointHandler:
                 self._bus.publish(change)
 
     async def _serve(self, endpoint: Endpoint, request: Request) -> Response:
-        """Nothing of the body is read before the asker is admitted."""
+        """Serve a request. The body is not read before the caller is admitted."""
         identity = NOBODY
         if endpoint.access != PUBLIC:
             identity = await self._gate.identify(request)
@@ -93,7 +93,7 @@ def build_application(
     socket: SocketRoute,
     guards: Sequence[Callable[[ASGIApp], ASGIApp]],
 ) -> ASGIApp:
-    """`guards` are laid around the application, the first one outermost."""
+    """Build the application. `guards` wrap it, the first one outermost."""
     by_path: dict[str, list[Endpoint]] = {}
     for endpoint in endpoints:
         by_path.setdefault(endpoint.path, []).append(endpoint)
@@ -106,7 +106,7 @@ def build_application(
         return await _answer_http_exception(connection, error)
 
     router = Starlette(routes=routes, exception_handlers={HTTPException: refuse})
-    # An address with a slash too many is another one. To send it elsewhere would name `http://`, also behind TLS.
+    # A path with an extra slash is another path. A redirect would name `http://`, even behind TLS.
     router.router.redirect_slashes = False
     application: ASGIApp = router
     for guard in reversed(guards):
@@ -114,7 +114,7 @@ def build_application(
     return application
 
 
-#: First parts of addresses that programs use; their errors are never the page.
+#: The first segments of paths for programs. Their errors never return the page.
 _FOR_PROGRAMS = frozenset({"api", "v1", "ws", "hooks", "mcp", "health", "ready", "metrics", "openapi.json"})
 
 
@@ -134,7 +134,7 @@ async def _answer_http_exception(connection: HTTPConnection, error: Exception) -
 
 
 def _refuse_unknown_query(endpoint: Endpoint, request: Request) -> None:
-    """A parameter that is misspelt would be a filter that does not filter."""
+    """Refuse unknown query parameters, because a misspelt filter would filter nothing."""
     for name in request.query_params:
         if name not in endpoint.query:
             known = f"Known are: {', '.join(endpoint.query)}." if endpoint.query else "This route takes none."

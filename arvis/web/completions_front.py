@@ -25,13 +25,13 @@ def is_ours(path: str) -> bool:
 
 
 def refusal_at(path: str, failure: Failure) -> Response:
-    """The error in the form that clients of this path read."""
+    """Return the error in the format that clients of this path expect."""
     return refusal(failure) if is_ours(path) else failure.to_response()
 
 
 def admitted_origin(scope: Scope, origins: frozenset[str]) -> str | None:
-    """The site that a request of a browser to `/v1` comes from, where it may. Only a key counts there: a cookie without one is
-    refused as everywhere."""
+    """Return the origin of a browser request to `/v1` if it is allowed. Such a request needs a key: a cookie without
+    one is refused as everywhere else."""
     headers = Headers(scope=scope)
     found = headers.getlist("origin")
     if not is_ours(scope["path"]) or len(found) != 1 or found[0] not in origins:
@@ -40,7 +40,7 @@ def admitted_origin(scope: Scope, origins: frozenset[str]) -> str | None:
 
 
 class CompletionsFront:
-    """Around everything that refuses requests. `origins` are those of `web.allowed_origins`."""
+    """Middleware outside all checks. `origins` are those of `web.allowed_origins`."""
 
     def __init__(self, app: ASGIApp, *, origins: frozenset[str], new_token: Callable[[], str]) -> None:
         self._app = app

@@ -34,7 +34,8 @@ from arvis.web.realtime.connector import WebConnector
 
 @dataclass(frozen=True, slots=True)
 class AdminServices:
-    """`logs` is the folder of the daemon's log files, `examine` runs `arvis doctor --json`."""
+    """Services for administration. `logs` is the folder of the daemon's log files. `examine` runs `arvis doctor
+    --json`."""
 
     settings: SettingsService
     logs: Path
@@ -48,16 +49,13 @@ PAGE_FOLDER = Path(__file__).parent / "static"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebDependencies:
-    """What this floor is handed. `daemon_key` is the content of `DATA/api-key`; `owners` the configuration's
-    `owners.web`; `new_token` makes URL-safe texts of at least 128 random bits; `roles` says of each configured role
-    whether it is up, `bot_health` of each bot that runs here or would; `bot_connector` gives the connector of a bot that
-    is on, by platform and name; `room` whether the disk has some for new work; `stalls` says how often the event loop was blocked; `skills` brings skills in; days and months of
-    reports are those of `zone`; `spending` gives the limits of this moment; `all_owners` is the whole of the configuration's `owners`; `speech` and `thoughts` are for what people say while they
-    speak."""
+    """The dependencies of the web package."""
 
     config: Web
     limits: Limits
+    #: `owners.web` of the configuration.
     owners: tuple[str, ...]
+    #: The content of `DATA/api-key`.
     daemon_key: str
     inbox: Inbox
     insights: Insights
@@ -65,6 +63,7 @@ class WebDependencies:
     backups: Backups
     accounts: AccountService
     bots: BotService
+    #: Returns the connector of an enabled bot, by platform and name.
     bot_connector: Callable[[str, str], Connector | None]
     secrets: SecretBox
     passwords: Passwords
@@ -72,19 +71,30 @@ class WebDependencies:
     connector: WebConnector
     bus: Bus
     clock: Clock
+    #: Creates URL-safe texts of at least 128 random bits.
     new_token: Callable[[], str]
+    #: Returns for each configured role whether it is up.
     roles: Callable[[], Mapping[str, bool]]
+    #: Returns for each enabled bot whether it is up.
     bot_health: Callable[[], Mapping[str, bool]]
+    #: Returns whether the disk has space for new work.
     room: Callable[[], bool]
+    #: Imports skills.
     skills: Importer
     admin: AdminServices
+    #: Returns how often the event loop was blocked.
     stalls: Callable[[], Stalls] = Stalls
     page_folder: Path = PAGE_FOLDER
     timeouts: Timeouts = field(default_factory=Timeouts)
+    #: The time zone of days and months in reports.
     zone: str = "UTC"
+    #: Returns the current budgets.
     spending: Callable[[], SpendingLimits] = SpendingLimits
+    #: The configuration's `owners` of all platforms.
     all_owners: Mapping[str, Collection[str]] = field(default_factory=dict)
+    #: Rules for partial transcripts from the socket.
     speech: UtteranceRules = field(default_factory=UtteranceRules)
+    #: Finds complete utterances in partial transcripts.
     detector: UtteranceDetector = field(default_factory=utterance_detector)
 
     @property

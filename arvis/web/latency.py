@@ -24,9 +24,9 @@ from arvis.web.queue_depths import QueueDepths
 
 _MINUTE_MS = 60_000
 _DAY = 1440
-#: Minutes of a bucket of the day.
+#: Minutes per bucket in the view of a day.
 _TEN = 10
-#: An answer is seen at its commit, a little after the time that its id begins with.
+#: A reply becomes visible at its commit, a little later than the time in its id.
 _SETTLED_MS = 10_000
 _SAMPLE_SECONDS = 60.0
 
@@ -43,7 +43,7 @@ class Span(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A bucket that begins `at` (ms). Latencies in ms and the depth of the queue are None where nothing is known."""
+    """A bucket that begins `at` (ms). Latencies in ms and the depth of the queue are None if unknown."""
 
     at: int
     answered: int
@@ -55,7 +55,7 @@ class Point:
 
 @dataclass(slots=True)
 class _Minute:
-    """`latencies` counts the answered messages by how long they took (ms)."""
+    """A minute of data. `latencies` counts answered messages by duration (ms)."""
 
     failed: int = 0
     latencies: Counter[int] = field(default_factory=Counter)
@@ -91,11 +91,11 @@ class LatencySeries:
                 self._warming.cancel()
 
     def sample(self, depth: int) -> None:
-        """The queue is so deep now."""
+        """Record the current depth of the queue."""
         self._depths.sample(depth)
 
     async def points(self, span: Span) -> Sequence[Point]:
-        """In the order of time; the last bucket is the one that runs."""
+        """Return the buckets in order of time. The last one is still running."""
         count, length = span.buckets
         last = self._clock.now() // _MINUTE_MS // length
         first = last - count + 1
@@ -114,7 +114,7 @@ class LatencySeries:
         return list(points.values())
 
     async def _read(self, first: int) -> dict[int, _Minute]:
-        """From this minute on; only what is not known is read."""
+        """Return the data from this minute on. Only unknown minutes are read from the database."""
         now = self._clock.now()
         newest, settled = now // _MINUTE_MS, (now - _SETTLED_MS) // _MINUTE_MS
         known = self._known
@@ -170,7 +170,8 @@ class LatencySeries:
 
 
 def percentile(counted: Counter[int], share: float) -> int | None:
-    """The smallest value that this share of all is not above; None of nothing."""
+    """Return the percentile: the smallest value that is not exceeded by this share of all values; None without
+    values."""
     wanted, seen = counted.total() * share, 0
     for value, number in sorted(counted.items()):
         seen += number

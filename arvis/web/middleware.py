@@ -65,7 +65,8 @@ _NO_ORIGIN = Failure(
 
 
 def known_hosts(host: str, allowed: Sequence[str], public_url: str | None) -> frozenset[str]:
-    """Host names that are answered, without ports: a forwarded port is no attack, a strange name is."""
+    """Return the host names that are answered, without ports: a forwarded port is no attack, an unknown name may be
+    one."""
     names = [*_LOOPBACK, *(_name_of(entry) for entry in allowed)]
     if host not in _EVERYWHERE:
         names.append(f"[{host.lower()}]" if ":" in host else host.lower())
@@ -75,7 +76,7 @@ def known_hosts(host: str, allowed: Sequence[str], public_url: str | None) -> fr
 
 
 def origin_of(url: str) -> str:
-    """The origin as a browser writes it: without the scheme's own port."""
+    """Return the origin as a browser writes it: without the scheme's default port."""
     parts = urlsplit(url.lower())
     own_port = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
     return f"{parts.scheme}://{parts.netloc.removesuffix(own_port)}"
@@ -148,7 +149,7 @@ class Guard:
 
 
 class AnswerHeaders:
-    """Puts the security headers and the date on every answer; what a handler has set itself stays."""
+    """Adds the security headers and the date to every response. Headers that a handler has set are kept."""
 
     def __init__(self, app: ASGIApp, *, clock: Clock) -> None:
         self._app = app

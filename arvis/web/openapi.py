@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the table of routes and from nothing else."""
+"""The OpenAPI document, built only from the table of routes."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from arvis.web.http.idempotency import REPLAYED, takes_key
 from arvis.web.http.identity import PUBLIC
 from arvis.web.http.schema import AGENT, ERROR, JOB, OK, STEP, TIMELINE, WAIT, Components, Schema, for_bodies
 
-# Bodies as people would send them, for the OpenAPI document: by method and path.
+# Example bodies for the OpenAPI document, by method and path.
 
 
-# The shapes that the OpenAPI document calls by a name, because they are used in several places.
+# Schemas that the OpenAPI document names, because several routes use them.
 
 
 EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {

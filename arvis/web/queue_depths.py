@@ -16,7 +16,7 @@ _KEY = "queue_depths"
 
 
 class QueueDepths:
-    """One sample a minute, the newest wins."""
+    """One sample per minute. A later sample of the same minute replaces it."""
 
     def __init__(self, *, store: Store, clock: Clock) -> None:
         self._store = store
@@ -26,18 +26,18 @@ class QueueDepths:
         self._written = 0
 
     def sample(self, depth: int) -> None:
-        """Note that the queue is so deep now."""
+        """Record the current depth of the queue."""
         minute = self._now()
         self._depths[minute] = depth
         for old in [known for known in self._depths if known <= minute - _DAY]:
             del self._depths[old]
 
     def deepest(self, first: int, length: int) -> int | None:
-        """Return the deepest sample of `length` minutes from `first` on; None without any."""
+        """Return the deepest sample of `length` minutes from `first` on; None without samples."""
         return max((self._depths[each] for each in range(first, first + length) if each in self._depths), default=None)
 
     async def keep(self) -> None:
-        """Read what an earlier process has kept, once; then write from time to time."""
+        """Read the samples of earlier processes once, then write every few minutes."""
         minute = self._now()
         if not self._loaded:
             kept = await self._store.read(_kept)

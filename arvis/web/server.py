@@ -1,4 +1,4 @@
-"""The web server as the daemon starts and stops it: one port for page, API and socket."""
+"""The web server that the daemon starts and stops: one port for page, API and socket."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _STRANGERS_FRAME = 65_536
 
 
 class RequestProtocol(H11Protocol):
-    """Gives up a connection on which no request arrives, however slowly its bytes do, and one whose client does not
-    take its answer. uvicorn's own time limit ends with the first byte."""
+    """A connection that is dropped if no whole request arrives in time, however slowly its bytes come, or if its
+    client does not read the response. uvicorn's own timeout ends with the first byte."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -100,7 +100,8 @@ def _make_room(newest: RequestProtocol) -> None:
     waiting = [
         each
         for each in newest.connections
-        # One that was given up stays in the set until the event loop's next pass; many connections can come in one pass.
+        # A dropped connection stays in the set until the event loop's next pass; many connections can come in one
+        # pass.
         if isinstance(each, RequestProtocol) and each.half_sent and not each.transport.is_closing()
     ]
     if len(waiting) > most_connections():
@@ -171,9 +172,9 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
 
 class UvicornServer(uvicorn.Server):
-    """Serves until `stop`. Signals are the daemon's; the date of answers comes from `AnswerHeaders`. `max_frame` is in
-    bytes; `grace` in seconds is what a closing socket may take, and running requests when the server stops;
-    `idle` in seconds is how long a connection may be open without a request."""
+    """Serves until `stop`. The daemon handles signals, and `AnswerHeaders` writes the date of responses. `max_frame`
+    is in bytes. `grace` (seconds) limits closing sockets, and running requests at the stop. `idle` (seconds) limits a
+    connection without a request."""
 
     def __init__(self, app: ASGIApp, *, max_frame: int, grace: int, idle: int) -> None:
         super().__init__(
@@ -209,7 +210,7 @@ class UvicornServer(uvicorn.Server):
         return serving
 
     def stop(self) -> None:
-        """Sockets are closed with 1012 and running requests get a few seconds."""
+        """Stop: sockets are closed with 1012, and running requests get a few seconds."""
         self.should_exit = True
         self._stopping.set()
 
@@ -233,7 +234,7 @@ _HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, nev
 
 
 class WebServer:
-    """Start, stop, and what the daemon wants to know in between."""
+    """Starts and stops the web server, and reports its address."""
 
     def __init__(self, *, deps: WebDependencies) -> None:
         config = deps.config
@@ -247,8 +248,8 @@ class WebServer:
         return self._parts.endpoints
 
     async def start(self) -> None:
-        """Bind and serve; from then on `url` is true. Raises `ConfigError` when the address cannot be had.
-        A server that was stopped may be started again."""
+        """Bind and serve. `url` is valid afterwards. Raises `ConfigError` if the address cannot be used. A stopped
+        server can be started again."""
         listener = await asyncio.to_thread(_bind, self._config.host, self._config.port)
         self._port = listener.getsockname()[1]
         parts = self._parts
@@ -282,7 +283,7 @@ class WebServer:
         return f"http://[{host}]:{self._port}" if ":" in host else f"http://{host}:{self._port}"
 
     async def login_link(self) -> str:
-        """A one-time link to the page: good once, for ten minutes."""
+        """Return a login link to the page, valid once, for ten minutes."""
         return self._link(await self._parts.sessions.new_code())
 
     def _link(self, code: str) -> str:
@@ -300,8 +301,8 @@ class WebServer:
 
 
 def _bind(host: str, port: int) -> socket.socket:
-    """A listening socket. It is made with its protocol's number, without which asyncio would leave small answers to
-    Nagle's algorithm, 40 ms each."""
+    """Return a listening socket. It is created with its protocol's number, because otherwise asyncio leaves Nagle's
+    algorithm on, which delays small responses by 40 ms each."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         family, kind, protocol, _, address = found[0]

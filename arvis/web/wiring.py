@@ -69,7 +69,7 @@ from arvis.web.realtime.subscriptions import Watching
 
 
 class Assembly:
-    """All parts, made once. `login_link` makes the address that carries a login code."""
+    """All parts, created once. `login_link` returns the address that carries a login code."""
 
     def __init__(self, deps: WebDependencies, *, login_link: Callable[[str], str]) -> None:
         self._deps = deps
@@ -304,7 +304,7 @@ class Assembly:
         )
 
     def _access(self, login_link: Callable[[str], str]) -> list[Endpoint]:
-        """Logins, users and keys."""
+        """Return the routes of logins, users and keys."""
         deps, limiter = self._deps, LoginLimiter(clock=self._deps.clock)
         service = self._password_desk(limiter)
         logins = LoginRoutes(

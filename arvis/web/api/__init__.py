@@ -1,1 +1,1 @@
-"""The HTTP API, one module for each resource."""
+"""The HTTP API, one module per resource."""

@@ -1,5 +1,8 @@
-"""Accounts of models over HTTP: list those of the configuration and of the product, add, change and remove the
-latter. A key comes in here and never goes out."""
+"""Model accounts over HTTP: list those of the configuration and of the product, and add, change and remove the
+latter.
+
+A key is accepted here and never returned.
+"""
 
 from __future__ import annotations
 
@@ -190,7 +193,7 @@ def name_of(call: Call) -> str:
 
 
 def written(fields: Fields) -> Json:
-    """The fields that were sent, under the names of the configuration; an empty text is None."""
+    """Return the fields of the body under their names in the configuration. An empty text becomes None."""
     names = {"provider": "provider", "model": "model", "api_key": "apiKey", "base_url": "baseUrl", "status": "status"}
     texts = {name: fields.text(sent) for name, sent in names.items()}
     if holds_login(texts["base_url"] or ""):

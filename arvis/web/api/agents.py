@@ -1,6 +1,6 @@
-"""Agents over HTTP: listed, made, changed, paused, deleted, bound to channels and set back.
+"""Agents over HTTP: list, create, change, pause, delete, bind to channels, and restore earlier versions.
 
-Viewers may look, operators pause and resume, only owners change what an agent is: its tools run in their name.
+Viewers may read, operators pause and resume. Only owners change an agent, because its tools run in the owners' name.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ VERSION = object_schema(
 
 
 def written(fields: Fields) -> Json:
-    """The fields that were sent, under their names in `Agent`. `null` counts where nothing is a value."""
+    """Return the fields of the body under their names in `Agent`. `null` counts where a field may be empty."""
     found: Json = {name: value for name in _TEXTS if (value := fields.text(name)) is not None}
     found |= {name: fields.texts(sent) for name, sent in _LISTS.items() if fields.raw(sent) is not None}
     found |= {name: fields.text(name) for name in ("model", "timezone") if fields.has(name)}
@@ -233,10 +233,10 @@ class AgentStatRoutes:
 _ALL = "/api/agents"
 _ONE = "/api/agents/{agent}"
 
-#: Each holds a whole prompt.
+#: A page is short because each version holds a whole prompt.
 _MOST_VERSIONS = 20
 
-#: A script that changes an agent, but for its arguments.
+#: A script that changes an agent, without its arguments.
 Change = Callable[..., Agent]
 
 

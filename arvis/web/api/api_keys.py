@@ -1,4 +1,4 @@
-"""Keys of the API that are made in the product, for owners. A key is shown once; only its hash is kept."""
+"""API keys that are created in the product, for owners. A key is shown once; only its hash is stored."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MADE_KEY = object_schema({**KEY["properties"], "key": {**STRING, "description": 
 
 
 class ApiKeyRoutes:
-    """`new_token` makes URL-safe texts of at least 128 random bits."""
+    """Routes of API keys. `new_token` creates URL-safe texts of at least 128 random bits."""
 
     def __init__(self, *, store: Store, clock: Clock, bus: Bus, new_token: Callable[[], str]) -> None:
         self._store = store
@@ -129,7 +129,7 @@ def _before(tx: Transaction, key_id: str | None, limit: int) -> Sequence[StoredK
 
 
 def _make(tx: Transaction, wanted: StoredKey) -> StoredKey:
-    """Gives it its id."""
+    """Store the key with a new id."""
     for slug in wanted.agents:
         if tx.agents.by_slug(slug) is None:
             raise Unprocessable(f"There is no agent {slug!r}.", fix="GET /api/agents lists them.", code="no_agent")

@@ -76,7 +76,7 @@ WAIT: Schema = object_schema(
 
 
 def listed_view(view: WaitView, rights: WaitRights) -> Json:
-    """Return the question for a list of many: of a long text the beginning, with a mark; `question_view` gives the whole."""
+    """Return the question for a list. A long text is cut and marked; `question_view` returns all of it."""
     shown = question_view(view, rights)
     change = shown["change"]
     if change is not None:
@@ -106,7 +106,7 @@ def question_view(view: WaitView, rights: WaitRights) -> Json:
 
 
 def conversation_of(view: WaitView) -> str | None:
-    """The one that the asking execution works in: its own, or that of the turn which wants a change."""
+    """Return the conversation of the asking execution: its own, or that of the turn which proposes a change."""
     state = view.execution.state
     return state.get("from", {}).get("conversation") or state.get("conversation")
 

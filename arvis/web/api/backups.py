@@ -1,4 +1,4 @@
-"""Backups over HTTP: make one, list those that are there. Only the owner; no path comes in over this port."""
+"""Backups over HTTP: create one, and list the existing ones. Owners only. The port accepts no paths."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Bots of chat platforms over HTTP: list those of the configuration and of the product, enter, change, remove, restart and
-examine them. A token comes in here and never goes out."""
+"""Bots of chat platforms over HTTP: list those of the configuration and of the product; add, change, remove, restart
+and test them.
+
+A token is accepted here and never returned.
+"""
 
 from __future__ import annotations
 

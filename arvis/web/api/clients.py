@@ -1,7 +1,4 @@
-"""Clients over HTTP: who they are, where they write, what they were charged and what they paid (behaviour.md 1.17).
-
-Operators may read, only owners write.
-"""
+"""Customers (`clients`) over HTTP: their data, channels, charges and payments. Operators may read, only owners write."""
 
 from __future__ import annotations
 
@@ -39,12 +36,12 @@ from arvis.web.http.requests import Fields, unusable
 from arvis.web.http.schema import LABEL, NUMBER, OK, STRING, TIME, array, object_schema, one_of, optional, page_schema
 from arvis.web.http.views import Json, page_view
 
-# Clients and charges as this port reads and shows them: amounts in US dollars, with six digits behind the point.
+# Requests and responses for customers and charges. Amounts are in US dollars with six decimal places.
 
 
 E = TypeVar("E", bound=StrEnum)
 
-#: In US dollars: what no honest line is above, and what whole millionths hold easily.
+#: The maximum amount in US dollars: above any real charge, and small enough for exact millionths.
 _MOST = 1_000_000_000
 _MOST_FACTOR = 1000
 _NOTES = 10_000
@@ -145,7 +142,7 @@ def changed_client(known: Client, fields: Fields) -> Client:
 
 
 def entered_charge(fields: Fields) -> tuple[ChargeType, int, str]:
-    """Type, amount in micros and description of a line that a person enters."""
+    """Return type, amount in micros and description of a charge that a person enters."""
     kind = choice(fields, "type", ChargeType)
     if kind not in ENTERED:
         raise unusable("type", "must be one of " + ", ".join(ENTERED))
@@ -209,7 +206,7 @@ def _factor(fields: Fields, known: int) -> int:
 
 
 def _monthly_limit(fields: Fields, known: int | None) -> int | None:
-    """Of all fields the only one that `null` changes."""
+    """Return the monthly limit, the only field for which `null` is a value."""
     if fields.has("monthlyLimitUsd") and fields.raw("monthlyLimitUsd") is None:
         return None
     return _micros(fields, "monthlyLimitUsd", 0) if fields.has("monthlyLimitUsd") else known
@@ -220,7 +217,7 @@ _ONE = "/api/clients/{client}"
 
 
 class ClientRoutes:
-    """`zone` is the one whose months count."""
+    """Routes of customers. `zone` is the time zone of the months."""
 
     def __init__(self, *, insights: Insights, store: Store, gate: Authorizer, clock: Clock, zone: str) -> None:
         self._insights = insights
@@ -350,7 +347,7 @@ class ClientRoutes:
         return answer({"month": month, **{name: micros / MICROS for name, micros in money.items()}, **shown})
 
     def _bounds(self, month: str) -> tuple[int, int]:
-        """Begin and end of a month in ms."""
+        """Return the first and the last instant of a month in ms."""
         try:
             first = date.fromisoformat(f"{month}-01") if re.fullmatch(r"[12]\d{3}-\d\d", month, re.ASCII) else None
         except ValueError:

@@ -1,4 +1,4 @@
-"""A whole conversation as a file, written while it is read: a page of it is in memory at a time."""
+"""A whole conversation as a file, written while it is read: one page of it is in memory at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Form(StrEnum):
 
     @property
     def media_type(self) -> str:
-        """Of a file that is kept: what a browser would show by itself is none of these."""
+        """Return the content type of a download. A browser displays none of these inline."""
         return "application/octet-stream" if self is Form.JSON else "text/markdown"
 
     @property

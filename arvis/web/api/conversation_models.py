@@ -1,4 +1,4 @@
-"""The shapes of conversations and of their messages."""
+"""Schemas of conversations and their messages."""
 
 from __future__ import annotations
 

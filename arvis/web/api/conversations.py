@@ -1,4 +1,4 @@
-"""Conversations over HTTP: list, read, take along, close. Credentials that only chat see their own."""
+"""Conversations over HTTP: list, read, export, close. Credentials with the role `chat` see only their own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from arvis.web.http.identity import ANYONE, OPERATE, READ
 from arvis.web.http.schema import FILE, LABEL, OK, STRING, one_of, page_schema
 from arvis.web.http.views import page_view
 
-#: Characters of text that one page of messages shows: what is written in one go holds up the event loop.
+#: Characters of text per page of messages, because serialising one page blocks the event loop.
 _PAGE_CHARACTERS = 1_000_000
 _FILTERS = {"agent": LABEL, "platform": LABEL, "channel": LABEL, "thread": LABEL}
 
@@ -73,7 +73,7 @@ class ConversationRoutes:
         ]
 
     async def _conversations(self, call: Call) -> Response:
-        """Of those who see only their own nothing is searched: they have few."""
+        """List conversations. Callers who see only their own cannot search, because they have few."""
         which = ConversationFilter(
             agent=call.query("agent"),
             platform=call.query("platform"),
@@ -116,7 +116,7 @@ class ConversationRoutes:
 
 
 def _what_fits(messages: Sequence[ShownMessage]) -> Sequence[ShownMessage]:
-    """The first messages up to `_PAGE_CHARACTERS`, at least one; the others are on the next page."""
+    """Return the first messages up to `_PAGE_CHARACTERS` characters, at least one. The next page has the others."""
     left = _PAGE_CHARACTERS
     for count, shown in enumerate(messages):
         left -= len(shown.message.content)

@@ -20,7 +20,7 @@ from arvis.web.http.endpoints import FLAG, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE
 from arvis.web.http.schema import BOOLEAN, STRING, TIME, array, object_schema, one_of, optional
 
-#: Seconds that findings count for.
+#: Seconds for which findings are cached.
 _KEEP = 5.0
 
 #: Returns the output of `arvis doctor --json`. The argument limits the examination to the security checks.
@@ -93,6 +93,6 @@ class DoctorRoutes:
 
 
 def _item(check: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Raises `KeyError` and `TypeError`."""
+    """Return a finding. Raises `KeyError` and `TypeError` for unexpected output."""
     shown = {name: str(check[name]) for name in ("id", "group", "status", "what")}
     return {**shown, "why": check["why"] or None, "fix": check["fix"] or None}

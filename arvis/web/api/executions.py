@@ -1,4 +1,4 @@
-"""Passes through graphs over HTTP: turns, runs and what they call; list, show and end them."""
+"""Executions over HTTP: turns, runs and the executions that they start. List, show and cancel them."""
 
 from __future__ import annotations
 

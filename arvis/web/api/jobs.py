@@ -118,7 +118,7 @@ def queue_view(item: QueueItem) -> Json:
 
 
 def told_view(item: QueueItem, timeline: MessageTimeline) -> Json:
-    """The story of a message's job is that of its message."""
+    """Return the timeline of a message's job, which is that of its message."""
     timeline_fields: Mapping[str, Any] = timeline_view(timeline)
     same = ("explanation", "content", "steps", "costUsd", "inputTokens", "outputTokens")
     return {**_head(item), **{name: timeline_fields[name] for name in same}}
@@ -196,7 +196,7 @@ class Bulk:
 
 
 def statuses_of(text: str | None) -> tuple[JobStatus, ...]:
-    """One status or several, with commas."""
+    """Parse one status, or several separated by commas."""
     names = [] if text is None else list(dict.fromkeys(text.split(",")))
     if not {str(each) for each in JobStatus}.issuperset(names):
         raise unusable("status", "must be of " + ", ".join(JobStatus))

@@ -1,4 +1,4 @@
-"""The daemon's log over HTTP: lines with filters, the newest first, and whole files."""
+"""The daemon's log over HTTP: filtered lines, newest first, and whole files."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from arvis.web.http.schema import INTEGER, LABEL, STRING, TIME, Schema, array, o
 # call is bounded so that other requests are not delayed. Lines were redacted when they were written.
 
 
-#: By weight; a line of another level weighs as `info`.
+#: Levels by weight. Other levels count as `info`.
 LEVELS: Mapping[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
 _FILE = re.compile(r"arvis-(\d{4}-\d{2}-\d{2})\.log", re.ASCII)
 _CURSOR = re.compile(r"(\d{4}-\d{2}-\d{2})\.(\d{1,15})", re.ASCII)
 _BLOCK = 65_536
-#: Bytes that one call reads at most.
+#: The maximum number of bytes that one call reads.
 _MOST_READ = 4_194_304
-#: Bytes of a line that are shown; what is longer was no line of ours, or is a very long one.
+#: The maximum number of bytes of a shown line. A longer line was not written by the daemon, or is unusually long.
 _LONGEST = 65_536
-#: Characters of a single field that are shown.
+#: The maximum number of characters of a shown field.
 _LONGEST_FIELD = 8_000
 _MOST_FIELDS = 50
 _OWN = frozenset({"timestamp", "level", "logger", "event", "exception"})
@@ -42,7 +42,7 @@ _OWN = frozenset({"timestamp", "level", "logger", "event", "exception"})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Before this byte of the file of this day (UTC) the next line ends."""
+    """A position in the log: the next line ends before this byte of the file of this day (UTC)."""
 
     day: str
     offset: int
@@ -68,8 +68,8 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`id` is the place of the line and stays; `at` in ms, None where the line does not say; `fields` is what else it has,
-    as texts and numbers."""
+    """A log line. `id` is its position and never changes. `at` is in ms; None if the line has no time. `fields` are
+    its other fields, as texts and numbers."""
 
     id: str
     at: int | None
@@ -82,20 +82,20 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The newest first; `cursor` None: there are no older ones."""
+    """A page of lines, newest first. A `cursor` of None means that there are no older ones."""
 
     found: Sequence[Line]
     cursor: str | None
 
 
 def place_of(cursor: str) -> Place | None:
-    """None: this is no cursor."""
+    """Parse a cursor; None if it is invalid."""
     match = _CURSOR.fullmatch(cursor)
     return Place(match[1], int(match[2])) if match else None
 
 
 def days_of(folder: Path) -> list[tuple[str, int]]:
-    """Days that have a file and its size in bytes, the newest first."""
+    """Return the days that have a file, with its size in bytes, newest first."""
     try:
         with os.scandir(folder) as entries:
             found = [
@@ -113,7 +113,7 @@ def file_of(folder: Path, day: str) -> Path | None:
 
 
 def read_back(folder: Path, wanted: Wanted, start: Place | None, limit: int) -> Lines:
-    """At most `limit` lines, and a cursor to go on when some bytes were read in vain."""
+    """Read at most `limit` lines. The page has a cursor if the read limit was reached before enough lines matched."""
     found: list[Line] = []
     left = _MOST_READ
     for day, size in days_of(folder):
@@ -143,8 +143,8 @@ def _begin_of(day: str) -> int:
 
 
 def _backwards(file: Path, end: int) -> Iterator[tuple[int, bytes]]:
-    """Lines that end at or before `end`, the last first, each with where it begins. Of one that is too long only its end is
-    kept. A file that went away meanwhile has none."""
+    """Yield the lines that end at or before `end`, last one first, each with its start position. Of a line over the
+    limit only the end is kept. A file that was deleted in the meantime has no lines."""
     try:
         with file.open("rb") as stream:
             yield from _lines_before(stream, end)
@@ -158,7 +158,7 @@ def _lines_before(stream: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
     the file has been read."""
     position, held, stop, cut_off = end, b"", 0, False
     while True:
-        # The last byte is the end of the line that is looked for, unless that end is gone.
+        # The last byte ends the requested line, unless the end of the file is gone.
         begin = held.rfind(b"\n", 0, stop if cut_off else max(0, stop - 1)) + 1
         if begin:
             yield position + begin, held[begin:stop]
@@ -214,7 +214,7 @@ def _field(value: Any) -> Any:
 
 def _short(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    # Half a character of a pair cannot be sent on.
+    # A lone surrogate cannot be encoded.
     text = text.encode("utf-8", "replace").decode("utf-8")
     return text if len(text) <= _LONGEST_FIELD else f"{text[:_LONGEST_FIELD]}…"
 
@@ -265,7 +265,7 @@ DAYS = object_schema(
 
 
 class LogRoutes:
-    """`folder` is that of the daemon's log files."""
+    """Routes of the log. `folder` holds the daemon's log files."""
 
     def __init__(self, *, folder: Path) -> None:
         self._folder = folder

@@ -40,7 +40,7 @@ from arvis.web.http.schema import (
 )
 from arvis.web.http.views import Json, page_view
 
-# The shapes of memory at this port: what goes in and out of `arvis.web.api.memory`.
+# Requests and responses of the memory routes.
 
 
 _SCOPE = re.compile(r"agent|principal:[A-Za-z0-9_-]{1,64}|room:[^:]{1,50}:[^:]{1,200}:.{1,600}")
@@ -122,7 +122,7 @@ FILTERS: Mapping[str, Schema] = {
 
 
 def fact_view(fact: Fact, agents: Mapping[str, str]) -> Json:
-    """`agents` maps agent ids to slugs; an agent that is gone is shown by its id."""
+    """Return a fact. `agents` maps agent ids to slugs; a deleted agent is shown by its id."""
     return {
         "id": fact.id,
         "number": fact.number,
@@ -205,7 +205,7 @@ class MemoryRoutes:
         return [
             Endpoint("GET", _ALL, "Facts, newest first", ANYONE, self._list, {200: page_schema(FACT)}, query=found),
             Endpoint("POST", _ALL, "Tell an agent a fact", OPERATE, self._add, added, body=NEW_FACT),
-            # Before the facts: what comes first in a path counts.
+            # Before the routes of facts, because the first matching path wins.
             Endpoint(
                 "GET",
                 _STATES,
@@ -322,7 +322,7 @@ class MemoryRoutes:
         return answer(fact_detail_view(fact, changes, await self._slugs()))
 
     async def _fact(self, call: Call) -> Fact:
-        """The fact, if the asker may know of it."""
+        """Return the fact if the caller may see it."""
         fact = await self._insights.fact(call.id("fact"))
         if fact is None or await self._scope(call, fact.scope) != fact.scope:
             raise NotFound("There is no such fact.", fix="Look it up: `arvis memory list`, GET /api/memory.")

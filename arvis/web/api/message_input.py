@@ -1,6 +1,6 @@
-"""Turns the fields of a message, from the API or the socket, into something the inbox takes, within the limits.
+"""Parses messages from the API and the socket for the inbox.
 
-Everything over a limit is refused here, before anything is stored.
+Input over a limit is refused here, before anything is stored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from arvis.web.http.requests import SMALL, BodyLimit, Fields, unusable
 _MAX_FILES = 10
 _CONTENT_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,100}(;[ \w.=+\"-]{1,100})?", re.ASCII)
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f/\\]")
-#: Reasons of the router that speak of the agent that was named.
+#: Reasons of the router that concern the agent named in the request.
 _CLOSED = frozenset({"not_allowed", "not_paired", "not_bound"})
 
 
@@ -99,7 +99,7 @@ class MessageParser:
         return Draft(content, self._event_id(fields))
 
     async def send(self, draft: Draft, address: Address, sender: Sender) -> Sent:
-        """Returns once the message is committed; raises when it was refused (and recorded as dropped)."""
+        """Send the message and return once it is committed. Raises if it was refused (and recorded as dropped)."""
         _check_channel(draft.agent, address)
         message = IncomingMessage(
             address=address,
@@ -193,7 +193,7 @@ def _file_too_large(most: int) -> TooLarge:
 
 
 def _check_channel(agent: str | None, address: Address) -> None:
-    """Raise `Unprocessable` when the channel is the own one of another agent than the one that is named."""
+    """Raise `Unprocessable` if the channel belongs to another agent than the named one."""
     owner = address.channel.removeprefix(AGENT_CHANNEL)
     if agent is not None and address.channel.startswith(AGENT_CHANNEL) and owner != agent:
         raise Unprocessable(
@@ -204,8 +204,8 @@ def _check_channel(agent: str | None, address: Address) -> None:
 
 
 def _hides(reason: str, sender: Sender) -> bool:
-    """Return whether the sender may not learn that the named agent exists: members see no list of all agents, so a closed agent
-    answers them like one that does not exist."""
+    """Return whether the sender must not learn that the named agent exists. Members see no list of all agents, so a
+    closed agent answers them like an unknown one."""
     return sender.role is PrincipalRole.MEMBER and reason in _CLOSED
 
 

@@ -33,7 +33,7 @@ class Watch:
 
     @property
     def failure(self) -> Failure:
-        """Why it waits no longer."""
+        """The error that ended the wait."""
         return STOPPING if self.refused is None else failure_of(self.refused)
 
     def raise_if_refused(self) -> None:
@@ -57,7 +57,7 @@ class Watch:
 
 
 class StatusWaiter:
-    """All watches of this server, by message."""
+    """All waiting requests of this server, by message."""
 
     def __init__(self, *, access: OpenAccess) -> None:
         self._access = access

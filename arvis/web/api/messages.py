@@ -1,4 +1,4 @@
-"""Messages over HTTP: send one, ask what became of it, wait until it is answered."""
+"""Messages over HTTP: send a message, read its timeline, and wait for its reply."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class DeliveryRoutes:
         return Response(data, media_type=_media_type(file), headers=_headers(file))
 
     async def _may_read(self, call: Call, principals: tuple[str | None, ...]) -> bool:
-        """A chat key sees what answers its own messages."""
+        """Return whether the caller may read the delivery. A chat key may read replies to its own messages."""
         if call.identity.role in READ:
             return True
         for principal_id in principals:
@@ -79,7 +79,7 @@ class DeliveryRoutes:
 def _delivery_file_of(
     tx: Transaction, delivery_id: str, number: str
 ) -> tuple[OutgoingFile, tuple[str | None, ...]] | None:
-    """The file, and whose messages its delivery answers."""
+    """Return the file, and the senders of the messages that its delivery answers."""
     delivery = tx.deliveries.get(delivery_id)
     if delivery is None or not number.isascii() or not number.isdecimal() or len(number) > len("999"):
         return None
@@ -201,7 +201,7 @@ class MessageRoutes:
         return await self._show(call)
 
     async def _file(self, call: Call) -> Response:
-        """Of one's own messages, or of any for those who read everything."""
+        """Return a file of the caller's own message, or of any message for callers who may read everything."""
         await self._timeline(call)
         file = await self._store.read(_file_of, call.id("message"), str(call.request.path_params["number"]))
         data = await self._store.get_blob(file.sha256) if file is not None and file.sha256 else None
@@ -213,7 +213,7 @@ class MessageRoutes:
         return answer(timeline_view(await self._timeline(call)))
 
     async def _wait(self, call: Call) -> Response:
-        """Watches first and reads then, so that no change falls between the two."""
+        """Wait for a status. It subscribes before reading, so that it misses no change in between."""
         end = self._clock.monotonic() + call.seconds("timeout", _DEFAULT_WAIT, _LONGEST_WAIT)
         with self._board.watch(call.id("message"), call.identity) as watch:
             timeline = await self._timeline(call)
@@ -231,7 +231,8 @@ class MessageRoutes:
         return answer(timeline_view(timeline))
 
     async def _timeline(self, call: Call) -> MessageTimeline:
-        """The timeline, if the asker may see it: a chat key sees its own messages, and nothing of others exists."""
+        """Return the timeline if the caller may see it. A chat key sees only its own messages; others do not exist
+        for it."""
         timeline = await self._insights.message(call.id("message"))
         if timeline is None or not (
             call.identity.role in READ or await self._gate.owns(call.identity, timeline.message.principal_id)

@@ -1,4 +1,4 @@
-"""Lists that forms choose from: tools, models, providers, plugins, graphs, platforms."""
+"""Lists of options for forms: tools, models, providers, plugins, graphs, platforms."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def _price(price: ModelPrice | None) -> dict[str, float | None]:
 
 
 def _rank(name: str) -> tuple[int, str]:
-    """Those that most people use come first, those of other packages last."""
+    """Rank providers: the common ones first, those of other packages last."""
     known = list(_VENDORS)
     return (known.index(name) if name in _VENDORS else len(known), name)
 

@@ -1,4 +1,4 @@
-"""The top bar and the page Now over HTTP: how things are, in one answer."""
+"""The top bar and the page Now over HTTP: the state of the daemon in one response."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from arvis.web.http.schema import (
 from arvis.web.http.views import Json, job_view, wait_view
 from arvis.web.latency import LatencySeries, Point, Span
 
-# The shape of the page Now, and its parts as JSON.
+# Schemas and views of the page Now.
 
 
 _TOOL = re.compile(r"tool \d+: (.+)", re.DOTALL)
@@ -215,7 +215,7 @@ def point_view(point: Point) -> Json:
 
 
 class OverviewRoutes:
-    """`limits` are those of this moment; days are those of `zone`."""
+    """Routes of the overview. `limits` returns the current budgets. `zone` is the time zone of the days."""
 
     def __init__(
         self,
@@ -272,7 +272,7 @@ class OverviewRoutes:
         )
 
     async def _account_health(self, now: int) -> list[Json]:
-        """Those of the configuration first."""
+        """Return the health of all accounts, those of the configuration first."""
         rows, registry = await self._insights.accounts(), self._accounts.book
         shown = [
             account_view(each.name, each.provider, each.model, rests=rows.rests, now=now)

@@ -34,7 +34,7 @@ Json = dict[str, Any]
 
 _MOST_CHANGES = 50
 _LONGEST_CODE = 40
-#: More than anybody has.
+#: More dashboard users than an installation has.
 _MOST_USERS = 10_000
 
 PERSON = object_schema(
@@ -72,7 +72,8 @@ CODE_OR_ID = object_schema({"code": CODE, "id": STRING}, required=())
 
 
 class PeopleRoutes:
-    """`owners` are those of the configuration and the first user; to them come the users of the dashboard who are owners."""
+    """Routes of people. `owners` are those of the configuration and the first user; dashboard users with the role
+    owner are added."""
 
     def __init__(
         self, *, insights: Insights, store: Store, gate: Authorizer, clock: Clock, sessions: Sessions, owners: Owners
@@ -220,7 +221,7 @@ class PeopleRoutes:
 
 
 def _change(tx: Transaction, person_id: str, /, **how: Any) -> Sequence[str]:
-    """The logins that ended: who is blocked has none."""
+    """Change the person. Returns the ended logins: all of a person who is now blocked."""
     changed = people.change(tx, person_id, **how)
     return tx.logins.close_sessions_of(changed.id) if changed.role is PrincipalRole.BLOCKED else ()
 

@@ -44,7 +44,7 @@ class ProjectRoutes:
         self._clock = clock
 
     def endpoints(self) -> list[Endpoint]:
-        """In a path a project is named by its id or slug."""
+        """Return the routes. A path names a project by id or slug."""
         all_, one = "/api/projects", "/api/projects/{project}"
         listed, shown, made = {200: page_schema(PROJECT)}, {200: PROJECT}, {201: PROJECT}
         query = {**PAGING, "agent": LABEL, "status": one_of(ProjectStatus)}
@@ -102,7 +102,7 @@ class ProjectRoutes:
         return answer(_view(project, await self._store.read(_slugs)), status)
 
     async def _person(self, call: Call) -> str:
-        """Whom it is written for."""
+        """Return the person for whom the project is changed."""
         principal = await self._gate.principal(self._gate.sender(call.identity))
         return principal.id
 
@@ -124,7 +124,7 @@ def _slugs(tx: Transaction) -> Mapping[str, str]:
 
 
 def _view(project: Project, agents: Mapping[str, str]) -> dict[str, Any]:
-    """An agent that is gone is shown by its id."""
+    """Return a project. A deleted agent is shown by its id."""
     return {
         "id": project.id,
         "slug": project.slug,

@@ -38,7 +38,7 @@ from arvis.web.http.schema import (
 )
 from arvis.web.http.views import page_view
 
-# Crons, heartbeats and their times as requests and answers have them.
+# Requests and responses for crons, heartbeats and their occurrences.
 
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -122,7 +122,7 @@ OCCURRENCE = object_schema(
     }
 )
 
-#: Fields of a body by those of a `Schedule`.
+#: Fields of the body -> fields of a `Schedule`.
 _TEXTS = {"name": "name", "schedule": "schedule", "prompt": "prompt", "platform": "platform", "channelId": "channel"}
 #: Fields that `null` empties.
 _EMPTIED = ("connector", "thread")
@@ -162,7 +162,7 @@ def choice_of(fields: Fields, name: str, kind: type[_Choice]) -> _Choice | None:
 
 
 def schedule_view(schedule: Schedule, agents: Mapping[str, str]) -> dict[str, Any]:
-    """An agent that is gone is shown by its id."""
+    """Return a schedule. A deleted agent is shown by its id."""
     return {
         "id": schedule.id,
         "kind": schedule.kind,
@@ -208,7 +208,7 @@ _FILTERS = {"kind": one_of(ScheduleKind), "agent": LABEL, "createdBy": one_of(Ma
 
 
 class ScheduleRoutes:
-    """`rules` are those of the configuration."""
+    """Routes of schedules. `rules` come from the configuration."""
 
     def __init__(
         self, *, insights: Insights, store: Store, gate: Authorizer, bus: Bus, clock: Clock, rules: Rules
@@ -297,7 +297,7 @@ class ScheduleRoutes:
         return answer({"schedule": None if back is None else await self._detail(back.id)})
 
     async def _runs(self, call: Call) -> Response:
-        """Also of one that is gone: what it did is kept for a while."""
+        """List occurrences, also of a deleted schedule, whose occurrences are kept for a while."""
         page = await self._insights.occurrences(call.id("schedule"), limit=call.limit, cursor=call.query("cursor"))
         if not page.items and call.query("cursor") is None:
             await self._store.read(schedules.find_schedule, call.id("schedule"))
@@ -317,7 +317,7 @@ class ScheduleRoutes:
         return {**schedule_view(schedule, agents), "nextRuns": times}
 
     async def _person(self, call: Call) -> str:
-        """Whom it acts for."""
+        """Return the person for whom the schedule acts."""
         principal = await self._gate.principal(self._gate.sender(call.identity))
         return principal.id
 

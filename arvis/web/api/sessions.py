@@ -1,4 +1,5 @@
-"""Logging in and out over HTTP: a one-time code or a password becomes a cookie, a cookie ends with all its sockets."""
+"""Login and logout over HTTP: a one-time code or a password becomes a cookie. When the cookie ends, all its sockets
+close."""
 
 from __future__ import annotations
 
@@ -24,14 +25,14 @@ from arvis.web.http.rate_limits import LoginLimiter
 from arvis.web.http.schema import BOOLEAN, LABEL, OK, STRING, TIME, object_schema, one_of, page_schema
 from arvis.web.http.views import page_view
 
-# The logins of a user over HTTP: where one is logged in, and ending one of them, which closes its sockets.
+# The logins of a user over HTTP: list them, and end one, which closes its sockets.
 
 
-#: Digits of a login's hash that name it.
+#: The number of digits of a login's hash that form its id.
 _SHOWN = 16
 _ID = re.compile(rf"[0-9a-f]{{{_SHOWN}}}", re.ASCII)
 _CURSOR = re.compile(r"(\d{1,15})-([0-9a-f]{64})", re.ASCII)
-#: Behind every time and every hash.
+#: Sorts after every time and every hash.
 _FIRST = (10**15, "g")
 
 SESSION = object_schema(
@@ -47,7 +48,7 @@ SESSION = object_schema(
 
 
 class SessionRoutes:
-    """Everybody sees and ends their own; owners those of all."""
+    """Routes of logins. A user sees and ends their own logins; owners see and end all."""
 
     def __init__(self, *, store: Store, sessions: Sessions, clock: Clock) -> None:
         self._store = store
@@ -159,7 +160,8 @@ NEW_PASSWORD = object_schema(
 
 
 class LoginRoutes:
-    """`login_link` makes the address that carries a code in its fragment; `secure` marks the cookie for HTTPS only."""
+    """Routes of login and logout. `login_link` returns the address with a code in its fragment. `secure` limits the
+    cookie to HTTPS."""
 
     def __init__(
         self,
@@ -211,7 +213,7 @@ class LoginRoutes:
         ]
 
     async def code_for(self, user_id: str) -> dict[str, Any]:
-        """A fresh link for this user, as JSON."""
+        """Return a new login link for this user as JSON."""
         expires_at = self._clock.now() + CODE_LIFE_MS
         code = await self._sessions.new_code(user_id)
         return {"code": code, "url": self._login_link(code), "expiresAt": expires_at}

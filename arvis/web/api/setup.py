@@ -19,7 +19,7 @@ _DISMISSED = "setup.dismissed"
 _DEMO = "demo"
 #: The names of agents that exist from the first start on.
 _GIVEN_AGENTS = frozenset({"helper", "conductor"})
-#: The conversations of this port that were used last are looked at, and their newest messages.
+#: The number of recent conversations of this port that are searched, each with its newest messages.
 _LOOK = 20
 
 SETUP = object_schema(

@@ -160,7 +160,7 @@ class SkillRoutes:
 
 
 def _given(fields: Fields) -> tuple[str | None, str | None]:
-    """The text and the address, of which exactly one must be there."""
+    """Return the text and the address. Exactly one of them must be present."""
     text, url = fields.text("text"), fields.label("url", _LONGEST_ADDRESS)
     if (text is None) == (url is None):
         raise Unprocessable("Either `text` or `url` must be given.", fix="Give one of them.")

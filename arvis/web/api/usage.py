@@ -61,7 +61,7 @@ _MOMENT = {**STRING, "description": "A day (2026-11-22, from its midnight on) or
 
 
 class UsageRoutes:
-    """`zone` is the one whose days and months count."""
+    """Routes of usage reports. `zone` is the time zone of days and months."""
 
     def __init__(self, *, insights: Insights, clock: Clock, zone: str) -> None:
         self._insights = insights

@@ -1,4 +1,4 @@
-"""The users of the dashboard over HTTP, for owners: who may come in, as what, and links for them."""
+"""Dashboard users over HTTP, for owners: accounts, roles and login links."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ GIVEN_PASSWORD = object_schema({"password": PASSWORD})
 
 
 class UserRoutes:
-    """`code_for` makes a login link for a user; `owners` are those whom the configuration names over the web."""
+    """Routes of users. `code_for` creates a login link for a user. `owners` are the user ids in the configuration's
+    `owners.web`."""
 
     def __init__(
         self,
@@ -126,7 +127,7 @@ class UserRoutes:
         return answer(await self._code_for((await self._known(call)).id), 201)
 
     async def _set_password(self, call: Call) -> Response:
-        """A login alone does not do it: who finds an open page must not be able to lock its owner out."""
+        """Set the password. A login is not enough, so that a person who finds an open page cannot lock its owner out."""
         if not call.identity.may_name:
             raise Forbidden(
                 "This needs an owner's key.",

@@ -1,4 +1,4 @@
-"""Variables over HTTP: what tools may ask for by name. A secret value comes in here and never goes out."""
+"""Variables over HTTP: values that tools request by name. A secret value is accepted here and never returned."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from arvis.web.http.identity import OPERATE, OWN
 from arvis.web.http.requests import unusable
 from arvis.web.http.schema import BOOLEAN, OK, STRING, TIME, Schema, object_schema, page_schema
 
-#: Clients take a name of dots alone out of the path.
+#: HTTP clients remove a path segment that consists only of dots.
 _KEY = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _NAMES: Mapping[str, Schema] = {"key": {**STRING, "pattern": f"^{_KEY.pattern}$"}}
 
@@ -90,7 +90,7 @@ class VariableRoutes:
         return answer({"ok": True})
 
     async def _sealed(self, variable: Variable) -> Variable:
-        """On a thread: the first time of all a key is made and put on disk."""
+        """Encrypt in a thread: the first call ever creates a key and writes it to disk."""
         if not variable.secret:
             return variable
         return replace(variable, value=await asyncio.to_thread(self._secrets.seal, variable.value))

@@ -1,4 +1,5 @@
-"""Web hooks over HTTP: make, change, remove them, and give them another secret. A secret is shown once, when it is made."""
+"""Webhooks over HTTP: create, change and remove them, and rotate their secrets. A secret is shown once, at its
+creation."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ NEW_WEBHOOK = object_schema(
 )
 CHANGED_WEBHOOK = object_schema({**_WRITABLE, "secret": _SECRET}, required=())
 
-#: Fields of a body by those of a `Webhook`.
+#: Fields of the body -> fields of a `Webhook`.
 _TEXTS = {
     "path": "path", "name": "name", "agent": "agent_id", "template": "template", "platform": "platform",
     "connector": "connector", "channelId": "channel", "thread": "thread",
@@ -162,7 +163,7 @@ class WebhookRoutes:
         return await self._shown(webhook_id, secret=secret)
 
     async def _sealed(self, secret: str) -> dict[str, str]:
-        """On a thread: the first time of all a key is made and put on disk."""
+        """Encrypt in a thread: the first call ever creates a key and writes it to disk."""
         return {"secret": await asyncio.to_thread(self._secrets.seal, secret), "secret_end": secret[-_END:]}
 
     async def _shown(self, webhook_id: str, *, status: int = 200, secret: str | None = None) -> Response:
@@ -171,7 +172,7 @@ class WebhookRoutes:
         return answer(view if secret is None else {**view, "secret": secret}, status)
 
     async def _person(self, call: Call) -> str:
-        """Whom it acts for."""
+        """Return the person for whom the webhook acts."""
         principal = await self._gate.principal(self._gate.sender(call.identity))
         return principal.id
 
@@ -214,7 +215,7 @@ def _slugs(tx: Transaction) -> Mapping[str, str]:
 
 
 def _view(webhook: Webhook, agents: Mapping[str, str]) -> dict[str, Any]:
-    """An agent that is gone is shown by its id."""
+    """Return a webhook. A deleted agent is shown by its id."""
     return {
         "id": webhook.id,
         "path": webhook.path,

@@ -1,4 +1,4 @@
-"""Workflows, their versions and what is wrong with them, as requests and answers have them."""
+"""Requests and responses for workflows, their versions and their problems."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def version_view(row: VersionRow) -> Json:
 
 
 def problems_view(problems: Sequence[Problem]) -> list[Json]:
-    """Of thousands the first, errors before warnings: a document may break a rule in every letter."""
+    """Return the first problems, errors before warnings. A document may have thousands, one per letter."""
     if len(problems) <= _MOST_PROBLEMS:
         return [problem_view(each) for each in problems]
     worst = sorted(problems, key=lambda each: each.severity is not Severity.ERROR)
@@ -216,7 +216,7 @@ def problem_view(problem: Problem) -> Json:
 
 
 def names_view(known: KnownNames) -> Json:
-    """Return the names in their order; None stays None."""
+    """Return the names in order; None stays None."""
     named = {name: getattr(known, name) for name in NAMES["properties"]}
     return {name: None if each is None else sorted(each) for name, each in named.items()}
 

@@ -38,10 +38,10 @@ class RunStream:
         self._timeouts = timeouts
 
     async def events(self, run_id: str, after: int, watch: Watch) -> AsyncIterator[str]:
-        """From behind line `after` to the end of the run; what goes wrong is the last event."""
+        """Yield the lines after line `after` up to the end of the run. An error becomes the last event."""
         last_status: Json | None = None
         while True:
-            # The state is read before the lines: when it is over, all its lines are there.
+            # The status is read before the lines, so that a finished run has all its lines.
             row = await attempt(self._row(run_id))
             if isinstance(row, Failure):
                 yield event("error", row.to_json())
@@ -89,7 +89,7 @@ class RunStream:
 
 @contextlib.contextmanager
 def waking(bus: Bus, run_id: str, watch: Watch) -> Iterator[None]:
-    """News of this run wake the watch."""
+    """Wake the watch at every event of this run."""
 
     def advanced(news: RunAdvanced) -> None:
         if news.run_id == run_id:
@@ -129,6 +129,6 @@ def result_view(result: Any) -> Any:
 
 
 def event(kind: str, data: Mapping[str, Any], *, number: int | None = None) -> str:
-    """JSON has no line breaks, so each is one line of data."""
+    """Format an event. JSON has no line breaks, so each event has one data line."""
     named = "" if number is None else f"id: {number}\n"
     return f"{named}event: {kind}\ndata: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n"

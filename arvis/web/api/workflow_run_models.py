@@ -64,7 +64,8 @@ def run_view(row: RunRow) -> Json:
 
 
 def nodes_view(view: RunView, document: Mapping[str, Any]) -> Json:
-    """By the ids of the nodes of its version. While it goes on, those that nothing came to are left out."""
+    """Return the state of each node of the run's version, by node id. During the run, nodes that were not reached are
+    left out."""
     asking = {drawn_id(each.node) for each in view.row.asked if each.node is not None}
     places, retried = _by_node(view.places), _by_node([each for each in view.children if each.retry is not None])
     found: Json = {}
@@ -101,7 +102,7 @@ def _ids(document: Mapping[str, Any]) -> list[str]:
 
 
 def _by_node(each_somewhere: Sequence[_Somewhere]) -> dict[str | None, list[_Somewhere]]:
-    """Looked through once: a run may be at hundreds of nodes."""
+    """Group the tokens by node in one pass, because a run may have hundreds."""
     found = defaultdict[str | None, list[_Somewhere]](list)
     for each in each_somewhere:
         found[each.node].append(each)

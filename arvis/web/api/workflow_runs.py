@@ -1,4 +1,4 @@
-"""Runs of workflows over HTTP: begun, watched, answered, ended and begun again."""
+"""Workflow runs over HTTP: start, follow, answer, cancel and rerun them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _AFTER = {
     "after": {**INTEGER, "minimum": 0, "description": "The number of the last line that is known; default 0."},
 }
 _INPUT = BodyLimit(size=1_000_000, marks=250_000)
-#: Lines of the log that a run is shown with.
+#: Log lines in the response of a run.
 _LOGS = 100
 _NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 #: Concurrent streams: in total, and per key.
@@ -282,7 +282,7 @@ def _begin(
 
 
 def _id_of(tx: Transaction, name: str) -> str:
-    """Of one that was removed, too: its runs stay for a while."""
+    """Return the id of a workflow, also of a removed one, whose runs are kept for a while."""
     gone = tx.workflows.get(name)
     return gone.id if gone is not None else workflow_runs.find(tx, name).id
 

@@ -1,4 +1,4 @@
-"""Workflows over HTTP: drawn, checked, saved in versions, imported and exported. Their runs are in `workflow_runs.py`."""
+"""Workflows over HTTP: drafts, validation, versions, import and export. Runs are in `workflow_runs.py`."""
 
 from __future__ import annotations
 
@@ -241,7 +241,8 @@ class WorkflowRoutes:
         return answer(detail_view(replace(row, workflow=workflow), newest, checked.problems), status)
 
     async def _checked(self, raw: Mapping[str, Any], workflow: str | None = None) -> CheckedDocument:
-        """Examine the document in a thread, because a large one would hold up everybody. `workflow`: the saved one that it is of."""
+        """Validate the document in a thread, because a large one would block the event loop. `workflow` is the saved
+        workflow it belongs to."""
         return await asyncio.to_thread(service.check_document, raw, await self._known(workflow))
 
     async def _known(self, workflow: str | None) -> KnownNames:
@@ -255,7 +256,7 @@ class WorkflowRoutes:
 
 
 async def names_in(store: Store, choices: Choices, workflow: str | None) -> KnownNames:
-    """Return what the document of this workflow may name; None: of one that is not saved."""
+    """Return the names that the document of this workflow may use. None stands for an unsaved one."""
     tools = {tool.spec.name for tool in await choices.tools()}
     available = AvailableNames(tools=tools, servers=set(choices.servers()), models=choices.served())
     return await store.read(service.known_in, available, workflow)
@@ -291,7 +292,7 @@ def _number(text: str) -> int:
 
 
 def _refused(checked: CheckedDocument) -> Response:
-    """The error in its usual form, and all that is wrong."""
+    """Return the error in the usual format, with all problems."""
     count = checked.errors
     error = Unprocessable(
         f"The document has {count} {'error' if count == 1 else 'errors'}.",

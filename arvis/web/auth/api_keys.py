@@ -26,7 +26,7 @@ _TOUCH_MS = 3_600_000
 
 
 class ApiKeyCache:
-    """Knows which key opens what. `daemon_key` is the content of `DATA/api-key`, an owner key."""
+    """Resolves keys. `daemon_key` is the content of `DATA/api-key`, which is an owner key."""
 
     def __init__(self, *, daemon_key: str, keys: Sequence[ApiKey], store: Store, clock: Clock) -> None:
         given = [(key.key.get_secret_value(), key) for key in keys]
@@ -78,7 +78,7 @@ def key_hash(key: str) -> str:
 
 
 def user_of_key(key_id: str) -> str:
-    """The user id of a key of the product that is no owner's."""
+    """Return the user id of a product key without the role owner."""
     return f"key-{key_id}"
 
 

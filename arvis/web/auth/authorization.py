@@ -1,4 +1,4 @@
-"""Recognises the credential of a request and decides whether it may pass. Used by every route and every socket."""
+"""Identifies the credential of a request and decides whether it may pass. Every route and every socket uses it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _BEARER = b"bearer "
 
 
 class Authorizer:
-    """`cookie` is the name of the session's cookie; `owners` the configuration's `owners.web`."""
+    """Authenticates and authorises callers. `cookie` is the name of the session cookie. `owners` is the
+    configuration's `owners.web`."""
 
     def __init__(
         self,
@@ -64,8 +65,9 @@ class Authorizer:
         return identity
 
     def token(self, connection: HTTPConnection) -> str | None:
-        """The login's cookie as it was sent. The library's reader undoes quotes, which ours never has and which takes
-        it seconds for a hostile header; where the name comes twice, the last one counts, as with it."""
+        """Return the session cookie as it was sent. The library's parser unescapes quotes, which our cookies never
+        contain, and takes seconds for a malicious header. If the name occurs twice, the last one counts, as in the
+        library."""
         found = None
         for pair in connection.headers.get("cookie", "").split(";"):
             name, _, value = pair.partition("=")
@@ -102,7 +104,7 @@ class Authorizer:
         return sender_for(identity, user_id, user_name, self._owners)
 
     async def principal(self, sender: Sender) -> Principal:
-        """The stored person behind a sender, made when seen for the first time."""
+        """Return the stored person of a sender, created on first use."""
         return await self._store.write(_seen, sender, self._clock.now())
 
     async def known(self, identity: Identity) -> Principal | None:
@@ -185,7 +187,7 @@ def is_own_place(identity: Identity, address: Address) -> bool:
 
 
 async def visible_talk(insights: Insights, gate: Authorizer, identity: Identity, conversation_id: str) -> TalkDetail:
-    """The conversation, if the asker may see it; for others there is none."""
+    """Return the conversation if the caller may see it; for others it does not exist."""
     found = await insights.talk(conversation_id)
     person = await person_of(gate, identity)
     if found is None or (person is not None and not await _is_own(insights, identity, person, found)):

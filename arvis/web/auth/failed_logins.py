@@ -31,7 +31,8 @@ _OTHERS = "other addresses"
 
 @dataclass
 class _Seen:
-    """Attempts of one kind within an hour: how many, when the hour began (seconds), and how many no row names yet."""
+    """Attempts of one kind within an hour: their number, the start of the hour (seconds), and the number that no row
+    states yet."""
 
     begun: float
     times: int = 0
@@ -47,8 +48,8 @@ class Failures:
         self._untold = 0
 
     async def note(self, address: str, event: str, by: str, user: str = "") -> None:
-        """Note one failed attempt from an address: `by` a password, a link or a key; `user` as it was written, never the
-        secret."""
+        """Record a failed attempt from an address. `by` is a password, a link or a key. `user` is the name as it was
+        entered, never the secret."""
         self._log(address, event, by, user)
         seen, shown = self._counted(address, event, by)
         if seen.times == 1 or _is_power_of_ten(seen.times):

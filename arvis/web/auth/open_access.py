@@ -25,7 +25,7 @@ Renew = Callable[[Identity], Awaitable[Identity | None]]
 
 
 class _Held:
-    """One thing that is open, and how to end it."""
+    """An open connection, and the function that ends it."""
 
     __slots__ = ("end", "identity")
 
@@ -81,7 +81,7 @@ class OpenAccess:
             self._doubt_all()
 
     def _session_ended(self, event: SessionEnded) -> None:
-        """A login or key that ended by itself needs no look."""
+        """End the connections of a login or key that has ended, without another check."""
         self._changed = True
         self._end(each for each in set(self._held) if event.session in {each.identity.session, each.identity.key})
 

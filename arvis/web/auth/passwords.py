@@ -18,7 +18,7 @@ from arvis.web.http.rate_limits import LoginLimiter
 
 
 class LoginService:
-    """`configured` is `web.password`: the first user's, as long as none was set in the product."""
+    """Password logins. `configured` is `web.password`, the first user's password until one is set in the product."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class LoginService:
         return self._configured is not None or await self._store.read(_any_password)
 
     async def change(self, address: str, identity: Identity, password: str, current: str | None) -> None:
-        """The own password of who is logged in. All other logins of this user end."""
+        """Change the password of the logged-in user. All other logins of this user end."""
         if identity.session is None:
             raise Forbidden(
                 "A key has no password.",

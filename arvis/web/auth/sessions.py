@@ -76,7 +76,7 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A session that has just begun; `token` goes into the cookie and nowhere else."""
+    """A new session. `token` goes only into the cookie."""
 
     token: str
     identity: Identity
@@ -93,7 +93,7 @@ class _Opening:
 
 
 class Sessions:
-    """`new_token` makes URL-safe texts of at least 128 random bits."""
+    """The sessions of dashboard users. `new_token` creates URL-safe texts of at least 128 random bits."""
 
     def __init__(self, *, store: Store, clock: Clock, bus: Bus, new_token: Callable[[], str], life: Life) -> None:
         self._store = store
@@ -103,13 +103,13 @@ class Sessions:
         self.life = life
 
     async def new_code(self, user_id: str = FIRST_USER) -> str:
-        """A login code of this user: good once, for ten minutes."""
+        """Return a login code of this user, valid once, for ten minutes."""
         code, now = self._new_token(), self._clock.now()
         await self._store.write(_add_code, hashed(code), user_id, now + CODE_LIFE_MS, now)
         return code
 
     async def log_in(self, code: str, old_token: str | None, device: str) -> Login:
-        """Spend a code for a new session; the one that came with the request ends."""
+        """Exchange a code for a new session. The session that came with the request ends."""
         token = self._new_token()
         user = await self._store.write(_spend, hashed(code), self._opening(token, device))
         return await self._begun(token, user, old_token, "bad_code")
@@ -125,7 +125,7 @@ class Sessions:
         return await self.renew(hashed(token))
 
     async def renew(self, session: str) -> Identity | None:
-        """Count a use of a session (by its hash), written at most once a minute; None when it has ended."""
+        """Record a use of a session (by its hash), written at most once a minute. Returns None if it has ended."""
         found, now = await self._store.read(_session, session), self._clock.now()
         if found is None:
             return None
@@ -137,13 +137,13 @@ class Sessions:
         return _identity(found)
 
     async def end(self, session: str) -> bool:
-        """End a session and its sockets; False when it has ended already."""
+        """End a session and its sockets. Returns False if it had ended already."""
         ended = await self._store.write(_end, session)
         self.tell_of_end([session])
         return ended
 
     def tell_of_end(self, sessions: Sequence[str]) -> None:
-        """These have ended: their sockets close."""
+        """Announce that these sessions have ended, so that their sockets close."""
         for session in sessions:
             self._bus.publish(SessionEnded(session))
 
@@ -189,7 +189,7 @@ def _spend(tx: Transaction, code_hash: str, opening: _Opening) -> User | None:
 
 
 def _open_for(tx: Transaction, shown: User, opening: _Opening) -> User | None:
-    """The password may have been changed since it was looked at."""
+    """Open a session. Checks the user again, because the password may have been changed since it was verified."""
     if shown.id == FIRST_USER:
         users.first_user(tx, opening.now)
     user = tx.users.get(shown.id)
@@ -199,7 +199,7 @@ def _open_for(tx: Transaction, shown: User, opening: _Opening) -> User | None:
 
 
 def _open(tx: Transaction, user: User, opening: _Opening) -> User:
-    """Logins that are over are forgotten when another one begins."""
+    """Open a session, and delete expired ones."""
     life, now = opening.life, opening.now
     tx.logins.drop_over(seen_before=now - life.idle, created_before=now - life.whole)
     principal = users.principal_of(tx, user, now)

@@ -15,7 +15,7 @@ from arvis.web.http.identity import PLATFORM, PRINCIPAL_ROLES, Role
 #: No hyphen: `web-ann-notes` is a channel of `ann` and must not be the default channel of another user.
 USER_ID = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 
-#: Ids whose channels are those of others: the users of keys are named `key-…`.
+#: User ids that are not allowed, because users of keys are named `key-…` and would share their channels.
 _TAKEN = {"key"}
 
 
@@ -27,22 +27,22 @@ def implied(user_id: str, created_at: int) -> User | None:
 
 
 def first_user(tx: Transaction, now: int) -> User:
-    """The first user, made when it is not there."""
+    """Return the first user, created if missing."""
     return tx.users.get(FIRST_USER) or _made(tx, User(FIRST_USER, "Owner", UserRole.OWNER, None, now, now))
 
 
 def principal_of(tx: Transaction, user: User, now: int) -> Principal:
-    """The person of platform `web` behind a user, with the rights that go with the role."""
+    """Return the person of platform `web` for a user, with the permissions of their role."""
     return tx.principals.seen(PLATFORM, user.id, user.name, PRINCIPAL_ROLES[Role(user.role)], now)
 
 
 def find(tx: Transaction, user_id: str) -> User | None:
-    """A user as they are; the first one is there in any case."""
+    """Return a user; the first user always exists."""
     return tx.users.get(user_id) or implied(user_id, 0)
 
 
 def known(tx: Transaction, user_id: str, now: int) -> User:
-    """Raises `NotFound`."""
+    """Return a user. Raises `NotFound`."""
     user = first_user(tx, now) if user_id == FIRST_USER else tx.users.get(user_id)
     if user is None:
         raise NotFound("There is no such user.", fix="GET /api/users lists them.")
@@ -67,7 +67,7 @@ def add(tx: Transaction, user_id: str, name: str, role: UserRole, now: int) -> U
 def change(
     tx: Transaction, user_id: str, name: str | None, role: UserRole | None, now: int
 ) -> tuple[User, Sequence[str]]:
-    """Give a new name or role; the user, and the logins that ended because the role is another one."""
+    """Change name or role. Returns the user, and the logins that ended because the role changed."""
     user = known(tx, user_id, now)
     changed = replace(user, name=name or user.name, role=role or user.role, updated_at=now)
     if changed.role is not user.role:
@@ -79,7 +79,7 @@ def change(
 
 
 def remove(tx: Transaction, user_id: str, now: int) -> Sequence[str]:
-    """The logins that ended with the user."""
+    """Remove a user. Returns the logins that ended."""
     user = known(tx, user_id, now)
     _check_stays(user)
     tx.users.remove(user.id)
@@ -93,7 +93,7 @@ def remove(tx: Transaction, user_id: str, now: int) -> Sequence[str]:
 
 
 def set_password(tx: Transaction, user_id: str, kept: str, now: int, but: str | None = None) -> Sequence[str]:
-    """Keep the hash of a new password; the logins that ended, which are all but one. Unused links end as well."""
+    """Store the hash of a new password. Returns the ended logins: all but one. Unused links end as well."""
     user = replace(known(tx, user_id, now), password_hash=kept, updated_at=now)
     tx.users.update(user)
     tx.logins.drop_codes(user.id)
@@ -112,7 +112,7 @@ def change_password(tx: Transaction, shown: User | None, kept: str, now: int, se
 
 
 def check_password(password: str) -> None:
-    """Raises `Unprocessable` when this cannot be a password."""
+    """Raise `Unprocessable` if the password is not allowed."""
     if len(password) < SHORTEST_PASSWORD:
         raise Unprocessable(
             f"The password has fewer than {SHORTEST_PASSWORD} characters.",

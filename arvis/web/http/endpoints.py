@@ -1,5 +1,7 @@
-"""One table of routes: method, path, who may call it, what goes in and out. Routing, access and the OpenAPI document
-are all made from it, so that no route can exist without its rule.
+"""The table of routes: method, path, access rule, request and response.
+
+Routing, access control and the OpenAPI document are all built from it, so that no route can exist without an access
+rule.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from arvis.web.http.schema import BOOLEAN, INTEGER, STRING, Schema
 _API = "/api/"
 _LONGEST_ID = 200
 
-#: First part of a path below /api -> what is changed there, where they are not called the same.
+#: First path segment after /api -> topic, where their names differ.
 _OTHERS: Mapping[str, ChangeTopic] = {
     "api_keys": ChangeTopic.KEYS,
     "attachments": ChangeTopic.MESSAGES,
@@ -79,14 +81,14 @@ PAGING: Mapping[str, Schema] = {
 }
 FLAG: Schema = BOOLEAN
 
-#: Methods that change something, and the header that makes one of them safe to send again.
+#: Methods that write, and the header that makes repeating a write safe.
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 IDEMPOTENCY_KEY = "Idempotency-Key"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request that may pass."""
+    """A request whose caller was admitted."""
 
     request: Request
     identity: Identity
@@ -101,14 +103,14 @@ class Call:
         return fields
 
     def id(self, name: str) -> str:
-        """An id of the path; what cannot be one names nothing."""
+        """Return an id from the path. A malformed id raises `NotFound`."""
         value = str(self.request.path_params[name])
         if not _ID.fullmatch(value):
             raise NotFound("There is nothing by this id.", fix="Check the id.")
         return value
 
     def named(self, name: str, pattern: re.Pattern[str]) -> str | None:
-        """A name of the path that is no id; None when it cannot be one."""
+        """Return a name from the path that is not an id; None if it is malformed."""
         value = str(self.request.path_params[name])
         return value if pattern.fullmatch(value) else None
 
@@ -137,7 +139,7 @@ class Call:
                 raise _wrong_query(name, "true or false")
 
     def seconds(self, name: str, default: float, most: float) -> float:
-        """A duration; more than `most` counts as `most`."""
+        """Return a duration, limited to `most`."""
         text = self.query(name)
         if text is None:
             return default
@@ -163,27 +165,32 @@ class ErrorForm:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A route. `answers` maps the statuses of success to their shapes; `large` bodies may carry attachments; `names` are
-    the shapes of those parts of the path that are no ids; the last part of a `deep` path may hold slashes; a write that
-    is not `keyed` has a way of its own against being done twice, one that is `repeatable` finds by the key what it has done; `media` are the types of its answers, with ", " between;
-    `errors` is set where they have not the form of the house; `refusals` are statuses that only this route refuses
-    with."""
+    """A route."""
 
     method: str
     path: str
     summary: str
     access: Access
     handler: Callable[[Call], Awaitable[Response]]
+    #: Schema per status of success.
     answers: Mapping[int, Schema]
     body: Schema | None = None
     query: Mapping[str, Schema] = field(default_factory=dict)
+    #: The body may contain attachments.
     large: bool = False
+    #: Schemas of path parameters that are not ids.
     names: Mapping[str, Schema] = field(default_factory=dict)
+    #: The last path parameter may contain slashes.
     deep: bool = False
+    #: The route accepts `Idempotency-Key`. False: it has its own protection against repetition.
     keyed: bool = True
+    #: The route finds its earlier work by the key.
     repeatable: bool = False
+    #: Content types of its responses, separated by ", ".
     media: str = "application/json"
+    #: Set if the errors do not have the format of the API.
     errors: ErrorForm | None = None
+    #: Error statuses that only this route returns.
     refusals: tuple[int, ...] = ()
 
 

@@ -52,7 +52,7 @@ class Failure:
     code: str
     message: str
     fix: str
-    #: Seconds until it is worth another try, where that is known.
+    #: Seconds until another attempt makes sense, if known.
     seconds: int | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -94,14 +94,14 @@ async def attempt(work: Awaitable[T]) -> T | Failure:
         return await work
     except ArvisError as error:
         return failure_of(error)
-    # The web handler's boundary (architecture §8.8): one broken request must not end a connection or the server.
+    # The boundary of the web handlers: one failed request must not end a connection or the server.
     except Exception:
         log.exception("Unexpected error while answering a request")
         return INTERNAL
 
 
 def failure_of_http(error: HTTPException) -> Failure:
-    """The router's own refusals: no such path, wrong method."""
+    """Return the router's own refusals: unknown path, wrong method."""
     known = {404: "not_found", 405: "method_not_allowed"}
     return Failure(error.status_code, known.get(error.status_code, "bad_request"), f"{error.detail}.", _WHERE)
 

@@ -1,4 +1,4 @@
-"""Server-sent events, for runs of workflows and for chat completions."""
+"""Server-sent events, for workflow runs and chat completions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-#: A comment that keeps proxies from closing a quiet stream.
+#: A comment that keeps proxies from closing an idle stream.
 KEEP_ALIVE = ": keep-alive\n\n"
 
 
 class EventStream(StreamingResponse):
-    """A response of server-sent events. It releases `held` when it ends, and calls `left` when the client left before that."""
+    """A response of server-sent events. It releases `held` at its end, and calls `left` if the client disconnected
+    before."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ REPLAYED = "Idempotency-Replayed"
 
 _KEY = re.compile(r"[\x21-\x7e]{1,200}", re.ASCII)
 _REPEATABLE = frozenset({"PUT", "DELETE"})
-#: Headers that belong to an answer itself.
+#: Headers that belong to the response itself.
 _KEPT_HEADERS = ("content-type", "etag", "location")
 #: For this time (ms) another process may still be working on the request.
 _IN_PROGRESS_MS = 120_000
@@ -46,7 +46,7 @@ Mark = tuple[str, str]
 
 
 class Idempotency:
-    """Does each keyed write once. A request without the header costs nothing."""
+    """Runs each keyed write once. A request without the header has no overhead."""
 
     def __init__(self, *, store: Store, secrets: SecretBox, clock: Clock) -> None:
         self._store = store
@@ -145,7 +145,7 @@ async def _fingerprint(call: Call) -> tuple[Call, str]:
 
 
 def _with_body(request: Request, body: bytes) -> Request:
-    """The same request with its body still to be read."""
+    """Return the same request with its body unread."""
     parts = [body]
 
     async def receive() -> Message:

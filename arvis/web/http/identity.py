@@ -24,7 +24,7 @@ AGENT_CHANNEL = "dashboard-agent-"
 
 
 class Role(StrEnum):
-    """Roles of keys and dashboard users (interfaces.md §4)."""
+    """Roles of keys and dashboard users."""
 
     NOBODY = "nobody"
     CHAT = "chat"
@@ -52,9 +52,9 @@ PRINCIPAL_ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A recognised credential. `agents` limits a chat key (None: no limit); `session` is the hash of the login's
-    cookie, `key` the id of a key that was made in the product; `may_name` is true for owner keys, which speak for the
-    users they name."""
+    """A verified credential. `agents` limits a chat key (None: no limit). `session` is the hash of the login's
+    cookie. `key` is the id of a key that was created in the product. `may_name` is true for owner keys, which speak
+    for the users they name."""
 
     role: Role
     user_id: str
@@ -70,7 +70,7 @@ NOBODY = Identity(Role.NOBODY, "", "")
 
 
 def sender_for(identity: Identity, user_id: str | None, user_name: str | None, owners: frozenset[str]) -> Sender:
-    """The sender of a message. A `user_id` counts only when the credential may name one; `owners` is the
+    """Return the sender of a message. A `user_id` counts only if the credential may name one. `owners` is the
     configuration's `owners.web`."""
     if identity.may_name and user_id is not None:
         owner = user_id == OWNER_ID or user_id in owners
@@ -81,7 +81,7 @@ def sender_for(identity: Identity, user_id: str | None, user_name: str | None, o
 
 
 def address_for(identity: Identity, channel: str) -> Address:
-    """The address of a channel for this credential; `Forbidden` when the channel is not theirs."""
+    """Return the address of a channel for this credential. Raises `Forbidden` if the channel is not theirs."""
     if identity.role in OPERATE:
         return Address(PLATFORM, PLATFORM, channel)
     if channel.startswith(AGENT_CHANNEL):

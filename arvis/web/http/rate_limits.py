@@ -19,7 +19,7 @@ from arvis.ports.clock import Clock
 # The number of concurrent long requests, in total and per caller.
 
 
-#: (tries, seconds)
+#: (attempts, seconds)
 _WINDOWS = ((5, 60.0), (20, 3600.0))
 _KEY_WINDOWS = ((30, 60.0), (300, 3600.0))
 _MOST_NAMES = 10_000
@@ -36,11 +36,12 @@ class LoginLimiter:
         self._strange_accounts = _Tries(clock)
 
     def count(self, address: str) -> None:
-        """Count a try from an address, or raise `TooMany`."""
+        """Count an attempt from an address, or raise `TooMany`."""
         self._addresses.count(_network(address))
 
     def count_link(self, address: str) -> None:
-        """The same of login links, counted apart: wrong passwords from an address close no link there."""
+        """Count an attempt with a login link. Links are counted separately, so that wrong passwords from an address
+        do not block links there."""
         self._links.count(_network(address))
 
     def forgive_link(self, address: str) -> None:
@@ -52,7 +53,7 @@ class LoginLimiter:
         (self._accounts if known else self._strange_accounts).count(account)
 
     def forgive(self, address: str, account: str | None = None) -> None:
-        """The last try of this address, and for this account, succeeded."""
+        """Return the last attempt of this address and account after a success."""
         self._addresses.forgive(_network(address))
         if account is not None:
             self._accounts.forgive(account)
@@ -69,12 +70,12 @@ class KeyGuesses:
         return self._tries.refusal(_network(address))
 
     def count(self, address: str) -> None:
-        """Raises `TooMany` for one too many."""
+        """Count a failed key. Raises `TooMany` above the limit."""
         self._tries.count(_network(address))
 
 
 class _Tries:
-    """The tries of each name; of too many names the one that was silent for longest is forgotten."""
+    """The attempts per name. If there are too many names, the one without attempts for the longest time is dropped."""
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class _Tries:
             self._tries.popitem(last=False)
 
     def refusal(self, name: str) -> TooMany | None:
-        """Why this name may try nothing now."""
+        """Return the error if this name may not try now."""
         now, tries = self._clock.monotonic(), self._tries.get(name, ())
         for most, seconds in self._windows:
             counted = [at for at in tries if now - at < seconds]
@@ -115,7 +116,7 @@ class _Tries:
 
 
 def _network(address: str) -> str:
-    """One household has one IPv4 address or one IPv6 /64."""
+    """Return the network of an address: one household has one IPv4 address or one IPv6 /64."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -138,7 +139,7 @@ class ConcurrencyLimit:
 
     @contextmanager
     def taken(self, user_id: str) -> Iterator[None]:
-        """Holds a seat. Raises `TooMany`."""
+        """Hold a slot for the length of the block. Raises `TooMany`."""
         if self._held.total() >= self._most or self._held[user_id] >= self._most_of_one:
             raise TooMany("Too many requests of this kind go on.", fix="Wait until one of them is answered.")
         self._held[user_id] += 1
@@ -154,7 +155,7 @@ _MOST_BUCKETS = 1_000
 
 
 class Buckets:
-    """Each holds `burst` tokens and gets `per_second` back."""
+    """Token buckets. Each holds `burst` tokens and regains `per_second`."""
 
     def __init__(self, *, clock: Clock, burst: int, per_second: float) -> None:
         self._clock = clock
@@ -163,7 +164,7 @@ class Buckets:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str) -> int:
-        """Take a token: 0, or how many whole seconds it is until there is one."""
+        """Take a token. Returns 0, or the whole seconds until one is available."""
         now = self._clock.monotonic()
         tokens, then = self._buckets.get(name, (float(self._burst), now))
         tokens = min(self._burst, tokens + (now - then) * self._per_second)

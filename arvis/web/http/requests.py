@@ -1,7 +1,7 @@
-"""Reads what clients send: bodies within their limits, JSON without surprises, fields with their types.
+"""Reads client input: bodies within their limits, strict JSON, typed fields.
 
-This is the border: NUL characters and lone surrogates never pass it (they would be refused by databases and
-encoders far inside), and nothing is read beyond its limit.
+This is the border: NUL characters and lone surrogates never pass it (databases and encoders would refuse them later),
+and nothing is read beyond its limit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from arvis.domain.errors import Invalid, TooLarge, Unprocessable
 from arvis.domain.text import storable_json, strict_json
 from arvis.web.http.schema import Schema
 
-#: Above this many bytes JSON is read in a thread, so that a large attachment does not hold the event loop.
+#: Larger JSON is parsed in a thread, so that a large attachment does not block the event loop (bytes).
 _THREAD_BYTES = 262_144
 _READ_SECONDS = 60
 _MAX_WHOLE = 2**53 - 1
@@ -36,7 +36,7 @@ class BodyLimit:
         return len(text) <= self.size and sum(text.count(mark) for mark in "[{,") <= self.marks
 
 
-#: For a request or frame without attachments.
+#: The limit of a request or frame without attachments.
 SMALL = BodyLimit(size=65_536, marks=65_536)
 
 
@@ -66,7 +66,8 @@ def _too_large(limit: int) -> TooLarge:
 
 
 async def read_json(request: Request, limit: BodyLimit) -> Fields:
-    """The fields of a JSON body. Only this content type is read, which a form of another site cannot send."""
+    """Return the fields of a JSON body. Only this content type is accepted, because a form on another site cannot
+    send it."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Invalid("The body is not JSON.", fix="Send it with `Content-Type: application/json`.")
@@ -82,7 +83,7 @@ async def parse_fields(text: str | bytes, limit: BodyLimit) -> Fields:
 
 def _parse(data: str | bytes, limit: BodyLimit) -> Any:
     try:
-        # Bytes are UTF-8: `loads` by itself would guess at other encodings.
+        # The bytes must be UTF-8; `loads` would accept other encodings.
         text = data if isinstance(data, str) else data.decode("utf-8-sig")
         if not limit.holds(text):
             raise TooLarge("The JSON holds too much.", fix="Send less at once, or raise the `limits` of config.yaml.")
@@ -92,8 +93,8 @@ def _parse(data: str | bytes, limit: BodyLimit) -> Any:
 
 
 class Fields:
-    """The fields of a JSON object, taken by type. `null` counts as absent. A wrong type is `Unprocessable` and
-    the sentence names the field."""
+    """The fields of a JSON object, read by type. `null` counts as absent. A wrong type raises `Unprocessable`, and
+    the error names the field."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
@@ -111,19 +112,19 @@ class Fields:
         return value
 
     def label(self, name: str, most: int = 200) -> str | None:
-        """A name or id: 1 to `most` printable characters."""
+        """Return a name or id: 1 to `most` printable characters."""
         value = self.text(name)
         if value is not None and not (0 < len(value) <= most and value.isprintable()):
             raise unusable(name, f"must be 1 to {most} printable characters")
         return value
 
     def display_name(self, name: str, most: int = 200) -> str | None:
-        """A name for people: control characters are dropped, what is too long is cut."""
+        """Return a display name: control characters are dropped, and a long name is cut."""
         value = "".join(letter for letter in self.text(name) or "" if letter >= " " and letter != "\x7f")
         return value[:most].strip() or None
 
     def whole(self, name: str) -> int | None:
-        """A whole number from 0 on."""
+        """Return a whole number from 0."""
         value = self._values.get(name)
         if value is None:
             return None
@@ -144,7 +145,7 @@ class Fields:
         return value
 
     def objects(self, name: str) -> list[Fields]:
-        """A list of objects; absent: none."""
+        """Return a list of objects; empty if absent."""
         value = self._values.get(name)
         if value is None:
             return []
@@ -153,11 +154,12 @@ class Fields:
         return [Fields(item) for item in value]
 
     def otherwise(self, name: str, value: Any) -> Fields:
-        """The same, with this value where the field is absent."""
+        """Return the fields with this default for an absent field."""
         return self if self._values.get(name) is not None else Fields({**self._values, name: value})
 
     def refuse_others(self, schema: Schema) -> None:
-        """`Unprocessable` for the first field that the shape does not describe: most often a slip of the pen."""
+        """Raise `Unprocessable` for the first field that the schema does not describe, which is usually a typing
+        error."""
         _refuse_others(self._values, schema, "")
 
     @property

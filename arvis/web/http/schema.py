@@ -1,4 +1,4 @@
-"""The shapes of requests and answers as JSON Schema, for the OpenAPI document."""
+"""JSON Schemas of requests and responses, for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arvis.domain.executions import PERSONAL_WAITS
 from arvis.domain.jobs import JobKind, JobStatus
 from arvis.domain.messages import MessageStatus
 
-# Shapes as the OpenAPI document shows them: shared ones under their name, bodies as strictly as they are read.
+# Schemas as the OpenAPI document shows them: shared ones under their name, bodies as strictly as they are read.
 
 
 Schema = dict[str, Any]
@@ -39,7 +39,7 @@ def array(schema: Schema) -> Schema:
 
 
 def object_schema(schema: dict[str, Schema], *, required: tuple[str, ...] | None = None) -> Schema:
-    """An object; without `required` every field is always there."""
+    """Return the schema of an object. Without `required`, every field is required."""
     return {"type": "object", "properties": schema, "required": list(schema if required is None else required)}
 
 
@@ -203,7 +203,7 @@ READY = object_schema(
 )
 
 
-#: Keywords whose value is a shape, or a list of shapes.
+#: Keywords whose value is a schema, or a list of schemas.
 _DEEPER = frozenset({"items", "anyOf", "oneOf", "allOf", "additionalProperties"})
 
 
@@ -216,7 +216,7 @@ class Components:
         self.schemas: dict[str, Schema] = {}
 
     def share(self, schema: Any) -> Any:
-        """The shape with references to the shared ones in it."""
+        """Return the schema with references to the shared ones."""
         if isinstance(schema, list):
             return [self.share(part) for part in schema]
         if not isinstance(schema, dict):
@@ -229,7 +229,7 @@ class Components:
         return {"$ref": f"#/components/schemas/{name}"}
 
     def _name_of(self, schema: Schema) -> str | None:
-        """None, too, for a title that another shape has."""
+        """Return the name of a shared schema; None also for a title that another schema has."""
         for name, part in self._named.items():
             if part == schema:
                 return name
@@ -240,7 +240,7 @@ class Components:
         return title if self.schemas.get(title, parts) == parts else None
 
     def _parts(self, schema: Schema) -> Schema:
-        """Fields are named by the shape: one of them may be called like a keyword."""
+        """Share the parts of a schema. Property names are not keywords, although one may have the name of a keyword."""
         found = {name: self.share(part) if name in _DEEPER else part for name, part in schema.items()}
         if "properties" in schema:
             found["properties"] = {name: self.share(part) for name, part in schema["properties"].items()}
@@ -248,7 +248,7 @@ class Components:
 
 
 def for_bodies(schema: Any) -> Any:
-    """A shape as bodies are read by it: nothing else is taken, and `null` is the same as absent."""
+    """Return the schema as bodies are read: additional fields are not allowed, and `null` equals an absent field."""
     if isinstance(schema, list):
         return [for_bodies(part) for part in schema]
     if not isinstance(schema, dict):

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-# Stored bytes as browsers may have them: to keep, never to run.
+# Stored bytes are sent as a download that the browser does not run.
 
 
 #: Signatures of the file types that a page may display or play inline. The file name from the sender is ignored, so
@@ -39,7 +39,7 @@ _BYTES = "application/octet-stream"
 
 
 def sniffed(data: bytes) -> str:
-    """The type by the first bytes; what is no raster picture and no sound is bytes."""
+    """Return the type by the first bytes. A file that is neither a raster image nor audio is plain bytes."""
     if data[:4] == b"RIFF":
         return _RIFF.get(data[8:12], _BYTES)
     if data[4:8] == b"ftyp" and data[8:11] == b"M4A":
@@ -77,7 +77,7 @@ line work without it.
 """
 _INDEX = "/index.html"
 
-#: The name of these files holds a hash of their content, so they never change.
+#: The names of these files contain a hash of their content, so they never change.
 _LASTING = "/assets/"
 _FOREVER = "public, max-age=31536000, immutable"
 

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 
 from arvis import __version__
 
-#: Bytes and seconds that a request may take to its end.
+#: The maximum size in bytes and the maximum time in seconds of a request.
 _MOST_BYTES = 16_384
 _TIMEOUT = 5.0
 
@@ -29,7 +29,7 @@ _AWAY = {
 
 @asynccontextmanager
 async def answering_while_waiting(host: str, port: int) -> AsyncIterator[None]:
-    """Answer on this address until the block ends. An address that is taken is reported by the real server later."""
+    """Answer on this address until the block ends. If the address is in use, the real server reports it later."""
     try:
         server = await asyncio.start_server(_answer, host, port, limit=_MOST_BYTES)
     except OSError:

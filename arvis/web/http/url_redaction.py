@@ -1,4 +1,4 @@
-"""Addresses as they may be shown: some hold a name and a password, `https://ann:secret@host/`."""
+"""URLs without their logins: some contain a name and a password, such as `https://ann:secret@host/`."""
 
 from __future__ import annotations
 

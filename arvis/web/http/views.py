@@ -1,6 +1,6 @@
-"""Domain objects as this port shows them: camelCase JSON, times in milliseconds since the epoch.
+"""Domain objects as JSON: camelCase, times in milliseconds since the epoch.
 
-The shapes are documented in `schemas`; a view adds nothing that is not there.
+`http/schema.py` and the modules of `api/` document the schemas; a view adds no data.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def step_view(step: TimelineStep) -> Json:
 
 
 def story_steps(story: JobStory) -> list[Json]:
-    """Of a job that answers no message, in order of time."""
+    """Return the steps of a job that answers no message, in order of time."""
     job = story.item.job
     found = [_step(job.created_at, "queued", job=job.id, kind=job.kind, priority=job.priority)]
     if job.started_at is not None:
@@ -51,7 +51,7 @@ def story_steps(story: JobStory) -> list[Json]:
 
 
 def node_steps(steps: Sequence[Step], *, began: int) -> list[Json]:
-    """Each took from the end of the one before to its own."""
+    """Return the visits of nodes as steps. Each lasts from the end of the previous one to its own."""
     ends = [began, *(step.at for step in steps)]
     durations = [max(0, after - before) for before, after in pairwise(ends)]
     return [
@@ -136,7 +136,7 @@ def _camel(name: str) -> str:
 
 
 def job_view(job: Job, agents: Mapping[str, str]) -> Json:
-    """`agents` maps agent ids to slugs; an agent that is gone is shown by its id."""
+    """Return a job. `agents` maps agent ids to slugs; a deleted agent is shown by its id."""
     return {
         "id": job.id,
         "kind": job.kind,
@@ -213,7 +213,7 @@ def agent_view(agent: Agent) -> Json:
 
 
 def delivery_frame(delivery: Delivery) -> Json:
-    """A delivery as the socket pushes it."""
+    """Return a delivery as the frame that the socket sends."""
     return {
         "type": "message",
         "channelId": delivery.address.channel,
@@ -231,7 +231,8 @@ def delivery_frame(delivery: Delivery) -> Json:
 
 
 def file_view(delivery: Delivery, number: int, file: OutgoingFile) -> Json:
-    """The bytes are fetched: a frame that holds them would be sent again to every socket that comes back."""
+    """Return a file with its URL. Clients fetch the bytes, because a frame with bytes would be sent again to every
+    socket that reconnects."""
     return {
         "name": file.filename,
         "contentType": file.content_type,

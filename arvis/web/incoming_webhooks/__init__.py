@@ -1,1 +1,1 @@
-"""Calls from other systems."""
+"""Webhook calls from other systems."""

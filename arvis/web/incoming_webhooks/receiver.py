@@ -45,7 +45,7 @@ _TIMEOUT = 10.0
 _AT_ONCE = 32
 #: The limits of one webhook: concurrent calls, and calls per minute.
 _A_MINUTE = 60
-#: JSON with more brackets and commas is read as a text.
+#: JSON with more brackets and commas is treated as text.
 _MOST_MARKS = 262_144
 _THREAD_BYTES = 65_536
 
@@ -64,7 +64,7 @@ class HookCalls:
         self._places = asyncio.Semaphore(_AT_ONCE)
 
     async def take(self, path: str, call: Call) -> Response:
-        """202 with the execution that works on the call, the same one when the call was taken before."""
+        """Answer 202 with the execution that works on the call: the same one for a repeated call."""
         hook = await self._store.read(webhooks.open_at, path)
         if hook is None:
             raise nothing_there()
@@ -117,7 +117,7 @@ async def _body(call: Call) -> bytes:
 
 
 def _too_many(seconds: int) -> Response:
-    """With the time that it is until the next one may come."""
+    """Return the error with the time until the next call is accepted."""
     error = TooMany("This web hook is called too often.", fix=f"Bring it again in {seconds} seconds.")
     response = failure_of(error).to_response()
     response.headers["Retry-After"] = str(seconds)
@@ -136,7 +136,7 @@ def _filled(template: str, headers: Headers, body: bytes) -> str:
 
 
 def payload_of(body: bytes) -> Any:
-    """JSON if it parses, else a text."""
+    """Return the parsed JSON, or the text if it does not parse."""
     text = storable(body.decode("utf-8-sig", errors="replace"))
     try:
         if not BodyLimit(MOST_BYTES, _MOST_MARKS).holds(text):
@@ -152,8 +152,9 @@ _PATH = {"path": {**STRING, "minLength": 1, "maxLength": 200, "description": "It
 
 
 class HookRoutes:
-    """`connector_of(platform, name)` gives the connector of a bot that is on. `inbox` needs no fence: an event comes to
-    whichever process the platform reached, and is kept once. `calls` takes what is for the product's own hooks."""
+    """Routes of incoming webhooks. `connector_of(platform, name)` returns the connector of an enabled bot. `inbox`
+    needs no lease check: an event reaches one of the processes and is stored once. `calls` receives calls of the
+    product's own webhooks."""
 
     def __init__(self, *, connector_of: Callable[[str, str], Connector | None], inbox: Inbox, calls: HookCalls) -> None:
         self._connector_of = connector_of

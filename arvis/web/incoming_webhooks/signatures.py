@@ -17,7 +17,7 @@ from arvis.domain.webhooks import Preset
 #: The maximum difference between the time of a signature and ours, in seconds.
 TOLERANCE = 300
 
-#: Headers by their names in small letters, each with all its values.
+#: Headers by lower-case name, each with all its values.
 Headers = Mapping[str, Sequence[str]]
 
 _HUB, _OWN, _STRIPE = "x-hub-signature-256", "x-webhook-signature", "stripe-signature"
@@ -26,7 +26,7 @@ _IDS = ("x-webhook-id", _DELIVERY, "idempotency-key")
 #: Headers that a prompt must not contain.
 SECRET_HEADERS = frozenset({_HUB, "x-hub-signature", _OWN, _STRIPE, "authorization", "proxy-authorization", "cookie"})
 
-#: And what other callers name so.
+#: Further secret headers: those whose names contain one of these words.
 _SECRET_NAME = re.compile(r"token|secret|signature|password|credential|authorization|cookie|api-?key")
 
 _FORM = re.compile(r"t=(?P<time>[1-9]\d{0,11})(?P<signatures>(,v\d=[0-9a-f]{64})+)", re.ASCII)
@@ -51,12 +51,13 @@ def headers_of(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def may_be_shown(header: str) -> bool:
-    """`header` in small letters."""
+    """Return whether a prompt may contain the header, given in lower case."""
     return header not in SECRET_HEADERS and _SECRET_NAME.search(header) is None
 
 
 def examine(preset: Preset, secret: str, headers: Headers, body: bytes, now: int) -> Genuine | None:
-    """None for a call whose signature is missing or wrong, or (`now` in ms) too old. Without a secret none is right."""
+    """Verify a call. Returns None if its signature is missing, wrong, or (`now` in ms) too old. Without a secret no
+    signature is valid."""
     if not secret:
         return None
     match preset:
@@ -73,7 +74,7 @@ def signature(secret: str, body: bytes) -> str:
 
 
 def _plain(secret: str, headers: Headers, body: bytes) -> Genuine | None:
-    """Of the two headers one is enough; where both are, both must be right."""
+    """Verify the preset `plain`. One of the two headers is enough; if both are present, both must be valid."""
     given = [value for name in (_HUB, _OWN) for value in headers.get(name, ())]
     doubled = any(len(headers.get(name, ())) > 1 for name in (_HUB, _OWN, *_IDS))
     if not given or doubled or not all(_same(value, signature(secret, body)) for value in given):
@@ -82,7 +83,7 @@ def _plain(secret: str, headers: Headers, body: bytes) -> Genuine | None:
 
 
 def _github(secret: str, headers: Headers, body: bytes) -> Genuine | None:
-    """GitHub names each of its calls; one without a name is not from there."""
+    """Verify the preset `github`. GitHub gives each call an id, so a call without one is not from GitHub."""
     given, delivery = headers.get(_HUB, ()), headers.get(_DELIVERY, ())
     if len(given) != 1 or len(delivery) != 1 or not _same(given[0], signature(secret, body)):
         return None
@@ -90,7 +91,7 @@ def _github(secret: str, headers: Headers, body: bytes) -> Genuine | None:
 
 
 def _stripe(secret: str, headers: Headers, body: bytes, now: int) -> Genuine | None:
-    """`t=SECONDS,v1=HEX`; while Stripe changes the secret there is a `v1` of each."""
+    """Verify the preset `stripe`: `t=SECONDS,v1=HEX`. While Stripe rotates the secret there is one `v1` per secret."""
     given = headers.get(_STRIPE, ())
     if len(given) != 1:
         return None
@@ -106,7 +107,7 @@ def _stripe(secret: str, headers: Headers, body: bytes, now: int) -> Genuine | N
 
 
 def _event_id(body: bytes) -> str | None:
-    """The `id` of a Stripe event."""
+    """Return the `id` of a Stripe event."""
     try:
         event = json.loads(body)
     except (ValueError, RecursionError):
@@ -130,5 +131,5 @@ def _digest(secret: str, data: bytes) -> str:
 
 
 def _same(given: str, wanted: str) -> bool:
-    """In constant time."""
+    """Compare in constant time."""
     return hmac.compare_digest(given.encode(errors="surrogatepass"), wanted.encode())

@@ -45,14 +45,14 @@ _NO_MESSAGE = Failure(
     "Send one JSON-RPC request with an `id`, as docs/05-mcp.md says.",
 )
 _FIRST_REFUSAL = 400
-#: Methods that need an answer in many pieces, which this way has none of.
+#: Methods that need a streamed answer, which this transport does not offer.
 _NOT_OFFERED = frozenset({"subscriptions/listen"})
 _METHOD_NOT_FOUND = -32601
 _MESSAGE: Schema = {"type": "object", "description": "One JSON-RPC message of the Model Context Protocol."}
 
 
 class McpServing(Protocol):
-    """The running server of the package."""
+    """The running server of the protocol's package."""
 
     async def answer(self, scope: Scope, body: bytes) -> Response: ...
 
@@ -60,7 +60,7 @@ class McpServing(Protocol):
 
 
 class McpRoutes:
-    """`message_bytes` is the longest message that may be sent."""
+    """Routes of the MCP server. `message_bytes` is the maximum size of a message."""
 
     def __init__(self, *, tools: ArvisTools, message_bytes: int) -> None:
         self._tools = tools
@@ -77,7 +77,7 @@ class McpRoutes:
         ]
 
     async def close(self) -> None:
-        """The server stops; the next request would start it again."""
+        """Close because the server stops. A later request would start it again."""
         async with self._loading:
             if self._serving is not None:
                 await self._serving.close()
@@ -94,7 +94,8 @@ class McpRoutes:
         with self._slots.taken(call.identity.user_id):
             answer = await serving.answer(_scope(call.request.scope, call.identity, len(body)), body)
         if answer.status_code >= _FIRST_REFUSAL and (fields.raw("id") is None or not answer.body):
-            # No message that could be answered, so the refusal has the form of this port and not of the protocol.
+            # The body is not a message that can be answered, so the refusal has the format of the API and not of the
+            # protocol.
             return _NO_MESSAGE.to_response()
         return answer
 
@@ -122,7 +123,8 @@ def _handed_on(fields: Fields) -> bytes:
 
 
 def _scope(scope: Scope, identity: Identity, length: int) -> Scope:
-    """The request as the package sees it: recognised, and content with an answer of one piece."""
+    """Return the request for the package: with the verified identity, and with headers that request a single JSON
+    answer."""
     replaced = {b"content-length": str(length).encode(), b"accept": b"application/json"}
     hidden = {*replaced, b"authorization", b"cookie", b"transfer-encoding"}
     headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
@@ -131,7 +133,7 @@ def _scope(scope: Scope, identity: Identity, length: int) -> Scope:
 
 
 class Collected:
-    """Receives and sends for an application that is called from here: `body` in, one answer out."""
+    """Receives and sends for an ASGI application that is called from here: `body` in, one response out."""
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body

@@ -1,7 +1,4 @@
-"""The protocol's package as a server: what it asks for is answered by `ArvisTools`.
-
-Imported by the first request only (`mcp`).
-"""
+"""The protocol's package as a server. `ArvisTools` answers its requests. Only the first request imports this module."""
 
 from __future__ import annotations
 
@@ -46,7 +43,7 @@ async def serve(tools: ArvisTools) -> Serving:
 
 
 class Serving:
-    """The package's manager of requests, which must be opened and closed by one task."""
+    """The package's request manager, which one task must open and close."""
 
     def __init__(self, tools: ArvisTools) -> None:
         server: Server[Any] = Server(
@@ -61,7 +58,7 @@ class Serving:
         self._task: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
-        # It logs every request, and whole messages of clients.
+        # The package would log every request, including whole messages of clients.
         logging.getLogger("mcp").setLevel(logging.CRITICAL)
         up = asyncio.Event()
         self._task = asyncio.create_task(self._run(up), name="mcp")

@@ -27,7 +27,7 @@ _DEFAULT_WAIT = 60
 _LONGEST_WAIT = 120
 _DEFAULT_HITS, _MOST_HITS = 20, 50
 _DEFAULT_MESSAGES, _MOST_MESSAGES = 50, 200
-#: Characters of a message in a list, and of a whole list.
+#: Characters of one message in a list, and of a whole list.
 _EXCERPT = 300
 _MESSAGE = 8_000
 _CONVERSATION = 200_000
@@ -50,7 +50,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A result: `data` for programs and, where that is better to read, `text`."""
+    """A result: `data` for programs, and `text` where that is easier to read."""
 
     data: Mapping[str, Any]
     text: str = ""
@@ -123,7 +123,7 @@ class ArvisTools:
         }
 
     def offered(self, identity: Identity) -> Sequence[Described]:
-        """The tools that this credential may use."""
+        """Return the tools that this credential may use."""
         return [each for each in _OFFERED if identity.role in each.access]
 
     async def call(self, identity: Identity, name: str, arguments: Mapping[str, Any]) -> Given:
@@ -146,7 +146,7 @@ class ArvisTools:
         return _outcome(timeline, sent.event_id)
 
     async def _rested(self, message_id: str, seconds: float, identity: Identity) -> MessageTimeline:
-        """Watches first and reads then, so that no change falls between the two."""
+        """Wait for a final status. It subscribes before reading, so that it misses no change in between."""
         end = self._clock.monotonic() + seconds
         with self._board.watch(message_id, identity) as watch:
             while True:
@@ -190,7 +190,7 @@ class ArvisTools:
         return Given({"id": conversation, "messages": _within(shown)})
 
     async def _only(self, identity: Identity) -> str | None:
-        """The person whose messages alone may be seen; None: all may be."""
+        """Return the person whose messages are visible; None if all are."""
         if identity.role is not Role.CHAT:
             return None
         return (await self._gate.principal(self._gate.sender(identity))).id
@@ -235,7 +235,7 @@ def _of(principal: str, messages: Sequence[StoredMessage]) -> list[StoredMessage
 
 
 def _within(newest_first: Sequence[StoredMessage]) -> list[dict[str, Any]]:
-    """In order of time, as many of the newest as there is room for."""
+    """Return the newest messages that fit, in order of time."""
     left = _CONVERSATION
     shown: list[dict[str, Any]] = []
     for message in newest_first:
@@ -248,7 +248,7 @@ def _within(newest_first: Sequence[StoredMessage]) -> list[dict[str, Any]]:
 
 
 def _around(content: str, query: str) -> str:
-    """The place where it was found."""
+    """Return the text around the match."""
     start = max(0, content.lower().find(query.lower()) - _EXCERPT // 3)
     return ("…" if start else "") + _cut(content[start:], _EXCERPT)
 

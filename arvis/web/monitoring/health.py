@@ -99,14 +99,14 @@ class ReadinessProbe:
 
 
 def _nothing(_: Transaction) -> None:
-    """A script that changes nothing: it shows that the writer takes work and commits."""
+    """Write nothing. This script shows that the writer accepts work and commits."""
 
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class SystemRoutes:
-    """`others` are the endpoints of all other parts, for the description."""
+    """Routes for machines. `others` are the endpoints of all other parts, for the OpenAPI document."""
 
     def __init__(
         self,

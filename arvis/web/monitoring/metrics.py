@@ -34,7 +34,7 @@ _MOST_MODELS = 200
 _OTHERS = ("other", "other")
 _MICROS = 1_000_000
 _SECONDS = (0.5, 1, 2, 5, 10, 20, 40, 60, 120, 300, 600, 1800)
-#: A look sums up no more than this, after a long time without one (ms).
+#: The maximum period of one read, after a long time without one (ms).
 _LONGEST_LOOK = 86_400_000
 
 
@@ -118,7 +118,7 @@ class _StallCollector(Collector):
 
 
 class Metrics:
-    """`sockets` counts the open sockets."""
+    """The metrics of this process. `sockets` returns the number of open sockets."""
 
     def __init__(self, deps: WebDependencies, *, sockets: Callable[[], int]) -> None:
         registry = CollectorRegistry()
@@ -164,7 +164,8 @@ class Metrics:
                 unsubscribe()
 
     def count_request(self, method: str, path: str, status: int) -> None:
-        """`path` is the route's pattern, never the address itself: ids would make a figure each."""
+        """Count a request. `path` is the pattern of the route and not the address, because ids would create a metric
+        each."""
         self._requests.labels(method, path, status).inc()
 
     async def text(self) -> bytes:

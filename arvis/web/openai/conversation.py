@@ -23,9 +23,9 @@ from arvis.web.http.schema import LABEL
 from arvis.web.openai.history import HistoryMessage
 from arvis.web.openai.requests import Asked
 
-#: Headers by which clients name a chat of theirs.
+#: Headers in which clients name their chat.
 CHAT_HEADERS = ("X-OpenWebUI-Chat-Id", "X-Conversation-Id", "X-Session-Id")
-#: OpenAI's libraries count in it how often they have sent the same request before.
+#: The header in which OpenAI's libraries count their repetitions of a request.
 _RETRIES = "X-Stainless-Retry-Count"
 #: For this time (ms) an equal request counts as a repetition.
 _RETRY_MS = 15 * 60_000
@@ -94,7 +94,7 @@ def answer_mark(text: str) -> str:
 
 
 def place(tx: Transaction, wanted: Wanted, now: int) -> Placed:
-    """The request's row: its own, or that of the same request when it came before."""
+    """Return the request's row: a new one, or that of an equal earlier request."""
     known = _sent_before(tx, wanted, now)
     if known is not None:
         return _again(known)
@@ -139,12 +139,13 @@ def _same(known: CompletionRequest, wanted: Wanted) -> CompletionRequest:
 
 
 def _again(known: CompletionRequest) -> Placed:
-    """The message is known, unless a crash came between this row and it."""
+    """Return the place of a repeated request. Its message exists, unless a crash came between the row and the
+    message."""
     return Placed(known, fresh=known.position == 1, instructed=known.position == 1)
 
 
 def _goes_on_with(tx: Transaction, wanted: Wanted) -> str | None:
-    """The thread whose conversation this request continues; None where there is none."""
+    """Return the thread of the conversation that this request continues, or None."""
     if not wanted.has_history:
         return wanted.base if wanted.remembers else None
     if wanted.earlier is None or wanted.answer is None:

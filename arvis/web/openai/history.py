@@ -32,8 +32,8 @@ class HistoryMessage:
 
 
 def history_text(before: Sequence[HistoryMessage], most_bytes: int) -> str:
-    """The messages as text: each under its role, each of its lines behind `> `, so that no line of theirs can pass for
-    one of ours. Of the newest as much as `most_bytes` hold."""
+    """Return the messages as text: each under its role, each line after `> `, so that no line can be taken for one of
+    ours. It keeps the newest part that fits into `most_bytes`."""
     blocks: list[str] = []
     left = most_bytes
     for number, message in enumerate(reversed(before)):
@@ -60,6 +60,6 @@ def _own(message: HistoryMessage, owner: bool) -> bool:
 
 
 def _block(message: HistoryMessage) -> str:
-    # All that any reader takes for the end of a line counts as one.
+    # Every character that a reader may treat as a line break counts as one.
     text = "\n".join(part for part in (message.text, message.more) if part)
     return "\n".join([f"[{message.role}]", *(f"> {line}" for line in text.splitlines() or [""])])

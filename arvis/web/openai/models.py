@@ -1,4 +1,4 @@
-"""The shapes of OpenAI's chat completions as far as they are spoken here, and its form of errors."""
+"""The supported part of OpenAI's chat completion schemas, and OpenAI's error format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from arvis.web.http.schema import (
     optional,
 )
 
-#: Names the message in every answer to a request that was accepted.
+#: Names the message in every response to an accepted request.
 MESSAGE_HEADER = "X-Arvis-Message-Id"
 #: OpenAI's clients obey this header: an accepted request is answered once, and the client must not repeat it
 #: automatically.
@@ -97,7 +97,7 @@ _TYPES = {
 }
 _FIRST_OF_THE_SERVER = 500
 _UNPROCESSABLE = 422
-#: Codes of 422 that are no slip in a field: the same key with another request (RFC draft on `Idempotency-Key`).
+#: Codes of status 422 that are not about a field: the same key with another request (RFC draft on `Idempotency-Key`).
 _KEPT = frozenset({"key_reused"})
 
 
@@ -116,7 +116,7 @@ def error_of(failure: Failure) -> dict[str, Any]:
 
 
 def refusal(failure: Failure, message_id: str | None = None) -> Response:
-    """`message_id` is set once the message is accepted."""
+    """Return the error response. `message_id` is set once the message is accepted."""
     status = 400 if failure.status == _UNPROCESSABLE and failure.code not in _KEPT else failure.status
     headers = dict(failure.to_response().headers) if failure.status in {401, 429, 503} else {}
     kept = {name: value for name, value in headers.items() if name in {"www-authenticate", "retry-after"}}

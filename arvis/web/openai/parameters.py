@@ -30,7 +30,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "frequency_penalty": (-2, 2),
     "presence_penalty": (-2, 2),
 }
-#: Parameters that are refused unless they say what is so anyway, and why.
+#: Parameters that are refused unless their value equals the existing behaviour, with the reason.
 _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "tools": (lambda value: not value, "cannot be used here: an agent has its own tools"),
     "functions": (lambda value: not value, "cannot be used here: an agent has its own tools"),
@@ -60,15 +60,16 @@ _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """`wishes` go along to the model: `max_tokens`, and under `sampling` what tunes it by OpenAI's names. The answer ends before
-    the first of `stops`."""
+    """Parameters of a request. `wishes` go to the model: `max_tokens`, and under `sampling` the model parameters by
+    their OpenAI names. The answer ends before the first of `stops`."""
 
     stops: tuple[str, ...] = ()
     wishes: Mapping[str, Any] = field(default_factory=dict)
 
 
 def parameters_of(fields: Fields, names: Sequence[str]) -> Parameters:
-    """`names` are all that the request has. Raises `Unprocessable` with the one that cannot be heeded."""
+    """Parse the parameters. `names` are all fields of the request. Raises `Unprocessable` for one that cannot be
+    honoured."""
     for name in names:
         value = fields.raw(name)
         if value is None or name in _HEEDED or name in _RANGES or name in {"seed", "reasoning_effort"}:
@@ -91,7 +92,7 @@ def parameters_of(fields: Fields, names: Sequence[str]) -> Parameters:
 
 
 def cut(text: str, stops: Sequence[str]) -> tuple[str, bool]:
-    """The text before the first of the stops, and whether there was one."""
+    """Return the text before the first stop sequence, and whether there was one."""
     found = min((at for stop in stops if (at := text.find(stop)) >= 0), default=-1)
     return (text, False) if found < 0 else (text[:found], True)
 

@@ -26,7 +26,7 @@ _TOLD = ("name", "tool_calls", "function_call", "tool_call_id")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`conversation` is the request's `user`; `usage`: the stream ends with what it cost."""
+    """A chat completion request. `conversation` is its `user`. `usage`: the stream ends with its token usage."""
 
     model: str
     conversation: str | None
@@ -56,7 +56,7 @@ class Asked:
 
 
 def asked_of(fields: Fields) -> Asked:
-    """Raises `Unprocessable` with the field that cannot be used."""
+    """Parse a request. Raises `Unprocessable` with the field that cannot be used."""
     model = fields.label("model")
     if model is None:
         raise unusable("model", "is missing: name the slug of an agent")

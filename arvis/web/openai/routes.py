@@ -46,7 +46,7 @@ from arvis.web.openai.waiting import Answering, Ticket
 #: Concurrent waiting requests, in total and per key.
 _MOST = 256
 _MOST_OF_ONE = 64
-#: Bytes of the text that earlier messages of a request may become.
+#: The maximum size in bytes of the text made from the earlier messages of a request.
 _MOST_BEFORE = 65_536
 #: A request contains the whole conversation. Its size is limited by the texts, not by brackets and commas.
 _MARKS = 262_144
@@ -175,7 +175,7 @@ class CompletionRoutes:
             raise
 
     async def _draft(self, asked: Asked, placed: Placed, *, owner: bool) -> Draft:
-        """The message as the inbox takes it; the files are those of the question."""
+        """Return the message for the inbox. Its files are those of the question."""
         telling = asked.before if placed.fresh else asked.system if placed.instructed else ()
         most = min(self._deps.message_bytes, _MOST_BEFORE + len(asked.question.text.encode()))
         fields: Mapping[str, Any] = {
@@ -203,7 +203,7 @@ class CompletionRoutes:
 
 
 def _address(agent: Agent, thread: str) -> Address:
-    """A conversation of the key's own, apart from what its holder writes on the page."""
+    """Return the address of a conversation of this key, separate from the holder's messages on the dashboard."""
     return Address(PLATFORM, PLATFORM, f"{AGENT_CHANNEL}{agent.slug}", thread=thread)
 
 
@@ -212,5 +212,5 @@ def _drop(tx: Transaction, request_id: str) -> None:
 
 
 def _model_view(agent: Agent) -> Mapping[str, Any]:
-    """OpenAI's form wants a time, and agents have none that would mean the same."""
+    """Return an agent as a model. OpenAI's format requires a creation time, and agents have no equivalent."""
     return {"id": agent.slug, "object": "model", "created": 0, "owned_by": "arvis"}

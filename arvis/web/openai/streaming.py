@@ -32,11 +32,11 @@ class GrowingAnswer:
 
     @property
     def whole(self) -> str:
-        """All that was sent."""
+        """Return the whole sent text."""
         return "".join(self._pieces)
 
     def more(self, text: str) -> str:
-        """The next piece, when the answer reads so far."""
+        """Return the next piece for this state of the answer."""
         text = text.strip()
         if self._sent.startswith(text):
             return ""
@@ -79,7 +79,7 @@ class AnswerEvents:
                 unsubscribe()
 
     def attend(self, message_id: str, watch: Watch) -> None:
-        """From now on only this message counts, and news of it wake the watch."""
+        """Follow only this message from now on, and wake the watch at its events."""
         self._message_id, self._watch = message_id, watch
         self._texts = {message_id: self.text} if message_id in self._texts else {}
 

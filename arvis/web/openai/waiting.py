@@ -39,7 +39,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """The request's row, and the message that it became; the answer ends before the first of `stops`."""
+    """The request's row, and its message. The answer ends before the first of `stops`."""
 
     request_id: str
     message_id: str
@@ -107,7 +107,7 @@ class Answering:
             return
         if piece := answer.last(ended.text):
             yield chunks.piece(piece)
-        # Before the client can go on with it.
+        # Written before the client can continue the conversation.
         await attempt(self._store.write(_answered, ticket.request_id, answer_mark(answer.whole)))
         yield chunks.end(usage_of(ended.timeline), finish_reason_of(ended.timeline))
 
@@ -122,7 +122,7 @@ class Answering:
         return put_off or False
 
     async def _put_off(self, message_id: str, begun: float) -> Failure | None:
-        """Why there is no answer soon: no model answers, and the message is tried again later."""
+        """Return the reason if no answer will come soon: no model answers, and the message is retried later."""
         if self._clock.monotonic() - begun < self._timeouts.put_off:
             return None
         timeline = await self._insights.message(message_id)

@@ -29,7 +29,7 @@ NO_ACCESS = 4001
 
 @dataclass(frozen=True, slots=True)
 class HangUp:
-    """Close the socket with this code instead of sending anything more."""
+    """Close the socket with this code and send no more frames."""
 
     code: int
     reason: str
@@ -49,7 +49,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Look for deliveries in the database: some have come, or may have, that were not pushed here."""
+    """A signal to read deliveries from the database, because some may exist that were not pushed to this client."""
 
 
 LOOK = Look()
@@ -57,7 +57,7 @@ LOOK = Look()
 
 @dataclass(slots=True)
 class _Stream:
-    """Deltas of one answer that follow one another."""
+    """Successive deltas of one answer."""
 
     message_id: str
     offset: int
@@ -99,7 +99,8 @@ class Client:
         self._grew(item.size)
 
     def look(self) -> None:
-        """Deliveries came that only the database holds; they are sent in their place among what waits."""
+        """Signal that deliveries exist which only the database holds. They are sent in order among the waiting
+        frames."""
         if not self._waiting or self._waiting[-1] is not LOOK:
             self._waiting.append(LOOK)
         self._grew(0)

@@ -29,11 +29,12 @@ from arvis.web.http.identity import PLATFORM
 from arvis.web.http.views import delivery_frame
 from arvis.web.realtime.client import Client, Frame, frame
 
-#: Sockets of one channel: each gets every frame, so one message costs as much as there are sockets.
+#: The maximum number of sockets of one channel. Each gets every frame, so the cost of a message grows with their
+#: number.
 _MOST_SOCKETS = 100
 
 
-#: Characters of answers under way that are kept for sockets that come; the oldest answer is forgotten first.
+#: Characters of unfinished answers that are kept for sockets that connect later; the oldest answer is dropped first.
 _MOST_RUNNING = 4_000_000
 
 
@@ -76,7 +77,7 @@ class WebConnector:
         return [Piece(delivery.content, delivery.buttons, delivery.files)]
 
     async def close(self) -> None:
-        """The sockets belong to the server."""
+        """Do nothing: the server owns the sockets."""
 
     async def send(self, part: Part) -> Receipt:
         """Send a delivery. Other processes are notified before it counts as sent: if this process dies in between,
@@ -95,12 +96,12 @@ class WebConnector:
         return sum(len(room) for room in self._rooms.values())
 
     def check_room(self, address: Address) -> None:
-        """Raises `TooMany` when no more sockets can join this channel."""
+        """Raise `TooMany` if no more sockets can join this channel."""
         if len(self._rooms.get(address, ())) >= _MOST_SOCKETS:
             raise TooMany(f"{_MOST_SOCKETS} sockets are open on this channel.", fix="Close some of them.")
 
     def join(self, client: Client) -> None:
-        """Send this client what is sent to its channel from now on, and first the answers that are being written there."""
+        """Send all frames of the client's channel to it from now on, beginning with the unfinished answers there."""
         self._rooms.setdefault(client.address, set()).add(client)
         for delta in self._running.of(client.address):
             client.push_delta(delta)
@@ -182,14 +183,15 @@ class WebConnector:
 
 
 class _RunningTexts:
-    """The text so far of every answer that is being streamed to the web, for a page that is opened or reloaded meanwhile."""
+    """The current text of every answer that is being streamed to the web, for a page that is opened or reloaded
+    meanwhile."""
 
     def __init__(self) -> None:
         self._texts: dict[str, tuple[Address, str]] = {}
         self._characters = 0
 
     def add(self, delta: Delta) -> None:
-        """Append a piece. A piece behind a gap is useless: the text starts again at the next offset 0."""
+        """Append a piece. After a gap the pieces are useless, so the text restarts at the next offset 0."""
         _, text = self._texts.get(delta.message_id, (delta.address, ""))
         self.end(delta.message_id)
         if delta.offset > len(text):

@@ -32,26 +32,28 @@ from arvis.web.realtime.connector import WebConnector
 from arvis.web.realtime.speech import Listening
 from arvis.web.realtime.subscriptions import Watching
 
-# The first frame of a socket: who is there, on which channel, and what they have seen already.
+# The first frame of a socket: its user, its channel, and the last delivery it has received.
 
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """`last_seq` is the last delivery the client has seen (None: it wants none of the past)."""
+    """The content of the first frame. `last_seq` is the last delivery that the client has received (None: it wants no
+    earlier ones)."""
 
     client: Client
     last_seq: int | None
 
 
 class Handshake:
-    """`new_token` makes the ids of clients."""
+    """Authenticates sockets. `new_token` creates the ids of clients."""
 
     def __init__(self, *, gate: Authorizer, new_token: Callable[[], str]) -> None:
         self._gate = gate
         self._new_token = new_token
 
     async def greet(self, fields: Fields, at_upgrade: Identity, address: str) -> Greeting:
-        """A key in the frame wins over the cookie or key of the upgrade. Raises what `auth` can fail with."""
+        """Authenticate the socket. A key in the frame takes precedence over the cookie or key of the upgrade. Raises
+        every error that `auth` can have."""
         key = fields.text("apiKey")
         identity = at_upgrade if key is None else await self._gate.by_key(key, address)
         self._gate.admit(identity, ANYONE)
@@ -65,7 +67,7 @@ class Handshake:
 #: all of them in memory for a while.
 _SLICE = 16
 
-#: That one frame names.
+#: The maximum number of topics in one frame.
 _MOST_TOPICS = 50
 
 _NOT_LOGGED_IN = Failure(401, "no_credential", "Nobody is logged in here.", "Log in, then open the socket again.")
@@ -112,7 +114,7 @@ class SocketRoute:
         }
 
     async def serve(self, socket: WebSocket) -> None:
-        """One connection from upgrade to end. A cookie or key that does not hold is refused before the upgrade."""
+        """Serve one connection from upgrade to end. An invalid cookie or key is refused before the upgrade."""
         identity = await attempt(self._gate.identify(socket))
         if isinstance(identity, Failure):
             await identity.to_response()(socket.scope, socket.receive, socket.send)
@@ -134,7 +136,7 @@ class SocketRoute:
         return greeting
 
     async def _greet(self, socket: WebSocket, greet: Callable[[Fields], Awaitable[Greeting]]) -> Greeting | None:
-        """The greeting, or None when the socket was closed for the lack of a right one."""
+        """Return the greeting; None if the socket was closed because no valid one came."""
         try:
             async with asyncio.timeout(self._timeouts.greeting):
                 while True:
@@ -172,7 +174,7 @@ class SocketRoute:
             await self._listening.leave(client)
 
     async def _close_after(self, socket: WebSocket, writer: asyncio.Task[Failure | None]) -> None:
-        """A writer that failed has sent no close frame."""
+        """Close after the writer has ended. A writer that failed has sent no close frame."""
         if writer.cancelled() or not isinstance(writer.result(), Failure):
             return
         with contextlib.suppress(WebSocketDisconnect, RuntimeError, TimeoutError):  # RuntimeError: it is closed
@@ -180,8 +182,9 @@ class SocketRoute:
                 await socket.close(*_ending(writer))
 
     async def _write(self, socket: WebSocket, greeting: Greeting) -> None:
-        """Greets, replays, then sends what comes. The client has joined its channel before the first look at the
-        database, so nothing falls between replay and live; what comes twice is known by its `seq`."""
+        """Send the greeting, replay missed deliveries, then send new frames. The client joins its channel before the
+        first database read, so no delivery is lost between replay and live frames; duplicates are recognised by their
+        `seq`."""
         client = greeting.client
         last = await self._insights.last_seq(client.address)
         await self._send(socket, frame({"type": "auth_ok", "clientId": client.id, "seq": last}))
@@ -213,12 +216,13 @@ class SocketRoute:
         return await self._insights.deliveries_after(client.address, client.seen, _SLICE)
 
     async def _send(self, socket: WebSocket, item: Frame) -> None:
-        """Raises `TimeoutError` when the client does not take it: the connection is given up."""
+        """Send a frame. Raises `TimeoutError` if the client does not accept it; the connection is then dropped."""
         async with asyncio.timeout(self._timeouts.sending):
             await socket.send_text(item.text)
 
     async def _read(self, socket: WebSocket, client: Client) -> None:
-        """The login is looked at again now that a logout would find this socket: it may have ended in between."""
+        """Read frames. The login is checked again first: it may have ended before this socket was registered for its
+        logout."""
         loop = asyncio.get_running_loop()
         await self._renew(client)
         renewal = loop.time() + self._timeouts.renewal
@@ -233,14 +237,15 @@ class SocketRoute:
                 await self._take(client, text)
 
     async def _take(self, client: Client, text: str | None) -> None:
-        """One frame, and its error if it has one."""
+        """Handle one frame, and send its error if it has one."""
         fields = await attempt(_fields(text, self._parser.body_limit))
         done = fields if isinstance(fields, Failure) else await attempt(self._handle(client, fields))
         if isinstance(done, Failure):
             client.push(_error(done, None if isinstance(fields, Failure) else fields.raw("id")))
 
     async def _renew(self, client: Client) -> None:
-        """An open socket counts as use of its login, and ends with it, or with its key, wherever it was ended."""
+        """Renew the login. An open socket counts as a use of its login, and ends with its login or key, in whichever
+        process that ended."""
         if (identity := await self._gate.renew(client.identity)) is None:
             client.hang_up(NO_ACCESS, "logged out")
         else:
@@ -284,13 +289,13 @@ class SocketRoute:
         await self._listening.hear(client, fields)
 
     async def _watch(self, client: Client, fields: Fields) -> None:
-        """The topics are added to those that are watched already."""
+        """Add the topics to the watched ones."""
         self._gate.admit(client.identity, READ)
         watched = await self._watching.watch(client, _topics(fields))
         client.push(frame({"type": "watching", "topics": watched}))
 
     async def _unwatch(self, client: Client, fields: Fields) -> None:
-        """Without topics: all of them."""
+        """Remove the topics; without topics, all of them."""
         watched = self._watching.unwatch(client, _topics(fields) if fields.has("topics") else None)
         client.push(frame({"type": "watching", "topics": watched}))
 
@@ -299,7 +304,7 @@ class SocketRoute:
 
 
 def _ending(task: asyncio.Task[Failure | None]) -> tuple[int, str]:
-    """The close code and reason for what a side of a connection ended of."""
+    """Return the close code and reason for the error that ended one side of the connection."""
     failure = task.result() if task.done() and not task.cancelled() else None
     match failure:
         case Failure(status=AWAY.status):
@@ -317,7 +322,8 @@ def _topics(fields: Fields) -> list[str]:
 
 
 async def _until_gone(work: Awaitable[None]) -> None:
-    """A client that leaves, or takes nothing for too long, ends its connection and is no error."""
+    """Run until the client leaves. A client that leaves, or reads nothing for too long, ends its connection without
+    an error."""
     with contextlib.suppress(WebSocketDisconnect, TimeoutError):
         await work
 
@@ -330,7 +336,7 @@ async def _first_frame(text: str | None, greet: Callable[[Fields], Awaitable[Gre
 
 
 async def _receive(socket: WebSocket) -> str | None:
-    """The text of the next frame, None for a binary one. Raises `WebSocketDisconnect` at the end."""
+    """Return the text of the next frame; None for a binary one. Raises `WebSocketDisconnect` at the end."""
     message = await socket.receive()
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message.get("code", 1006))
@@ -345,6 +351,6 @@ async def _fields(text: str | None, limit: BodyLimit) -> Fields:
 
 
 def _error(failure: Failure, id: Any = None) -> Frame:  # noqa: A002 - the field's name
-    """`id` repeats the id of the frame that failed."""
+    """Send an error. `id` is the id of the failed frame."""
     known = {"id": id} if isinstance(id, str) else {}
     return frame({"type": "error", **failure.to_json(), **known})

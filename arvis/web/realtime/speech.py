@@ -18,12 +18,12 @@ from arvis.web.http.requests import Fields, unusable
 from arvis.web.realtime.client import Client, frame
 
 _LONGEST_ID = 150
-#: Chunks whose message is known, so that a client that lost its receipt gets it again.
+#: Chunks whose message is known. A client that lost the acknowledgement gets it again.
 _MOST_RECEIPTS = 10_000
 
 
 class Listening:
-    """One buffer for each person in each channel: it outlives a connection that was lost."""
+    """Collects partial transcripts: one buffer per person and channel, which survives a lost connection."""
 
     def __init__(
         self, *, parser: MessageParser, clock: Clock, rules: UtteranceRules, detector: UtteranceDetector
@@ -94,7 +94,8 @@ def _acknowledge(client: Client, sent: Sent, utterance: Utterance) -> None:
 
 
 def _event_id(user_id: str, first: str) -> str:
-    """The same chunk at its beginning makes it the same message; others in the channel may number theirs alike."""
+    """Return the id of the message: its first chunk identifies it. Other people in the channel may use the same chunk
+    numbers."""
     who = hashlib.blake2b(user_id.encode(errors="replace"), digest_size=8).hexdigest()
     return f"speech:{who}:{first}"
 

@@ -49,13 +49,13 @@ class Pending:
         self._topics[topic] = None if merged is not None and len(merged) > MOST_IDS else merged
 
     def merge(self, other: Pending, topics: Container[str]) -> None:
-        """Take over what the other one knows of these topics."""
+        """Add the other one's changes of these topics."""
         for topic, ids in other._topics.items():
             if topic in topics:
                 self.add(topic, ids)
 
     def keep(self, topics: Collection[str]) -> None:
-        """Forget all others."""
+        """Drop all other topics."""
         self._topics = {topic: ids for topic, ids in self._topics.items() if topic in topics}
 
     def frames(self) -> Iterable[dict[str, Any]]:
@@ -68,7 +68,7 @@ class Pending:
 
 
 class Watcher:
-    """A client with the topics that it watches; `places` are the addresses of the conversations among them."""
+    """A client with its topics. `places` are the addresses of the conversations among them."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -84,7 +84,8 @@ class Watcher:
         self._sent_counts = {}
 
     def send_changes(self, news: Pending) -> bool:
-        """Push what is new to it. While the client has not taken what was pushed before, the news are only remembered: False."""
+        """Send changes to the client. If the client has not read the earlier frames, the changes are only stored, and
+        the result is False."""
         self._pending.merge(news, self.topics)
         if self.client.behind:
             return not self._pending
@@ -106,7 +107,7 @@ class Watcher:
 
 
 def counts_view(now: Headline, budget: int | None) -> dict[str, Any]:
-    """The frame with the counters of the top bar."""
+    """Return the frame with the counters of the top bar."""
     return {
         "type": "counts",
         "running": now.running,
@@ -119,7 +120,7 @@ def counts_view(now: Headline, budget: int | None) -> dict[str, Any]:
     }
 
 
-#: A page shows a few conversations side by side.
+#: The maximum number of watched conversations: a page shows a few side by side.
 MOST_CONVERSATIONS = 20
 _CONVERSATION = "conversation:"
 _LONGEST_TOPIC = 100
@@ -131,14 +132,15 @@ _HEARD: Sequence[type[Event]] = (*TELLING, Changed, DeliveryAdded, AgentMoved)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """In seconds: `notices` lie between two rounds of notices, `counts` between two looks at the counters."""
+    """Intervals in seconds: `notices` between two rounds of notices, `counts` between two reads of the counters."""
 
     notices: float = 0.3
     counts: float = 1.0
 
 
 class Watching:
-    """All watchers of this server. `zone` is the one whose days cost money, `limits` returns the budgets of this moment."""
+    """All subscriptions of this server. `zone` is the time zone of the days in the counters. `limits` returns the
+    current budgets."""
 
     def __init__(
         self,
@@ -183,8 +185,8 @@ class Watching:
         return not self._endings and self._timer is None and self._counting is None
 
     async def watch(self, client: Client, topics: Collection[str]) -> list[str]:
-        """All that the client watches from now on. Raises `Unprocessable` for what is no topic, `NotFound` for a
-        conversation that there is not; then nothing has changed."""
+        """Add topics and return all topics of the client. Raises `Unprocessable` for an unknown topic and `NotFound`
+        for an unknown conversation; then nothing has changed."""
         places = {topic: await self._place(topic) for topic in topics if _is_conversation(topic)}
         watcher = self._watchers.get(client) or Watcher(client)
         if len(watcher.places.keys() | places.keys()) > MOST_CONVERSATIONS:
@@ -213,7 +215,7 @@ class Watching:
         return sorted(watcher.topics)
 
     def recognise(self, client: Client, identity: Identity) -> None:
-        """Its login was looked at again: with another role it may not watch any more."""
+        """Apply the renewed identity of the client. A role that may not read ends its subscriptions."""
         client.identity = identity
         if identity.role not in READ and client in self._watchers:
             client.push(frame({"type": "watching", "topics": self.unwatch(client)}))
@@ -287,7 +289,7 @@ class Watching:
             self._counting = asyncio.create_task(self._keep_counting())
 
     async def _keep_counting(self) -> None:
-        """Until nothing has changed for one interval."""
+        """Count until nothing has changed for one interval."""
         while self._stale and ChangeTopic.OVERVIEW in self._watched:
             self._stale = False
             found = await attempt(self._insights.headline(day_of(self._clock.now(), self._zone)))
@@ -308,7 +310,7 @@ class Watching:
 
 
 def _is_conversation(topic: str) -> bool:
-    """Raises `Unprocessable` for what is no topic at all."""
+    """Return whether the topic is a conversation. Raises `Unprocessable` for an unknown topic."""
     if topic.startswith(_CONVERSATION) and len(topic) <= _LONGEST_TOPIC:
         return True
     if topic not in set(ChangeTopic):
