@@ -48,18 +48,18 @@ _HEADERS = {
 }
 
 _WRONG_HOST = Failure(
-    403, "wrong_host", "This address is not one of ours.", "Add the host name to web.allowed_hosts in config.yaml."
+    403, "wrong_host", "This host name is not allowed.", "Add the host name to `web.allowed_hosts` in config.yaml."
 )
 _WRONG_ORIGIN = Failure(
     403,
     "wrong_origin",
-    "Another site may not do this.",
-    "Open the page of Arvis itself; behind a proxy set web.public_url.",
+    "Requests from another site are not allowed.",
+    "Use the dashboard of Arvis; behind a proxy set `web.public_url`.",
 )
 _NO_ORIGIN = Failure(
     403,
     "no_origin",
-    "A request with a cookie must say where it comes from.",
+    "A request with a cookie must state its origin.",
     f"Send `Origin`, or `{REQUEST_HEADER}: 1`.",
 )
 

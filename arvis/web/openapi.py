@@ -47,7 +47,11 @@ from arvis.web.http.schema import AGENT, ERROR, JOB, OK, STEP, TIMELINE, WAIT, C
 
 
 EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    ("POST", "/api/messages"): {"content": "What is on today?", "channelId": "dashboard-agent-helper", "id": "m-0001"},
+    ("POST", "/api/messages"): {
+        "content": "Which meetings do I have today?",
+        "channelId": "dashboard-agent-helper",
+        "id": "m-0001",
+    },
     ("POST", "/api/agents"): {"slug": "helper", "name": "Helper", "prompt": "You help with everyday questions."},
     ("POST", "/api/questions/{question}/answer"): {"decision": "approve", "note": "Go on."},
     ("POST", "/api/clients"): {"name": "Acme", "monthlyLimitUsd": 50},
@@ -122,8 +126,8 @@ NAMED: Mapping[str, Schema] = {
     "Timeline": TIMELINE,
     "User": USER,
     "Variable": VARIABLE,
-    "Wait": QUESTION,
-    "WaitRow": WAIT,
+    "Question": QUESTION,
+    "OpenQuestion": WAIT,
     "Webhook": WEBHOOK,
     "Workflow": WORKFLOW,
     "WorkflowDetail": WORKFLOW_DETAIL,
@@ -132,38 +136,37 @@ NAMED: Mapping[str, Schema] = {
 
 
 _PARAMETER = re.compile(r"\{(\w+)\}")
-_ABOUT = f"""Errors have one form and a fix. Times are milliseconds since the epoch. Lists are paged: hand `nextCursor`
-back as `cursor`. In a body `null` is the same as a field that is left out, and a field that is not described is refused.
+_ABOUT = f"""All errors have the same format and state a fix. Times are milliseconds since the epoch. Lists are paged: send
+`nextCursor` as `cursor` to get the next page. In a body `null` equals an omitted field, and an undocumented field is refused.
 
-`{IDEMPOTENCY_KEY}` makes a write safe to send again: for a day, the same request with the same key gets the first answer,
-with `{REPLAYED}: true`, and nothing is done twice. `POST /api/messages` takes it as the `id` of the message.
+`{IDEMPOTENCY_KEY}` makes a write safe to repeat: for a day, the same request with the same key gets the first response, with
+`{REPLAYED}: true`, and runs only once. `POST /api/messages` uses the key as the `id` of the message.
 
 Members and chat keys use their own channels: `web-USERID`, `cli-USERID` (each also with a `-suffix`), and
-`dashboard-agent-SLUG`, where each of them has a conversation of its own."""
+`dashboard-agent-SLUG`, where each of them has a separate conversation."""
 
 #: Descriptions of the groups of routes. Groups without a description have a name only.
 _TAGS = {
-    "system": "Whether it runs, how it does, and this document.",
-    "message": "Send a message.",
-    "messages": "What became of a message.",
+    "system": "Health, readiness, metrics and this document.",
+    "messages": "Messages and their timelines.",
     "jobs": "The queue.",
-    "executions": "What agents do and did, step by step.",
-    "waits": "Questions that wait for a person.",
+    "executions": "Executions of agents, step by step.",
+    "questions": "Questions that wait for a person.",
     "agents": "Agents, their versions and the channels they answer in.",
-    "memory": "What agents know about people, projects and themselves.",
+    "memory": "Facts that agents keep about people, projects and themselves.",
     "accounts": "Accounts at providers of models.",
     "bots": "Bots on chat platforms.",
-    "hooks": "Doors for others: platforms and webhooks.",
+    "hooks": "Incoming events of platforms and webhooks.",
     "webhooks": "Webhooks that start an agent.",
     "variables": "Values and secrets for tools.",
     "schedules": "Reminders, schedules and heartbeats.",
-    "workflows": "What is drawn, its versions, and what begins it.",
-    "runs": "Runs of workflows: begun, watched, answered.",
-    "people": "Who talks to the agents.",
-    "pairings": "Strangers who ask to be let in.",
+    "workflows": "Workflows, their versions and triggers.",
+    "runs": "Workflow runs: start, follow, answer.",
+    "people": "People who write to the agents.",
+    "pairings": "Pairing requests of unknown people.",
     "auth": "Logging in and out.",
     "mcp": "The Model Context Protocol.",
-    "v1": "As OpenAI's clients know a server; errors have its form.",
+    "v1": "The OpenAI-compatible API, with OpenAI's error format.",
 }
 
 _ID: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
@@ -171,12 +174,12 @@ _KEY_HEADER: dict[str, Any] = {
     "name": IDEMPOTENCY_KEY,
     "in": "header",
     "required": False,
-    "description": "A fresh text for each write, such as a UUID. With the same one, the same request is done once.",
+    "description": "A new text for each write, such as a UUID. Requests with the same key run once.",
     "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
 }
 _HEADERS: dict[str, dict[str, Any]] = {
-    "WWW-Authenticate": {"description": "How to say who you are.", "schema": {"type": "string"}},
-    "Retry-After": {"description": "Seconds until it is worth another try.", "schema": {"type": "string"}},
+    "WWW-Authenticate": {"description": "The authentication scheme.", "schema": {"type": "string"}},
+    "Retry-After": {"description": "Seconds until another attempt makes sense.", "schema": {"type": "string"}},
     REPLAYED: {
         "description": f"`true` when an earlier request with this `{IDEMPOTENCY_KEY}` was answered so.",
         "schema": {"type": "string", "enum": ["true"]},
@@ -202,7 +205,11 @@ def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
             "parameters": {"IdempotencyKey": _KEY_HEADER},
             "headers": _HEADERS,
             "securitySchemes": {
-                "key": {"type": "http", "scheme": "bearer", "description": "A key, or the one of the data folder."},
+                "key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "An API key, or the key in the data folder.",
+                },
                 "cookie": {"type": "apiKey", "in": "cookie", "name": "arvis_session", "description": "A login."},
             },
         },
@@ -214,7 +221,7 @@ def _operation(endpoint: Endpoint, components: Components) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "tags": [_tag(endpoint)],
         "summary": endpoint.summary,
-        "description": "Open to everybody." if public else f"Roles: {', '.join(sorted(endpoint.access))}.",
+        "description": "Public." if public else f"Roles: {', '.join(sorted(endpoint.access))}.",
         "operationId": _operation_id(endpoint),
         "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint), *_header_parameters(endpoint)],
         "responses": {**_errors(endpoint, components), **_answers(endpoint, components)},

@@ -105,7 +105,7 @@ def test_chat_tells_why_there_is_no_answer(daemon: Daemon) -> None:
 def test_chat_with_an_unknown_agent(daemon: Daemon) -> None:
     done = daemon.arvis("chat", "--agent", "nobody", "hi")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("There is no such agent, or none that you may ask.\n  fix: ")
+    assert done.stderr.startswith("There is no such agent, or you may not ask it.\n  fix: ")
 
 
 def test_chat_on_a_terminal_shows_the_answer_while_it_is_written(daemon: Daemon) -> None:

@@ -182,7 +182,7 @@ def test_agent_and_channel_are_both_honoured(daemon: Daemon) -> None:
 def test_an_agent_that_is_not_there_is_refused_in_any_channel(daemon: Daemon) -> None:
     done = daemon.arvis("chat", "--agent", "nobody", "--channel", "cli-both", "hi")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("There is no such agent, or none that you may ask.\n  fix: ")
+    assert done.stderr.startswith("There is no such agent, or you may not ask it.\n  fix: ")
 
 
 def test_the_channel_of_one_agent_is_not_for_another(daemon: Daemon) -> None:

@@ -102,7 +102,7 @@ async def episode(unsteady: UnsteadyPostgres, code: Path, case: Case, blows: Blo
     started = time.monotonic()
     history = await play(plan)
     # That is what is promised while the server is away.
-    promised = ("was answered 503", "'message': 'The database is away.'")
+    promised = ("was answered 503", "'message': 'The database is not available.'")
     refusals = [problem for problem in history.problems if any(words in problem for words in promised)]
     history = replace(history, problems=tuple(each for each in history.problems if each not in refusals))
     result = result_of(case.seed, history, time.monotonic() - started)

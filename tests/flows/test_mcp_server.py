@@ -116,7 +116,7 @@ async def test_wrong_arguments_are_told_and_nothing_is_sent(daemon: Daemon) -> N
     async with client_of(daemon, daemon.api_key) as client:
         wrong: list[tuple[dict[str, Any], str]] = [
             ({}, "`text` is missing"),
-            ({"text": 3}, "`text` must be a text"),
+            ({"text": 3}, "`text` must be a string"),
             ({"text": " "}, "The message is empty"),
             ({"text": "x", "agent": "a", "channel": "b"}, "cannot be named together"),
             ({"text": "x", "agent": "nobody"}, "There is no such agent"),
@@ -160,7 +160,7 @@ async def test_the_role_decides(daemon: Daemon) -> None:
         assert [agent["slug"] for agent in agents] == ["helper", "second"]
         for hidden in ("risky", "closed"):
             refused = await client.call_tool("send_message", {"text": "x", "agent": hidden})
-            assert "There is no such agent, or none that you may ask." in text_of(refused)
+            assert "There is no such agent, or you may not ask it." in text_of(refused)
     async with client_of(daemon, OTHER_CHAT) as client:
         agents = data_of(await client.call_tool("list_agents", {}))["agents"]
         assert [agent["slug"] for agent in agents] == ["helper"]
@@ -246,7 +246,7 @@ def test_the_command_says_what_is_wrong(daemon: Daemon, tmp_path: Path) -> None:
     (other.data / "api-key").write_text("wrong")
     (other.data / "address").write_text(daemon.url)
     outcome = other.arvis("mcp", typed=json.dumps(INITIALIZE) + "\n")
-    assert "This key is not known." in json.loads(outcome.stdout)["error"]["message"]
+    assert "This key is not valid." in json.loads(outcome.stdout)["error"]["message"]
     (other.data / "address").write_text("http://127.0.0.1:1")
     outcome = other.arvis("mcp", typed=json.dumps(INITIALIZE) + "\n")
     assert "Arvis cannot be reached" in json.loads(outcome.stdout)["error"]["message"]

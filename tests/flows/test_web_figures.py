@@ -71,7 +71,7 @@ async def test_figures_are_those_of_the_database() -> None:
     assert value(registry, "arvis_model_cost_usd_total", provider="openai", model="gpt") == 2.5
     assert value(registry, "arvis_answer_seconds_bucket", outcome="answered", le="2.0") == 3
     assert value(registry, "arvis_answer_seconds_count", outcome="failed") == 1
-    assert value(registry, "arvis_waits_open") == 3
+    assert value(registry, "arvis_questions_open") == 3
     assert value(registry, "arvis_workflow_runs_ended_total", status="completed") == 2
     assert value(registry, "arvis_workflow_runs_ended_total", status="failed") == 0
     assert value(registry, "arvis_workflow_runs_paused") == 6

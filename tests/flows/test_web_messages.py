@@ -189,7 +189,7 @@ async def test_an_agent_that_is_closed_looks_to_a_chat_key_as_if_it_were_not_the
     answer = await site.call("POST", "/api/messages", key=CHAT_KEY, json=asked)
     told = answer.json()["error"]
     assert (answer.status, answer.code) == (404, "unknown_agent")
-    assert told["message"] == "There is no such agent, or none that you may ask."
+    assert told["message"] == "There is no such agent, or you may not ask it."
     # Who sees the list of agents hears why.
     assert (await site.call("POST", "/api/messages", json=asked)).code == reason
 

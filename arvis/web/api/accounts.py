@@ -45,11 +45,16 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _ANY_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
 NAMES: Mapping[str, Schema] = {"account": {**STRING, "minLength": 1, "maxLength": 100}}
 
-_PRIORITY: Schema = {**INTEGER, "minimum": 0, "maximum": 10_000, "description": "Lower is asked first."}
+_PRIORITY: Schema = {
+    **INTEGER,
+    "minimum": 0,
+    "maximum": 10_000,
+    "description": "Accounts with lower numbers are used first.",
+}
 _HEALTH = object_schema({"model": STRING, "cooldownUntil": optional(TIME), "kind": STRING, "refusals": INTEGER})
 ACCOUNT = object_schema(
     {
-        "id": {**optional(STRING), "description": "null: of the configuration."},
+        "id": {**optional(STRING), "description": "null: from the configuration."},
         "name": STRING,
         "provider": STRING,
         "model": STRING,
@@ -59,15 +64,15 @@ ACCOUNT = object_schema(
         "status": one_of(AccountStatus),
         "source": one_of(("configuration", "product")),
         "hasKey": BOOLEAN,
-        "problem": {**optional(STRING), "description": "Why it is left out, and what to do."},
-        "health": {**array(_HEALTH), "description": "Models that it refused lately, and until when it rests."},
+        "problem": {**optional(STRING), "description": "Why it is not used, and how to fix it."},
+        "health": {**array(_HEALTH), "description": "Models that it recently refused, with the end of their cooldown."},
     }
 )
 WRITTEN: dict[str, Schema] = {
     "provider": STRING,
-    "model": {**STRING, "description": "Default: one of the provider's."},
-    "models": {**array(STRING), "description": "Those it serves; none named: any of its vendor."},
-    "apiKey": {**STRING, "description": "Sealed before it is stored, and never shown."},
+    "model": {**STRING, "description": "Default: the provider's default model."},
+    "models": {**array(STRING), "description": "The models it serves; empty: all of its vendor."},
+    "apiKey": {**STRING, "description": "Encrypted in the database and never returned."},
     "baseUrl": STRING,
     "priority": _PRIORITY,
     "status": one_of(AccountStatus),
@@ -78,7 +83,7 @@ NEW_ACCOUNT = object_schema(
 )
 CHANGED_ACCOUNT = {
     **object_schema(WRITTEN, required=()),
-    "description": 'What is left out stays; "" takes a text away. A new address needs the key again.',
+    "description": 'Omitted fields are unchanged; "" clears a text. A new address requires the key again.',
 }
 
 

@@ -28,8 +28,8 @@ ACTIVITY = object_schema(
         "channelId": optional(STRING),
         "startedAt": optional(TIME),
         "lastActiveAt": optional(TIME),
-        "statusNote": {**optional(STRING), "description": "Where it stands, in its own words."},
-        "process": {**optional(STRING), "description": "The node that runs it."},
+        "statusNote": {**optional(STRING), "description": "Its current activity, in its own words."},
+        "process": {**optional(STRING), "description": "The process that runs it."},
     }
 )
 
@@ -41,7 +41,7 @@ class ActivityRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         shape = {200: object_schema({"items": array(ACTIVITY)})}
-        return [Endpoint("GET", "/api/activity", "What runs, then who runs nothing", OPERATE, self._list, shape)]
+        return [Endpoint("GET", "/api/activity", "Running executions, then idle agents", OPERATE, self._list, shape)]
 
     async def _list(self, _call: Call) -> Response:
         found = await self._store.read(activities, self._clock.now(), whole=True)

@@ -61,36 +61,42 @@ BINDING = object_schema(
         "permission": one_of(Permission),
         "respond": {
             **optional(one_of(Respond)),
-            "description": "Which messages of a group are for the agent; null: as its bot is set.",
+            "description": "The group messages that the agent answers; null: the bot's setting.",
         },
-        "observe": {**optional(INTEGER), "description": "How many others it reads along; null: as its bot is set."},
+        "observe": {
+            **optional(INTEGER),
+            "description": "The number of other messages that it reads as context; null: the bot's setting.",
+        },
     }
 )
 NEW_BINDING = object_schema(BINDING["properties"], required=("platform", "channel"))
 _MORE: dict[str, Schema] = {
     "prompt": STRING,
     "fallbacks": {**array(STRING), "description": "Models to try after `model`, as provider/model."},
-    "tools": {**array(STRING), "description": "Names, or `server.*`."},
+    "tools": {**array(STRING), "description": "Names of tools, or `server.*`."},
     "completion": one_of(COMPLETIONS),
-    "contextTokens": {**optional(INTEGER), "description": "The ceiling of its prompt; null: the model's window."},
+    "contextTokens": {
+        **optional(INTEGER),
+        "description": "The maximum size of its prompt in tokens; null: the model's context window.",
+    },
     "timezone": optional(STRING),
     "allowUsers": {
         **optional(array(STRING)),
-        "description": "The only people who may ask it, besides owners; null: everybody, empty: owners alone.",
+        "description": "The only people, besides owners, who may ask it; null: everyone; empty: only owners.",
     },
     "onNewMessage": {
         **optional(one_of(ON_NEW_MESSAGE)),
-        "description": "What a message does that comes while it works.",
+        "description": "The effect of a message that arrives while it works.",
     },
-    "plugins": {**array(STRING), "description": "What extends its prompts."},
-    "helpers": {**array(STRING), "description": "Slugs of agents to whom it may hand a talk over."},
+    "plugins": {**array(STRING), "description": "Plugins that extend its prompts."},
+    "helpers": {**array(STRING), "description": "Slugs of agents to which it may hand over a conversation."},
 }
 _WRITTEN: dict[str, Schema] = {
     "name": STRING,
     "role": STRING,
     "description": STRING,
-    "model": {**optional(STRING), "description": "provider/model; null: the account's own."},
-    "graph": {**STRING, "description": "How it works: one of GET /api/graphs, or `workflow:SLUG`."},
+    "model": {**optional(STRING), "description": "provider/model; null: the account's default model."},
+    "graph": {**STRING, "description": "The graph that it runs: one of GET /api/graphs, or `workflow:SLUG`."},
     **_MORE,
 }
 AGENT_DETAIL = object_schema({**AGENT["properties"], **_MORE, "bindings": array(BINDING)})
@@ -103,7 +109,7 @@ NEW_AGENT = object_schema(
     },
     required=("slug",),
 )
-CHANGED_AGENT = {**object_schema(_WRITTEN, required=()), "description": "What is left out stays as it is."}
+CHANGED_AGENT = {**object_schema(_WRITTEN, required=()), "description": "Omitted fields are unchanged."}
 VERSION = object_schema(
     {
         "version": INTEGER,
@@ -187,7 +193,7 @@ _SPAN = object_schema(
     {"calls": INTEGER, "inputTokens": INTEGER, "outputTokens": INTEGER, "costUsd": NUMBER, "errors": INTEGER}
 )
 STATS = object_schema(
-    {"week": _SPAN, "month": _SPAN, "lastActive": {**optional(TIME), "description": "Its newest message."}}
+    {"week": _SPAN, "month": _SPAN, "lastActive": {**optional(TIME), "description": "The time of its newest message."}}
 )
 
 
@@ -200,7 +206,7 @@ class AgentStatRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         path = "/api/agents/{agent}/stats"
-        return [Endpoint("GET", path, "What it did in 7 and in 30 days", READ, self._show, {200: STATS})]
+        return [Endpoint("GET", path, "Its calls and costs of the last 7 and 30 days", READ, self._show, {200: STATS})]
 
     async def _show(self, call: Call) -> Response:
         agent = await self._store.read(agents.find, call.id("agent"))
@@ -252,19 +258,29 @@ class AgentRoutes:
         filters = {"status": one_of(AgentStatus), "role": LABEL}
         return [
             Endpoint(
-                "GET", _ALL, "Agents in order of creation", READ, self._list, {200: page_schema(AGENT)}, query=filters
+                "GET",
+                _ALL,
+                "List agents in order of creation",
+                READ,
+                self._list,
+                {200: page_schema(AGENT)},
+                query=filters,
             ),
-            Endpoint("GET", _ONE, "One agent, by id or slug", READ, self._show, shown),
-            Endpoint("POST", _ALL, "Make an agent", OWN, self._create, made, body=NEW_AGENT, large=True),
-            Endpoint("PATCH", _ONE, "Change what the body names", OWN, self._update, shown, CHANGED_AGENT, large=True),
-            Endpoint("DELETE", _ONE, "Delete an agent; undo brings it back", OWN, self._archive, shown),
-            Endpoint("POST", f"{_ONE}/pause", "Let it answer nobody for now", OPERATE, self._pause, shown),
-            Endpoint("POST", f"{_ONE}/resume", "Let it go on", OPERATE, self._resume, shown),
-            Endpoint("POST", f"{_ONE}/undo", "Back to the version before", OWN, self._undo, shown),
+            Endpoint("GET", _ONE, "Show an agent, by id or slug", READ, self._show, shown),
+            Endpoint("POST", _ALL, "Create an agent", OWN, self._create, made, body=NEW_AGENT, large=True),
+            Endpoint(
+                "PATCH", _ONE, "Change the fields in the body", OWN, self._update, shown, CHANGED_AGENT, large=True
+            ),
+            Endpoint("DELETE", _ONE, "Delete an agent; undo restores it", OWN, self._archive, shown),
+            Endpoint(
+                "POST", f"{_ONE}/pause", "Pause an agent, so that it answers no messages", OPERATE, self._pause, shown
+            ),
+            Endpoint("POST", f"{_ONE}/resume", "Resume an agent", OPERATE, self._resume, shown),
+            Endpoint("POST", f"{_ONE}/undo", "Restore the previous version", OWN, self._undo, shown),
             Endpoint(
                 "GET",
                 f"{_ONE}/versions",
-                "How it was, the newest first",
+                "List its versions, newest first",
                 READ,
                 self._versions,
                 {200: page_schema(VERSION)},
@@ -276,9 +292,11 @@ class AgentRoutes:
     def _binding_endpoints(self) -> list[Endpoint]:
         path, place = f"{_ONE}/bindings", {"platform": LABEL, "channel": LABEL}
         return [
-            Endpoint("GET", path, "Channels where it lives", READ, self._bindings, {200: page_schema(BINDING)}),
-            Endpoint("POST", path, "Let it live in a channel", OWN, self._bind, {201: AGENT_DETAIL}, body=NEW_BINDING),
-            Endpoint("DELETE", path, "There no more", OWN, self._unbind, {200: AGENT_DETAIL}, query=place),
+            Endpoint(
+                "GET", path, "List the channels that it is bound to", READ, self._bindings, {200: page_schema(BINDING)}
+            ),
+            Endpoint("POST", path, "Bind it to a channel", OWN, self._bind, {201: AGENT_DETAIL}, body=NEW_BINDING),
+            Endpoint("DELETE", path, "Remove it from a channel", OWN, self._unbind, {200: AGENT_DETAIL}, query=place),
         ]
 
     async def _list(self, call: Call) -> Response:
@@ -332,7 +350,7 @@ class AgentRoutes:
     async def _unbind(self, call: Call) -> Response:
         platform, channel = call.query("platform"), call.query("channel")
         if platform is None or channel is None:
-            raise Unprocessable("`platform` and `channel` must be given.", fix="Name the channel in the query.")
+            raise Unprocessable("`platform` and `channel` are required.", fix="Name the channel in the query.")
         agent = await self._agent(call)
         binding = Binding(platform, channel, agent.id, Permission.FULL)
         await self._store.write(agents.unbind, binding, by=await self._by(call), now=self._clock.now())

@@ -28,7 +28,10 @@ _LONGEST_NAME = 80
 _MOST_AGENTS = 50
 
 _ROLE = one_of(UserRole)
-_AGENTS = {**array(STRING), "description": "Slugs. Limits a key of role chat; empty: all without risky tools."}
+_AGENTS = {
+    **array(STRING),
+    "description": "Slugs of the agents that a key with the role chat may use; empty: all agents without risky tools.",
+}
 KEY = object_schema(
     {
         "id": STRING,
@@ -37,14 +40,14 @@ KEY = object_schema(
         "agents": _AGENTS,
         "createdBy": {**STRING, "description": "The id of a user."},
         "createdAt": TIME,
-        "lastUsedAt": {**optional(TIME), "description": "The last use, exact to the hour."},
+        "lastUsedAt": {**optional(TIME), "description": "The last use, to the hour."},
     }
 )
 NEW_KEY = object_schema(
     {"name": {**LABEL, "maxLength": _LONGEST_NAME}, "role": _ROLE, "agents": {**_AGENTS, "maxItems": _MOST_AGENTS}},
     required=("name", "role"),
 )
-MADE_KEY = object_schema({**KEY["properties"], "key": {**STRING, "description": "Shown now and never again."}})
+MADE_KEY = object_schema({**KEY["properties"], "key": {**STRING, "description": "Shown only in this response."}})
 
 
 class ApiKeyRoutes:
@@ -62,14 +65,14 @@ class ApiKeyRoutes:
             Endpoint(
                 "GET",
                 every,
-                "Keys that were made in the product, newest first",
+                "List the keys created in the product, newest first",
                 OWN,
                 self._list,
                 {200: page_schema(KEY)},
                 query=PAGING,
             ),
-            Endpoint("POST", every, "Make a key, which is shown once", OWN, self._add, {201: MADE_KEY}, body=NEW_KEY),
-            Endpoint("DELETE", f"{every}/{{key}}", "Revoke a key at once", OWN, self._revoke, {200: OK}),
+            Endpoint("POST", every, "Create a key; it is shown once", OWN, self._add, {201: MADE_KEY}, body=NEW_KEY),
+            Endpoint("DELETE", f"{every}/{{key}}", "Revoke a key immediately", OWN, self._revoke, {200: OK}),
         ]
 
     async def _list(self, call: Call) -> Response:
@@ -84,7 +87,7 @@ class ApiKeyRoutes:
         if name is None:
             raise unusable("name", "is missing")
         if agents and role is not UserRole.CHAT:
-            raise unusable("agents", "limits keys of the role chat only")
+            raise unusable("agents", "is allowed only for keys with the role chat")
         key = PREFIX + self._new_token()
         wanted = StoredKey("", name, role, agents, key_hash(key), call.identity.user_id, self._clock.now())
         made = await self._store.write(_make, wanted)

@@ -44,32 +44,32 @@ from arvis.web.http.views import Json, page_view, wait_view
 # Questions to people, as the Questions page shows them: the agent, the reason, and the exact action that an approval allows.
 
 
-_WHOLE = "Open the question to read the whole. An answer counts for all of it."
+_WHOLE = "Open the question to read all of it. An answer applies to the whole text."
 _OBJECT: Schema = {"type": "object", "additionalProperties": True}
 
 WAIT: Schema = object_schema(
     {
         **OPEN_WAIT["properties"],
         "answeredByName": optional(STRING),
-        "agent": {**optional(STRING), "description": "The slug of who asks."},
-        "person": {**optional(STRING), "description": "For whom the agent works."},
+        "agent": {**optional(STRING), "description": "The slug of the agent that asks."},
+        "person": {**optional(STRING), "description": "The person for whom the agent works."},
         "messageId": optional(STRING),
         "conversationId": optional(STRING),
         "workflowId": {
             **optional(STRING),
-            "description": "The workflow whose run asks; the run has the id of the execution.",
+            "description": "The workflow whose run asks. The run has the id of the execution.",
         },
         "platform": optional(STRING),
         "connector": optional(STRING),
         "channelId": optional(STRING),
-        "approvers": {**array(STRING), "description": "Whose word counts: people, and roles in the plural."},
-        "canAnswer": {**BOOLEAN, "description": "Whether the asker's word counts."},
-        "tool": {**optional(STRING), "description": "The tool that would be called, or the kind of change."},
+        "approvers": {**array(STRING), "description": "The people and roles that may answer; roles in the plural."},
+        "canAnswer": {**BOOLEAN, "description": "True: the caller may answer."},
+        "tool": {**optional(STRING), "description": "The tool to be called, or the kind of change."},
         "arguments": optional(_OBJECT),
         "risk": optional(one_of(Risk)),
         "change": {
             **optional(object_schema({"text": STRING, "hash": STRING})),
-            "description": "Exactly what would be done; a yes counts for this hash and for nothing else.",
+            "description": "The exact change. An approval is bound to this hash.",
         },
     }
 )
@@ -153,12 +153,12 @@ class WaitRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         one = "/api/questions/{question}"
-        only = {**FLAG, "default": True, "description": "Only those without an answer."}
+        only = {**FLAG, "default": True, "description": "Only unanswered questions."}
         return [
             Endpoint(
                 "GET",
                 "/api/questions",
-                "Questions to people, newest first; with a chat key those that one may answer",
+                "List questions, newest first; with a chat key only those that the caller may answer",
                 ANYONE,
                 self._list,
                 {200: page_schema(WAIT)},
@@ -244,12 +244,12 @@ def _is_theirs(call: Call, view: WaitView, by: Principal) -> bool:
 def _no_wait() -> NotFound:
     return NotFound(
         "There is no such question.",
-        fix="Look it up in the list of open ones (`arvis waits list`, GET /api/questions).",
+        fix="Look it up in the list of open questions (`arvis waits list`, GET /api/questions).",
     )
 
 
 def _not_theirs() -> Forbidden:
-    return Forbidden("You may not answer this question.", fix="Ask whoever looks after this Arvis.")
+    return Forbidden("You are not allowed to answer this question.", fix="Ask an owner or operator of this Arvis.")
 
 
 def _wait_answer(fields: Fields) -> WaitAnswer:

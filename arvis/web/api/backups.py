@@ -20,9 +20,14 @@ class BackupRoutes:
         path = "/api/backups"
         return [
             Endpoint(
-                "GET", path, "Backups in the data folder, newest first", OWN, self._list, {200: page_schema(BACKUP)}
+                "GET",
+                path,
+                "List the backups in the data folder, newest first",
+                OWN,
+                self._list,
+                {200: page_schema(BACKUP)},
             ),
-            Endpoint("POST", path, "Make a backup now; may take minutes", OWN, self._make, {201: BACKUP}),
+            Endpoint("POST", path, "Create a backup; may take minutes", OWN, self._make, {201: BACKUP}),
         ]
 
     async def _list(self, _: Call) -> Response:

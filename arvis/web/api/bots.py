@@ -40,7 +40,7 @@ _OBJECT: Schema = {"type": "object"}
 _SECRETS: Schema = {
     **_OBJECT,
     "additionalProperties": {**STRING, "maxLength": _MOST_SECRET},
-    "description": "Tokens by the names of their settings; sealed before they are stored, and never shown.",
+    "description": "Tokens by the names of their settings. They are encrypted in the database and never returned.",
 }
 BOT = object_schema(
     {
@@ -48,12 +48,12 @@ BOT = object_schema(
         "name": STRING,
         "enabled": BOOLEAN,
         "source": one_of(Source),
-        "settings": {**_OBJECT, "description": "As in the configuration, without secrets."},
-        "secrets": {**array(STRING), "description": "The names of those that are set."},
+        "settings": {**_OBJECT, "description": "The settings as in the configuration, without secrets."},
+        "secrets": {**array(STRING), "description": "The names of the secrets that are set."},
         "state": one_of(BotState),
         "error": optional(STRING),
         "since": optional(TIME),
-        "userId": {**optional(STRING), "description": "Its own on the platform, once it was up."},
+        "userId": {**optional(STRING), "description": "Its name on the platform, once it has connected."},
         "userName": optional(STRING),
     }
 )
@@ -68,7 +68,7 @@ NEW_BOT = object_schema(
 )
 CHANGED_BOT = {
     **object_schema(_WRITTEN, required=()),
-    "description": "What is left out stays; null takes a setting or a secret away. A new address needs the secrets again.",
+    "description": "Omitted fields are unchanged; null removes a setting or a secret. A new address requires the secrets again.",
 }
 _FINDING = object_schema({"level": one_of(("ok", "warning", "error")), "text": STRING, "fix": optional(STRING)})
 FINDINGS = object_schema({"findings": array(_FINDING)})
@@ -82,13 +82,15 @@ class BotRoutes:
         all_, one = "/api/bots", "/api/bots/{platform}/{name}"
         listed, entered = {200: page_schema(BOT)}, {201: BOT}
         return [
-            Endpoint("GET", all_, "Bots, those of the configuration first", OPERATE, self._list, listed),
-            Endpoint("POST", all_, "Enter a bot", OWN, self._add, entered, body=NEW_BOT),
+            Endpoint("GET", all_, "List bots, those of the configuration first", OPERATE, self._list, listed),
+            Endpoint("POST", all_, "Add a bot", OWN, self._add, entered, body=NEW_BOT),
             self._of_one("GET", one, "One bot", self._show, {200: BOT}, access=OPERATE),
             self._of_one("PATCH", one, "Change a bot of the product", self._change, {200: BOT}, body=CHANGED_BOT),
             self._of_one("DELETE", one, "Remove a bot of the product", self._remove, {200: OK}),
-            self._of_one("POST", f"{one}/test", "Ask its platform about its setup", self._check, {200: FINDINGS}),
-            self._of_one("POST", f"{one}/restart", "Start it anew, wherever it runs", self._restart, {200: BOT}),
+            self._of_one("POST", f"{one}/test", "Test a bot's setup on its platform", self._check, {200: FINDINGS}),
+            self._of_one(
+                "POST", f"{one}/restart", "Restart a bot, in whichever process it runs", self._restart, {200: BOT}
+            ),
         ]
 
     def _of_one(
@@ -108,7 +110,7 @@ class BotRoutes:
         fields = await call.fields()
         platform, name = fields.required_text("platform"), fields.required_text("name")
         if not PLATFORM.fullmatch(platform):
-            raise unusable("platform", "must be 1 to 32 small letters, digits, - and _")
+            raise unusable("platform", "must be 1 to 32 lower-case letters, digits, - and _")
         if not _NAME.fullmatch(name):
             raise unusable("name", "must be 1 to 64 letters, digits, - and _")
         return await self._answer(await self._service.add(platform, name, written(fields)), 201)
@@ -162,9 +164,9 @@ def written(fields: Fields) -> BotChanges:
         raise unusable("settings", f"and `secrets` may hold {_MOST_SETTINGS} entries each")
     for name, secret in secrets.items():
         if not is_secret(name):
-            raise unusable(f"secrets.{name[:50]}", "is no secret; send it in `settings`")
+            raise unusable(f"secrets.{name[:50]}", "is not a secret; send it in `settings`")
         if secret is not None and not (isinstance(secret, str) and 0 < len(secret) <= _MOST_SECRET):
-            raise unusable(f"secrets.{name[:50]}", f"must be a text of at most {_MOST_SECRET} characters")
+            raise unusable(f"secrets.{name[:50]}", f"must be a string of at most {_MOST_SECRET} characters")
     enabled = fields.raw("enabled")
     if enabled is not None and not isinstance(enabled, bool):
         raise unusable("enabled", "must be true or false")

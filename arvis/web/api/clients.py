@@ -55,8 +55,11 @@ _SET = {
     "status": one_of(ClientStatus),
     "pricePerTaskUsd": NUMBER,
     "monthlyFeeUsd": NUMBER,
-    "tokenFactor": {**NUMBER, "description": "What models cost is charged times this; 0: not at all."},
-    "monthlyLimitUsd": {**optional(NUMBER), "description": "What models may cost in a month; null: as configured."},
+    "tokenFactor": {**NUMBER, "description": "The factor applied to the cost of models; 0: not charged."},
+    "monthlyLimitUsd": {
+        **optional(NUMBER),
+        "description": "The monthly limit of model costs; null: the configured one.",
+    },
     "notes": STRING,
 }
 CLIENT = object_schema({"id": STRING, **_SET, "balanceUsd": NUMBER, "createdAt": TIME, "updatedAt": TIME})
@@ -78,7 +81,7 @@ CHARGE = object_schema(
 NEW_CHARGE = object_schema(
     {
         "type": one_of(ENTERED),
-        "amountUsd": {**NUMBER, "description": "More than 0; an adjustment may be less, which is a credit."},
+        "amountUsd": {**NUMBER, "description": "More than 0. An adjustment may be negative, which is a credit."},
         "description": STRING,
     },
     required=("type", "amountUsd"),
@@ -151,7 +154,7 @@ def entered_charge(fields: Fields) -> tuple[ChargeType, int, str]:
         raise unusable("amountUsd", "is missing")
     micros = round(amount * MICROS)
     if micros == 0 or (micros < 0 and kind is not ChargeType.ADJUSTMENT):
-        raise unusable("amountUsd", "must be more than 0 (an adjustment may be less)")
+        raise unusable("amountUsd", "must be more than 0 (an adjustment may be negative)")
     return kind, micros, _text(fields, "description", "")
 
 
@@ -192,7 +195,7 @@ def _number(fields: Fields, name: str) -> float | None:
 def _micros(fields: Fields, name: str, known: int) -> int:
     amount = _number(fields, name)
     if amount is not None and amount < 0:
-        raise unusable(name, "must be a number from 0 on")
+        raise unusable(name, "must be a number from 0")
     return known if amount is None else round(amount * MICROS)
 
 
@@ -231,11 +234,11 @@ class ClientRoutes:
         made = {201: CLIENT_DETAIL}
         listed = {200: page_schema(CLIENT)}
         return [
-            Endpoint("GET", _ALL, "Clients, newest first", OPERATE, self._list, listed, query=PAGING),
-            Endpoint("POST", _ALL, "Make a client", OWN, self._add, made, body=NEW_CLIENT),
-            Endpoint("GET", _ONE, "One client with its channels", OPERATE, self._show, shown),
-            Endpoint("PATCH", _ONE, "Change what the body names", OWN, self._change, shown, body=CHANGED_CLIENT),
-            Endpoint("POST", f"{_ONE}/undo", "Back to the version before", OWN, self._undo, shown),
+            Endpoint("GET", _ALL, "List customers, newest first", OPERATE, self._list, listed, query=PAGING),
+            Endpoint("POST", _ALL, "Create a customer", OWN, self._add, made, body=NEW_CLIENT),
+            Endpoint("GET", _ONE, "Show a customer with its channels", OPERATE, self._show, shown),
+            Endpoint("PATCH", _ONE, "Change the fields in the body", OWN, self._change, shown, body=CHANGED_CLIENT),
+            Endpoint("POST", f"{_ONE}/undo", "Restore the previous version", OWN, self._undo, shown),
             *self._channel_endpoints(),
             *self._charge_endpoints(),
         ]
@@ -244,21 +247,29 @@ class ClientRoutes:
         path, place = f"{_ONE}/channels", {"platform": LABEL, "channel": LABEL}
         shown = {200: CLIENT_DETAIL}
         return [
-            Endpoint("POST", path, "Serve this client in a channel", OWN, self._bind, shown, body=CHANNEL),
-            Endpoint("DELETE", path, "Serve it there no more", OWN, self._unbind, shown, query=place),
+            Endpoint("POST", path, "Assign a channel to a customer", OWN, self._bind, shown, body=CHANNEL),
+            Endpoint("DELETE", path, "Remove a channel from a customer", OWN, self._unbind, shown, query=place),
         ]
 
     def _charge_endpoints(self) -> list[Endpoint]:
         path = f"{_ONE}/charges"
         listed, made = {200: page_schema(CHARGE)}, {201: CHARGE}
-        month = {"month": {**STRING, "pattern": "^[0-9]{4}-[0-9]{2}$", "description": "Such as 2026-11; now's."}}
+        month = {
+            "month": {
+                **STRING,
+                "pattern": "^[0-9]{4}-[0-9]{2}$",
+                "description": "Such as 2026-11; default: the current month.",
+            }
+        }
         return [
-            Endpoint("GET", path, "Lines of its account, newest first", OPERATE, self._charges, listed, query=PAGING),
-            Endpoint("POST", path, "Enter a line, which moves the balance", OWN, self._charge, made, body=NEW_CHARGE),
+            Endpoint(
+                "GET", path, "List a customer's charges, newest first", OPERATE, self._charges, listed, query=PAGING
+            ),
+            Endpoint("POST", path, "Add a charge, which changes the balance", OWN, self._charge, made, body=NEW_CHARGE),
             Endpoint(
                 "PATCH",
                 f"{path}/{{charge}}",
-                "Change the status of a line",
+                "Change the status of a charge",
                 OWN,
                 self._judge,
                 {200: OK},
@@ -267,7 +278,7 @@ class ClientRoutes:
             Endpoint(
                 "GET",
                 f"{_ONE}/summary",
-                "Its account in one month",
+                "Show a customer's account for one month",
                 OPERATE,
                 self._month,
                 {200: MONTH},
@@ -309,7 +320,7 @@ class ClientRoutes:
     async def _unbind(self, call: Call) -> Response:
         platform, channel = call.query("platform"), call.query("channel")
         if platform is None or channel is None:
-            raise Unprocessable("`platform` and `channel` must be given.", fix="Name the channel in the query.")
+            raise Unprocessable("`platform` and `channel` are required.", fix="Name the channel in the query.")
         await self._store.write(billing.unbind_channel, call.id("client"), ClientChannel(platform, channel))
         return await self._shown(call.id("client"))
 

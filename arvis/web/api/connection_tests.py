@@ -31,16 +31,19 @@ NEW_TRIAL = object_schema({"name": STRING, **WRITTEN}, required=("provider",))
 TRIAL = object_schema(
     {
         "ok": BOOLEAN,
-        "provider": {**optional(STRING), "description": "null: a kept account that did not answer."},
+        "provider": {**optional(STRING), "description": "null: a stored account that did not answer."},
         "model": STRING,
         "durationMs": INTEGER,
         "error": optional(STRING),
         "fix": optional(STRING),
-        "kind": {**optional(one_of(_KINDS)), "description": "What kind of failure; null: it answers."},
-        "costUsd": {**optional(NUMBER), "description": "Of this one word; null: no price or no count is known."},
+        "kind": {**optional(one_of(_KINDS)), "description": "The kind of failure; null: it answered."},
+        "costUsd": {
+            **optional(NUMBER),
+            "description": "The cost of this test; null: no price or token count is known.",
+        },
     }
 )
-BOT_TRIAL = {**object_schema(NEW_BOT["properties"], required=("platform",)), "description": "As for a new bot."}
+BOT_TRIAL = {**object_schema(NEW_BOT["properties"], required=("platform",)), "description": "The fields of a new bot."}
 
 
 class ConnectionTestRoutes:
@@ -54,7 +57,7 @@ class ConnectionTestRoutes:
             Endpoint(
                 "POST",
                 "/api/accounts/test",
-                "Ask an account that is not kept for one word",
+                "Test an account that is not stored",
                 OWN,
                 self._account,
                 {200: TRIAL},
@@ -63,7 +66,7 @@ class ConnectionTestRoutes:
             Endpoint(
                 "POST",
                 "/api/accounts/{account}/test",
-                "Ask it for one word; costs next to nothing",
+                "Test an account with a one-word request",
                 OWN,
                 self._kept_account,
                 {200: TRIAL},
@@ -72,7 +75,7 @@ class ConnectionTestRoutes:
             Endpoint(
                 "POST",
                 "/api/bots/test",
-                "Ask a platform about a bot that is not kept",
+                "Test a bot that is not stored",
                 OWN,
                 self._bot,
                 {200: FINDINGS},
@@ -94,7 +97,7 @@ class ConnectionTestRoutes:
         fields = await call.fields()
         platform, name = fields.required_text("platform"), fields.label("name", 64) or _UNNAMED
         if not PLATFORM.fullmatch(platform):
-            raise unusable("platform", "must be 1 to 32 small letters, digits, - and _")
+            raise unusable("platform", "must be 1 to 32 lower-case letters, digits, - and _")
         found = await self._bots.check_new(platform, name, bot_written(fields))
         items = [{"level": one.level, "text": one.text, "fix": one.fix or None} for one in found]
         return answer({"findings": items})

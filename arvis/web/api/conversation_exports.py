@@ -100,7 +100,7 @@ def _as_markdown(message: StoredMessage) -> str:
         f"\n[file: {_in_one_line(each.filename)}, {each.content_type}, {each.size} bytes]\n"
         for each in message.attachments
     )
-    content = _quoted(message.content) or ("" if files else "(this text is past its time)")
+    content = _quoted(message.content) or ("" if files else "(this text was deleted after its retention time)")
     return f"\n### {who} ({message.role}), {_moment(message.created_at)}\n\n{content}\n{files}"
 
 

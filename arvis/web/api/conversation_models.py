@@ -35,17 +35,17 @@ CONVERSATION: Schema = object_schema(
         "turns": INTEGER,
         "createdAt": TIME,
         "lastMessageAt": TIME,
-        "open": {**BOOLEAN, "description": "Whether the next message in its place goes on with it."},
-        "title": {**STRING, "description": "The first words that somebody said, or the name of the channel."},
+        "open": {**BOOLEAN, "description": "True: the next message in its channel continues it."},
+        "title": {**STRING, "description": "The first words of its first message, or the name of the channel."},
         "preview": STRING,
-        "participants": {**INTEGER, "description": "Who wrote the newest 100 messages of people."},
+        "participants": {**INTEGER, "description": "The number of people who wrote its newest 100 messages."},
     }
 )
 CONVERSATION_DETAIL: Schema = object_schema(
     {
         **CONVERSATION["properties"],
-        "messagesInContext": {**INTEGER, "description": "That no summary stands for."},
-        "tokensInContext": {**INTEGER, "description": "Of these, by estimate; the summaries come on top."},
+        "messagesInContext": {**INTEGER, "description": "Messages that no summary replaces."},
+        "tokensInContext": {**INTEGER, "description": "The estimated tokens of these messages, without summaries."},
         "summaries": INTEGER,
         "summary": optional(
             object_schema({"id": STRING, "summary": STRING, "tokens": INTEGER, "status": one_of(CompactionStatus)})
@@ -59,18 +59,18 @@ STORED_ATTACHMENT: Schema = object_schema(
         "size": INTEGER,
         "state": one_of(FileState),
         "kind": optional(one_of(FileKind)),
-        "problem": {**STRING, "description": "Why it could not be read; empty when it could."},
-        "url": {**optional(STRING), "description": "Where its bytes are, once they are stored."},
+        "problem": {**STRING, "description": "Why it could not be read; empty if it could."},
+        "url": {**optional(STRING), "description": "The address of its bytes, once they are stored."},
     }
 )
 STORED_FILE: Schema = object_schema({"name": STRING, "contentType": STRING, "size": INTEGER, "url": STRING})
 STORED_BUTTON: Schema = object_schema({"id": STRING, "label": STRING, "style": one_of(ButtonStyle)})
 QUESTION: Schema = object_schema(
     {
-        "id": {**STRING, "description": "Of the question: GET /api/questions/{question} shows it whole."},
+        "id": {**STRING, "description": "The id of the question, for GET /api/questions/{question}."},
         "state": {
             **one_of(QuestionState),
-            "description": "`closed`: the work that asked has ended, so no answer is wanted any more.",
+            "description": "`closed`: the execution that asked has ended, so an answer is no longer possible.",
         },
         "decision": {**optional(STRING), "description": "Such as `approve`, once a person has answered."},
         "answeredAt": optional(TIME),
@@ -84,18 +84,18 @@ STORED_MESSAGE: Schema = object_schema(
         "status": one_of(MessageStatus),
         "reason": optional(STRING),
         "userName": STRING,
-        "agent": {**optional(STRING), "description": "Who was asked, or who wrote it."},
+        "agent": {**optional(STRING), "description": "The agent that was asked or that wrote it."},
         "replyTo": optional(STRING),
         "answeredBy": optional(STRING),
         "executionId": optional(STRING),
         "turn": optional(INTEGER),
-        "source": {**STRING, "description": "What had it written where nobody asked: schedule:ID or webhook:ID."},
+        "source": {**STRING, "description": "The trigger of a run without a message: schedule:ID or webhook:ID."},
         "taint": array(one_of(Label)),
-        "costUsd": {**NUMBER, "description": "Of the turn that this reply ends."},
+        "costUsd": {**NUMBER, "description": "The cost of the turn that this reply ends."},
         "attachments": array(STORED_ATTACHMENT),
         "files": array(STORED_FILE),
         "buttons": array(STORED_BUTTON),
-        "delivery": {**optional(one_of(DeliveryState)), "description": "How far it has come; null where none left."},
+        "delivery": {**optional(one_of(DeliveryState)), "description": "Its delivery; null if it has none."},
         "question": {**optional(QUESTION), "description": "The question that this message shows."},
         "createdAt": TIME,
     }

@@ -38,12 +38,12 @@ class ConversationRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         one = "/api/conversations/{conversation}"
-        text = {**STRING, "description": "In agents, channels, people or the newest messages.", "minLength": 1}
+        text = {**STRING, "description": "Searches agents, channels, people and the newest messages.", "minLength": 1}
         return [
             Endpoint(
                 "GET",
                 "/api/conversations",
-                "Conversations, the last used first; with a chat key one's own",
+                "List conversations, last used first; with a chat key only the caller's own",
                 ANYONE,
                 self._conversations,
                 {200: page_schema(CONVERSATION)},
@@ -53,7 +53,7 @@ class ConversationRoutes:
             Endpoint(
                 "GET",
                 f"{one}/messages",
-                "Messages of a conversation, newest first; with a chat key what one said and was answered",
+                "List the messages of a conversation, newest first; with a chat key only the caller's messages and the replies",
                 ANYONE,
                 self._messages,
                 {200: page_schema(STORED_MESSAGE)},
@@ -62,14 +62,21 @@ class ConversationRoutes:
             Endpoint(
                 "GET",
                 f"{one}/export",
-                "The whole conversation as a file, with what its summaries stand for",
+                "Export a conversation as a file, with the messages that summaries replaced",
                 READ,
                 self._export,
                 {200: FILE},
                 query={"format": {**one_of(Form), "default": Form.MARKDOWN}},
                 media="*/*",
             ),
-            Endpoint("POST", f"{one}/close", "Let the next message begin a new one", OPERATE, self._close, {200: OK}),
+            Endpoint(
+                "POST",
+                f"{one}/close",
+                "Close a conversation, so that the next message starts a new one",
+                OPERATE,
+                self._close,
+                {200: OK},
+            ),
         ]
 
     async def _conversations(self, call: Call) -> Response:

@@ -28,7 +28,7 @@ Examine = Callable[[bool], Awaitable[str]]
 
 FINDING = object_schema(
     {
-        "id": {**STRING, "description": "Stable, for programs."},
+        "id": {**STRING, "description": "Stable identifier for programs."},
         "group": STRING,
         "status": one_of(("ok", "warn", "fail")),
         "what": STRING,
@@ -62,10 +62,8 @@ class DoctorRoutes:
         self._reports: dict[bool, _Report] = {}
 
     def endpoints(self) -> list[Endpoint]:
-        query = {"security": {**FLAG, "description": "Only what keeps others out."}}
-        return [
-            Endpoint("GET", "/api/doctor", "Is everything in order?", OPERATE, self._show, {200: FINDINGS}, query=query)
-        ]
+        query = {"security": {**FLAG, "description": "Only the security checks."}}
+        return [Endpoint("GET", "/api/doctor", "Run `arvis doctor`", OPERATE, self._show, {200: FINDINGS}, query=query)]
 
     async def _show(self, call: Call) -> Response:
         report = await self._report(call.flag("security", default=False))
@@ -89,7 +87,7 @@ class DoctorRoutes:
         except (ValueError, KeyError, TypeError):
             why = "It printed no findings."
         fix = "Run `arvis doctor` on the machine."
-        raise Unavailable("The examination did not come to its end.", why=why, fix=fix)
+        raise Unavailable("The examination did not finish.", why=why, fix=fix)
 
 
 def _item(check: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -42,8 +42,8 @@ _EXECUTION: dict[str, Schema] = {
     "graph": STRING,
     "status": one_of(ExecutionStatus),
     "agent": optional(STRING),
-    "source": {**STRING, "description": "What had it begin where nobody asked: schedule:ID or webhook:ID."},
-    "statusNote": {**STRING, "description": "Where it stands, in the agent's own words."},
+    "source": {**STRING, "description": "The trigger of a run without a message: schedule:ID or webhook:ID."},
+    "statusNote": {**STRING, "description": "Its current activity, in the agent's own words."},
     "steps": INTEGER,
     "error": optional(STRING),
     "createdAt": TIME,
@@ -57,10 +57,10 @@ EXECUTION_DETAIL = object_schema(
     {
         **_EXECUTION,
         "conversationId": optional(STRING),
-        "outcome": {**STRING, "description": "The beginning of what came of it, once it has ended."},
-        "plan": {**optional(STRING), "description": "Of an agent that plans: its plan as it is now, in Markdown."},
+        "outcome": {**STRING, "description": "The beginning of its result, once it has ended."},
+        "plan": {**optional(STRING), "description": "The current plan of a planning agent, in Markdown."},
         "path": array(_STEP),
-        "steps": {**array(STEP), "description": "Its way with its model calls, in the form of every timeline."},
+        "steps": {**array(STEP), "description": "Its steps and model calls, in the format of timelines."},
         "costUsd": NUMBER,
         "inputTokens": INTEGER,
         "outputTokens": INTEGER,
@@ -84,14 +84,14 @@ class ExecutionRoutes:
             Endpoint(
                 "GET",
                 "/api/executions",
-                "Turns, runs and what they call, newest first",
+                "List executions, newest first",
                 READ,
                 self._list,
                 {200: page_schema(LISTED_EXECUTION)},
                 query={**PAGING, **filters},
             ),
-            Endpoint("GET", one, "One of them with its way", READ, self._show, shown),
-            Endpoint("POST", f"{one}/cancel", "End it with all that works for it", OPERATE, self._cancel, shown),
+            Endpoint("GET", one, "Show an execution with its steps", READ, self._show, shown),
+            Endpoint("POST", f"{one}/cancel", "Cancel an execution and its children", OPERATE, self._cancel, shown),
         ]
 
     async def _list(self, call: Call) -> Response:
@@ -111,7 +111,7 @@ class ExecutionRoutes:
         found = await self._insights.execution(call.id("execution"))
         if found is None:
             raise NotFound(
-                "There is no such execution.", fix="Look it up in the list; old runs are removed after a while."
+                "There is no such execution.", fix="Look it up in the list (GET /api/executions); old executions are removed after a while."
             )
         return answer(_detail(found, await self._agents()))
 

@@ -51,7 +51,7 @@ ACTIONS = ("retry", "cancel", "delete")
 QUEUE_JOB: Schema = object_schema(
     {
         **JOB["properties"],
-        "subject": {**STRING, "description": "The beginning of its message, or the name of its schedule or web hook."},
+        "subject": {**STRING, "description": "The beginning of its message, or the name of its schedule or webhook."},
         "platform": optional(STRING),
         "connector": optional(STRING),
         "channelId": optional(STRING),
@@ -60,7 +60,7 @@ QUEUE_JOB: Schema = object_schema(
 )
 QUEUE_JOB_DETAIL: Schema = object_schema({**QUEUE_JOB["properties"], "payload": {"type": "object"}})
 RETRY: Schema = object_schema(
-    {"content": {**STRING, "description": "Other words for its message; its turn then begins anew.", "minLength": 1}},
+    {"content": {**STRING, "description": "A new text for its message. The turn then starts again.", "minLength": 1}},
     required=(),
 )
 STORY: Schema = object_schema(
@@ -68,10 +68,10 @@ STORY: Schema = object_schema(
         "id": STRING,
         "kind": JOB["properties"]["kind"],
         "status": JOB["properties"]["status"],
-        "explanation": {**STRING, "description": "Why it stands where it stands, in a sentence."},
+        "explanation": {**STRING, "description": "Its state and the reason, in one sentence."},
         "agent": optional(STRING),
         "subject": STRING,
-        "content": optional({**STRING, "description": "Of a message or delivery, the whole text."}),
+        "content": optional({**STRING, "description": "The whole text of a message or delivery."}),
         "createdAt": TIME,
         "steps": array(STEP),
         "costUsd": NUMBER,
@@ -98,7 +98,10 @@ BULK_DONE: Schema = object_schema(
     {
         "done": INTEGER,
         "refused": array(object_schema({"id": STRING, "code": STRING, "message": STRING})),
-        "remaining": {**INTEGER, "description": "Of a filter: how many follow; counted to 100,000."},
+        "remaining": {
+            **INTEGER,
+            "description": "With a filter: the number of jobs that remain, counted up to 100,000.",
+        },
         "nextCursor": optional(STRING),
     }
 )
@@ -217,7 +220,7 @@ def _filter(fields: Fields) -> JobFilter:
         kind=kind, statuses=statuses_of(fields.text("status")), agent=fields.label("agent"), lane=fields.label("lane")
     )
     if which == JobFilter():
-        raise unusable("filter", "must name something: a status, a kind, an agent or a lane")
+        raise unusable("filter", "must contain a status, a kind, an agent or a lane")
     return which
 
 
@@ -260,29 +263,31 @@ class JobRoutes:
             Endpoint(
                 "GET",
                 "/api/jobs",
-                "Jobs, newest first",
+                "List jobs, newest first",
                 READ,
                 self._list,
                 {200: page_schema(QUEUE_JOB)},
                 query={**PAGING, **_FILTERS},
             ),
-            Endpoint("GET", one, "One job with its payload", READ, self._show, changed),
-            Endpoint("GET", f"{one}/timeline", "What happened to it, step by step", READ, self._timeline, {200: STORY}),
+            Endpoint("GET", one, "Show a job with its payload", READ, self._show, changed),
+            Endpoint("GET", f"{one}/timeline", "Show a job's timeline", READ, self._timeline, {200: STORY}),
             Endpoint(
                 "POST",
                 f"{one}/retry",
-                "Run a failed job again; with `content`, ask the agent anew with other words",
+                "Retry a failed job; with `content`, ask the agent again with a new text",
                 OPERATE,
                 self._retry,
                 changed,
                 body=RETRY,
             ),
-            Endpoint("POST", f"{one}/cancel", "End a pending or running job", OPERATE, self._cancel, changed),
-            Endpoint("DELETE", one, "Remove a job that does not run or wait", OPERATE, self._delete, {200: OK}),
+            Endpoint("POST", f"{one}/cancel", "Cancel a pending or running job", OPERATE, self._cancel, changed),
+            Endpoint(
+                "DELETE", one, "Delete a job that is neither running nor pending", OPERATE, self._delete, {200: OK}
+            ),
             Endpoint(
                 "POST",
                 "/api/jobs/bulk",
-                "Retry, cancel or delete many jobs, named or found; each counts for itself",
+                "Retry, cancel or delete many jobs, by ids or by filter; each job separately",
                 OPERATE,
                 self._many,
                 {200: BULK_DONE},
@@ -322,7 +327,7 @@ class JobRoutes:
             await self._operations.retry_job(job_id)
             return await self._shown(job_id)
         if not content.strip():
-            raise unusable("content", "must say something")
+            raise unusable("content", "must not be empty")
         by = await self._gate.principal(self._gate.sender(call.identity))
         return await self._shown(await self._operations.ask_anew(job_id, content, by))
 
@@ -353,7 +358,7 @@ class JobRoutes:
 def _no_job() -> NotFound:
     return NotFound(
         "There is no such job.",
-        fix="Look it up in the list of jobs (`arvis jobs list`, GET /api/jobs); old ones are removed in time.",
+        fix="Look it up in the list of jobs (`arvis jobs list`, GET /api/jobs); old ones are deleted after a while.",
     )
 
 

@@ -244,19 +244,19 @@ _DAY_SCHEMA: Schema = {**STRING, "pattern": f"^{_DAY.pattern}$", "description": 
 
 LINE = object_schema(
     {
-        "id": {**STRING, "description": "Its place; it stays."},
+        "id": {**STRING, "description": "Its position, which never changes."},
         "at": optional(TIME),
         "level": one_of(LEVELS),
         "logger": STRING,
         "event": STRING,
         "exception": {**optional(STRING), "description": "A traceback."},
-        "fields": {"type": "object", "description": "What else the line says: texts, numbers, true, false, null."},
+        "fields": {"type": "object", "description": "Its other fields: texts, numbers, true, false, null."},
     }
 )
 LINES = object_schema(
     {
         "items": array(LINE),
-        "nextCursor": {**optional(STRING), "description": "There may be more even where `items` is empty."},
+        "nextCursor": {**optional(STRING), "description": "There may be more pages even if `items` is empty."},
     }
 )
 DAYS = object_schema(
@@ -273,9 +273,9 @@ class LogRoutes:
     def endpoints(self) -> list[Endpoint]:
         path = "/api/logs"
         filters: dict[str, Schema] = {
-            "level": {**one_of(LEVELS), "description": "This one or a graver one."},
-            "logger": {**LABEL, "description": "Names that begin with this."},
-            "q": {**LABEL, "description": "Anywhere in the line, whatever its case."},
+            "level": {**one_of(LEVELS), "description": "The lowest level."},
+            "logger": {**LABEL, "description": "A prefix of the logger's name."},
+            "q": {**LABEL, "description": "A text anywhere in the line, case-insensitive."},
             "since": TIME,
             "until": TIME,
         }
@@ -284,17 +284,17 @@ class LogRoutes:
             Endpoint(
                 "GET",
                 path,
-                "Lines of the log, newest first",
+                "List log lines, newest first",
                 OPERATE,
                 self._list,
                 {200: LINES},
                 query={**PAGING, **filters},
             ),
-            Endpoint("GET", f"{path}/days", "Days that have a file", OPERATE, self._days, {200: DAYS}),
+            Endpoint("GET", f"{path}/days", "List the days that have a file", OPERATE, self._days, {200: DAYS}),
             Endpoint(
                 "GET",
                 f"{path}/download",
-                "The file of a day",
+                "Download the file of a day",
                 OPERATE,
                 self._download,
                 {200: STRING},
@@ -307,7 +307,9 @@ class LogRoutes:
         cursor = call.query("cursor")
         start = place_of(cursor) if cursor is not None else None
         if cursor is not None and start is None:
-            raise Unprocessable("`cursor` must be `nextCursor` of the page before.", fix="Begin without a cursor.")
+            raise Unprocessable(
+                "`cursor` must be the `nextCursor` of the previous page.", fix="Start without a cursor."
+            )
         found = await asyncio.to_thread(read_back, self._folder, _wanted(call), start, call.limit)
         return answer(_view(found))
 

@@ -48,9 +48,9 @@ _SCOPE = re.compile(r"agent|principal:[A-Za-z0-9_-]{1,64}|room:[^:]{1,50}:[^:]{1
 AGENT: Schema = {**LABEL, "description": "Its slug or id."}
 SCOPE: Schema = {
     **STRING,
-    "description": "principal:ID, room:PLATFORM:CONNECTOR:CHANNEL:THREAD, or agent (wherever it talks).",
+    "description": "principal:ID, room:PLATFORM:CONNECTOR:CHANNEL:THREAD, or agent (everywhere).",
 }
-TAINT: Schema = {**array(STRING), "description": "Where it came from that nobody vouches for; empty: confirmed."}
+TAINT: Schema = {**array(STRING), "description": "Its unconfirmed sources; empty: confirmed."}
 FACT = object_schema(
     {
         "id": STRING,
@@ -77,8 +77,8 @@ FACT_CHANGE = object_schema(
     {
         "id": STRING,
         "change": STRING,
-        "replacedById": {**optional(STRING), "description": "The fact that took its place."},
-        "undoes": {**optional(STRING), "description": "The change that this one took back."},
+        "replacedById": {**optional(STRING), "description": "The fact that replaced it."},
+        "undoes": {**optional(STRING), "description": "The change that this one undid."},
         "changedById": STRING,
         "at": TIME,
     }
@@ -93,9 +93,9 @@ KEPT = object_schema(
         **FACT["properties"],
         "outcome": {
             **STRING,
-            "description": "added, refreshed (it was known) or superseded (it took an older one's place).",
+            "description": "added, refreshed (it was known) or superseded (it replaced an older one).",
         },
-        "previousId": {**optional(STRING), "description": "The older one."},
+        "previousId": {**optional(STRING), "description": "The fact that it replaced."},
     }
 )
 UNDO = object_schema({"agent": AGENT, "scope": {**SCOPE, "default": EVERYWHERE}}, required=("agent",))
@@ -117,7 +117,7 @@ FILTERS: Mapping[str, Schema] = {
     "scope": SCOPE,
     "category": one_of(Category),
     "status": {**one_of(FactStatus), "description": "Default: active."},
-    "q": {**STRING, "description": "Words; the best first, on one page."},
+    "q": {**STRING, "description": "Search words. Best matches first, on one page."},
 }
 
 
@@ -203,13 +203,15 @@ class MemoryRoutes:
         found, states = {**PAGING, **FILTERS}, {"agent": AGENT, "scope": SCOPE}
         added = {200: KEPT, 201: KEPT}
         return [
-            Endpoint("GET", _ALL, "Facts, newest first", ANYONE, self._list, {200: page_schema(FACT)}, query=found),
-            Endpoint("POST", _ALL, "Tell an agent a fact", OPERATE, self._add, added, body=NEW_FACT),
+            Endpoint(
+                "GET", _ALL, "List facts, newest first", ANYONE, self._list, {200: page_schema(FACT)}, query=found
+            ),
+            Endpoint("POST", _ALL, "Add a fact to an agent's memory", OPERATE, self._add, added, body=NEW_FACT),
             # Before the routes of facts, because the first matching path wins.
             Endpoint(
                 "GET",
                 _STATES,
-                "Values under keys, by agent, scope and key",
+                "List values by agent, scope and key",
                 ANYONE,
                 self._states,
                 {200: page_schema(STATE)},
@@ -227,15 +229,15 @@ class MemoryRoutes:
             Endpoint(
                 "POST",
                 f"{_ALL}/undo",
-                "Take back the newest change of a scope",
+                "Undo the newest change of a scope",
                 SEND,
                 self._undo,
                 {200: UNDONE},
                 body=UNDO,
             ),
-            Endpoint("GET", _ONE, "One fact, and what became of it", ANYONE, self._show, {200: FACT_DETAIL}),
-            Endpoint("DELETE", _ONE, "Delete a fact; it can be undone", SEND, self._forget, {200: OK}),
-            Endpoint("POST", f"{_ONE}/confirm", "Vouch for a fact", OPERATE, self._confirm, {200: FACT_DETAIL}),
+            Endpoint("GET", _ONE, "Show a fact and its changes", ANYONE, self._show, {200: FACT_DETAIL}),
+            Endpoint("DELETE", _ONE, "Delete a fact; undo restores it", SEND, self._forget, {200: OK}),
+            Endpoint("POST", f"{_ONE}/confirm", "Confirm a fact", OPERATE, self._confirm, {200: FACT_DETAIL}),
         ]
 
     async def _list(self, call: Call) -> Response:
@@ -280,7 +282,7 @@ class MemoryRoutes:
     async def _forget(self, call: Call) -> Response:
         fact = await self._fact(call)
         if await self._store.write(forget, fact.id, by_id=await self._asker(call), now=self._clock.now()) is None:
-            raise Conflict("This fact is deleted already.", fix="Undo it, if it is to come back.")
+            raise Conflict("This fact has been deleted already.", fix="Undo the deletion to restore it.")
         return answer({"ok": True})
 
     async def _confirm(self, call: Call) -> Response:
@@ -297,7 +299,7 @@ class MemoryRoutes:
         by_id = await self._asker(call)
         undone = await self._store.write(undo, agent.id, [scope], by_id=by_id, now=self._clock.now())
         if undone is None:
-            raise Conflict("There is nothing to take back.", fix="Look at the facts: GET /api/memory.")
+            raise Conflict("There is nothing to undo.", fix="Look at the facts: GET /api/memory.")
         return answer({"undone": undone})
 
     async def _states(self, call: Call) -> Response:

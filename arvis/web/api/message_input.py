@@ -116,8 +116,8 @@ class MessageParser:
         received = await self._inbox.receive(message)
         if received.duplicate and received.differs:
             raise Unprocessable(
-                f"The id of this message was used for another one, {received.message_id}.",
-                fix="Use a fresh id for each message; send the same text and files when you send one again.",
+                f"The id of this message was used for another message, {received.message_id}.",
+                fix="Use a new id for each message. To repeat a message, send the same text and files.",
                 code="key_reused",
             )
         if received.status is MessageStatus.DROPPED:
@@ -134,7 +134,7 @@ class MessageParser:
         if len(content.encode()) > most:
             raise TooLarge(
                 f"The message is longer than {most} bytes.",
-                fix="Send it in parts, or raise limits.message_bytes.",
+                fix="Send it in parts, or raise `limits.message_bytes`.",
                 code="message_too_large",
             )
 
@@ -187,7 +187,7 @@ def _decoded(text: str) -> bytes:
 def _file_too_large(most: int) -> TooLarge:
     return TooLarge(
         f"An attachment is larger than {most} bytes.",
-        fix="Send a smaller file, or raise limits.attachment_bytes.",
+        fix="Send a smaller file, or raise `limits.attachment_bytes`.",
         code="attachment_too_large",
     )
 
@@ -212,8 +212,8 @@ def _hides(reason: str, sender: Sender) -> bool:
 def _refusal(reason: str, message_id: str) -> NotFound | Forbidden:
     if reason == "unknown_agent":
         return NotFound(
-            "There is no such agent, or none that you may ask.",
-            fix="Choose one of the list of agents (GET /api/agents, or the page).",
+            "There is no such agent, or you may not ask it.",
+            fix="Choose an agent from the list (GET /api/agents, or the dashboard).",
             code=reason,
         )
     return Forbidden(

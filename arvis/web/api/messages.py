@@ -35,7 +35,7 @@ from arvis.web.http.static_files import file_response
 from arvis.web.http.timeouts import Timeouts
 from arvis.web.http.views import page_view, timeline_view
 
-# Files of replies on this port. Whoever may read the message may fetch the files of its reply.
+# Files of replies on this port. A caller who may read the message may fetch the files of its reply.
 
 
 #: Content types that a browser may receive. All other files are plain bytes, so that the browser runs nothing that a
@@ -51,7 +51,7 @@ class DeliveryRoutes:
         self._gate = gate
 
     def endpoints(self) -> list[Endpoint]:
-        path, summary = "/api/deliveries/{delivery}/files/{number}", "A file of what was said, counted from 0"
+        path, summary = "/api/deliveries/{delivery}/files/{number}", "Download a file of a reply, numbered from 0"
         names = {"number": _NUMBER}
         return [Endpoint("GET", path, summary, ANYONE, self._fetch, {200: FILE}, names=names, media="*/*")]
 
@@ -63,7 +63,7 @@ class DeliveryRoutes:
         file = found[0]
         data = await self._store.get_blob(file.sha256) if file.sha256 else file.content.encode()
         if data is None:
-            raise NotFound("This file is not stored any more.", fix="Ask for it again.")
+            raise NotFound("This file is no longer stored.", fix="Ask for it again.")
         return Response(data, media_type=_media_type(file), headers=_headers(file))
 
     async def _may_read(self, call: Call, principals: tuple[str | None, ...]) -> bool:
@@ -134,7 +134,7 @@ class MessageRoutes:
             Endpoint(
                 "POST",
                 "/api/messages",
-                "Send a message; answered once it is committed",
+                "Send a message; the response follows its commit",
                 SEND,
                 self._send,
                 {202: MESSAGE_ACCEPTED},
@@ -145,28 +145,28 @@ class MessageRoutes:
             Endpoint(
                 "GET",
                 "/api/messages",
-                "What people wrote, newest first",
+                "List messages of people, newest first",
                 READ,
                 self._list,
                 {200: page_schema(ASKED_MESSAGE)},
                 query={**PAGING, **_FILTERS},
             ),
-            Endpoint("POST", f"{one}/retry", "Let its agent try again", OPERATE, self._retry, {200: TIMELINE}),
+            Endpoint("POST", f"{one}/retry", "Let the agent retry a message", OPERATE, self._retry, {200: TIMELINE}),
             Endpoint(
                 "GET",
                 f"{one}/files/{{number}}",
-                "A file that came with it, counted from 0",
+                "Download an attachment of a message, numbered from 0",
                 ANYONE,
                 self._file,
                 {200: FILE},
                 names={"number": {**INTEGER, "minimum": 0}},
                 media="*/*",
             ),
-            Endpoint("GET", one, "What became of a message, and why", ANYONE, self._show, {200: TIMELINE}),
+            Endpoint("GET", one, "Show the timeline of a message", ANYONE, self._show, {200: TIMELINE}),
             Endpoint(
                 "GET",
                 f"{one}/wait",
-                "The same, as soon as the status is final or `waiting`, or after `timeout` seconds",
+                "Wait until the status is final or `waiting`, or for `timeout` seconds, then show the timeline",
                 ANYONE,
                 self._wait,
                 {200: TIMELINE},
@@ -196,7 +196,7 @@ class MessageRoutes:
     async def _retry(self, call: Call) -> Response:
         job = (await self._timeline(call)).job
         if job is None:
-            raise Conflict("No work of this message has failed.", fix="Send it again.")
+            raise Conflict("No job of this message has failed.", fix="Send it again.")
         await self._operations.retry_job(job.id)
         return await self._show(call)
 
@@ -206,7 +206,7 @@ class MessageRoutes:
         file = await self._store.read(_file_of, call.id("message"), str(call.request.path_params["number"]))
         data = await self._store.get_blob(file.sha256) if file is not None and file.sha256 else None
         if file is None or data is None:
-            raise NotFound("There is no such file.", fix="Check the address; old files are removed in time.")
+            raise NotFound("There is no such file.", fix="Check the address; old files are deleted after a while.")
         return file_response(data, file.filename)
 
     async def _show(self, call: Call) -> Response:

@@ -33,11 +33,11 @@ TOOL = object_schema(
         "name": STRING,
         "description": STRING,
         "risk": one_of(Risk),
-        "permit": {**one_of(Permit), "description": "What the policy says: `ask` a person first."},
-        "repeatable": {**BOOLEAN, "description": "It may be called again after a crash."},
-        "sensitive": {**BOOLEAN, "description": "What it gives is sealed."},
+        "permit": {**one_of(Permit), "description": "The policy: `ask` requires an approval."},
+        "repeatable": {**BOOLEAN, "description": "It may be repeated after a crash."},
+        "sensitive": {**BOOLEAN, "description": "Its results are encrypted."},
         "origin": one_of(Origin),
-        "package": {**optional(STRING), "description": "The package or MCP server."},
+        "package": {**optional(STRING), "description": "The package or MCP server that provides it."},
     }
 )
 MODEL = object_schema(
@@ -45,12 +45,12 @@ MODEL = object_schema(
         "name": {**STRING, "description": "provider/model."},
         "provider": STRING,
         "model": STRING,
-        "inputUsd": {**optional(NUMBER), "description": "US dollars per million tokens; null: no price is known."},
+        "inputUsd": {**optional(NUMBER), "description": "US dollars per million tokens; null: unknown."},
         "outputUsd": optional(NUMBER),
         "cachedUsd": optional(NUMBER),
-        "contextWindow": {**INTEGER, "description": "Tokens, prompt and reply together."},
-        "vision": {**BOOLEAN, "description": "It sees pictures."},
-        "accounts": {**array(STRING), "description": "Those that would answer; none: an account is missing."},
+        "contextWindow": {**INTEGER, "description": "In tokens, prompt and reply together."},
+        "vision": {**BOOLEAN, "description": "It accepts images."},
+        "accounts": {**array(STRING), "description": "The accounts that can answer; empty: an account is missing."},
     }
 )
 _NEED = ("required", "optional", "none")
@@ -59,8 +59,8 @@ PROVIDER = object_schema(
         "name": STRING,
         "title": STRING,
         "description": STRING,
-        "key": {**one_of(_NEED), "description": "Whether it takes a key."},
-        "keySource": {**optional(STRING), "description": "Where one gets a key, in words."},
+        "key": {**one_of(_NEED), "description": "Its use of a key."},
+        "keySource": {**optional(STRING), "description": "The place to get a key."},
         "baseUrl": one_of(_NEED),
         "defaultModel": optional(STRING),
     }
@@ -73,7 +73,7 @@ FIELD = object_schema(
         "label": STRING,
         "help": STRING,
         "kind": one_of(("boolean", "integer", "text", "choice", "duration", "list")),
-        "secret": {**BOOLEAN, "description": "Sent in `secrets`, else in `settings`."},
+        "secret": {**BOOLEAN, "description": "True: sent in `secrets`; false: in `settings`."},
         "required": BOOLEAN,
         "default": ANYTHING,
         "choices": array(STRING),
@@ -84,10 +84,13 @@ PLATFORM = object_schema(
         "name": STRING,
         "title": STRING,
         "description": STRING,
-        "steps": {**array(STRING), "description": "How a bot is made there, in order."},
-        "needs": {**array(object_schema({"name": STRING, "why": STRING})), "description": "What it must be allowed."},
-        "fields": {**array(FIELD), "description": "None: the connector brings no guide."},
-        "manifest": {**optional(STRING), "description": "A text to paste there."},
+        "steps": {**array(STRING), "description": "The steps to create a bot there."},
+        "needs": {
+            **array(object_schema({"name": STRING, "why": STRING})),
+            "description": "The permissions that it needs.",
+        },
+        "fields": {**array(FIELD), "description": "null: the connector has no guide."},
+        "manifest": {**optional(STRING), "description": "A text to paste on the platform."},
     }
 )
 
@@ -102,24 +105,24 @@ class _Vendor:
 
 
 _VENDORS: Mapping[str, _Vendor] = {
-    "demo": _Vendor("Demo", "Built in, costs nothing, and is no model: good for a first look.", "none", None, "none"),
+    "demo": _Vendor("Demo", "Built in and free. It is not a model, but lets you try Arvis.", "none", None, "none"),
     "anthropic": _Vendor("Anthropic", "The Claude models.", key_from="In the Anthropic console, under API keys."),
     "openai": _Vendor("OpenAI", "The GPT models.", key_from="On the OpenAI platform, under API keys."),
     "google": _Vendor("Google", "The Gemini models.", key_from="In Google AI Studio, under Get API key."),
     "openrouter": _Vendor("OpenRouter", "Models of many vendors with one key.", key_from="At OpenRouter, under Keys."),
-    "ollama": _Vendor("Ollama", "Models on a machine of your own; no key, no cost.", "none"),
-    "custom": _Vendor("Your own server", "Any server that speaks the OpenAI protocol.", "optional", None, "required"),
+    "ollama": _Vendor("Ollama", "Models on your own machine; no key, no cost.", "none"),
+    "custom": _Vendor("Your own server", "Any OpenAI-compatible server.", "optional", None, "required"),
     "claude_cli": _Vendor(
-        "Claude Code", "The program claude on this machine, with its own login.", "none", None, "none"
+        "Claude Code", "The program `claude` on this machine, with its own login.", "none", None, "none"
     ),
 }
-_UNKNOWN = _Vendor("", "Comes from another package.", "optional")
+_UNKNOWN = _Vendor("", "Provided by another package.", "optional")
 
 _GRAPHS: Mapping[str, str] = {
-    "agent": "Answers, uses tools as often as it needs, and answers again. The usual choice.",
-    "planning": "First makes a plan, then works through its steps. For tasks with several parts.",
+    "agent": "Answers and uses tools as often as needed. The usual choice.",
+    "planning": "Makes a plan first, then works through its steps. For tasks with several parts.",
     "code": "Writes Python that runs in a sandbox, with the agent's tools as functions. For data and calculations.",
-    "converse": "Leads a talk and hands it over to other agents of its list. For a front desk.",
+    "converse": "Leads a conversation and hands it over to other agents on its list. For a reception agent.",
 }
 
 
@@ -129,14 +132,16 @@ class ChoiceRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         return [
+            Endpoint("GET", "/api/tools", "List tools for agents", READ, self._tools, {200: page_schema(TOOL)}),
+            Endpoint("GET", "/api/models", "List known models", READ, self._models, {200: page_schema(MODEL)}),
             Endpoint(
-                "GET", "/api/tools", "Tools that agents may be given", READ, self._tools, {200: page_schema(TOOL)}
+                "GET", "/api/providers", "List model vendors", READ, self._providers, {200: page_schema(PROVIDER)}
             ),
-            Endpoint("GET", "/api/models", "Models that are known", READ, self._models, {200: page_schema(MODEL)}),
-            Endpoint("GET", "/api/providers", "Vendors of models", READ, self._providers, {200: page_schema(PROVIDER)}),
-            Endpoint("GET", "/api/plugins", "Plugins of agents", READ, self._plugins, {200: page_schema(PLUGIN)}),
-            Endpoint("GET", "/api/graphs", "Ways in which agents work", READ, self._graphs, {200: page_schema(GRAPH)}),
-            Endpoint("GET", "/api/platforms", "Where bots can be", READ, self._platforms, {200: page_schema(PLATFORM)}),
+            Endpoint("GET", "/api/plugins", "List plugins for agents", READ, self._plugins, {200: page_schema(PLUGIN)}),
+            Endpoint("GET", "/api/graphs", "List graphs for agents", READ, self._graphs, {200: page_schema(GRAPH)}),
+            Endpoint(
+                "GET", "/api/platforms", "List chat platforms", READ, self._platforms, {200: page_schema(PLATFORM)}
+            ),
         ]
 
     async def _tools(self, _: Call) -> Response:

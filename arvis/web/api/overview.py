@@ -58,10 +58,10 @@ COUNTS = object_schema(
     {
         "running": INTEGER,
         "pending": INTEGER,
-        "undelivered": {**INTEGER, "description": "Deliveries that have not left."},
+        "undelivered": {**INTEGER, "description": "Deliveries that have not been sent."},
         "failed": {**INTEGER, "description": "Dead letters."},
-        "waiting": {**INTEGER, "description": "Questions to people without an answer."},
-        "oldestReadyMs": {**INTEGER, "description": "How long the oldest job stands in line that could run."},
+        "waiting": {**INTEGER, "description": "Unanswered questions."},
+        "oldestReadyMs": {**INTEGER, "description": "The age of the oldest job that is ready to run."},
     }
 )
 PLACE = object_schema({"platform": STRING, "connector": STRING, "channelId": STRING, "thread": STRING})
@@ -77,7 +77,7 @@ RUNNING = object_schema(
         "executionId": optional(STRING),
         "conversationId": optional(STRING),
         "address": optional(PLACE),
-        "activity": {**STRING, "description": "What it does now, in words."},
+        "activity": {**STRING, "description": "Its current activity."},
         "tool": optional(STRING),
     }
 )
@@ -88,7 +88,7 @@ ACCOUNT_HEALTH = object_schema(
         "model": STRING,
         "state": one_of(AccountState),
         "cooldownUntil": optional(TIME),
-        "error": {**optional(STRING), "description": "What it refused last, or why it cannot be asked."},
+        "error": {**optional(STRING), "description": "Its last refusal, or why it cannot be used."},
     }
 )
 BOT_HEALTH = object_schema(
@@ -106,20 +106,20 @@ POINT = object_schema(
         "at": TIME,
         "answered": INTEGER,
         "failed": INTEGER,
-        "p50Ms": {**optional(INTEGER), "description": "From acceptance to answer; null: none was answered."},
+        "p50Ms": {**optional(INTEGER), "description": "From acceptance to answer; null: no answers."},
         "p95Ms": optional(INTEGER),
-        "depth": {**optional(INTEGER), "description": "The deepest sample of the queue; null: there is none."},
+        "depth": {**optional(INTEGER), "description": "The deepest sample of the queue; null: no sample."},
     }
 )
 OVERVIEW = object_schema(
     {
         "at": TIME,
-        "day": {**STRING, "description": "Today, in the zone of the configuration."},
+        "day": {**STRING, "description": "Today, in the configured time zone."},
         "costTodayUsd": NUMBER,
         "budgetTodayUsd": {**optional(NUMBER), "description": "null: no limit."},
         "counts": COUNTS,
         "running": {**array(RUNNING), "description": "The longest running first, at most 50."},
-        "questions": {**array(WAIT), "description": "The newest that are open, at most 10."},
+        "questions": {**array(WAIT), "description": "The newest open questions, at most 10."},
         "failures": {**array(JOB), "description": "The newest, at most 10."},
         "accounts": array(ACCOUNT_HEALTH),
         "bots": array(BOT_HEALTH),
@@ -241,7 +241,7 @@ class OverviewRoutes:
             Endpoint(
                 "GET",
                 "/api/overview",
-                "What runs, waits and failed just now, and how fast messages were answered",
+                "Show running, waiting and failed work, and the latency of answers",
                 READ,
                 self._show,
                 {200: OVERVIEW},

@@ -93,28 +93,40 @@ class PeopleRoutes:
             Endpoint(
                 "GET",
                 "/api/people",
-                "People who have written, newest first",
+                "List people who have written, newest first",
                 READ,
                 self._list,
                 {200: page_schema(PERSON)},
                 query={**PAGING, **filters},
             ),
-            Endpoint("GET", one, "One person, and what was changed", READ, self._show, shown),
-            Endpoint("PATCH", one, "Give a role, vouch for somebody", OWN, self._change, shown, body=CHANGED_PERSON),
+            Endpoint("GET", one, "Show a person and the changes of their role", READ, self._show, shown),
+            Endpoint("PATCH", one, "Change a person's role or pairing", OWN, self._change, shown, body=CHANGED_PERSON),
             Endpoint(
                 "GET",
                 "/api/pairings",
-                "Strangers who asked to be let in, newest first",
+                "List pending pairing requests, newest first",
                 READ,
                 self._pairings,
                 {200: page_schema(PAIRING)},
                 query=asked,
             ),
             Endpoint(
-                "POST", "/api/pairings/approve", "Let a stranger in", OPERATE, self._approve, {200: PERSON}, ONE_CODE
+                "POST",
+                "/api/pairings/approve",
+                "Approve a pairing request",
+                OPERATE,
+                self._approve,
+                {200: PERSON},
+                ONE_CODE,
             ),
             Endpoint(
-                "POST", "/api/pairings/reject", "Turn one away", OPERATE, self._reject, {200: PAIRING}, CODE_OR_ID
+                "POST",
+                "/api/pairings/reject",
+                "Reject a pairing request",
+                OPERATE,
+                self._reject,
+                {200: PAIRING},
+                CODE_OR_ID,
             ),
         ]
 
@@ -174,11 +186,11 @@ class PeopleRoutes:
         code, pairing_id = fields.label("code", _LONGEST_CODE), fields.label("id")
         by, now = await self._by(call), self._clock.now()
         if (code is None) == (pairing_id is None):
-            raise Unprocessable("Either `code` or `id` must be given.", fix="GET /api/pairings lists who asked.")
+            raise Unprocessable("Either `code` or `id` is required.", fix="GET /api/pairings lists the requests.")
         if pairing_id is not None:
             turned_away = await self._store.write(pairing.reject_by_id, pairing_id, by, now)
             if turned_away is None:
-                raise NotFound("Nobody waits under this id.", fix="GET /api/pairings lists who asked.")
+                raise NotFound("There is no pairing request with this id.", fix="GET /api/pairings lists the requests.")
             return answer(pairing_view(turned_away.pairing))
         found = await self._store.write(pairing.reject, code or "", by, now)
         if not isinstance(found, TurnedAway):
@@ -189,16 +201,18 @@ class PeopleRoutes:
         match found:
             case WrongCode(left=left):
                 tries = (
-                    f"{left} more wrong ones are let through." if left else "That was the last wrong one for a while."
+                    f"{left} more wrong ones are let through."
+                    if left
+                    else "No further attempts are accepted for a while."
                 )
                 return NotFound(
-                    f"This code is wrong, used or too old. {tries}",
-                    fix="Let the person write to the bot again: they get a new code.",
+                    f"This code is wrong, used or expired. {tries}",
+                    fix="Ask the person to write to the bot again; they get a new code.",
                     code="wrong_code",
                 )
             case TooManyTries(until=until):
                 minutes = max(1, round((until - self._clock.now()) / pairing.MINUTE_MS))
-                return TooMany("There were too many wrong codes.", fix=f"Try again in {minutes} minutes.")
+                return TooMany("Too many wrong codes.", fix=f"Try again in {minutes} minutes.")
 
     async def _by(self, call: Call) -> str:
         return (await self._gate.principal(self._gate.sender(call.identity))).id

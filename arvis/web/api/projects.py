@@ -21,17 +21,17 @@ from arvis.web.http.schema import LABEL, OK, STRING, TIME, Schema, object_schema
 from arvis.web.http.views import page_view
 
 _WRITABLE: dict[str, Schema] = {
-    "slug": {**STRING, "pattern": f"^{SLUG.pattern}$", "description": "Left out: made of the title."},
-    "agent": {**optional(STRING), "description": "Null: whoever works on their own may work on it."},
+    "slug": {**STRING, "pattern": f"^{SLUG.pattern}$", "description": "Default: made from the title."},
+    "agent": {**optional(STRING), "description": "Null: every autonomous agent may work on it."},
     "title": {**STRING, "maxLength": LONGEST_TITLE},
     "goal": {**STRING, "maxLength": LONGEST_GOAL},
     "status": one_of(ProjectStatus),
-    "notes": {**STRING, "maxLength": LONGEST_NOTES, "description": "Yours and, in dated lines, those of agents."},
+    "notes": {**STRING, "maxLength": LONGEST_NOTES, "description": "Your notes, and dated notes of agents."},
 }
 PROJECT = object_schema({"id": STRING, **_WRITABLE, "createdAt": TIME, "updatedAt": TIME})
 NEW_PROJECT = object_schema(_WRITABLE, required=("title",))
 CHANGED_PROJECT = object_schema(_WRITABLE, required=())
-UNDONE = object_schema({"project": {**optional(PROJECT), "description": "Null: it had just been made, and is gone."}})
+UNDONE = object_schema({"project": {**optional(PROJECT), "description": "Null: the undo removed a new one."}})
 
 _TEXTS = ("slug", "title", "goal", "notes")
 
@@ -49,12 +49,12 @@ class ProjectRoutes:
         listed, shown, made = {200: page_schema(PROJECT)}, {200: PROJECT}, {201: PROJECT}
         query = {**PAGING, "agent": LABEL, "status": one_of(ProjectStatus)}
         return [
-            Endpoint("GET", all_, "Projects, newest first", OPERATE, self._list, listed, query=query),
-            Endpoint("POST", all_, "Make a project", OPERATE, self._add, made, body=NEW_PROJECT),
+            Endpoint("GET", all_, "List projects, newest first", OPERATE, self._list, listed, query=query),
+            Endpoint("POST", all_, "Create a project", OPERATE, self._add, made, body=NEW_PROJECT),
             Endpoint("GET", one, "One project", OPERATE, self._show, shown),
-            Endpoint("PATCH", one, "Change what the body names", OPERATE, self._change, shown, body=CHANGED_PROJECT),
-            Endpoint("DELETE", one, "Remove one; undo by its id brings it back", OPERATE, self._remove, {200: OK}),
-            Endpoint("POST", f"{one}/undo", "Back to the version before", OPERATE, self._undo, {200: UNDONE}),
+            Endpoint("PATCH", one, "Change the fields in the body", OPERATE, self._change, shown, body=CHANGED_PROJECT),
+            Endpoint("DELETE", one, "Delete a project; undo by its id restores it", OPERATE, self._remove, {200: OK}),
+            Endpoint("POST", f"{one}/undo", "Restore the previous version", OPERATE, self._undo, {200: UNDONE}),
         ]
 
     async def _list(self, call: Call) -> Response:

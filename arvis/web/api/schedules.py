@@ -43,34 +43,37 @@ from arvis.web.http.views import page_view
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
-_SCRIPT: Schema = {"type": "object", "description": "Of heartbeats: fetch a number and say it, without a model."}
+_SCRIPT: Schema = {"type": "object", "description": "For heartbeats: fetch a number and post it, without a model."}
 _GRAPH: Schema = {
     **STRING,
-    "description": "What runs it: agent, heartbeat, planning, code or converse (general and overlord are other names of the "
-    "first two), or `workflow:SLUG`. Null: `agent` runs crons, `heartbeat` heartbeats.",
+    "description": "The graph: agent, heartbeat, planning, code or converse (general and overlord are other names of the "
+    "first two), or `workflow:SLUG`. Null: `agent` for crons, `heartbeat` for heartbeats.",
 }
 _GRACE: Schema = {
     **INTEGER,
     "minimum": 0,
-    "description": "Older missed times (ms) are not made up for. Null: however old.",
+    "description": "Missed times older than this (ms) are skipped. Null: no limit.",
 }
 _WRITABLE: dict[str, Schema] = {
     "name": LABEL,
     "schedule": {**STRING, "description": "`every 5 m`, a cron line, `@daily`, `at 2027-01-15 08:00`."},
-    "timezone": {**STRING, "description": "Left out or null: the agent's, else the daemon's."},
+    "timezone": {**STRING, "description": "Default or null: the agent's, else the daemon's."},
     "prompt": STRING,
     "platform": LABEL,
-    "connector": {**STRING, "description": "The name of the bot; left out where there is only one."},
+    "connector": {**STRING, "description": "The name of the bot; optional if there is only one."},
     "channelId": LABEL,
-    "thread": {**STRING, "description": "Within the channel; empty: the channel itself."},
-    "misfirePolicy": {**one_of(Missed), "description": "Times that passed meanwhile; default `once`."},
+    "thread": {**STRING, "description": "The thread in the channel; empty: the channel itself."},
+    "misfirePolicy": {
+        **one_of(Missed),
+        "description": "Missed times to run: `once` the last one, `all` the last 24, `skip` none. Default: `once`.",
+    },
     "misfireGraceMs": _GRACE,
     "graph": _GRAPH,
     "maxIterations": {
         **INTEGER,
         "minimum": 1,
         "maximum": 10,
-        "description": "How often a heartbeat goes on by itself.",
+        "description": "The maximum number of steps of one heartbeat.",
     },
     "script": _SCRIPT,
     "enabled": BOOLEAN,
@@ -86,7 +89,7 @@ SCHEDULE = object_schema(
         "graph": optional(STRING),
         "script": optional({"type": "object"}),
         "createdBy": one_of(MadeBy),
-        "failures": {**INTEGER, "description": "In a row."},
+        "failures": {**INTEGER, "description": "Consecutive failures."},
         "pausedUntil": optional(TIME),
         "lastRun": optional(TIME),
         "nextRun": optional(TIME),
@@ -95,20 +98,18 @@ SCHEDULE = object_schema(
     }
 )
 SCHEDULE_DETAIL = object_schema(
-    {**SCHEDULE["properties"], "nextRuns": array({**INTEGER, "description": "Five, in ms."})}
+    {**SCHEDULE["properties"], "nextRuns": array({**INTEGER, "description": "The next five times in ms."})}
 )
 NEW_SCHEDULE = object_schema(
     {"kind": one_of(ScheduleKind), "agent": LABEL, **_WRITABLE},
     required=("kind", "agent", "schedule", "platform", "channelId"),
 )
 _TAKEN_AWAY = {
-    name: {**optional(_WRITABLE[name]), "description": "Left out: it stays. Null takes it away."}
+    name: {**optional(_WRITABLE[name]), "description": "Omitted: unchanged. Null: removed."}
     for name in ("timezone", "misfireGraceMs", "graph", "script")
 }
 CHANGED_SCHEDULE = object_schema({**_WRITABLE, **_TAKEN_AWAY}, required=())
-UNDONE = object_schema(
-    {"schedule": {**optional(SCHEDULE_DETAIL), "description": "Null: it had just been made, and is gone."}}
-)
+UNDONE = object_schema({"schedule": {**optional(SCHEDULE_DETAIL), "description": "Null: the undo removed a new one."}})
 OCCURRENCE = object_schema(
     {
         "id": STRING,
@@ -225,16 +226,18 @@ class ScheduleRoutes:
         listed, shown, made = {200: page_schema(SCHEDULE)}, {200: SCHEDULE_DETAIL}, {201: SCHEDULE_DETAIL}
         query, ran, begun = {**PAGING, **_FILTERS}, {200: page_schema(OCCURRENCE)}, {201: OCCURRENCE}
         return [
-            Endpoint("GET", all_, "Crons and heartbeats, newest first", OPERATE, self._list, listed, query=query),
-            Endpoint("POST", all_, "Make a cron or heartbeat", OPERATE, self._add, made, body=NEW_SCHEDULE),
-            Endpoint("GET", one, "One with the next five times", OPERATE, self._show, shown),
-            Endpoint("PATCH", one, "Change what the body names", OPERATE, self._change, shown, body=CHANGED_SCHEDULE),
-            Endpoint("DELETE", one, "Remove one; undo brings it back", OPERATE, self._remove, {200: OK}),
-            Endpoint("POST", f"{one}/undo", "Back to the version before", OPERATE, self._undo, {200: UNDONE}),
+            Endpoint("GET", all_, "List crons and heartbeats, newest first", OPERATE, self._list, listed, query=query),
+            Endpoint("POST", all_, "Create a cron or heartbeat", OPERATE, self._add, made, body=NEW_SCHEDULE),
+            Endpoint("GET", one, "Show a schedule with its next five times", OPERATE, self._show, shown),
             Endpoint(
-                "GET", f"{one}/runs", "What came of its times, newest first", OPERATE, self._runs, ran, query=PAGING
+                "PATCH", one, "Change the fields in the body", OPERATE, self._change, shown, body=CHANGED_SCHEDULE
             ),
-            Endpoint("POST", f"{one}/run", "Run it now; its own times stay", OPERATE, self._run, begun),
+            Endpoint("DELETE", one, "Delete a schedule; undo restores it", OPERATE, self._remove, {200: OK}),
+            Endpoint("POST", f"{one}/undo", "Restore the previous version", OPERATE, self._undo, {200: UNDONE}),
+            Endpoint(
+                "GET", f"{one}/runs", "List its occurrences, newest first", OPERATE, self._runs, ran, query=PAGING
+            ),
+            Endpoint("POST", f"{one}/run", "Run a schedule now; its times do not change", OPERATE, self._run, begun),
         ]
 
     async def _list(self, call: Call) -> Response:

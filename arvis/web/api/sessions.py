@@ -39,10 +39,10 @@ SESSION = object_schema(
     {
         "id": STRING,
         "userId": STRING,
-        "device": {**STRING, "description": "What the browser said of itself, such as `Firefox on Windows`."},
+        "device": {**STRING, "description": "The browser, such as `Firefox on Windows`."},
         "createdAt": TIME,
-        "lastSeenAt": {**TIME, "description": "The last use, exact to the minute."},
-        "current": {**BOOLEAN, "description": "Whether it is the one that asks."},
+        "lastSeenAt": {**TIME, "description": "The last use, to the minute."},
+        "current": {**BOOLEAN, "description": "True: the caller's own login."},
     }
 )
 
@@ -60,7 +60,7 @@ class SessionRoutes:
             Endpoint(
                 "GET",
                 "/api/auth/sessions",
-                "One's own logins, newest first; an owner may name another user",
+                "List the caller's logins, newest first; an owner may name another user",
                 ANYONE,
                 self._list,
                 {200: page_schema(SESSION)},
@@ -72,7 +72,9 @@ class SessionRoutes:
     async def _list(self, call: Call) -> Response:
         user = call.query("user") or call.identity.user_id
         if user != call.identity.user_id and call.identity.role not in OWN:
-            raise Forbidden("Only owners see the logins of others.", fix="Leave `user` out for your own.", code="role")
+            raise Forbidden(
+                "Only owners may list the logins of others.", fix="Omit `user` to list your own.", code="role"
+            )
         found = await self._store.read(
             _sessions_of,
             user,
@@ -101,7 +103,7 @@ def _before(cursor: str | None) -> tuple[int, str]:
         return _FIRST
     found = _CURSOR.fullmatch(cursor)
     if found is None:
-        raise Unprocessable("`cursor` is none of ours.", fix="Send the `nextCursor` of the page before.")
+        raise Unprocessable("`cursor` is not valid.", fix="Send the `nextCursor` of the previous page.")
     return int(found[1]), found[2]
 
 
@@ -144,7 +146,7 @@ ME = object_schema(
 )
 LOGIN = object_schema(
     {
-        "code": {**LABEL, "description": "Of a login link. Either this, or `password`."},
+        "code": {**LABEL, "description": "The code of a login link. Either this, or `password`."},
         "user": {**LABEL, "default": FIRST_USER},
         "password": {"type": "string", "minLength": 1},
     },
@@ -154,7 +156,7 @@ CODE = object_schema({"code": STRING, "url": STRING, "expiresAt": TIME})
 STATE = object_schema({"passwordLogin": BOOLEAN})
 PASSWORD = {"type": "string", "minLength": SHORTEST_PASSWORD, "maxLength": LONGEST_PASSWORD}
 NEW_PASSWORD = object_schema(
-    {"password": PASSWORD, "current": {**STRING, "description": "Needed when a password is set."}},
+    {"password": PASSWORD, "current": {**STRING, "description": "Required if a password is set."}},
     required=("password",),
 )
 
@@ -196,15 +198,15 @@ class LoginRoutes:
                 body=LOGIN,
             ),
             Endpoint(
-                "GET", "/api/auth/state", "Whether anybody can log in by a password", PUBLIC, self._state, {200: STATE}
+                "GET", "/api/auth/state", "Show whether password login is possible", PUBLIC, self._state, {200: STATE}
             ),
-            Endpoint("POST", "/api/auth/logout", "End this login", ANYONE, self._log_out, {200: OK}),
-            Endpoint("POST", "/api/auth/codes", "Make a one-time login code", OWN, self._new_code, {201: CODE}),
-            Endpoint("GET", "/api/auth/me", "Who is logged in here", ANYONE, self._me, {200: ME}),
+            Endpoint("POST", "/api/auth/logout", "Log out", ANYONE, self._log_out, {200: OK}),
+            Endpoint("POST", "/api/auth/codes", "Create a one-time login code", OWN, self._new_code, {201: CODE}),
+            Endpoint("GET", "/api/auth/me", "Show the caller's identity", ANYONE, self._me, {200: ME}),
             Endpoint(
                 "PUT",
                 "/api/auth/password",
-                "Set one's own password; one's other logins end",
+                "Set the caller's password; their other logins end",
                 ANYONE,
                 self._set_password,
                 {200: OK},

@@ -41,7 +41,7 @@ _MOST_VERSIONS = 50
 
 _VALUE: Schema = {
     **ANYTHING,
-    "description": "As it is written in the file; of a secret `set` or `not set`. A list may also be one of `choices`.",
+    "description": "The value as in the file; for a secret `set` or `not set`. A list may also be one of `choices`.",
 }
 SETTING = object_schema(
     {
@@ -55,14 +55,17 @@ SETTING = object_schema(
         "value": {**_VALUE, "description": f"In effect. {_VALUE['description']}"},
         "default": _VALUE,
         "description": STRING,
-        "source": {**one_of(OriginKind), "description": "Where `nextValue` comes from."},
+        "source": {**one_of(OriginKind), "description": "The source of `nextValue`."},
         "location": {**optional(STRING), "description": "The file and line, or the name of the environment variable."},
         "changeable": BOOLEAN,
         "reason": {**optional(STRING), "description": "Why it cannot be changed here."},
-        "appliesImmediately": {**BOOLEAN, "description": "Whether a change acts at once, or at the next start."},
-        "pending": {**BOOLEAN, "description": "The next start makes `nextValue` of it."},
+        "appliesImmediately": {
+            **BOOLEAN,
+            "description": "True: a change applies immediately; false: at the next start.",
+        },
+        "pending": {**BOOLEAN, "description": "The value becomes `nextValue` at the next start."},
         "nextValue": _VALUE,
-        "problem": {**optional(STRING), "description": "Why the value that was set here is passed over."},
+        "problem": {**optional(STRING), "description": "Why the value that was set here is ignored."},
     }
 )
 _CONDUCTOR = object_schema({"id": STRING, "slug": STRING, "name": STRING})
@@ -71,8 +74,8 @@ SETTINGS = object_schema(
         "items": {**array(SETTING), "description": "In the order of config.yaml."},
         "nextCursor": optional(STRING),
         "needsRestart": {**array(STRING), "description": "Keys that the next start changes."},
-        "file": {**optional(STRING), "description": "The path of config.yaml; null: there is none."},
-        "problem": {**optional(STRING), "description": "Why the file as it is now could not be used at a start."},
+        "file": {**optional(STRING), "description": "The path of config.yaml; null: no file."},
+        "problem": {**optional(STRING), "description": "Why a start with the current file would fail."},
         "conductor": optional(_CONDUCTOR),
     }
 )
@@ -80,7 +83,7 @@ CHANGES = object_schema(
     {
         "changes": {
             "type": "object",
-            "description": "Values by key. null: back to file or default; the text `null`: no value, no limit.",
+            "description": "Values by key. null: back to the file or default; the text `null`: no value, no limit.",
         }
     }
 )
@@ -89,7 +92,7 @@ VERSION = object_schema(
         "version": INTEGER,
         "at": TIME,
         "by": optional(STRING),
-        "values": {"type": "object", "description": "All values that were set here, by key."},
+        "values": {"type": "object", "description": "All values set here, by key."},
     }
 )
 
@@ -103,13 +106,13 @@ class SettingRoutes:
     def endpoints(self) -> list[Endpoint]:
         path, shown = "/api/settings", {200: SETTINGS}
         return [
-            Endpoint("GET", path, "The configuration in effect, and where it comes from", OPERATE, self._list, shown),
+            Endpoint("GET", path, "Show the effective configuration and its sources", OPERATE, self._list, shown),
             Endpoint("PATCH", path, "Change settings", OWN, self._change, shown, body=CHANGES),
-            Endpoint("POST", f"{path}/undo", "Take the last change back", OWN, self._undo, shown),
+            Endpoint("POST", f"{path}/undo", "Undo the last change", OWN, self._undo, shown),
             Endpoint(
                 "GET",
                 f"{path}/versions",
-                "What was set here, the newest first",
+                "List the changes made here, newest first",
                 OPERATE,
                 self._versions,
                 {200: page_schema(VERSION)},

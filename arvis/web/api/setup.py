@@ -25,12 +25,15 @@ _LOOK = 20
 SETUP = object_schema(
     {
         "hasPassword": BOOLEAN,
-        "hasAccount": {**BOOLEAN, "description": "One that is not the demo."},
-        "hasOwnAgent": {**BOOLEAN, "description": "Beside `helper` and the conductor, or one of these was changed."},
+        "hasAccount": {**BOOLEAN, "description": "An account other than the demo."},
+        "hasOwnAgent": {
+            **BOOLEAN,
+            "description": "An agent besides `helper` and the conductor, or one of these was changed.",
+        },
         "hasBot": BOOLEAN,
-        "hasReply": {**BOOLEAN, "description": "Somebody was answered over this port."},
+        "hasReply": {**BOOLEAN, "description": "An agent has replied to a message on the dashboard or the API."},
         "dismissed": BOOLEAN,
-        "done": {**BOOLEAN, "description": "Nothing is left to do, or it was put away."},
+        "done": {**BOOLEAN, "description": "All steps are done, or the setup was dismissed."},
     }
 )
 
@@ -58,8 +61,8 @@ class SetupRoutes:
     def endpoints(self) -> list[Endpoint]:
         path = "/api/setup"
         return [
-            Endpoint("GET", path, "How far the first run has come", OWN, self._show, {200: SETUP}),
-            Endpoint("POST", f"{path}/dismiss", "Put the first run away", OWN, self._dismiss, {200: OK}),
+            Endpoint("GET", path, "Show the progress of the first setup", OWN, self._show, {200: SETUP}),
+            Endpoint("POST", f"{path}/dismiss", "Dismiss the first setup", OWN, self._dismiss, {200: OK}),
         ]
 
     async def _show(self, _: Call) -> Response:

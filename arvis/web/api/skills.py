@@ -29,15 +29,15 @@ SKILL = object_schema(
         "requiredTools": array(STRING),
         "source": one_of(Source),
         "warnings": array(STRING),
-        "enabled": {**BOOLEAN, "description": "Agents are told of it."},
-        "hash": {**STRING, "description": "Another one is another text."},
+        "enabled": {**BOOLEAN, "description": "It is added to prompts."},
+        "hash": {**STRING, "description": "Changes with the text."},
     }
 )
 SKILLS = object_schema(
     {
         "items": array(SKILL),
         "nextCursor": optional(STRING),
-        "problems": {**array(STRING), "description": "What was passed over, and why."},
+        "problems": {**array(STRING), "description": "Ignored files, with the reason."},
     }
 )
 SKILL_DETAIL = object_schema(
@@ -46,17 +46,20 @@ SKILL_DETAIL = object_schema(
 CHANGED_SKILL = object_schema(
     {
         "enabled": BOOLEAN,
-        "text": {**STRING, "description": "The whole file. In the place of one of the house or the folder."},
+        "text": {**STRING, "description": "The whole file."},
     },
     required=(),
 )
-UNDONE = object_schema({"skill": {**optional(SKILL_DETAIL), "description": "null: there was none before."}})
+UNDONE = object_schema({"skill": {**optional(SKILL_DETAIL), "description": "null: there was no earlier version."}})
 NEW_SKILL = object_schema(
     {
         "text": {**STRING, "description": "A Markdown file with front matter; or `url`."},
-        "url": {**STRING, "description": "A public address where one lies."},
-        "replace": {**BOOLEAN, "description": "Also in the place of one of the house or the folder."},
-        "expectedHash": {**STRING, "description": "The hash of what was read at `url`; 409 if it has changed since."},
+        "url": {**STRING, "description": "A public address of such a file."},
+        "replace": {**BOOLEAN, "description": "Replace a built-in skill or a skill in the folder with the same slug."},
+        "expectedHash": {
+            **STRING,
+            "description": "The hash of the text that was read at `url`; 409 if the text has changed since.",
+        },
     },
     required=(),
 )
@@ -66,7 +69,7 @@ TRIED_SKILL = object_schema(
 TRIED = object_schema(
     {
         "skill": SKILL_DETAIL,
-        "replaces": {**optional(one_of(Source)), "description": "Of its slug there is one already, from here."},
+        "replaces": {**optional(one_of(Source)), "description": "The source of an existing skill with this slug."},
     }
 )
 
@@ -82,24 +85,31 @@ class SkillRoutes:
         all_, one = "/api/skills", "/api/skills/{slug}"
         shown, made = {200: SKILL_DETAIL}, {201: SKILL_DETAIL}
         return [
-            Endpoint("GET", all_, "Skills by slug", READ, self._list, {200: SKILLS}),
+            Endpoint("GET", all_, "List skills by slug", READ, self._list, {200: SKILLS}),
             Endpoint(
                 "POST",
                 f"{all_}/test",
-                "Read one without keeping it",
+                "Read a skill without storing it",
                 OWN,
                 self._try,
                 {200: TRIED},
                 TRIED_SKILL,
                 large=True,
             ),
-            Endpoint("GET", one, "One skill with its text", READ, self._show, shown),
-            Endpoint("POST", all_, "Bring a skill in", OWN, self._add, made, body=NEW_SKILL, large=True),
+            Endpoint("GET", one, "Show a skill with its text", READ, self._show, shown),
+            Endpoint("POST", all_, "Import a skill", OWN, self._add, made, body=NEW_SKILL, large=True),
             Endpoint(
-                "PATCH", one, "Change it, or let it rest", OWN, self._change, shown, body=CHANGED_SKILL, large=True
+                "PATCH",
+                one,
+                "Change, enable or disable a skill",
+                OWN,
+                self._change,
+                shown,
+                body=CHANGED_SKILL,
+                large=True,
             ),
-            Endpoint("POST", f"{one}/undo", "Back to the text before", OWN, self._undo, {200: UNDONE}),
-            Endpoint("DELETE", one, "Take out one that was brought in", OWN, self._remove, {200: OK}),
+            Endpoint("POST", f"{one}/undo", "Restore the previous text", OWN, self._undo, {200: UNDONE}),
+            Endpoint("DELETE", one, "Delete an imported skill", OWN, self._remove, {200: OK}),
         ]
 
     async def _list(self, _: Call) -> Response:
@@ -163,7 +173,7 @@ def _given(fields: Fields) -> tuple[str | None, str | None]:
     """Return the text and the address. Exactly one of them must be present."""
     text, url = fields.text("text"), fields.label("url", _LONGEST_ADDRESS)
     if (text is None) == (url is None):
-        raise Unprocessable("Either `text` or `url` must be given.", fix="Give one of them.")
+        raise Unprocessable("Either `text` or `url` is required.", fix="Send one of them.")
     return text, url
 
 

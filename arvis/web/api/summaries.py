@@ -62,7 +62,7 @@ class CompactionRoutes:
             Endpoint(
                 "GET",
                 "/api/conversations/{conversation}/summaries",
-                "Summaries of a conversation, newest first",
+                "List the summaries of a conversation, newest first",
                 READ,
                 self._list,
                 {200: page_schema(COMPACTION)},
@@ -71,7 +71,7 @@ class CompactionRoutes:
             Endpoint(
                 "GET",
                 f"{one}/messages",
-                "What a summary stands for, in order; texts are empty once they are past `retention.compacted_days`",
+                "List the messages that a summary replaced, in order; texts are empty after `retention.compacted_days`",
                 READ,
                 self._messages,
                 {200: page_schema(PAST_MESSAGE)},
@@ -79,7 +79,7 @@ class CompactionRoutes:
             Endpoint(
                 "POST",
                 f"{one}/restore",
-                "Bring the messages of a summary back into the prompts",
+                "Restore the messages of a summary to the prompts",
                 OPERATE,
                 self._restore,
                 {200: RESTORED},

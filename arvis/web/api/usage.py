@@ -39,9 +39,9 @@ _SUMS = {
     "cacheWriteTokens": INTEGER,
     "costUsd": NUMBER,
     "errors": INTEGER,
-    "averageMs": {**optional(INTEGER), "description": "How long a call took; null: there was none."},
-    "success": {**optional(NUMBER), "description": "The share of calls that went well, from 0 to 1."},
-    "unpriced": {**INTEGER, "description": "Calls whose price nobody knows; they count as free."},
+    "averageMs": {**optional(INTEGER), "description": "The average duration of a call; null: no calls."},
+    "success": {**optional(NUMBER), "description": "The share of successful calls, from 0 to 1."},
+    "unpriced": {**INTEGER, "description": "Calls without a known price; they count as free."},
 }
 USAGE = object_schema(
     {
@@ -52,7 +52,7 @@ USAGE = object_schema(
         "split": optional(one_of(Split)),
         "points": {
             **array(object_schema({"day": STRING, "key": STRING, "name": STRING, **_SUMS})),
-            "description": "With `split`: a day and one of the eight dearest, or `*` for all others.",
+            "description": "With `split`: a day and one of the eight most expensive, or `*` for all others.",
         },
         "total": object_schema(_SUMS),
     }
@@ -79,7 +79,7 @@ class UsageRoutes:
             Endpoint(
                 "GET",
                 "/api/usage",
-                "Calls, tokens and costs of models",
+                "Report calls, tokens and costs of models",
                 OPERATE,
                 self._report,
                 {200: USAGE},
@@ -104,7 +104,7 @@ class UsageRoutes:
         if split is None:
             return {"split": None, "points": []}
         if by is not UsageBy.DAY:
-            raise Unprocessable("`split` goes with `by=day` only.", fix="Leave one of the two out.")
+            raise Unprocessable("`split` is allowed only with `by=day`.", fix="Omit one of the two.")
         found = await self._insights.usage_by_day(UsageBy(split), since, until, self._zone)
         points = [{"day": each.day, "key": each.key, "name": each.name, **_sums_view(each.sums)} for each in found]
         return {"split": split, "points": points}

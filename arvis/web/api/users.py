@@ -32,14 +32,14 @@ USER = object_schema(
         "id": STRING,
         "name": STRING,
         "role": ROLE,
-        "hasPassword": {**BOOLEAN, "description": "False: logs in by a link, or by `web.password`."},
+        "hasPassword": {**BOOLEAN, "description": "False: the user logs in by a link, or by `web.password`."},
         "createdAt": TIME,
         "updatedAt": TIME,
     }
 )
 NEW_USER = object_schema(
     {
-        "id": {"type": "string", "pattern": f"^{users.USER_ID.pattern}$", "description": "The name at the login."},
+        "id": {"type": "string", "pattern": f"^{users.USER_ID.pattern}$", "description": "The name used to log in."},
         "name": {**NAME, "description": "Default: the id."},
         "role": ROLE,
     },
@@ -74,16 +74,20 @@ class UserRoutes:
     def endpoints(self) -> list[Endpoint]:
         every, one = "/api/users", "/api/users/{user}"
         return [
-            Endpoint("GET", every, "Users of the dashboard", OWN, self._list, {200: page_schema(USER)}, query=PAGING),
-            Endpoint("POST", every, "Add a user, with a login link", OWN, self._add, {201: MADE_USER}, body=NEW_USER),
+            Endpoint("GET", every, "List dashboard users", OWN, self._list, {200: page_schema(USER)}, query=PAGING),
+            Endpoint(
+                "POST", every, "Add a user and return a login link", OWN, self._add, {201: MADE_USER}, body=NEW_USER
+            ),
             Endpoint("GET", one, "One user", OWN, self._show, {200: USER}),
-            Endpoint("PATCH", one, "Rename, or give another role", OWN, self._change, {200: USER}, body=CHANGED_USER),
-            Endpoint("DELETE", one, "Remove a user, and end their logins", OWN, self._remove, {200: OK}),
-            Endpoint("POST", f"{one}/link", "Make a login link for a user", OWN, self._link, {201: CODE}),
+            Endpoint(
+                "PATCH", one, "Rename a user or change their role", OWN, self._change, {200: USER}, body=CHANGED_USER
+            ),
+            Endpoint("DELETE", one, "Delete a user and end their logins", OWN, self._remove, {200: OK}),
+            Endpoint("POST", f"{one}/link", "Create a login link for a user", OWN, self._link, {201: CODE}),
             Endpoint(
                 "PUT",
                 f"{one}/password",
-                "Set a lost password anew, with an owner's key",
+                "Reset a lost password, with an owner's key",
                 OWN,
                 self._set_password,
                 {200: OK},
@@ -130,7 +134,7 @@ class UserRoutes:
         """Set the password. A login is not enough, so that a person who finds an open page cannot lock its owner out."""
         if not call.identity.may_name:
             raise Forbidden(
-                "This needs an owner's key.",
+                "This requires an owner's key.",
                 fix="Run `arvis password` on the machine of the daemon, or make a link for the user.",
                 code="key_needed",
             )
@@ -142,8 +146,8 @@ class UserRoutes:
         if user_id in self._owners and role not in {None, UserRole.OWNER}:
             raise Conflict(
                 f"The configuration names {user_id} an owner.",
-                why="It stands under `owners.web`, and agents go by that.",
-                fix="Take it out of `owners.web` in config.yaml first, or choose another `id`.",
+                why="It is listed in `owners.web`, which determines the rights with agents.",
+                fix="Remove it from `owners.web` in config.yaml first, or choose another `id`.",
                 code="is_owner",
             )
 

@@ -29,10 +29,11 @@ _NAMES: Mapping[str, Schema] = {"key": {**STRING, "pattern": f"^{_KEY.pattern}$"
 DOTS = "••••••••"
 
 VARIABLE = object_schema(
-    {"key": STRING, "value": {**STRING, "description": "Dots when it is secret."}, "secret": BOOLEAN, "updatedAt": TIME}
+    {"key": STRING, "value": {**STRING, "description": "Dots if it is secret."}, "secret": BOOLEAN, "updatedAt": TIME}
 )
 NEW_VALUE = object_schema(
-    {"value": STRING, "secret": {**BOOLEAN, "description": "Left out: as it was, else false."}}, required=("value",)
+    {"value": STRING, "secret": {**BOOLEAN, "description": "Default: unchanged; false for a new one."}},
+    required=("value",),
 )
 
 
@@ -46,19 +47,21 @@ class VariableRoutes:
     def endpoints(self) -> list[Endpoint]:
         all_, one = "/api/variables", "/api/variables/{key}"
         return [
-            Endpoint("GET", all_, "Variables by key", OPERATE, self._list, {200: page_schema(VARIABLE)}, query=PAGING),
+            Endpoint(
+                "GET", all_, "List variables by key", OPERATE, self._list, {200: page_schema(VARIABLE)}, query=PAGING
+            ),
             Endpoint("GET", one, "One variable", OPERATE, self._show, {200: VARIABLE}, names=_NAMES),
             Endpoint(
                 "PUT",
                 one,
-                "Set a variable; a secret value is sealed",
+                "Set a variable; a secret value is encrypted",
                 OWN,
                 self._put,
                 {200: VARIABLE, 201: VARIABLE},
                 body=NEW_VALUE,
                 names=_NAMES,
             ),
-            Endpoint("DELETE", one, "Remove a variable", OWN, self._remove, {200: OK}, names=_NAMES),
+            Endpoint("DELETE", one, "Delete a variable", OWN, self._remove, {200: OK}, names=_NAMES),
         ]
 
     async def _list(self, call: Call) -> Response:

@@ -44,10 +44,10 @@ _WRITABLE: dict[str, Schema] = {
     "path": {**LABEL, "description": "`ci/deploy` is called at `/hooks/ci/deploy`."},
     "name": LABEL,
     "agent": LABEL,
-    "preset": {**one_of(Preset), "description": "Who signs the calls; default `plain`."},
+    "preset": {**one_of(Preset), "description": "The signature scheme of the caller; default `plain`."},
     "template": {
         **STRING,
-        "description": "What the agent is asked, with `{{payload}}`, `{{payload.a.b}}`, `{{headers.x}}`.",
+        "description": "The prompt for the agent, with `{{payload}}`, `{{payload.a.b}}`, `{{headers.x}}`.",
     },
     "platform": LABEL,
     "connector": {**STRING, "description": "The name of the bot that posts the answers."},
@@ -55,7 +55,7 @@ _WRITABLE: dict[str, Schema] = {
     "thread": STRING,
     "graph": {
         **optional(LABEL),
-        "description": "`workflow:SLUG` runs a workflow with what the template gives; null: the agent.",
+        "description": "`workflow:SLUG` runs a workflow with the filled template; null: the agent.",
     },
     "enabled": BOOLEAN,
 }
@@ -64,8 +64,11 @@ WEBHOOK = object_schema(
     {
         "id": STRING,
         **_WRITABLE,
-        "url": {**STRING, "description": "Where it is called, below this server's address."},
-        "secret": {**STRING, "description": "Dots and the last four; whole where it was just made."},
+        "url": {**STRING, "description": "Its path on this server."},
+        "secret": {
+            **STRING,
+            "description": "Dots and the last four characters; complete only in the response that created it.",
+        },
         "lastTriggered": optional(TIME),
         "triggerCount": INTEGER,
         "createdAt": TIME,
@@ -73,7 +76,7 @@ WEBHOOK = object_schema(
     }
 )
 NEW_WEBHOOK = object_schema(
-    {**_WRITABLE, "secret": {**_SECRET, "description": "Left out: one is made."}},
+    {**_WRITABLE, "secret": {**_SECRET, "description": "Default: a new secret is generated."}},
     required=("path", "agent", "template", "platform", "channelId"),
 )
 CHANGED_WEBHOOK = object_schema({**_WRITABLE, "secret": _SECRET}, required=())
@@ -110,14 +113,16 @@ class WebhookRoutes:
         listed, shown, made = {200: page_schema(WEBHOOK)}, {200: WEBHOOK}, {201: WEBHOOK}
         query = {**PAGING, "agent": LABEL}
         return [
-            Endpoint("GET", all_, "Web hooks, newest first", OPERATE, self._list, listed, query=query),
+            Endpoint("GET", all_, "List webhooks, newest first", OPERATE, self._list, listed, query=query),
             Endpoint(
-                "POST", all_, "Make a web hook; its secret is shown once", OPERATE, self._add, made, body=NEW_WEBHOOK
+                "POST", all_, "Create a webhook; its secret is shown once", OPERATE, self._add, made, body=NEW_WEBHOOK
             ),
-            Endpoint("GET", one, "One web hook", OPERATE, self._show, shown),
-            Endpoint("PATCH", one, "Change what the body names", OPERATE, self._change, shown, body=CHANGED_WEBHOOK),
-            Endpoint("DELETE", one, "Remove a web hook", OPERATE, self._remove, {200: OK}),
-            Endpoint("POST", f"{one}/rotate", "Another secret, which is shown once", OPERATE, self._rotate, shown),
+            Endpoint("GET", one, "Show a webhook", OPERATE, self._show, shown),
+            Endpoint("PATCH", one, "Change the fields in the body", OPERATE, self._change, shown, body=CHANGED_WEBHOOK),
+            Endpoint("DELETE", one, "Delete a webhook", OPERATE, self._remove, {200: OK}),
+            Endpoint(
+                "POST", f"{one}/rotate", "Rotate the secret; the new one is shown once", OPERATE, self._rotate, shown
+            ),
         ]
 
     async def _list(self, call: Call) -> Response:
@@ -201,7 +206,9 @@ def _secret(fields: Fields) -> str | None:
     if secret is not None and not (
         _SHORTEST <= len(secret) <= _LONGEST and secret.isprintable() and secret.strip() == secret
     ):
-        raise unusable("secret", f"must be {_SHORTEST} to {_LONGEST} printable characters without blanks around them")
+        raise unusable(
+            "secret", f"must be {_SHORTEST} to {_LONGEST} printable characters without leading or trailing blanks"
+        )
     return secret
 
 

@@ -23,17 +23,17 @@ _DOCUMENT: Schema = {
     "description": "As GET /api/workflows/schema describes it; 1 MB at most.",
 }
 _SAVED: dict[str, Schema] = {
-    "slug": {**LABEL, "description": "Left out: made of the name."},
+    "slug": {**LABEL, "description": "Default: made from the name."},
     "description": STRING,
-    "document": {**_DOCUMENT, "description": "Left out: a start and nothing else."},
-    "draft": {**BOOLEAN, "description": "Keep it also with errors; what runs stays the version before."},
-    "note": {**STRING, "description": "What led to this version."},
-    "enabled": {**BOOLEAN, "description": "Whether its triggers begin it; default true."},
+    "document": {**_DOCUMENT, "description": "Default: a document with only a start node."},
+    "draft": {**BOOLEAN, "description": "Store it even with errors; the previous version stays the one that runs."},
+    "note": {**STRING, "description": "A comment on this version."},
+    "enabled": {**BOOLEAN, "description": "False: its triggers do not start it; default true."},
 }
 PROBLEM = object_schema(
     {
-        "node": {**optional(STRING), "description": "The id of the node that it is about."},
-        "connection": {**optional(STRING), "description": "The id of the connection that it is about."},
+        "node": {**optional(STRING), "description": "The id of the node with the problem."},
+        "connection": {**optional(STRING), "description": "The id of the connection with the problem."},
         "field": {**optional(STRING), "description": "The field of the node, such as `routes.0.label`."},
         "rule": STRING,
         "severity": one_of(("error", "warning")),
@@ -50,11 +50,11 @@ WORKFLOW = object_schema(
         "description": STRING,
         "enabled": BOOLEAN,
         "version": {**INTEGER, "description": "The newest."},
-        "runnable": {**optional(INTEGER), "description": "The version that runs; null: none could."},
+        "runnable": {**optional(INTEGER), "description": "The version that runs; null: none is runnable."},
         "problemCount": {**INTEGER, "description": "Errors in the newest version."},
-        "triggers": {**array(STRING), "description": "The kinds of those that begin it now."},
+        "triggers": {**array(STRING), "description": "The kinds of its active triggers."},
         "lastRun": optional(LAST_RUN),
-        "liveRuns": {**INTEGER, "description": "How many are not over; 100 stands for more."},
+        "liveRuns": {**INTEGER, "description": "The number of unfinished runs, counted up to 100."},
         "createdAt": TIME,
         "updatedAt": TIME,
     }
@@ -62,7 +62,7 @@ WORKFLOW = object_schema(
 WORKFLOW_DETAIL = object_schema(
     {
         **WORKFLOW["properties"],
-        "document": {**_DOCUMENT, "description": "Of the newest version."},
+        "document": {**_DOCUMENT, "description": "The document of the newest version."},
         "note": STRING,
         "problems": array(PROBLEM),
     }
@@ -73,8 +73,8 @@ CHANGED_WORKFLOW = object_schema(
         "name": LABEL,
         **_SAVED,
         "slug": LABEL,
-        "document": {**_DOCUMENT, "description": "A changed one becomes a new version."},
-        "version": {**INTEGER, "description": "The one that was edited: refused (409) where there is a newer one."},
+        "document": {**_DOCUMENT, "description": "A changed document becomes a new version."},
+        "version": {**INTEGER, "description": "The version that was edited; 409 if there is a newer one."},
     },
     required=(),
 )
@@ -82,7 +82,7 @@ IMPORTED_WORKFLOW = object_schema(
     {
         "text": {**STRING, "description": "A document, or one of the forms that docs/29-workflows.md names."},
         "form": {**one_of(("json", "yaml", "auto")), "description": "Default: auto."},
-        "name": {**LABEL, "description": "Left out: that of the document."},
+        "name": {**LABEL, "description": "Default: that of the document."},
         **{name: _SAVED[name] for name in ("slug", "description", "draft", "note", "enabled")},
     },
     required=("text",),
@@ -92,7 +92,7 @@ VERSION = object_schema(
         "version": INTEGER,
         "problemCount": INTEGER,
         "note": STRING,
-        "by": {**optional(STRING), "description": "The name of who saved it."},
+        "by": {**optional(STRING), "description": "The name of the person who saved it."},
         "at": TIME,
     }
 )
@@ -105,9 +105,9 @@ EXAMPLE = object_schema({"slug": STRING, "name": STRING, "description": STRING, 
 NAMES = object_schema(
     {
         "agents": array(STRING),
-        "webSearchAgents": {**array(STRING), "description": "The agents that can search the web."},
+        "webSearchAgents": {**array(STRING), "description": "Agents that can search the web."},
         "tools": array(STRING),
-        "servers": {**array(STRING), "description": "Servers whose tools are known once they are connected."},
+        "servers": {**array(STRING), "description": "MCP servers whose tools are known once they are connected."},
         "models": {
             **optional(array(STRING)),
             "description": "`provider/model`, names without a provider, and `provider/*` for all of a provider; null: every name.",
@@ -115,7 +115,7 @@ NAMES = object_schema(
         "workflows": array(STRING),
         "activeTriggers": {
             **array(STRING),
-            "description": "The kinds of triggers that a schedule, heartbeat or web hook begins it by.",
+            "description": "The kinds of triggers through which an existing schedule, heartbeat or webhook starts it.",
         },
     }
 )
@@ -127,16 +127,19 @@ _FIELD = object_schema(
         "label": STRING,
         "help": STRING,
         "required": BOOLEAN,
-        "default": {"description": "What counts where nothing is written."},
+        "default": {"description": "The value of an omitted field."},
         "minimum": optional(INTEGER),
         "maximum": optional(INTEGER),
         "choices": array(STRING),
         "hiddenChoices": {
             **array(STRING),
-            "description": "Choices that nothing serves; documents of others may hold them.",
+            "description": "Choices that Arvis does not support, but that imported documents may contain.",
         },
-        "fields": {**array({"type": "object", "additionalProperties": True}), "description": "In the same form."},
-        "optionsFrom": {**STRING, "description": "agents, tools, workflows, models, platforms or people."},
+        "fields": {**array({"type": "object", "additionalProperties": True}), "description": "In the same format."},
+        "optionsFrom": {
+            **STRING,
+            "description": "The list of options: agents, tools, workflows, models, platforms or people.",
+        },
     }
 )
 _KIND = object_schema(
@@ -146,7 +149,7 @@ _KIND = object_schema(
         "category": STRING,
         "help": STRING,
         "fields": array(_FIELD),
-        "outputs": {**array(STRING), "description": "Source handles; the empty one is the plain way out."},
+        "outputs": {**array(STRING), "description": "Source handles; the empty one is the default output."},
         "rowHandles": optional(object_schema({"field": STRING, "prefix": STRING})),
         "inputs": array(STRING),
         "selectsOutput": BOOLEAN,
@@ -156,8 +159,8 @@ _KIND = object_schema(
 KINDS = object_schema(
     {
         "kinds": array(_KIND),
-        "settings": {**array(_FIELD), "description": "Of a whole document."},
-        "joins": {**array(_FIELD), "description": "Of every node that something leads to."},
+        "settings": {**array(_FIELD), "description": "Fields of a whole document."},
+        "joins": {**array(_FIELD), "description": "Fields of every node that has an incoming connection."},
         "maxNodes": INTEGER,
         "maxConnections": INTEGER,
         "maxBytes": INTEGER,

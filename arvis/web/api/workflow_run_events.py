@@ -69,7 +69,7 @@ class RunStream:
     async def _row(self, run_id: str) -> RunRow:
         row = await self._insights.run_head(run_id)
         if row is None:
-            raise NotFound("The run is gone.", fix="Old ones are removed in time.")
+            raise NotFound("The run has been deleted.", fix="Old runs are deleted after a while.")
         return row
 
     async def _lines(self, run_id: str, after: int) -> AsyncIterator[LogEntry]:

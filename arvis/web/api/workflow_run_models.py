@@ -162,22 +162,22 @@ def _is_blocked(view: RunView, place: Place) -> bool:
 NODE_STATES = ("running", "waiting", "done", "failed", "skipped", "cancelled")
 NEW_RUN = object_schema(
     {
-        "input": {"description": "What it begins with: a text or any other JSON; left out: what its start says."},
-        "version": {**INTEGER, "minimum": 1, "description": "Left out: the one that runs."},
-        "entry": {**LABEL, "description": "The start or trigger to begin at; left out: its start."},
+        "input": {"description": "A text or any other JSON; default: the input in its start node."},
+        "version": {**INTEGER, "minimum": 1, "description": "Default: the active version."},
+        "entry": {**LABEL, "description": "The start or trigger node to begin at; default: its start."},
     },
     required=(),
 )
 AGAIN = object_schema(
     {
-        "node": {**LABEL, "description": "The node to begin at; left out: where that run began."},
+        "node": {**LABEL, "description": "The node to begin at; default: the entry of that run."},
         "version": {**one_of(("same", "newest")), "description": "Default: same."},
     },
     required=(),
 )
 RESUMED = object_schema(
     {
-        "decision": {**one_of(("approve", "reject")), "description": "What a person decides."},
+        "decision": {**one_of(("approve", "reject")), "description": "The state of the workflow."},
         "note": STRING,
     },
     required=("decision",),
@@ -189,31 +189,31 @@ RUN = object_schema(
         "version": INTEGER,
         "status": one_of(RunStatus),
         "waitingForInput": BOOLEAN,
-        "currentNodeId": {**optional(STRING), "description": "The node that asks a person now."},
-        "source": {**STRING, "description": "What began it: api, chat, message, schedule:ID, webhook:ID …"},
+        "currentNodeId": {**optional(STRING), "description": "The node with the oldest open question."},
+        "source": {**STRING, "description": "Its trigger: api, chat, message, schedule:ID, webhook:ID …"},
         "entry": {**STRING, "description": "The node at which it began."},
         "rerunOf": {**optional(STRING), "description": "The run that it repeats."},
         "error": optional(STRING),
         "startedAt": TIME,
         "endedAt": optional(TIME),
-        "costUsd": {**NUMBER, "description": "With all that works for it."},
+        "costUsd": {**NUMBER, "description": "Including its child executions."},
     }
 )
 NODE: Schema = object_schema(
     {
         "state": one_of(NODE_STATES),
         "visits": INTEGER,
-        "output": {"description": "Its newest; texts are cut."},
-        "at": {**optional(TIME), "description": "When it came there."},
-        "tainted": {**BOOLEAN, "description": "It was made of what others wrote."},
+        "output": {"description": "Its newest output; texts are cut."},
+        "at": {**optional(TIME), "description": "When the run reached it."},
+        "tainted": {**BOOLEAN, "description": "It contains text from other people or sources."},
         "error": optional(STRING),
         "retry": {
             **object_schema({"attempts": INTEGER, "nextAt": TIME, "reason": STRING}),
-            "description": "While what it called waits for its next try: how many failed, and why the last.",
+            "description": "While its child waits for the next attempt: the number of failures, and the reason of the last one.",
         },
         "warnings": {
             **array(STRING),
-            "description": "What it went on in spite of, such as an answer that named no route.",
+            "description": "Problems that did not stop the run, such as an answer that named no route.",
         },
     },
     required=("state", "visits"),
@@ -229,23 +229,27 @@ RUN_DETAIL = object_schema(
         "nodes": {
             "type": "object",
             "additionalProperties": NODE,
-            "description": "By the ids of nodes; those that nothing came to are left out while it runs.",
+            "description": "By node id. During the run, nodes that were not reached are omitted.",
         },
         "state": {
             "type": "object",
             "additionalProperties": True,
-            "description": "By the ids of nodes, what they gave; seed 002's.",
+            "description": "Outputs by node id.",
         },
-        "result": {**ANYTHING, "description": "What came of it, once it is over."},
+        "result": {**ANYTHING, "description": "Its result, once it has ended."},
         "input": ANYTHING,
         "messageId": {**optional(STRING), "description": "The message that it answers."},
         "children": array(CHILD),
-        "logs": {**array(LOG_LINE), "description": "The newest hundred lines; GET /api/runs/{run}/log has all."},
+        "logs": {**array(LOG_LINE), "description": "The newest 100 lines; GET /api/runs/{run}/log returns all."},
         "logsTotal": INTEGER,
     }
 )
 LOG = object_schema(
-    {"items": array(LOG_LINE), "lastNumber": {**INTEGER, "description": "The number to ask after."}, "hasMore": BOOLEAN}
+    {
+        "items": array(LOG_LINE),
+        "lastNumber": {**INTEGER, "description": "The number of the last line, for `after`."},
+        "hasMore": BOOLEAN,
+    }
 )
 RUN_DOCUMENT = object_schema(
     {"workflowId": STRING, "version": INTEGER, "document": {"type": "object", "additionalProperties": True}}

@@ -52,7 +52,7 @@ _RUNS, _ONE = "/api/runs", "/api/runs/{run}"
 _OF_WORKFLOW = "/api/workflows/{workflow}/runs"
 _STATUS = {"status": one_of(RunStatus)}
 _AFTER = {
-    "after": {**INTEGER, "minimum": 0, "description": "The number of the last line that is known; default 0."},
+    "after": {**INTEGER, "minimum": 0, "description": "The number of the last known line; default 0."},
 }
 _INPUT = BodyLimit(size=1_000_000, marks=250_000)
 #: Log lines in the response of a run.
@@ -89,30 +89,30 @@ class WorkflowRunRoutes:
         every = {**PAGING, **_STATUS, "workflow": LABEL, "source": LABEL}
         of_one = {**PAGING, **_STATUS}
         return [
-            Endpoint("POST", _OF_WORKFLOW, "Begin a run", OPERATE, self._begin, begun, NEW_RUN, large=True, repeatable=True),
-            Endpoint("GET", _OF_WORKFLOW, "Its runs, the newest first", READ, self._list, listed, query=of_one),
-            Endpoint("GET", _RUNS, "Runs of all workflows, the newest first", READ, self._list, listed, query=every),
-            Endpoint("GET", _ONE, "One run and where it stands", READ, self._show, shown),
+            Endpoint("POST", _OF_WORKFLOW, "Start a run", OPERATE, self._begin, begun, NEW_RUN, large=True, repeatable=True),
+            Endpoint("GET", _OF_WORKFLOW, "List runs of a workflow, newest first", READ, self._list, listed, query=of_one),
+            Endpoint("GET", _RUNS, "List runs of all workflows, newest first", READ, self._list, listed, query=every),
+            Endpoint("GET", _ONE, "Show a run and its state", READ, self._show, shown),
             Endpoint(
-                "GET", f"{_ONE}/document", "What it walks: the document of its version", READ, self._document,
+                "GET", f"{_ONE}/document", "Show the document of a run's version", READ, self._document,
                 {200: RUN_DOCUMENT},
             ),
             Endpoint(
-                "GET", f"{_ONE}/log", "What it tells, in order", READ, self._log, {200: LOG},
+                "GET", f"{_ONE}/log", "List the log of a run, in order", READ, self._log, {200: LOG},
                 query={**_AFTER, "limit": PAGING["limit"]},
             ),
             Endpoint(
                 "GET", f"{_ONE}/events",
-                "The same as it happens, as server-sent events: start, log, state, done, error", READ, self._events,
+                "Follow a run as server-sent events: start, log, state, done, error", READ, self._events,
                 {200: STRING}, query=_AFTER, media="text/event-stream",
             ),
-            Endpoint("POST", f"{_ONE}/cancel", "End it with all that works for it", OPERATE, self._cancel, shown),
+            Endpoint("POST", f"{_ONE}/cancel", "Cancel a run and its child executions", OPERATE, self._cancel, shown),
             Endpoint(
-                "POST", f"{_ONE}/resume", "Answer the approval that it waits for; the first answer wins", OPERATE,
+                "POST", f"{_ONE}/resume", "Answer the oldest open approval of a run; the first answer wins", OPERATE,
                 self._resume, shown, RESUMED,
             ),
             Endpoint(
-                "POST", f"{_ONE}/rerun", "Begin it once more, also in its midst", OPERATE, self._again, begun, AGAIN,
+                "POST", f"{_ONE}/rerun", "Run it again, from its entry or from a node", OPERATE, self._again, begun, AGAIN,
                 repeatable=True,
             ),
         ]  # fmt: skip
@@ -209,9 +209,9 @@ class WorkflowRunRoutes:
             if wait is not None and wait.kind in _DECIDED and wait.answered_at is None:
                 return wait.id
         raise Conflict(
-            "This run waits for no decision.",
-            why=f"It is {row.status}; perhaps somebody was faster.",
-            fix="Look where it stands (GET /api/runs/{run}).",
+            "This run does not wait for a decision.",
+            why=f"It is {row.status}; another person may have answered first.",
+            fix="Check its state (GET /api/runs/{run}).",
             code="not_waiting",
         )
 
@@ -300,9 +300,9 @@ def _after(call: Call) -> int:
     browsers send on reconnection."""
     text = call.query("after") or call.request.headers.get("last-event-id") or "0"
     if not _NUMBER.fullmatch(text):
-        raise Unprocessable("`after` must be the number of a line.", fix="Leave it out for the whole log.")
+        raise Unprocessable("`after` must be the number of a line.", fix="Omit it for the whole log.")
     return int(text)
 
 
 def _no_run() -> NotFound:
-    return NotFound("There is no such run.", fix="Look it up in the list; old runs are removed after a while.")
+    return NotFound("There is no such run.", fix="Look it up in the list (GET /api/runs); old runs are removed after a while.")

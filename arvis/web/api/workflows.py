@@ -74,13 +74,27 @@ class WorkflowRoutes:
         listed = {200: page_schema(WORKFLOW)}
         return [
             *self._of_documents(),
-            Endpoint("GET", ALL, "Workflows, the newest first", READ, self._list, listed, query=filters),
-            Endpoint("POST", ALL, "Keep a new one", OPERATE, self._create, made, NEW_WORKFLOW, large=True),
-            Endpoint("GET", ONE, "One with its newest document, by id or slug", READ, self._show, shown),
+            Endpoint("GET", ALL, "List workflows, newest first", READ, self._list, listed, query=filters),
+            Endpoint("POST", ALL, "Create a workflow", OPERATE, self._create, made, NEW_WORKFLOW, large=True),
+            Endpoint("GET", ONE, "Show a workflow with its newest document, by id or slug", READ, self._show, shown),
             Endpoint(
-                "PATCH", ONE, "Change what the body names", OPERATE, self._update, shown, CHANGED_WORKFLOW, large=True
+                "PATCH",
+                ONE,
+                "Change the fields in the body",
+                OPERATE,
+                self._update,
+                shown,
+                CHANGED_WORKFLOW,
+                large=True,
             ),
-            Endpoint("DELETE", ONE, "Remove it; runs that go on end by themselves", OPERATE, self._remove, {200: OK}),
+            Endpoint(
+                "DELETE",
+                ONE,
+                "Delete a workflow; its active runs continue to their end",
+                OPERATE,
+                self._remove,
+                {200: OK},
+            ),
             *self._of_versions(),
         ]
 
@@ -88,22 +102,22 @@ class WorkflowRoutes:
         made, examples = {201: WORKFLOW_DETAIL}, {200: page_schema(EXAMPLE)}
         return [
             Endpoint(
-                "POST", f"{ALL}/validate", "What is wrong with a document", READ, self._check, {200: CHECKED}, TO_CHECK,
+                "POST", f"{ALL}/validate", "Validate a document", READ, self._check, {200: CHECKED}, TO_CHECK,
                 large=True, keyed=False,
             ),
             Endpoint(
-                "GET", "/api/names", "What documents of workflows may name", READ, self._names, {200: NAMES},
-                query={"workflow": {**LABEL, "description": "The saved one whose document it is."}},
+                "GET", "/api/names", "List the names that documents may use", READ, self._names, {200: NAMES},
+                query={"workflow": {**LABEL, "description": "The saved workflow of the document."}},
             ),
-            Endpoint("GET", f"{ALL}/kinds", "The kinds of nodes and their fields", READ, self._kinds, {200: KINDS}),
-            Endpoint("GET", f"{ALL}/schema", "The JSON schema of documents", READ, self._schema, {200: SCHEMA}),
-            Endpoint("GET", f"{ALL}/examples", "Workflows to begin with", READ, self._examples, examples),
+            Endpoint("GET", f"{ALL}/kinds", "List the kinds of nodes and their fields", READ, self._kinds, {200: KINDS}),
+            Endpoint("GET", f"{ALL}/schema", "Show the JSON schema of documents", READ, self._schema, {200: SCHEMA}),
+            Endpoint("GET", f"{ALL}/examples", "List example workflows", READ, self._examples, examples),
             Endpoint(
-                "POST", f"{ALL}/import", "Keep a new one of a text", OPERATE, self._import, made, IMPORTED_WORKFLOW,
+                "POST", f"{ALL}/import", "Import a workflow from a text", OPERATE, self._import, made, IMPORTED_WORKFLOW,
                 large=True,
             ),
             Endpoint(
-                "GET", f"{ONE}/export", "A document as a file", READ, self._export, {200: FILE},
+                "GET", f"{ONE}/export", "Export a document as a file", READ, self._export, {200: FILE},
                 query={"form": one_of(("json", "yaml")), **_NUMBER}, media="application/octet-stream, application/yaml",
             ),
         ]  # fmt: skip
@@ -112,10 +126,10 @@ class WorkflowRoutes:
         all_, one = f"{ONE}/versions", f"{ONE}/versions/{{version}}"
         listed, shown, saved = {200: page_schema(VERSION)}, {200: VERSION_DETAIL}, {200: WORKFLOW_DETAIL}
         return [
-            Endpoint("GET", all_, "Its versions, the newest first", READ, self._versions, listed, query=PAGING),
-            Endpoint("GET", one, "One version with its document", READ, self._version, shown, names=_NUMBER),
+            Endpoint("GET", all_, "List its versions, newest first", READ, self._versions, listed, query=PAGING),
+            Endpoint("GET", one, "Show a version with its document", READ, self._version, shown, names=_NUMBER),
             Endpoint(
-                "POST", f"{one}/restore", "A new version with the document of this one", OPERATE, self._restore,
+                "POST", f"{one}/restore", "Create a new version with the document of this one", OPERATE, self._restore,
                 saved, names=_NUMBER,
             ),
         ]  # fmt: skip
@@ -287,7 +301,7 @@ def _switch(fields: Fields, name: str) -> bool | None:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and 0 < len(text) < 10 and int(text)):  # noqa: PLR2004
-        raise NotFound("There is no such version.", fix="Its versions are numbered from 1 on.")
+        raise NotFound("There is no such version.", fix="Versions are numbered from 1.")
     return int(text)
 
 
@@ -296,7 +310,7 @@ def _refused(checked: CheckedDocument) -> Response:
     count = checked.errors
     error = Unprocessable(
         f"The document has {count} {'error' if count == 1 else 'errors'}.",
-        fix="Mend what `problems` names, or send `draft: true` to keep it as it is.",
+        fix="Fix the `problems`, or send `draft: true` to store it with them.",
         code="problems",
     )
     found: list[Json] = problems_view(checked.problems)

@@ -96,7 +96,7 @@ class Authorizer:
             return
         if identity.role is Role.NOBODY:
             raise Unauthorised(
-                "Nobody is logged in here.", fix="Log in, or send `Authorization: Bearer KEY`.", code="no_credential"
+                "You are not logged in.", fix="Log in, or send `Authorization: Bearer KEY`.", code="no_credential"
             )
         raise Forbidden(f"The role {identity.role} may not do this.", fix="Ask an owner of this Arvis.", code="role")
 
@@ -126,9 +126,7 @@ class Authorizer:
 
     async def _unblocked(self, identity: Identity) -> Identity:
         if await self._is_blocked(identity):
-            raise Forbidden(
-                "Whoever holds this key is blocked here.", fix="Ask an owner of this Arvis.", code="blocked"
-            )
+            raise Forbidden("The holder of this key is blocked.", fix="Ask an owner of this Arvis.", code="blocked")
         return identity
 
     async def _is_blocked(self, identity: Identity) -> bool:
@@ -141,7 +139,7 @@ class Authorizer:
 
     async def _bearer(self, header: bytes, address: str) -> Identity:
         if header[: len(_BEARER)].lower() != _BEARER:
-            raise Unauthorised("This kind of authorization is not known.", fix="Send `Authorization: Bearer KEY`.")
+            raise Unauthorised("This kind of authorization is not supported.", fix="Send `Authorization: Bearer KEY`.")
         return await self._holder(header[len(_BEARER) :].strip(), address)
 
     async def _holder(self, key: bytes, address: str) -> Identity:
@@ -153,8 +151,8 @@ class Authorizer:
             await self._failures.note(address, "wrong_key", "key")
             self._guesses.count(address)
             raise Unauthorised(
-                "This key is not known.",
-                fix="Use a key of the dashboard, of web.api_keys or of the data folder.",
+                "This key is not valid.",
+                fix="Use a key from the dashboard, from `web.api_keys` or from the data folder.",
                 code="wrong_key",
             )
         return identity

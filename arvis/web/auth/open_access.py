@@ -116,7 +116,7 @@ class OpenAccess:
 
 def access_ended() -> Unauthorised:
     return Unauthorised(
-        "Your access has ended: this login or key was taken back, or its rights were changed.",
+        "Your access has ended: this login or key was revoked, or its rights changed.",
         fix="Log in again, or ask an owner of this Arvis.",
         code="access_ended",
     )

@@ -44,8 +44,8 @@ class LoginService:
         self._limiter.count_account(user_id, known=user is not None)
         if not await self._fits(user, password) or user is None:
             raise Unauthorised(
-                "User and password do not fit.",
-                fix="Try again. A lost password is set anew with `arvis password` on the machine of the daemon.",
+                "User or password is wrong.",
+                fix="Try again. To reset a lost password, run `arvis password` on the machine of the daemon.",
                 code="wrong_password",
             )
         self._limiter.forgive(address, user_id)
@@ -63,14 +63,14 @@ class LoginService:
         if identity.session is None:
             raise Forbidden(
                 "A key has no password.",
-                fix="Log in on the page; with an owner's key use PUT /api/users/{user}/password.",
+                fix="Log in to the dashboard, or use PUT /api/users/{user}/password with an owner's key.",
                 code="login_needed",
             )
         users.check_password(password)
         user = await self._store.read(users.find, identity.user_id)
         if user is not None and self._secured(user):
             if current is None:
-                raise Unprocessable("`current` is missing.", fix="Send the password that is set now as `current`.")
+                raise Unprocessable("`current` is missing.", fix="Send the current password as `current`.")
             user = await self.check(address, identity.user_id, current)
         kept = await self._passwords.hashed(password)
         now, session = self._clock.now(), identity.session

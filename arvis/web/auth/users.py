@@ -54,12 +54,12 @@ def add(tx: Transaction, user_id: str, name: str, role: UserRole, now: int) -> U
     if not USER_ID.fullmatch(user_id) or user_id in _TAKEN:
         raise Unprocessable(
             "`id` cannot be used.",
-            why="It is a small letter, then small letters, digits and _, at most 40, and not `key`.",
+            why="An id starts with a lower-case letter, has at most 40 lower-case letters, digits and _, and is not `key`.",
             fix="Choose another one, such as ann.",
         )
     user = User(user_id, name, role, None, now, now)
     if not tx.users.add(user):
-        raise Conflict("There is a user of this id.", fix="Choose another `id`.", code="user_exists")
+        raise Conflict("A user with this id exists.", fix="Choose another `id`.", code="user_exists")
     principal_of(tx, user, now)
     return user
 
@@ -106,7 +106,7 @@ def change_password(tx: Transaction, shown: User | None, kept: str, now: int, se
     holder, user = tx.logins.session(session), None if shown is None else find(tx, shown.id)
     if holder is None or user is None or shown is None or user.password_hash != shown.password_hash:
         raise Unauthorised(
-            "The password was changed meanwhile.", fix="Log in again with the new one.", code="session_ended"
+            "The password was changed in the meantime.", fix="Log in again with the new one.", code="session_ended"
         )
     return set_password(tx, user.id, kept, now, session)
 
@@ -116,7 +116,7 @@ def check_password(password: str) -> None:
     if len(password) < SHORTEST_PASSWORD:
         raise Unprocessable(
             f"The password has fewer than {SHORTEST_PASSWORD} characters.",
-            fix="Take a longer one: three or four words that belong together only for you.",
+            fix="Choose a longer one, such as three or four words that only you would combine.",
             code="short_password",
         )
     if len(password) > LONGEST_PASSWORD:
@@ -133,8 +133,8 @@ def _made(tx: Transaction, user: User) -> User:
 def _check_stays(user: User) -> None:
     if user.id == FIRST_USER:
         raise Conflict(
-            "The first user stays an owner.",
-            why="It stands for whoever holds the data folder and its key, so that there is always one.",
-            fix="Make another user for the person who is to have fewer rights.",
+            "The first user must stay an owner.",
+            why="This user stands for the person who holds the data folder and its key, so that there is always an owner.",
+            fix="Create another user for a person with fewer rights.",
             code="last_owner",
         )

@@ -77,7 +77,7 @@ _MAX_PAGE = 200
 #: Query parameters of every paged list.
 PAGING: Mapping[str, Schema] = {
     "limit": {**INTEGER, "minimum": 1, "maximum": _MAX_PAGE, "default": 50},
-    "cursor": {**STRING, "description": "`nextCursor` of the page before.", "minLength": 1, "maxLength": _MAX_QUERY},
+    "cursor": {**STRING, "description": "`nextCursor` of the previous page.", "minLength": 1, "maxLength": _MAX_QUERY},
 }
 FLAG: Schema = BOOLEAN
 
@@ -106,7 +106,7 @@ class Call:
         """Return an id from the path. A malformed id raises `NotFound`."""
         value = str(self.request.path_params[name])
         if not _ID.fullmatch(value):
-            raise NotFound("There is nothing by this id.", fix="Check the id.")
+            raise NotFound("There is nothing with this id.", fix="Check the id.")
         return value
 
     def named(self, name: str, pattern: re.Pattern[str]) -> str | None:
@@ -144,7 +144,7 @@ class Call:
         if text is None:
             return default
         if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII):
-            raise _wrong_query(name, "a number of seconds from 0 on")
+            raise _wrong_query(name, "a number of seconds from 0")
         return min(float(text), most)
 
     @property

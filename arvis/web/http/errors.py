@@ -67,13 +67,13 @@ class Failure:
 _EXTRA_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "60"}, 503: {"Retry-After": "10"}}
 _HEADERS_OF_CODES = {"in_progress": {"Retry-After": "2"}}
 
-INTERNAL = Failure(500, "internal", "Something went wrong inside Arvis.", "Look at the log of the daemon.")
+INTERNAL = Failure(500, "internal", "An internal error occurred.", "See the log of the daemon.")
 
-STOPPING = Failure(503, "stopping", "Arvis is stopping.", "Send it again when it has started again.")
+STOPPING = Failure(503, "stopping", "Arvis is stopping.", "Send the request again after the restart.")
 
 
 #: The driver's message about an outage names servers and folders, so it goes only to the log.
-AWAY = Failure(503, "unavailable", "The database is away.", "Send it again in a moment.", 2)
+AWAY = Failure(503, "unavailable", "The database is not available.", "Send it again in a moment.", 2)
 
 
 def failure_of(error: ArvisError) -> Failure:

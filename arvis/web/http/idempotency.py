@@ -62,7 +62,7 @@ class Idempotency:
         if not _KEY.fullmatch(key):
             raise Unprocessable(
                 f"`{IDEMPOTENCY_KEY}` must be 1 to 200 visible ASCII characters.",
-                fix="Use a fresh UUID for each write.",
+                fix="Use a new UUID for each write.",
             )
         call, fingerprint = await _fingerprint(call)
         mark = (call.identity.user_id, key)
@@ -82,7 +82,7 @@ class Idempotency:
         if self._opened(known.request) != fingerprint:
             raise Unprocessable(
                 f"This `{IDEMPOTENCY_KEY}` was used for another request.",
-                fix="Use a fresh key for each write; send the same body when you send a write again.",
+                fix="Use a new key for each write. To repeat a write, send the same body.",
                 code="key_reused",
             )
         if known.status is not None:
@@ -97,7 +97,7 @@ class Idempotency:
 
     async def _do(self, handler: Handler, call: Call, mark: Mark) -> Response:
         """Run the handler and store its response before sending it. If storing fails, the response is still sent, and
-        a repeated request is told that the outcome is unknown."""
+        a repeated request gets the error that the outcome is unknown."""
         found = await attempt(handler(call))
         response = found.to_response() if isinstance(found, Failure) else found
         body = getattr(response, "body", None)  # a stream has none
@@ -158,7 +158,7 @@ def _with_body(request: Request, body: bytes) -> Request:
 
 def _still_running() -> Conflict:
     return Conflict(
-        "The first request with this key is still being done.",
+        "The first request with this key is still running.",
         fix="Send it again in a few seconds.",
         code="in_progress",
     )
@@ -166,8 +166,8 @@ def _still_running() -> Conflict:
 
 def _outcome_unknown() -> Conflict:
     return Conflict(
-        "The first request with this key was cut short, and nobody knows whether it was done.",
-        fix="Look whether it was done. If not, send it with a fresh key.",
+        "The first request with this key was interrupted, and its outcome is unknown.",
+        fix="Check whether it was done. If not, send it with a new key.",
         code="outcome_unknown",
     )
 

@@ -89,8 +89,8 @@ def address_for(identity: Identity, channel: str) -> Address:
     if _is_own(channel, identity.user_id):
         return Address(PLATFORM, PLATFORM, channel)
     raise Forbidden(
-        "This channel belongs to somebody else.",
-        fix=f"Use web-{identity.user_id}, or dashboard-agent-SLUG to talk to one agent.",
+        "This channel belongs to another user.",
+        fix=f"Use web-{identity.user_id}, or dashboard-agent-SLUG to write to an agent.",
         code="not_your_channel",
     )
 

@@ -64,7 +64,7 @@ class KeyGuesses:
     cannot lock out the holder of such a key."""
 
     def __init__(self, *, clock: Clock) -> None:
-        self._tries = _Tries(clock, windows=_KEY_WINDOWS, what="Too many wrong keys came from this address.")
+        self._tries = _Tries(clock, windows=_KEY_WINDOWS, what="Too many wrong keys from this address.")
 
     def exhausted(self, address: str) -> TooMany | None:
         return self._tries.refusal(_network(address))
@@ -82,7 +82,7 @@ class _Tries:
         clock: Clock,
         *,
         windows: Sequence[tuple[int, float]] = _WINDOWS,
-        what: str = "Too many wrong tries to log in.",
+        what: str = "Too many failed logins.",
     ) -> None:
         self._clock = clock
         self._windows = windows
@@ -141,7 +141,7 @@ class ConcurrencyLimit:
     def taken(self, user_id: str) -> Iterator[None]:
         """Hold a slot for the length of the block. Raises `TooMany`."""
         if self._held.total() >= self._most or self._held[user_id] >= self._most_of_one:
-            raise TooMany("Too many requests of this kind go on.", fix="Wait until one of them is answered.")
+            raise TooMany("Too many requests of this kind are running.", fix="Wait until one of them has finished.")
         self._held[user_id] += 1
         try:
             yield

@@ -55,14 +55,12 @@ async def read_body(request: Request, limit: int) -> bytes:
     except TimeoutError:
         raise Invalid("The body did not arrive within a minute.", fix="Send it again.") from None
     except ClientDisconnect:
-        raise Invalid("The client left before the body was complete.", fix="Send it again.") from None
+        raise Invalid("The client disconnected before the body was complete.", fix="Send it again.") from None
     return bytes(parts)
 
 
 def _too_large(limit: int) -> TooLarge:
-    return TooLarge(
-        f"The request is larger than {limit} bytes.", fix="Send less, or raise the `limits` of config.yaml."
-    )
+    return TooLarge(f"The request is larger than {limit} bytes.", fix="Send less, or raise `limits` in config.yaml.")
 
 
 async def read_json(request: Request, limit: BodyLimit) -> Fields:
@@ -77,7 +75,7 @@ async def read_json(request: Request, limit: BodyLimit) -> Fields:
 async def parse_fields(text: str | bytes, limit: BodyLimit) -> Fields:
     value = _parse(text, limit) if len(text) <= _THREAD_BYTES else await asyncio.to_thread(_parse, text, limit)
     if not isinstance(value, dict):
-        raise Invalid("A JSON object is expected.", fix="GET /openapi.json shows its fields.")
+        raise Invalid("Expected a JSON object.", fix="GET /openapi.json shows its fields.")
     return Fields(value)
 
 
@@ -86,7 +84,9 @@ def _parse(data: str | bytes, limit: BodyLimit) -> Any:
         # The bytes must be UTF-8; `loads` would accept other encodings.
         text = data if isinstance(data, str) else data.decode("utf-8-sig")
         if not limit.holds(text):
-            raise TooLarge("The JSON holds too much.", fix="Send less at once, or raise the `limits` of config.yaml.")
+            raise TooLarge(
+                "The JSON has too many elements.", fix="Send less at a time, or raise `limits` in config.yaml."
+            )
         return storable_json(strict_json(text))
     except (ValueError, RecursionError):
         raise Invalid("This is not valid JSON.", fix="Check quotes, commas and nesting.") from None
@@ -102,7 +102,7 @@ class Fields:
     def text(self, name: str) -> str | None:
         value = self._values.get(name)
         if value is not None and not isinstance(value, str):
-            raise unusable(name, "must be a text")
+            raise unusable(name, "must be a string")
         return value
 
     def required_text(self, name: str) -> str:
@@ -129,7 +129,7 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_WHOLE:
-            raise unusable(name, "must be a whole number from 0 on")
+            raise unusable(name, "must be a whole number from 0")
         return value
 
     def mapping(self, name: str) -> Mapping[str, Any] | None:
@@ -141,7 +141,7 @@ class Fields:
     def texts(self, name: str) -> list[str] | None:
         value = self._values.get(name)
         if value is not None and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-            raise unusable(name, "must be a list of texts")
+            raise unusable(name, "must be a list of strings")
         return value
 
     def objects(self, name: str) -> list[Fields]:

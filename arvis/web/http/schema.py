@@ -92,35 +92,35 @@ WAIT_ANSWER = object_schema(
     {
         "decision": one_of(DECISIONS),
         "note": STRING,
-        "arguments": {"type": "object", "description": "Needed by `edit`."},
-        "text": {"type": "string", "description": "Needed by `feedback` and `answer`."},
+        "arguments": {"type": "object", "description": "Required for `edit`."},
+        "text": {"type": "string", "description": "Required for `feedback` and `answer`."},
     },
     required=("decision",),
 )
 
 ATTACHMENT = object_schema(
     {
-        "filename": {**STRING, "description": "What is too long for a name is cut."},
+        "filename": {**STRING, "description": "A long name is cut."},
         "contentType": STRING,
         "data": {"type": "string", "contentEncoding": "base64"},
-        "voice": {**BOOLEAN, "description": "It is what the sender says: what is heard in it becomes their words."},
+        "voice": {**BOOLEAN, "description": "A voice message: its transcript becomes the text of the message."},
     },
     required=("filename", "data"),
 )
 MESSAGE = object_schema(
     {
         "content": STRING,
-        "userId": {**LABEL, "description": "Counts with an owner key only."},
+        "userId": {**LABEL, "description": "Used only with an owner key."},
         "userName": STRING,
         "channelId": {**LABEL, "description": "Default: `web-USERID`."},
         "agent": {
             **LABEL,
-            "description": "The slug or id of the agent that is to answer; without it the channel decides.",
+            "description": "The slug or id of the agent that answers; by default the channel decides.",
         },
         "id": {**LABEL, "description": "The same id on the same channel again creates nothing."},
         "replyTo": {
             **LABEL,
-            "description": "The id of the message that this one replies to: of a question, to answer it.",
+            "description": "The id of the message that this one replies to, such as a question that it answers.",
         },
         "attachments": array(ATTACHMENT),
     },
@@ -135,18 +135,18 @@ STEP: Schema = {
         "actor": {**optional(STRING), "description": "A person, model, tool or node."},
         "durationMs": optional(INTEGER),
         "costUsd": NUMBER,
-        "input": {"description": "What went in, where that is known."},
-        "output": {"description": "What came out."},
+        "input": {"description": "The input, if known."},
+        "output": {"description": "The output."},
     },
     "required": ["at", "step"],
-    "description": "One thing that happened; further fields depend on `step`.",
+    "description": "One event; further fields depend on `step`.",
     "additionalProperties": True,
 }
 TIMELINE = object_schema(
     {
         "messageId": STRING,
         "status": one_of(MessageStatus),
-        "explanation": {**STRING, "description": "Why it was answered, or why it was not, in a sentence."},
+        "explanation": {**STRING, "description": "Why it was answered or not, in one sentence."},
         "reason": optional(STRING),
         "channelId": STRING,
         "content": STRING,
@@ -157,7 +157,7 @@ TIMELINE = object_schema(
         "steps": array(STEP),
         "job": optional(JOB),
         "agent": optional(STRING),
-        "run": {**optional(STRING), "description": "The workflow's run that answered, if one did."},
+        "run": {**optional(STRING), "description": "The workflow run that answered, if any."},
         "costUsd": NUMBER,
         "inputTokens": INTEGER,
         "outputTokens": INTEGER,
@@ -182,9 +182,12 @@ BACKUP = object_schema(
         "path": STRING,
         "bytes": INTEGER,
         "createdAt": TIME,
-        "migration": {**optional(STRING), "description": "The migration that it was made before, if any."},
-        "messages": {**optional(INTEGER), "description": "How many it holds; null when it cannot be read."},
-        "missingAttachments": {**INTEGER, "description": "Attachments whose bytes were lost before it was made."},
+        "migration": {**optional(STRING), "description": "The migration that followed it, if it was made for one."},
+        "messages": {**optional(INTEGER), "description": "The number of messages in it; null if it cannot be read."},
+        "missingAttachments": {
+            **INTEGER,
+            "description": "The number of attachments whose bytes were lost before it was made.",
+        },
     }
 )
 

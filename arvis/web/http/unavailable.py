@@ -21,7 +21,7 @@ _HEALTH = {"status": "waiting_for_database", "version": __version__}
 _AWAY = {
     "error": {
         "code": "unavailable",
-        "message": "The database is away.",
+        "message": "The database is not available.",
         "fix": "Send it again in a moment.",
     }
 }

@@ -69,7 +69,7 @@ class HookCalls:
         if hook is None:
             raise nothing_there()
         if self._places.locked():
-            raise Unavailable("Too many calls come at once.", fix="Bring it again in a moment.")
+            raise Unavailable("Too many calls at a time.", fix="Send it again in a moment.")
         async with self._places:
             body = await _body(call)
             headers = headers_of(call.request.headers.items())
@@ -87,7 +87,7 @@ class HookCalls:
         if found is None:
             raise Unauthorised(
                 "The signature of this call is missing or wrong.",
-                fix="Sign the bytes of the body with the secret of the web hook (docs/21-webhooks.md).",
+                fix="Sign the bytes of the body with the secret of the webhook (docs/21-webhooks.md).",
                 code="wrong_signature",
             )
         return found
@@ -98,13 +98,13 @@ class HookCalls:
         try:
             return self._secrets.open(sealed) if sealed else ""
         except SecretLost:
-            raise Unavailable("The secret of this web hook cannot be opened.", fix="Give it another secret.") from None
+            raise Unavailable("The secret of this webhook cannot be decrypted.", fix="Rotate its secret.") from None
 
     def _admit(self) -> None:
         if not self._room():
             raise DiskLow(
-                "There is little room left on Arvis's disk, so nothing new is accepted.",
-                fix="Free some space on the disk of the data folder. Then bring it again.",
+                "The disk of Arvis is almost full, so new work is not accepted.",
+                fix="Free space on the disk of the data folder, then send it again.",
             )
 
 
@@ -113,12 +113,12 @@ async def _body(call: Call) -> bytes:
         async with asyncio.timeout(_TIMEOUT):
             return await read_body(call.request, MOST_BYTES)
     except TimeoutError:
-        raise Unavailable("This took too long.", fix="Bring it again in a moment.") from None
+        raise Unavailable("This took too long.", fix="Send it again in a moment.") from None
 
 
 def _too_many(seconds: int) -> Response:
     """Return the error with the time until the next call is accepted."""
-    error = TooMany("This web hook is called too often.", fix=f"Bring it again in {seconds} seconds.")
+    error = TooMany("This webhook is called too often.", fix=f"Send it again in {seconds} seconds.")
     response = failure_of(error).to_response()
     response.headers["Retry-After"] = str(seconds)
     return response
@@ -148,7 +148,7 @@ def payload_of(body: bytes) -> Any:
 
 #: The time limit in seconds for receiving and storing one platform event, and the number of concurrent events.
 
-_PATH = {"path": {**STRING, "minLength": 1, "maxLength": 200, "description": "It may hold slashes."}}
+_PATH = {"path": {**STRING, "minLength": 1, "maxLength": 200, "description": "It may contain slashes."}}
 
 
 class HookRoutes:
@@ -164,11 +164,13 @@ class HookRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         bot, any_ = "/hooks/{platform}/{name}", "/hooks/{path}"
-        summary = "An event of a chat platform, signed by it; else a call of a web hook"
+        summary = "Receive a signed event of a chat platform, or a call of a webhook"
         taken = {202: TAKEN}
         return [
             Endpoint("POST", bot, summary, PUBLIC, self._take_event, {200: {}, **taken}, names=PATH_NAMES),
-            Endpoint("POST", any_, "A call of a web hook", PUBLIC, self._take_call, taken, names=_PATH, deep=True),
+            Endpoint(
+                "POST", any_, "Receive a call of a webhook", PUBLIC, self._take_call, taken, names=_PATH, deep=True
+            ),
         ]
 
     async def _take_event(self, call: Call) -> Response:
@@ -179,7 +181,7 @@ class HookRoutes:
             async with asyncio.timeout(_TIMEOUT):
                 found = await self._taken(connector, call)
         except TimeoutError:
-            raise Unavailable("This took too long.", fix="Bring it again in a moment.") from None
+            raise Unavailable("This took too long.", fix="Send it again in a moment.") from None
         return Response(found.body, found.status, media_type=found.content_type)
 
     async def _take_call(self, call: Call) -> Response:
@@ -192,7 +194,7 @@ class HookRoutes:
     async def _taken(self, connector: TakesWebhooks, call: Call) -> WebhookAnswer:
         body = await read_body(call.request, MOST_BYTES)
         if self._room.locked():
-            raise Unavailable("Too many events come at once.", fix="Bring it again in a moment.")
+            raise Unavailable("Too many events at a time.", fix="Send it again in a moment.")
         headers = {name.lower(): value for name, value in call.request.headers.items()}
         async with self._room:
             return await connector.webhook(headers, body, self._inbox)

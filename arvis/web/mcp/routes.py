@@ -41,7 +41,7 @@ _MISSING = Failure(
 _NO_MESSAGE = Failure(
     400,
     "invalid",
-    "This is no message of the Model Context Protocol that can be answered here.",
+    "This is not a message of the Model Context Protocol that this server can answer.",
     "Send one JSON-RPC request with an `id`, as docs/05-mcp.md says.",
 )
 _FIRST_REFUSAL = 400
@@ -112,7 +112,7 @@ class McpRoutes:
 
 def _not_offered(fields: Fields) -> Response:
     """Refuse a method in the format that the protocol defines for unsupported methods."""
-    why = "Nothing changes here that could be subscribed to: ask for the list of tools again."
+    why = "Subscriptions are not supported. Request the list of tools again."
     error = {"code": _METHOD_NOT_FOUND, "message": why}
     return JSONResponse({"jsonrpc": "2.0", "id": fields.raw("id"), "error": error})
 

@@ -31,7 +31,7 @@ from arvis.web.http.identity import Identity
 from arvis.web.mcp.routes import IDENTITY, Collected
 from arvis.web.mcp.tools import ArvisTools, Described
 
-_ABOUT = "Arvis runs AI agents. Send one a message and read its answer; search what was said before."
+_ABOUT = "Arvis runs AI agents. Send a message to one and read its answer, and search earlier messages."
 
 Context = ServerRequestContext[Any, Any]
 

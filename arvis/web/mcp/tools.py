@@ -33,8 +33,8 @@ _MESSAGE = 8_000
 _CONVERSATION = 200_000
 
 _SEND_ABOUT = """Sends a message to an agent and waits for its answer. Without `agent` and `channel` the message goes to
-the agent that answers by default. If the answer takes longer than `wait_seconds`, the status comes back: call again with
-the same `id` to wait on, which sends nothing twice."""
+the default agent. If the answer takes longer than `wait_seconds`, the status is returned: call again with the same `id` to
+continue waiting; this does not send the message again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +73,24 @@ _SEND = Described(
             "agent": {**LABEL, "description": "The slug of an agent (list_agents)."},
             "channel": {**LABEL, "description": "A channel of this key, instead of an agent."},
             "wait_seconds": {**NUMBER, "minimum": 0, "maximum": _LONGEST_WAIT, "default": _DEFAULT_WAIT},
-            "id": {**LABEL, "description": "Your own id of the message: the same id is the same message."},
+            "id": {**LABEL, "description": "Your id of the message. The same id means the same message."},
         },
         "text",
     ),
     SEND,
     reads=False,
 )
-_AGENTS = Described("list_agents", "The agents that can be written to.", _parameters({}), ANYONE, reads=True)
+_AGENTS = Described("list_agents", "Lists the agents that accept messages.", _parameters({}), ANYONE, reads=True)
 _SEARCH = Described(
     "search_conversations",
-    "Finds messages that contain a text, newest first, with the id of their conversation.",
+    "Finds messages that contain a text, newest first, with the ids of their conversations.",
     _parameters({"query": LABEL, "limit": _whole(_DEFAULT_HITS, _MOST_HITS)}, "query"),
     ANYONE,
     reads=True,
 )
 _READ = Described(
     "read_conversation",
-    "The newest messages of a conversation, in order.",
+    "Returns the newest messages of a conversation, in order.",
     _parameters({"id": LABEL, "limit": _whole(_DEFAULT_MESSAGES, _MOST_MESSAGES)}, "id"),
     ANYONE,
     reads=True,
@@ -158,7 +158,7 @@ class ArvisTools:
             watch.raise_if_refused()
         timeline = await self._insights.message(message_id)
         if timeline is None:
-            raise NotFound("The message is gone.", fix="Send it again.")
+            raise NotFound("The message has been deleted.", fix="Send it again.")
         return timeline
 
     async def _agents(self, identity: Identity, _: Fields) -> Given:
@@ -186,7 +186,7 @@ class ArvisTools:
         principal = await self._only(identity)
         shown = list(page.items) if principal is None else _of(principal, page.items)
         if not shown:
-            raise NotFound("There is no such conversation.", fix="Take an id of search_conversations.")
+            raise NotFound("There is no such conversation.", fix="Use an id from search_conversations.")
         return Given({"id": conversation, "messages": _within(shown)})
 
     async def _only(self, identity: Identity) -> str | None:
@@ -269,5 +269,5 @@ def _seconds(fields: Fields, name: str) -> float:
     if value is None:
         return _DEFAULT_WAIT
     if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
-        raise unusable(name, "must be a number of seconds from 0 on")
+        raise unusable(name, "must be a number of seconds from 0")
     return min(float(value), _LONGEST_WAIT)

@@ -121,12 +121,12 @@ class SystemRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         return [
-            Endpoint("GET", "/health", "The process is up", PUBLIC, self._health, {200: HEALTH}),
-            Endpoint("GET", "/ready", "Everything is up", PUBLIC, self._ready, {200: READY, 503: READY}),
+            Endpoint("GET", "/health", "Check that the process is up", PUBLIC, self._health, {200: HEALTH}),
+            Endpoint("GET", "/ready", "Check that the daemon can work", PUBLIC, self._ready, {200: READY, 503: READY}),
             Endpoint(
                 "GET",
                 "/metrics",
-                "Figures as Prometheus text",
+                "Return metrics as Prometheus text",
                 READ,
                 self._figures,
                 {200: STRING},

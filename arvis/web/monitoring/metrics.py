@@ -46,9 +46,9 @@ class Figures:
         self._looking = asyncio.Lock()
         self._models: set[tuple[str, str]] = set()
         model = ["provider", "model"]
-        self._calls = Counter("arvis_model_calls", "Tries of model calls", [*model, "outcome"], registry=registry)
+        self._calls = Counter("arvis_model_calls", "Attempts of model calls", [*model, "outcome"], registry=registry)
         self._tokens = Counter("arvis_model_tokens", "Tokens of model calls", [*model, "direction"], registry=registry)
-        self._cost = Counter("arvis_model_cost_usd", "What model calls cost in US dollars", model, registry=registry)
+        self._cost = Counter("arvis_model_cost_usd", "Cost of model calls in US dollars", model, registry=registry)
         self._answers = Histogram(
             "arvis_answer_seconds",
             "Time from the acceptance of a message to its end",
@@ -56,10 +56,12 @@ class Figures:
             buckets=_SECONDS,
             registry=registry,
         )
-        self._waits = Gauge("arvis_waits_open", "Questions that wait for a person", registry=registry)
-        self._runs = Counter("arvis_workflow_runs_ended", "Runs of workflows that ended", ["status"], registry=registry)
-        self._sleeping = Gauge("arvis_workflow_runs_paused", "Runs of workflows that sleep", registry=registry)
-        self._undelivered = Gauge("arvis_deliveries_waiting", "Parts that are not sent yet", registry=registry)
+        self._waits = Gauge("arvis_questions_open", "Questions that wait for a person", registry=registry)
+        self._runs = Counter("arvis_workflow_runs_ended", "Workflow runs that ended", ["status"], registry=registry)
+        self._sleeping = Gauge("arvis_workflow_runs_paused", "Workflow runs that are paused", registry=registry)
+        self._undelivered = Gauge(
+            "arvis_deliveries_waiting", "Parts of deliveries that are not sent yet", registry=registry
+        )
 
     async def look(self) -> None:
         """Read new rows. Concurrent callers count no row twice."""
@@ -129,19 +131,19 @@ class Metrics:
         self._registry = registry
         self._jobs = Gauge("arvis_jobs", "Jobs by kind and status", ["kind", "status"], registry=registry)
         self._oldest = Gauge(
-            "arvis_oldest_ready_job_seconds", "Age of the oldest job that could run", registry=registry
+            "arvis_oldest_ready_job_seconds", "Age of the oldest job that is ready to run", registry=registry
         )
         self._received = Counter("arvis_messages_received", "Accepted messages", ["platform"], registry=registry)
         self._ended = Counter(
-            "arvis_messages_ended", "Messages that came to their end", ["platform", "status"], registry=registry
+            "arvis_messages_ended", "Messages that were finished", ["platform", "status"], registry=registry
         )
-        self._settled = Counter("arvis_jobs_settled", "Jobs that were settled", ["status"], registry=registry)
+        self._settled = Counter("arvis_jobs_settled", "Jobs that were finished", ["status"], registry=registry)
         self._requests = Counter(
             "arvis_http_requests", "Requests by route", ["method", "path", "status"], registry=registry
         )
         self._deliveries = Counter(
             "arvis_deliveries_settled",
-            "Deliveries that left or were given up",
+            "Deliveries that were sent or given up",
             ["platform", "state"],
             registry=registry,
         )

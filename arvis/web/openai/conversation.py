@@ -1,7 +1,7 @@
 """Finds the conversation that a `/v1` request continues.
 
 The client sends the whole conversation each time. A request continues a conversation only if the client's history
-matches it exactly. An edited, regenerated or foreign history starts a new conversation, which receives the history as
+matches it exactly. An edited, regenerated or unknown history starts a new conversation, which receives the history as
 text. Two chats of a key never share a conversation, and a repeated request is the same message (ADR 0044).
 """
 
@@ -64,7 +64,7 @@ def wanted_of(asked: Asked, request: Request, *, user_id: str, agent: str) -> Wa
     """Hash the request. Call it in a thread, because it may contain files."""
     chat = next((value for name in CHAT_HEADERS if (value := request.headers.get(name))), None)
     if chat is not None and not (len(chat) <= LABEL["maxLength"] and chat.isprintable()):
-        raise unusable("X-OpenWebUI-Chat-Id", "and other names of a chat must be 1 to 200 printable characters")
+        raise unusable("X-OpenWebUI-Chat-Id", "and other chat names must be 1 to 200 printable characters")
     name = asked.conversation or chat
     own = f"v1/{user_id}"
     earlier, answer = _tail(asked.talk)
@@ -132,7 +132,7 @@ def _same(known: CompletionRequest, wanted: Wanted) -> CompletionRequest:
     if known.request != wanted.request:
         raise Unprocessable(
             f"This `{IDEMPOTENCY_KEY}` was used for another request.",
-            fix="Use a fresh key for each request; send the same body when you send a request again.",
+            fix="Use a new key for each request. To repeat a request, send the same body.",
             code="key_reused",
         )
     return known

@@ -40,7 +40,7 @@ def history_text(before: Sequence[HistoryMessage], most_bytes: int) -> str:
         block = _block(message)
         left -= len(block.encode()) + 1
         if left < 0:
-            blocks.append(f"[… {len(before) - number} earlier messages are left out]")
+            blocks.append(f"[… {len(before) - number} earlier messages are omitted]")
             break
         blocks.append(block)
     return "\n".join(reversed(blocks))

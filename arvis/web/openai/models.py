@@ -60,7 +60,7 @@ _MESSAGE = _open(
     object_schema(
         {
             "role": one_of(_ROLES),
-            "content": {**ANYTHING, "description": "A text, or a list of parts; null counts as an empty text."},
+            "content": {**ANYTHING, "description": "A text, or a list of parts; null means an empty text."},
         },
         required=("role",),
     )
@@ -73,7 +73,7 @@ REQUEST = _open(
             "user": {
                 "type": "string",
                 "maxLength": 200,
-                "description": "The conversation; one of the key's own without.",
+                "description": "The conversation; default: one that belongs to the key.",
             },
             "stream": BOOLEAN,
             "stream_options": _open(object_schema({"include_usage": BOOLEAN}, required=())),

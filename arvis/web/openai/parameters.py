@@ -32,23 +32,23 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 }
 #: Parameters that are refused unless their value equals the existing behaviour, with the reason.
 _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "tools": (lambda value: not value, "cannot be used here: an agent has its own tools"),
-    "functions": (lambda value: not value, "cannot be used here: an agent has its own tools"),
+    "tools": (lambda value: not value, "is not supported: an agent has its own tools"),
+    "functions": (lambda value: not value, "is not supported: an agent has its own tools"),
     "tool_choice": (
         lambda value: value in ("none", "auto"),
-        "must be `auto` or `none`: the agent's own tools are its own affair",
+        "must be `auto` or `none`: the agent decides about its own tools",
     ),
     "function_call": (lambda value: value in ("none", "auto"), "must be `auto` or `none`: an agent has its own tools"),
     "n": (lambda value: value == 1, "must be 1: an agent gives one answer"),
-    "logprobs": (lambda value: not value, "cannot be had here"),
-    "top_logprobs": (lambda value: not value, "cannot be had here"),
-    "logit_bias": (lambda value: not value, "cannot be had here"),
+    "logprobs": (lambda value: not value, "is not supported"),
+    "top_logprobs": (lambda value: not value, "is not supported"),
+    "logit_bias": (lambda value: not value, "is not supported"),
     "modalities": (lambda value: value == ["text"], "must be `text`"),
-    "audio": (lambda value: not value, "cannot be had here: answers are texts"),
-    "web_search_options": (lambda value: not value, "cannot be used here: an agent searches by its own tools"),
+    "audio": (lambda value: not value, "is not supported: answers are texts"),
+    "web_search_options": (lambda value: not value, "is not supported: an agent searches with its own tools"),
     "verbosity": (
         lambda value: value == "medium",
-        "cannot be set here: say in the question how long the answer is to be",
+        "is not supported: state the wanted length in the question",
     ),
     "service_tier": (lambda value: value in ("auto", "default"), "must be `auto` or `default`"),
     "response_format": (
@@ -74,7 +74,7 @@ def parameters_of(fields: Fields, names: Sequence[str]) -> Parameters:
         value = fields.raw(name)
         if value is None or name in _HEEDED or name in _RANGES or name in {"seed", "reasoning_effort"}:
             continue
-        says_so, why = _REFUSED.get(name, (lambda value: not value, "is not known here and cannot be heeded"))
+        says_so, why = _REFUSED.get(name, (lambda value: not value, "is not supported"))
         if not says_so(value):
             raise unusable(name[:100], why)
     sampling: dict[str, Any] = {name: value for name in _RANGES if (value := _number(fields, name)) is not None}
@@ -130,7 +130,7 @@ def _stops(fields: Fields) -> tuple[str, ...]:
     given = fields.raw("stop")
     stops = [given] if isinstance(given, str) else given or []
     if not isinstance(stops, list) or len(stops) > _MOST_STOPS:
-        raise unusable("stop", f"must be a text or a list of at most {_MOST_STOPS}")
+        raise unusable("stop", f"must be a string or a list of at most {_MOST_STOPS}")
     if not all(isinstance(each, str) and 0 < len(each) <= _LONGEST_STOP for each in stops):
-        raise unusable("stop", f"must hold texts of 1 to {_LONGEST_STOP} characters")
+        raise unusable("stop", f"must contain strings of 1 to {_LONGEST_STOP} characters")
     return tuple(stops)

@@ -63,11 +63,11 @@ def asked_of(fields: Fields) -> Asked:
     parameters = parameters_of(fields, fields.names)
     messages = [_message(message, index) for index, message in enumerate(fields.objects("messages"))]
     if not messages:
-        raise unusable("messages", "must hold at least one message")
+        raise unusable("messages", "must contain at least one message")
     if messages[-1].role != _USER:
         raise unusable(
             "messages",
-            "must end with a message of the role `user`, which is what is asked; an answer cannot be begun for the agent, and results of tools cannot be brought to it",
+            "must end with a message of the role `user`, which is the question; a prefilled answer and tool results are not supported",
         )
     options = Fields(fields.mapping("stream_options") or {})
     return Asked(
@@ -90,7 +90,7 @@ def _message(message: Fields, index: int) -> HistoryMessage:
         return HistoryMessage(role, content or "", more=more)
     where = f"messages[{index}].content"
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
-        raise unusable(where, "must be a text or a list of parts")
+        raise unusable(where, "must be a string or a list of parts")
     return replace(_of_parts(role, [Fields(part) for part in content], where), more=more)
 
 

@@ -80,8 +80,8 @@ class CompletionRoutes:
         self._slots = ConcurrencyLimit(most=_MOST, most_of_one=_MOST_OF_ONE)
 
     def endpoints(self) -> list[Endpoint]:
-        chat = "Ask an agent the way OpenAI's clients do, whole or as a stream; docs/24-openai-compatible.md"
-        one = "One agent as a model, if this key reaches it"
+        chat = "Create a chat completion, complete or streamed; see docs/24-openai-compatible.md"
+        one = "Show an agent as a model"
         return [
             Endpoint(
                 "POST",
@@ -100,7 +100,7 @@ class CompletionRoutes:
             Endpoint(
                 "GET",
                 "/v1/models",
-                "The agents that this key reaches, as models",
+                "List the agents that this key may use, as models",
                 SEND,
                 self._models,
                 {200: MODELS},
@@ -160,7 +160,9 @@ class CompletionRoutes:
             return
         timeline = await self._deps.insights.message(ticket.message_id)
         if timeline is not None and timeline.status not in RESTING and timeline.message.execution_id is not None:
-            ended = self._deps.operations.cancel_execution(timeline.message.execution_id, by="the program that asked")
+            ended = self._deps.operations.cancel_execution(
+                timeline.message.execution_id, by="the program that sent the request"
+            )
             await attempt(ended)
             await attempt(self._deps.store.write(_drop, ticket.request_id))
 
@@ -195,8 +197,8 @@ class CompletionRoutes:
         found = next((agent for agent in await self._agents(identity) if agent.slug == model), None)
         if found is None:
             raise NotFound(
-                "`model` names no agent that this key reaches.",
-                fix="GET /v1/models lists those that there are.",
+                "`model` is not an agent that this key may use.",
+                fix="GET /v1/models lists the available ones.",
                 code="model_not_found",
             )
         return found

@@ -147,7 +147,7 @@ class Answering:
         sent."""
         timeline = await self._insights.message(ticket.message_id)
         if timeline is None:
-            raise NotFound("The message is gone.", fix="Send it again.")
+            raise NotFound("The message has been deleted.", fix="Send it again.")
         match timeline.status:
             case MessageStatus.ANSWERED:
                 return Ended(cut((timeline.reply or "").strip(), ticket.stops)[0].strip(), timeline)
@@ -171,8 +171,8 @@ def _asked_words(asking: Wait | None, message_id: str) -> str:
     what = "a person's decision" if asking is None else f"a person's decision:\n\n{asking.prompt}"
     how = "`arvis waits list`" if asking is None else f"`arvis waits answer {asking.id}`"
     return (
-        f"This waits for {what}\n\nAnswer it on the Questions page of the dashboard, or by {how}. "
-        f"What comes of it is at GET /api/messages/{message_id}."
+        f"This waits for {what}\n\nAnswer it on the Questions page of the dashboard, or with {how}. "
+        f"The result will be at GET /api/messages/{message_id}."
     )
 
 
@@ -186,7 +186,7 @@ def _too_late(message_id: str) -> Failure:
     return Failure(
         _TOO_LATE,
         "timeout",
-        f"The answer to message {message_id} takes longer than this request may.",
+        f"The answer to message {message_id} takes longer than this request may wait.",
         f"It is still being worked on: GET /api/messages/{message_id}/wait brings it.",
     )
 

@@ -70,7 +70,7 @@ _SLICE = 16
 #: The maximum number of topics in one frame.
 _MOST_TOPICS = 50
 
-_NOT_LOGGED_IN = Failure(401, "no_credential", "Nobody is logged in here.", "Log in, then open the socket again.")
+_NOT_LOGGED_IN = Failure(401, "no_credential", "You are not logged in.", "Log in, then open the socket again.")
 
 _Handler = Callable[[Client, Fields], Awaitable[None]]
 
@@ -254,7 +254,7 @@ class SocketRoute:
     async def _handle(self, client: Client, fields: Fields) -> None:
         handler = self._handlers.get(fields.required_text("type"))
         if handler is None:
-            raise Unprocessable("This type of frame is not known.", fix="Known are " + ", ".join(self._handlers) + ".")
+            raise Unprocessable("Unknown type of frame.", fix="Known are " + ", ".join(self._handlers) + ".")
         await handler(client, fields)
 
     async def _message(self, client: Client, fields: Fields) -> None:
@@ -300,7 +300,7 @@ class SocketRoute:
         client.push(frame({"type": "watching", "topics": watched}))
 
     async def _auth_again(self, _: Client, __: Fields) -> None:
-        raise Invalid("This socket has said who it is.", fix="Open another one.", code="already_authenticated")
+        raise Invalid("This socket is authenticated already.", fix="Open another one.", code="already_authenticated")
 
 
 def _ending(task: asyncio.Task[Failure | None]) -> tuple[int, str]:
@@ -331,7 +331,7 @@ async def _until_gone(work: Awaitable[None]) -> None:
 async def _first_frame(text: str | None, greet: Callable[[Fields], Awaitable[Greeting]]) -> Greeting:
     fields = await _fields(text, SMALL)
     if fields.required_text("type") != "auth":
-        raise Unauthorised("Say who you are first.", fix='Send {"type": "auth", …}.', code="no_greeting")
+        raise Unauthorised("Authenticate first.", fix='Send {"type": "auth", …}.', code="no_greeting")
     return await greet(fields)
 
 
@@ -346,7 +346,7 @@ async def _receive(socket: WebSocket) -> str | None:
 
 async def _fields(text: str | None, limit: BodyLimit) -> Fields:
     if text is None:
-        raise Invalid("Binary frames are not read.", fix="Send JSON as text.")
+        raise Invalid("Binary frames are not supported.", fix="Send JSON as text.")
     return await parse_fields(text, limit)
 
 

@@ -190,7 +190,7 @@ class Watching:
         places = {topic: await self._place(topic) for topic in topics if _is_conversation(topic)}
         watcher = self._watchers.get(client) or Watcher(client)
         if len(watcher.places.keys() | places.keys()) > MOST_CONVERSATIONS:
-            raise TooMany(f"{MOST_CONVERSATIONS} conversations are watched.", fix="Unwatch some of them.")
+            raise TooMany(f"{MOST_CONVERSATIONS} conversations are watched already.", fix="Unwatch some of them.")
         if client.ended:
             return []
         self._watchers[client] = watcher
@@ -315,7 +315,7 @@ def _is_conversation(topic: str) -> bool:
         return True
     if topic not in set(ChangeTopic):
         known = ", ".join([*ChangeTopic, f"{_CONVERSATION}ID"])
-        raise Unprocessable("This topic is not known.", fix=f"Known are {known}.", code="unknown_topic")
+        raise Unprocessable("Unknown topic.", fix=f"Known are {known}.", code="unknown_topic")
     return False
 
 

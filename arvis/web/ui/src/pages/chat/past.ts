@@ -111,13 +111,13 @@ function entryOf(message: Message, agent: string): UserEntry | AgentEntry {
     aside: message.role === WRITTEN_ON_THE_WAY || message.role === "notice",
     notice: message.role === "notice",
     // A daemon older than this page does not send this field.
-    question: message.question ? approvers(message.question) : null,
+    question: message.question ? questionOf(message.question) : null,
     buttons: message.buttons.map(({ id, label }) => ({ id, label })),
     files: message.files.map(({ name, size, contentType, url }) => ({ name, size, contentType, url })),
   };
 }
 
-const approvers = ({ id, state, decision }: NonNullable<Message["question"]>): Asked => ({
+const questionOf = ({ id, state, decision }: NonNullable<Message["question"]>): Asked => ({
   id,
   open: state === "open",
   decision,
