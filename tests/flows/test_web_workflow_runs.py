@@ -238,7 +238,11 @@ async def test_the_log_is_read_from_a_line_on(site: Site) -> None:
     assert (page["lastNumber"], page["hasMore"]) == (2, True)
     rest = (await site.call("GET", f"{RUNS}/{run_id}/log?after=2")).json()
     assert ([each["content"] for each in rest["items"]], rest["hasMore"]) == (["line 3", "line 4", "line 5"], False)
-    assert (await site.call("GET", f"{RUNS}/{run_id}/log?after=5")).json() == {"items": [], "last": 5, "more": False}
+    assert (await site.call("GET", f"{RUNS}/{run_id}/log?after=5")).json() == {
+        "items": [],
+        "lastNumber": 5,
+        "hasMore": False,
+    }
     assert (await site.call("GET", f"{RUNS}/{run_id}/log?after=-1")).status == 422
 
 
@@ -317,12 +321,12 @@ async def test_viewers_look_and_only_operators_act(site: Site) -> None:
     for path in (RUNS, f"{RUNS}/{run_id}", f"{RUNS}/{run_id}/log", f"{RUNS}/{run_id}/document", f"{ALL}/digest/runs"):
         assert (await site.call("GET", path, key=VIEWER_KEY)).status == 200
         assert (await site.call("GET", path, key=CHAT_KEY)).status == 403
-    for path in (f"{ALL}/digest/runs", *(f"{RUNS}/{run_id}/{verb}" for verb in ("cancel", "resume", "again"))):
+    for path in (f"{ALL}/digest/runs", *(f"{RUNS}/{run_id}/{verb}" for verb in ("cancel", "resume", "rerun"))):
         assert (await site.call("POST", path, json={}, key=VIEWER_KEY)).status == 403
 
 
 async def test_an_unknown_run_is_nowhere(site: Site) -> None:
     for path in ("", "/log", "/document", "/events"):
         assert (await site.call("GET", f"{RUNS}/01NOTHING{path}")).status == 404
-    for verb, body in (("cancel", None), ("resume", {"decision": "approve"}), ("again", {})):
+    for verb, body in (("cancel", None), ("resume", {"decision": "approve"}), ("rerun", {})):
         assert (await site.call("POST", f"{RUNS}/01NOTHING/{verb}", json=body)).status == 404

@@ -111,7 +111,8 @@ class ExecutionRoutes:
         found = await self._insights.execution(call.id("execution"))
         if found is None:
             raise NotFound(
-                "There is no such execution.", fix="Look it up in the list (GET /api/executions); old executions are removed after a while."
+                "There is no such execution.",
+                fix="Look it up in the list (GET /api/executions); old executions are removed after a while.",
             )
         return answer(_detail(found, await self._agents()))
 

@@ -220,7 +220,15 @@ def problem_view(problem: Problem) -> Json:
 
 def names_view(known: KnownNames) -> Json:
     """Return the names in order; None stays None."""
-    named = {name: getattr(known, name) for name in NAMES["properties"]}
+    named = {
+        "agents": known.agents,
+        "webSearchAgents": known.searching,
+        "tools": known.tools,
+        "servers": known.servers,
+        "models": known.models,
+        "workflows": known.workflows,
+        "activeTriggers": known.begun,
+    }
     return {name: None if each is None else sorted(each) for name, each in named.items()}
 
 
