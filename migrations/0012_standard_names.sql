@@ -146,3 +146,30 @@ UPDATE versions SET data =
     '"windows": {', '"context_windows": {'),
     '"vision": {', '"vision_models": {')
 WHERE kind = 'settings';
+
+-- Names of graphs and steps. In JSON only whole keys with whole values are replaced: inside a string every quote is escaped.
+UPDATE agents SET graph = 'handover' WHERE graph = 'converse';
+UPDATE schedules SET graph = 'handover' WHERE graph = 'converse';
+UPDATE webhooks SET graph = 'handover' WHERE graph = 'converse';
+UPDATE executions SET graph = 'handover' WHERE graph = 'converse';
+UPDATE executions SET state = replace(state, '"graph":"converse"', '"graph":"handover"')
+WHERE status IN ('running', 'paused');
+UPDATE agent_versions SET data = replace(data, '"graph":"converse"', '"graph":"handover"');
+UPDATE versions SET data = replace(data, '"graph":"converse"', '"graph":"handover"');
+UPDATE waits SET subject = 'step:check_input' WHERE subject = 'step:examine';
+UPDATE cursors SET node = 'check_input' WHERE node = 'examine';
+UPDATE cursors SET node = 'check_new_messages' WHERE node = 'listen';
+UPDATE cursors SET node = 'call_agent' WHERE node = 'speak';
+UPDATE cursors SET node = 'reset' WHERE node = 'forget';
+UPDATE steps SET node = 'check_input' WHERE node = 'examine';
+UPDATE steps SET node = 'check_new_messages' WHERE node = 'listen';
+UPDATE steps SET node = 'call_agent' WHERE node = 'speak';
+UPDATE steps SET node = 'reset' WHERE node = 'forget';
+
+-- Names of decisions, reasons and timeline entries.
+UPDATE steps SET decision = 'repeat' WHERE decision = 'again';
+UPDATE steps SET decision = 'switch_graph' WHERE decision = 'become';
+UPDATE jobs SET reason = 'handled_by_caller' WHERE reason = 'taken_up';
+UPDATE messages SET reason = 'handled_by_caller' WHERE reason = 'taken_up';
+UPDATE messages SET reason = 'bot_loop' WHERE reason = 'bot_talk';
+UPDATE timeline SET step = 'requeued' WHERE step = 'put_back';

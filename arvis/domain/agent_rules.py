@@ -18,7 +18,7 @@ SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 RESERVED_SLUGS = frozenset({"drop", "all", "channel", "everyone", "here"})
 
 #: Ways to work that this version knows.
-GRAPHS = frozenset({"agent", "planning", "code", "converse"})
+GRAPHS = frozenset({"agent", "planning", "code", "handover"})
 #: Names that graphs had in seed 000.
 _ALIASES = {"general": "agent", "overlord": "heartbeat"}
 COMPLETIONS = ("implicit", "explicit")

@@ -30,7 +30,7 @@ _REFUSED: Mapping[str, str] = {
     "not_allowed": "this person may not use this agent",
     "not_paired": "this agent has risky tools and this person is not paired",
     "too_many_messages": "this person wrote more messages within a minute than limits.messages_per_minute allows",
-    "bot_talk": "too many turns in a row were asked for by other bots; a person's word ends that",
+    "bot_loop": "too many turns in a row were asked for by other bots; a person's word ends that",
     "not_bound": "this agent is not bound to this channel",
     "paused": "the agent of this bot is paused",
     "too_old": "it was written too long before it reached us (delivery.answer_within)",
@@ -58,7 +58,7 @@ _FAILED: Mapping[str, str] = {
     "budget_credit": "the client's credit is used up",
     "budget_client_status": "the client is paused",
     "stopped": "a person stopped it",
-    "taken_up": "it failed, and the run that it worked for has dealt with that",
+    "handled_by_caller": "it failed, and the run that it worked for has dealt with that",
     "restored": "the database was restored from a backup while this was under way",
 }
 

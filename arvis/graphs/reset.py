@@ -52,7 +52,7 @@ def begin_reset(tx: Transaction, conversation: Conversation, principal_id: str |
 def reset_graph(*, store: Store, plugins: Plugins, sessions: Path, zone: str) -> Graph:
     """`zone` is the daemon's."""
     node = _Reset(store=store, plugins=plugins, sessions=sessions, zone=zone)
-    return Graph(name=GRAPH, start="forget", nodes={"forget": node.forget}, edges={})
+    return Graph(name=GRAPH, start="reset", nodes={"reset": node.forget}, edges={})
 
 
 class _Reset:

@@ -104,7 +104,7 @@ class InboxRules:
 #: More than people send at once; a program might.
 _MOST_FILES = 50
 _TOO_OLD = "too_old"
-_BOT_TALK = "bot_talk"
+_BOT_TALK = "bot_loop"
 _TOO_MANY = "too_many_messages"
 #: Of what nobody answers so much is kept, in characters: strangers fill no disk.
 _LONGEST_DROPPED = 2_000

@@ -1,5 +1,5 @@
 """Plugin `helpers`: to whom an agent may hand the talk over, and how it says so (behaviour.md 5.7). That only those of its
-list are ever reached is for graph `converse` to see to, not for this text."""
+list are ever reached is for graph `handover` to see to, not for this text."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class JobStore(Protocol):
 
     def take_up(self, execution_id: str, now: int) -> None:
         """The failed jobs of an execution are done with, because what called it has dealt with the failure: cancelled, with the reason
-        `taken_up` and their error."""
+        `handled_by_caller` and their error."""
         ...
 
     def take_over(self, job_id: str, by: str, now: int) -> None:

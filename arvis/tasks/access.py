@@ -26,7 +26,7 @@ WAITING = "waiting"
 AUTHORS = "authors"
 
 #: Graphs that give an agent no powers of their own.
-_PLAIN = frozenset({"agent", "planning", "converse"})
+_PLAIN = frozenset({"agent", "planning", "handover"})
 
 #: Who reaches every agent that is not kept for others.
 RUNS_THE_HOUSE = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})

@@ -26,7 +26,7 @@ from arvis.tasks import rounds
 log = structlog.get_logger(__name__)
 
 #: The step in a message's timeline, and the reasons there.
-PUT_BACK = "put_back"
+PUT_BACK = "requeued"
 UNREAD, CRASHED = "unread", "crashed"
 #: Parts of a turn's state that hold for its person, whatever turn answers them.
 _STANDING = ("reach", "paired")

@@ -75,7 +75,7 @@ def test_a_step_tells_what_was_found_and_what_the_prompt_holds() -> None:
     prompt = {"tokens": {"identity": 140, "memory": 0, "history": 60}, "left_out": 3}
     taint = ["flagged", "tools"]
     steps = [
-        {"step": "node", "at": 1001, "node": "examine", "decision": "next", "input": {"M": found, "N": found}},
+        {"step": "node", "at": 1001, "node": "check_input", "decision": "next", "input": {"M": found, "N": found}},
         {"step": "node", "at": 1002, "node": "prepare", "decision": "next", "prompt": prompt, "taint": taint},
     ]
     examined, prepared = explain_text.story(timeline("running", steps=steps))

@@ -36,7 +36,7 @@ AGENTS = [
     agent("helper", tools=["calculate"]),
     agent("planner", graph="planning", tools=["calculate"]),
     agent("coder", graph="code", tools=["code_execution"]),
-    agent("desk", graph="converse", helpers=["writer"]),
+    agent("desk", graph="handover", helpers=["writer"]),
     agent("writer"),
     agent("worker", completion="explicit"),
     agent("driver", on_new_message="steer", tools=["calculate"]),

@@ -10,15 +10,15 @@ from tests.browser.daemon import Daemon
 
 async def test_a_run_shows_its_way_and_what_it_called(dashboard: Page, daemon: Daemon) -> None:
     await hire(daemon, "writer")
-    await hire(daemon, "desk", graph="converse", helpers=["writer"])
+    await hire(daemon, "desk", graph="handover", helpers=["writer"])
     told = await ask(daemon, "demo: say from the desk", "desk")
     parent = told["job"]["executionId"]
     (child,) = (await daemon.api("GET", f"/api/executions/{parent}"))["children"]
     await dashboard.goto("/executions")
-    await dashboard.get_by_label("Way of working").select_option("converse")
-    await expect(dashboard).to_have_url("/executions?graph=converse")
+    await dashboard.get_by_label("Way of working").select_option("handover")
+    await expect(dashboard).to_have_url("/executions?graph=handover")
     await dashboard.get_by_role("row", name="Handover between agents").get_by_text("desk").click()
-    await expect(dashboard).to_have_url(f"/executions/{parent}?graph=converse")
+    await expect(dashboard).to_have_url(f"/executions/{parent}?graph=handover")
     sheet = dashboard.get_by_role("region", name="Handover between agents")
     await expect(sheet.get_by_text("It finished after")).to_be_visible()
     await expect(sheet.get_by_text("It called other executions and waits for them.")).to_be_visible()

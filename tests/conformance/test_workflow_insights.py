@@ -180,7 +180,7 @@ async def test_a_question_of_a_child_is_asked_at_the_node_that_called_it(rooms: 
 
 async def test_visits_are_those_that_went_on(rooms: Rooms) -> None:
     run_id = await rooms.begin("W1")
-    decisions = ("pause", "next", "next", "call", "again")
+    decisions = ("pause", "next", "next", "call", "repeat")
     made = [Step(run_id, number, "node:a", decision, {}, 1) for number, decision in enumerate(decisions, 1)]
     await rooms.store.write(lambda tx: tx.executions.add_steps(made))
     view = await rooms.insights.run(run_id)

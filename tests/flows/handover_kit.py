@@ -82,7 +82,7 @@ def _agent(slug: str, slugs: Sequence[str], chance: random.Random, *, first: boo
         name=chance.choice((slug.title(), "Twin", f"The {slug}")),
         role="conductor" if chance.random() < 0.05 else "custom",
         tools=tuple(chance.sample(TOOLS, chance.choice((0, 0, 1, 2, 3)))),
-        graph="converse" if first or chance.random() < 0.5 else "agent",
+        graph="handover" if first or chance.random() < 0.5 else "agent",
         allow_users=("ann",) if chance.random() < 0.15 else None,
         status=AgentStatus.PAUSED if not first and chance.random() < 0.1 else AgentStatus.ACTIVE,
         helpers=tuple(helpers if chance.random() < 0.5 else {*helpers, *slugs}),
@@ -165,7 +165,7 @@ def complaints(town: Town, record: Record) -> list[str]:
             found.append(f"{agent.slug} ran, which {town.person} may not reach")
     found += _of_tasks(record)
     for turn in record.turns:
-        if turn.graph == "converse":
+        if turn.graph == "handover":
             found += _of_talk(town, turn, record.children[turn.id])
     return found
 

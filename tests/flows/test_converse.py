@@ -1,4 +1,4 @@
-"""Graph `converse`: a turn that agents hand over to one another (seed 003; vectors D2 and D3)."""
+"""Graph `handover`: a turn that agents hand over to one another (seed 003; vectors D2 and D3)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from arvis.store.open import Database
 from tests.flows.house import House, open_house
 from tests.flows.scripted import asking, call
 
-MAIN = Agent(id="a-main", slug="helper", name="Helper", graph="converse", helpers=("writer", "critic", "ghost"))
+MAIN = Agent(id="a-main", slug="helper", name="Helper", graph="handover", helpers=("writer", "critic", "ghost"))
 WRITER = Agent(id="a-writer", slug="writer", name="Writer", helpers=("critic",))
 CRITIC = Agent(id="a-critic", slug="critic", name="The Critic")
 OTHER = Agent(id="a-other", slug="other", name="Other")
@@ -266,7 +266,7 @@ async def test_where_the_first_agent_fails_people_hear_of_it(home: House) -> Non
 
 async def test_a_talk_without_end_ends(database: Database) -> None:
     ring = [Agent(id=f"r{n}", slug=f"r{n}", name=f"R{n}", helpers=(f"r{(n + 1) % 3}",)) for n in range(3)]
-    async with company(database, replace(ring[0], graph="converse"), *ring[1:]) as home:
+    async with company(database, replace(ring[0], graph="handover"), *ring[1:]) as home:
         home.provider.script.extend([to(f"r{(n + 1) % 3}", "you") for n in range(8)])
         # From then on nobody may hand over; whoever tries is told, and answers at last.
         home.provider.script.extend([to("r0", "you")] * 50)

@@ -13,7 +13,7 @@ from tests.flows.scripted import ScriptedProvider
 from tests.flows.test_tool_cuts import Errand
 from tests.flows.turn_kit import TurnStage, outlive
 
-MAIN = Agent(id="a-main", slug="main", name="Main", graph="converse", helpers=("writer",))
+MAIN = Agent(id="a-main", slug="main", name="Main", graph="handover", helpers=("writer",))
 WRITER = Agent(id="a-writer", slug="writer", name="Writer")
 CALLS_NEEDED = 4
 

@@ -38,7 +38,7 @@ async def test_the_timeline_tells_the_whole_way(house: House) -> None:
         ["received", "routed", "queued", "started", "node", "node", "node", "model_call", "answered", "delivery"]
     )
     nodes = [step.data["node"] for step in timeline.steps if step.step == "node"]
-    assert nodes == ["examine", "prepare", "call_model"]
+    assert nodes == ["check_input", "prepare", "call_model"]
     assert (timeline.input_tokens, timeline.output_tokens) == (10, 5)
 
 

@@ -28,7 +28,7 @@ async def flagged(house: House, execution_id: str) -> bool:
     return Label.FLAGGED in await house.store.read(labels_of, execution_id)
 
 
-@pytest.mark.parametrize("graph", ["agent", "heartbeat", "planning", "converse"])
+@pytest.mark.parametrize("graph", ["agent", "heartbeat", "planning", "handover"])
 async def test_every_run_is_examined(database: Database, graph: str) -> None:
     async with open_house(database) as house:
         house.provider.script += [DONE.format("Nothing.")] * 20

@@ -104,7 +104,7 @@ async def test_how_it_works_is_chosen_and_taken_back(site: Site) -> None:
     before = await made(site, kind="heartbeat", schedule="every 5 m", **chosen)
     assert {name: before[name] for name in chosen} == {**chosen, "graph": "heartbeat"}
     path = f"{ALL}/{before['id']}"
-    for graph, kept in (("general", "agent"), ("planning", "planning"), ("code", "code"), ("converse", "converse")):
+    for graph, kept in (("general", "agent"), ("planning", "planning"), ("code", "code"), ("handover", "handover")):
         assert (await site.call("PATCH", path, json={"graph": graph})).json()["graph"] == kept
     after = (
         await site.call("PATCH", path, json={"graph": None, "misfireGraceMs": None, "thread": None, "maxIterations": 1})

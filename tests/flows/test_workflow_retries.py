@@ -86,7 +86,7 @@ async def test_the_job_of_a_branch_whose_failure_the_merge_took_up_needs_nobody(
     assert run.status is ExecutionStatus.DONE, run.error
     statuses = {(job.status, job.reason) for job in await house.jobs()}
     assert JobStatus.FAILED not in {status for status, _ in statuses}
-    assert (JobStatus.CANCELLED, "taken_up") in statuses
+    assert (JobStatus.CANCELLED, "handled_by_caller") in statuses
 
 
 async def test_a_step_whose_model_no_account_serves_fails_and_is_not_answered_by_another(house: House) -> None:

@@ -50,7 +50,7 @@ def agent_options(command: _Function) -> _Function:
         click.option("--model", metavar="PROVIDER/MODEL", help='Which model answers; "": the account\'s own.'),
         click.option("--fallbacks", metavar="MODELS", help="Models to try after it."),
         click.option("--tools", metavar="NAMES", help="Tools that it may use."),
-        click.option("--graph", help="How it works: agent, planning, code, converse or workflow:SLUG."),
+        click.option("--graph", help="How it works: agent, planning, code, handover or workflow:SLUG."),
         click.option("--completion", type=click.Choice(COMPLETIONS), help="How it says that it is done."),
         click.option("--context-tokens", type=int, help="The ceiling of its prompt; 0: the model's window."),
         click.option("--timezone", metavar="ZONE", help="Such as Europe/Berlin."),

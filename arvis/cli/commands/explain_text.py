@@ -54,7 +54,7 @@ def _node(step: Json, _: int) -> str:
 
 def _flags(step: Json) -> Iterator[str]:
     """What a look at the messages found."""
-    looked_at = step.get("input", {}).values() if step["node"] == "examine" else ()
+    looked_at = step.get("input", {}).values() if step["node"] == "check_input" else ()
     found = [name for each in looked_at for flag, name in _FLAGS.items() if each.get(flag)]
     if found:
         yield ", ".join(dict.fromkeys(found))
@@ -131,7 +131,7 @@ _STEPS: Mapping[str, Callable[[Json, int], str]] = {
     "warning": lambda step, _: f"the workflow went on at {step['node']} with a warning: {step['warning']}",
     "undelivered": lambda step, _: f"the reply was given up ({step['reason']}); the agent will hear of it",
     "recovered": lambda step, _: f"the process had died at this work ({step['crashes']} so far); taken up again",
-    "put_back": lambda step, _: f"{_PUT_BACK.get(step['why'], step['why'])}; it waits for a reply of its own",
+    "requeued": lambda step, _: f"{_PUT_BACK.get(step['why'], step['why'])}; it waits for a reply of its own",
     "answered": lambda step, _: f"answered by message {step['reply']}",
     "failed": lambda step, _: f"given up; message {step['reply']} says so",
     "cancelled": lambda step, _: f"stopped; message {step['reply']} says so",

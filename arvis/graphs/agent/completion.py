@@ -26,7 +26,7 @@ from arvis.tasks.outcome import WorkOutcome, WorkStatus, outcome_of
 from arvis.tasks.task import is_run
 
 EXPLICIT = "explicit"
-LISTEN = "listen"
+CHECK_NEW_MESSAGES = "check_new_messages"
 #: How long an agent that is stuck waits for a person, in ms.
 PATIENCE_MS = 86_400_000
 
@@ -100,7 +100,9 @@ class Completion:
         """In a chat whoever is stuck waits for the person; that is a cycle, too, for no turn lasts for ever."""
         number = rounds.count(self.context.state) + 1
         changes = rounds.talked(number, outcome.visible, "", whole)
-        return Goto(LISTEN, outcome.visible, **changes, read=self.read, cycle=self._cycle + 1, **_noted(outcome))
+        return Goto(
+            CHECK_NEW_MESSAGES, outcome.visible, **changes, read=self.read, cycle=self._cycle + 1, **_noted(outcome)
+        )
 
     def _talk(self, said: str, then: str, whole: str, **changes: Any) -> Decision:
         number = rounds.count(self.context.state) + 1
@@ -136,7 +138,7 @@ async def listen(context: NodeContext) -> Decision:
     # Whoever answers in the person's place does not speak with the person's rights.
     others = [Label.PEOPLE] if said and context.answer.by != context.execution.principal_id else []
     taint = sorted({*context.state.get("taint", ()), *others})
-    return Goto("examine", taint=taint, **rounds.answered(context.state, said))
+    return Goto("check_input", taint=taint, **rounds.answered(context.state, said))
 
 
 def _given_up(execution: Execution) -> dict[str, Any]:

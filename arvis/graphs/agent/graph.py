@@ -25,7 +25,7 @@ from arvis.domain.tools import ToolSpec
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Goto, Graph, Next
 from arvis.graphs.agent import subagents
-from arvis.graphs.agent.completion import EXPLICIT, LISTEN, RULES, Completion, listen
+from arvis.graphs.agent.completion import CHECK_NEW_MESSAGES, EXPLICIT, RULES, Completion, listen
 from arvis.graphs.agent.files import FileNode, FileRules, is_voice, unsettled
 from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival
 from arvis.graphs.agent.plugins import Brought, Extending
@@ -87,21 +87,21 @@ def agent_graph(parts: AgentParts, manner: ToolProtocol | None = None) -> Graph:
     nodes = _Nodes(parts, manner)
     return Graph(
         name=manner.graph,
-        start="examine",
+        start="check_input",
         nodes={
-            "examine": InputNode(store=parts.store).examine,
+            "check_input": InputNode(store=parts.store).examine,
             READ_FILES: FileNode(store=parts.store, rules=parts.files).read_files,
             PREPARE: nodes.prepare,
             "call_model": nodes.call_model,
             "use_tools": ToolNode(
                 store=parts.store, rules=parts.tools, manner=manner, extending=parts.extending
             ).use_tools,
-            LISTEN: listen,
+            CHECK_NEW_MESSAGES: listen,
             **parts.compactor.nodes,
         },
         edges={
-            READ_FILES: "examine",
-            "examine": PREPARE,
+            READ_FILES: "check_input",
+            "check_input": PREPARE,
             PREPARE: "call_model",
             "call_model": "use_tools",
             "use_tools": PREPARE,

@@ -58,7 +58,7 @@ async def _taken_in(store: Store, context: NodeContext, *, restarts: bool) -> De
         return None
     context.record(_join, context.job_id, context.now())
     context.commit_first()
-    return Goto("examine", **(_anew(context.state) if restarts else {}))
+    return Goto("check_input", **(_anew(context.state) if restarts else {}))
 
 
 def _anew(state: Mapping[str, Any]) -> dict[str, Any]:

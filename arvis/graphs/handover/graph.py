@@ -1,4 +1,4 @@
-"""Graph `converse`: a turn that agents hand over to one another (seed 003; behaviour.md 5.7).
+"""Graph `handover`: a turn that agents hand over to one another (seed 003; behaviour.md 5.7).
 
 Whoever speaks works as a child execution, so tools, questions to people and crashes are those of graph `agent`. Where its
 reply names a destination, the speaker waits on a stack, and the other one goes on; without one its answer goes back to whoever
@@ -47,8 +47,8 @@ from arvis.tasks.attachments import files_of, pictures_of, with_files
 from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
 from arvis.tasks.task import MESSAGES, RUN, TaskSpec, child_state
 
-GRAPH = "converse"
-SPEAK, ROUTE = "speak", "route"
+GRAPH = "handover"
+CALL_AGENT, ROUTE = "call_agent", "route"
 #: The plugin that tells an agent how to hand over.
 HELPERS = "helpers"
 #: Agents of these graphs speak in their own manner, all others in that of graph `agent`.
@@ -68,14 +68,14 @@ def converse_graph(parts: ConverseParts) -> Graph:
     nodes = _Nodes(parts.store)
     return Graph(
         name=GRAPH,
-        start="examine",
+        start="check_input",
         nodes={
-            "examine": InputNode(store=parts.store).examine,
+            "check_input": InputNode(store=parts.store).examine,
             READ_FILES: FileNode(store=parts.store, rules=parts.files).read_files,
-            SPEAK: nodes.speak,
+            CALL_AGENT: nodes.speak,
             ROUTE: nodes.route,
         },
-        edges={READ_FILES: "examine", "examine": SPEAK, SPEAK: ROUTE},
+        edges={READ_FILES: "check_input", "check_input": CALL_AGENT, CALL_AGENT: ROUTE},
         opening=load_arrival,
     )
 
@@ -161,7 +161,7 @@ class _Nodes:
 
 def _go_on(spoken: _Spoken, heard: str, changes: Mapping[str, Any]) -> Decision:
     talk = after(spoken.talk, spoken.move, heard)
-    return Goto(SPEAK, **{**changes, "talk": talk.to_json()})
+    return Goto(CALL_AGENT, **{**changes, "talk": talk.to_json()})
 
 
 def _announce(context: NodeContext, scene: _Scene) -> None:

@@ -35,16 +35,16 @@ def planning_graph(parts: AgentParts) -> Graph:
     beside it, under `outcome`."""
     return Graph(
         name=GRAPH,
-        start="examine",
+        start="check_input",
         nodes={
-            "examine": InputNode(store=parts.store).examine,
+            "check_input": InputNode(store=parts.store).examine,
             READ_FILES: FileNode(store=parts.store, rules=parts.files).read_files,
             **_nodes(parts, Bounds()),
             **parts.compactor.nodes,
         },
         edges={
-            READ_FILES: "examine",
-            "examine": PLAN_RETRIEVAL,
+            READ_FILES: "check_input",
+            "check_input": PLAN_RETRIEVAL,
             PLAN_RETRIEVAL: after_retrieval,
             PLANNER: REASONING,
             REASONING: ACTION,

@@ -38,7 +38,7 @@ DELETE FROM executions WHERE id = :id AND steps = 0;
 
 -- name: count_visits
 SELECT COUNT(*) AS count FROM steps
-WHERE execution_id = :execution_id AND decision NOT IN ('pause', 'call', 'again', 'join', 'drop');
+WHERE execution_id = :execution_id AND decision NOT IN ('pause', 'call', 'repeat', 'join', 'drop');
 
 -- name: cursors_of
 SELECT * FROM cursors WHERE execution_id = :execution_id ORDER BY id;

@@ -175,7 +175,7 @@ SET status = 'cancelled', ready = 0, owner = NULL, lease_until = NULL, reason = 
 WHERE id = :id AND status IN ('pending', 'running');
 
 -- name: take_up_failed
-UPDATE jobs SET status = 'cancelled', reason = 'taken_up', finished_at = :now
+UPDATE jobs SET status = 'cancelled', reason = 'handled_by_caller', finished_at = :now
 WHERE execution_id = :execution_id AND status = 'failed';
 
 -- name: requeue_job

@@ -175,7 +175,7 @@ JOIN usage ON usage.execution_id = tree.id;
 -- name: visits_of
 -- Those that went on: a visit that asks or calls goes on when it is answered, and branches that come together visit nothing.
 SELECT node, COUNT(*) AS visits FROM steps
-WHERE execution_id = :execution_id AND decision NOT IN ('pause', 'call', 'again', 'join', 'drop')
+WHERE execution_id = :execution_id AND decision NOT IN ('pause', 'call', 'repeat', 'join', 'drop')
 GROUP BY node;
 
 -- name: places_of

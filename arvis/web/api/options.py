@@ -122,7 +122,7 @@ _GRAPHS: Mapping[str, str] = {
     "agent": "Answers and uses tools as often as needed. The usual choice.",
     "planning": "Makes a plan first, then works through its steps. For tasks with several parts.",
     "code": "Writes Python that runs in a sandbox, with the agent's tools as functions. For data and calculations.",
-    "converse": "Leads a conversation and hands it over to other agents on its list. For a reception agent.",
+    "handover": "Leads a conversation and hands it over to other agents on its list. For a reception agent.",
 }
 
 

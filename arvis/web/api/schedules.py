@@ -46,7 +46,7 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 _SCRIPT: Schema = {"type": "object", "description": "For heartbeats: fetch a number and post it, without a model."}
 _GRAPH: Schema = {
     **STRING,
-    "description": "The graph: agent, heartbeat, planning, code or converse (general and overlord are other names of the "
+    "description": "The graph: agent, heartbeat, planning, code or handover (general and overlord are other names of the "
     "first two), or `workflow:SLUG`. Null: `agent` for crons, `heartbeat` for heartbeats.",
 }
 _GRACE: Schema = {

@@ -434,7 +434,7 @@ export interface Routes {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: { items: { name: "agent" | "code" | "converse" | "planning"; description: string }[]; nextCursor: string | null };
+    answer: { items: { name: "agent" | "code" | "handover" | "planning"; description: string }[]; nextCursor: string | null };
   };
   /** List jobs, newest first. */
   "GET /api/jobs": {

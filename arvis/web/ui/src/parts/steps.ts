@@ -80,8 +80,8 @@ const SHOW: Record<string, (data: Data, code: string) => Shown> = {
   retried: (data) => ({ title: texts.title.retried, tone: "waiting", detail: later(data, shown(text(data.error))) }),
   snoozed: (data) => ({ title: texts.title.snoozed, tone: "waiting", detail: later(data, reason(data)) }),
   recovered: (data) => ({ title: texts.title.recovered, tone: "waiting", detail: texts.crashes(text(data.crashes)) }),
-  put_back: (data) => ({
-    title: texts.title.put_back,
+  requeued: (data) => ({
+    title: texts.title.requeued,
     tone: "waiting",
     detail: data.why === "crashed" ? texts.putBack.crashed : texts.putBack.unread,
   }),

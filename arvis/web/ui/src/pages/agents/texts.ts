@@ -103,7 +103,7 @@ export const texts = words({
     },
     permits: { always: "", ask: "asks first", never: "not allowed" },
     more: "More settings",
-    graphs: { agent: "Agent", planning: "Planning", code: "Code", converse: "Handover" } as Record<string, string>,
+    graphs: { agent: "Agent", planning: "Planning", code: "Code", handover: "Handover" } as Record<string, string>,
     completions: { implicit: "When it has answered", explicit: "When it says that it is done" },
     completionHint: "With the second option, the agent keeps working until it says that it is done or blocked.",
     onNewMessages: {

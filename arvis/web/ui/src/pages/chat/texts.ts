@@ -55,7 +55,7 @@ export const texts = words({
       cancelled: "cancelled",
       continue: "continues later",
     },
-    graphs: { agent: "Answer", planning: "Plan", code: "Program", converse: "Handover", heartbeat: "Heartbeat" },
+    graphs: { agent: "Answer", planning: "Plan", code: "Program", handover: "Handover", heartbeat: "Heartbeat" },
     status: {
       sending: "Sending",
       offline: "Waiting for the connection",

@@ -11,7 +11,7 @@ export const texts = words({
     everyGraph: "All ways of working",
     graphs: {
       agent: "Agent with tools",
-      converse: "Handover between agents",
+      handover: "Handover between agents",
       planning: "Plan and check",
       code: "Code",
       compaction: "Summary of older messages",

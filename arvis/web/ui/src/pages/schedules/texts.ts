@@ -69,7 +69,7 @@ export const texts = words({
       heartbeat: "Heartbeat",
       planning: "Planning",
       code: "Code",
-      converse: "Handover between agents",
+      handover: "Handover between agents",
     },
     cycles: "Largest number of rounds",
     cyclesHint: "The number of rounds that it may work by itself, 1 to 10.",

@@ -89,7 +89,7 @@ export const texts = words({
     },
     asked: "Asked",
     answered: "Answered",
-    graphs: { agent: "an agent", converse: "a handover" },
+    graphs: { agent: "an agent", handover: "a handover" },
     workflow: "a workflow",
     entries: {
       step_start: "Started",
