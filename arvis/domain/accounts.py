@@ -1,5 +1,5 @@
-"""What people enter in the product: accounts of models, and variables that tools may ask for. Secrets are sealed here;
-who may open them is told by `ports/secrets.py`."""
+"""Model accounts and tool variables that people enter in the product. Their secrets are sealed here;
+`ports/secrets.py` opens them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""What may stand in an agent and its bindings: one set of rules for the configuration, the API, the command line and
-the conductor's tags.
-"""
+"""Rules for the values of agents and bindings, shared by the configuration, the API, the command line and the
+conductor's tags."""
 
 from __future__ import annotations
 
@@ -14,7 +13,8 @@ from arvis.domain.workflows import PREFIX
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 
-#: `routing.fallback: drop` names nobody, and people call everybody by the others.
+#: Slugs that no agent may have: `routing.fallback: drop` means that no agent answers, and people use the others to
+#: address everyone.
 RESERVED_SLUGS = frozenset({"drop", "all", "channel", "everyone", "here"})
 
 #: Ways to work that this version knows.
@@ -22,8 +22,8 @@ GRAPHS = frozenset({"agent", "planning", "code", "handover"})
 #: Names that graphs had in seed 000.
 _ALIASES = {"general": "agent", "overlord": "heartbeat"}
 COMPLETIONS = ("implicit", "explicit")
-#: What a message does that comes while its agent works for the same person: it waits for its turn, is shown to the model
-#: before its next call, or has the turn begin anew.
+#: How an agent takes a message that arrives while it works for the same person: the message waits for its turn, the
+#: model sees it before the next call, or the turn restarts.
 ON_NEW_MESSAGE = ("queue", "steer", "restart")
 
 LONGEST_NAME = 100
@@ -31,7 +31,7 @@ LONGEST_DESCRIPTION = 2_000
 #: In bytes of UTF-8.
 LONGEST_PROMPT = 65_536
 LEAST_CONTEXT = 2_048
-#: What a bot may read along in one place.
+#: The maximum number of messages of others that a bot may read as context in one channel.
 MOST_OBSERVED = 200
 MOST_CONTEXT = 100_000_000
 
@@ -39,7 +39,7 @@ _LONGEST_ENTRY = 200
 _MOST = {"fallbacks": 20, "tools": 200, "allow_users": 1_000, "plugins": 50, "helpers": 200}
 _MODEL = re.compile(r"[!-~]{1,200}", re.ASCII)
 _FALLBACK = re.compile(r"[a-z0-9_-]+/[!-~]+", re.ASCII)
-#: `server.*` stands for all tools of a server.
+#: `server.*` means all tools of a server.
 _TOOL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(\.\*)?", re.ASCII)
 _PLATFORM = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}", re.ASCII)
 
@@ -50,13 +50,13 @@ def graph_named(name: str) -> str:
 
 
 def is_workflow_graph(name: str) -> bool:
-    """Whether this is how an agent names a workflow as its graph; which there are, is known when it runs."""
+    """Return whether an agent's graph is a workflow. The workflow is looked up only when it runs."""
     return name.startswith(PREFIX) and SLUG.fullmatch(name.removeprefix(PREFIX).lower()) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """A value that cannot be used. `text` completes the sentence "`field` …", `fix` is a sentence of its own."""
+    """An invalid value. `text` completes the sentence "`field` …"; `fix` is a sentence."""
 
     field: str
     text: str

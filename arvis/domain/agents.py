@@ -16,13 +16,13 @@ class AgentStatus(StrEnum):
 
 CONDUCTOR = "conductor"
 
-#: Tools that change nothing and reach nobody's data; every other tool makes its agent one for trusted people.
+#: Tools that change nothing and read no data of others. An agent with any other tool is for trusted people only.
 HARMLESS_TOOLS = frozenset({"web_search", "calculate", "get_time", "http_fetch"})
 
-#: Plugins that bring no tools, or none but such; every other one makes its agent one for trusted people, too.
+#: Plugins without tools or with safe tools only. An agent with any other plugin is for trusted people only.
 HARMLESS_PLUGINS = frozenset({"time", "environment", "helpers", "active_agents"})
 
-#: Tools whose outputs are the house's own words; what any other says comes from outside, and taints the turn.
+#: Tools whose output the daemon writes itself. The output of every other tool comes from outside and taints the turn.
 OWN_WORD_TOOLS = frozenset(
     {"calculate", "get_time", "get_variable", "schedule", "update_project", "start_workflow", "abort_workflow"}
 )
@@ -30,11 +30,11 @@ OWN_WORD_TOOLS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A configured assistant. `model` is `provider/model` or a bare name (None: the account's own);
-    `context_tokens` is the ceiling of its prompt in tokens (None: the model's whole window). `on_new_message` says what a
-    message does that comes while it works for the same person (None: by `completion`), `plugins` name what extends its
-    prompts, `helpers` the slugs of those to whom it may hand a talk over. `allow_users` are the only people who may use it,
-    besides owners (None: everybody; empty: owners alone)."""
+    """A configured assistant. `model` is `provider/model` or a bare name (None: the account's model).
+    `context_tokens` limits its prompt in tokens (None: the whole context window of the model). `on_new_message`
+    decides about a message that arrives while the agent works for the same person (None: by `completion`). `plugins`
+    are the names of its plugins; `helpers` are the slugs of the agents to which it may hand a conversation over. Only
+    `allow_users` and owners may use it (None: everyone; empty: owners only)."""
 
     id: str
     slug: str
@@ -61,7 +61,7 @@ class Agent:
 
     @property
     def has_risky_tools(self) -> bool:
-        """Plugins may bring some."""
+        """Return whether the agent has risky tools, including those that its plugins may add."""
         return not (HARMLESS_TOOLS.issuperset(self.tools) and HARMLESS_PLUGINS.issuperset(self.plugins))
 
     @property
@@ -70,7 +70,7 @@ class Agent:
 
 
 class Permission(StrEnum):
-    """What a binding lets people of its channel do with the agent (behaviour 1.4)."""
+    """The permission that a binding gives people of its channel (behaviour 1.4)."""
 
     FULL = "full"
     READ_ONLY = "read_only"
@@ -79,8 +79,8 @@ class Permission(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """An agent that lives in a channel. `respond` says which of its messages are for the agent, `observe` how many others
-    it reads along (None: as the bot there is set)."""
+    """The assignment of an agent to a channel. `respond` selects the messages that it answers; `observe` is the
+    number of other messages that it reads as context (None for both: as set for the bot there)."""
 
     platform: str
     channel: str
@@ -92,7 +92,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class AgentVersion:
-    """How an agent was from a time on (ms), with its bindings. `by_id` is a principal, `configuration` or `api`;
+    """An agent and its bindings as they were from a time (ms) on. `by_id` is a principal, `configuration` or `api`;
     versions count from 1."""
 
     agent_id: str

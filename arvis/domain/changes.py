@@ -1,6 +1,5 @@
-"""What of the product can change under a page that shows it: a topic for each kind of thing, and what the events of the bus
-mean for them. A notice says what changed and never how: who wants to know reads it.
-"""
+"""Change notices for clients: a topic for each kind of thing, and the topics of each bus event. A notice names the
+topic only; the client reads the new data."""
 
 from __future__ import annotations
 
@@ -54,7 +53,7 @@ class ChangeTopic(StrEnum):
     WORKFLOWS = "workflows"
 
 
-#: Events that say what changed in words of their own.
+#: Events with their own message format for clients.
 TELLING: Sequence[type[Event]] = (
     AccountsChanged,
     BotsChanged,
@@ -71,7 +70,7 @@ TELLING: Sequence[type[Event]] = (
 
 
 def topic_of_effect(kind: EffectKind) -> ChangeTopic | None:
-    """What a reply changes with an effect of this kind; None: nothing that no other event tells of."""
+    """Return the topic that an action of this kind changes; None if nothing changes or another event reports it."""
     match kind:
         case EffectKind.REMEMBER | EffectKind.STATE:
             return ChangeTopic.MEMORY
@@ -84,7 +83,7 @@ def topic_of_effect(kind: EffectKind) -> ChangeTopic | None:
 
 
 def changes_of(event: Event) -> Sequence[Changed]:
-    """What changed where this happened."""
+    """Return the topics that an event changes."""
     if (topic := _WHOLE.get(type(event))) is not None:
         return (Changed(topic),)
     match event:

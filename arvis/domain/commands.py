@@ -1,4 +1,4 @@
-"""How a message is read as a command: `/name argument`, with the name of a bot behind it where a platform puts it there."""
+"""Parses commands in messages: `/name argument`. Some platforms append the name of a bot to the command name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SPOKEN = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@[A-Za-z0-9_.-]{1
 
 
 def split_command(text: str) -> tuple[str, str] | None:
-    """Name in lower case and argument, trimmed; None for what cannot be a command. Whether there is such a one is not known
-    here."""
+    """Return the name in lower case and the trimmed argument; None if the text cannot be a command. The command may
+    not exist."""
     found = _SPOKEN.fullmatch(text)
     return None if found is None else (found["name"].lower(), (found["rest"] or "").strip())

@@ -11,8 +11,8 @@ from arvis.domain.taint import Taint
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """`turns` counts the turns that have ended; the next reply takes the number after it. `direct`: only one person and the
-    agent talk here. Times in ms."""
+    """The messages of one agent in one channel, thread or direct chat. `turns` counts the ended turns; the next reply
+    takes the number after it. `direct`: only one person and the agent write here. Times in ms."""
 
     id: str
     agent_id: str
@@ -32,8 +32,8 @@ def conversation_lane(conversation_id: str) -> str:
 
 
 class CompactionStatus(StrEnum):
-    """`active`: the summary stands for its messages, which can still be brought back. `restored`: they are back.
-    `final`: their texts are past their time and gone."""
+    """`active`: prompts hold the summary in place of its messages, which can still be restored. `restored`: prompts
+    hold the messages again. `final`: the texts of the messages have expired and were deleted."""
 
     ACTIVE = "active"
     RESTORED = "restored"
@@ -42,8 +42,8 @@ class CompactionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """A summary that stands for the turns `first_turn` to `last_turn`. `messages_before` and `messages_after` count what
-    the prompts of the conversation held; `tokens` is the estimate of the summary. Times in ms."""
+    """A summary of the turns `first_turn` to `last_turn`. `messages_before` and `messages_after` count the messages
+    in the prompts before and after it; `tokens` estimates the size of the summary. Times in ms."""
 
     id: str
     conversation_id: str

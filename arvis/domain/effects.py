@@ -1,4 +1,4 @@
-"""What a model may ask for by a tag in its reply, and what becomes of it (reliability.md T2, behaviour.md 1.9)."""
+"""Actions that a model requests by tags in its reply, and their results (reliability.md T2, behaviour.md 1.9)."""
 
 from __future__ import annotations
 
@@ -31,15 +31,16 @@ class EffectKind(StrEnum):
     LIST_CLIENTS = "list_clients"
 
 
-#: What only a conductor may ask for.
+#: Actions that only a conductor may request.
 CONDUCTOR_KINDS = frozenset(EffectKind) - {EffectKind.REMEMBER, EffectKind.STATE, EffectKind.DELEGATE}
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One tag as it was read. `ordinal` counts the tags of a reply from 1; `subject` is the category of a fact, the key of
-    a state, the slug of an agent, the id or name of a schedule; `fields` hold what stood in it, in plain JSON (the body of
-    a fact, state or task under `text`). `problem` says why it cannot be read; then nothing may be done with it."""
+    """One parsed tag. `ordinal` counts the tags of a reply from 1. `subject` is the category of a fact, the key of a
+    state, the slug of an agent, or the id or name of a schedule. `fields` holds the content of the tag as plain JSON
+    (the body of a fact, state or task under `text`). `problem` explains why the tag is invalid; an invalid tag is not
+    carried out."""
 
     ordinal: int
     kind: EffectKind
@@ -67,7 +68,7 @@ class Proposal:
 
 
 class AccessKind(StrEnum):
-    """Failed attempts to get in, which stand in the audit beside what models wanted."""
+    """Kinds of failed login attempts. The audit lists them beside the actions that models requested."""
 
     LOGIN_FAILED = "login_failed"
     WRONG_KEY = "wrong_key"
@@ -92,7 +93,7 @@ class Attempt:
 
 
 class Outcome(StrEnum):
-    """`asked`: a person decides."""
+    """The result of a requested action. `asked`: a person decides."""
 
     DONE = "done"
     REFUSED = "refused"
@@ -102,8 +103,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EffectResult:
-    """What became of a proposal. `report` is one short sentence for people ("" where nothing is to be said), `reason` a
-    code where it was not done."""
+    """The result of a proposal. `report` is one short sentence for people ("" if there is nothing to report);
+    `reason` is a code if the action was not carried out."""
 
     proposal: Proposal
     outcome: Outcome

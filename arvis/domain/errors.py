@@ -2,14 +2,14 @@
 
 ArvisError
 ├── ConfigError             the configuration cannot be used (exit code 2)
-├── UsageError              the request makes no sense as it stands
+├── UsageError              the request is invalid
 │   ├── Invalid             a value is wrong (400)
 │   ├── Unprocessable       the form is right, the content is not (422)
 │   ├── TooLarge            over a limit of the configuration (413)
 │   ├── NotFound            no such thing (404)
 │   └── Conflict            the state does not allow it (409)
 ├── AccessError
-│   ├── Unauthorised        nobody is logged in, or the key is wrong (401)
+│   ├── Unauthorised        not logged in, or the key is wrong (401)
 │   ├── Forbidden           logged in, but not allowed (403)
 │   └── TooMany             too often (429)
 ├── DataFolderInUse         a second daemon on one data folder (exit code 3)
@@ -17,21 +17,21 @@ ArvisError
 ├── StoreError
 │   ├── SchemaTooNew        the database was written by a newer Arvis
 │   ├── MigrationFailed     a migration did not run or a landed one was edited
-│   ├── BackupDamaged       a backup holds something else than it says, or nothing that can be restored
-│   ├── StoreLost           nobody knows what the database holds: the daemon must end
-│   └── Unavailable         nothing was written, and the same may be tried again (503)
+│   ├── BackupDamaged       a backup does not match its manifest, or cannot be restored
+│   ├── StoreLost           the content of the database is unknown: the daemon must end
+│   └── Unavailable         nothing was written; the request may be retried (503)
 │       ├── DatabaseAway    the database cannot be reached, or is locked by another program
 │       ├── DiskFull        nothing can be written
-│       └── DiskLow         little room is left: work goes on, new work is refused
+│       └── DiskLow         little space is left: running work continues, new work is refused
 ├── ExecutionError          a graph broke its own rules (unknown node, too many steps)
-├── BudgetReached           no money is left for this, or no more questions today
-├── BudgetBusy              what is left is set aside for calls under way: try again in a second or two
+├── BudgetReached           a budget or the daily number of questions is used up
+├── BudgetBusy              the remaining budget is reserved for calls under way: retry in a second or two
 ├── LeaseLost               the job was taken away while it ran: commit nothing
-├── SecretLost              what was sealed cannot be opened with this key
-├── ToolError               a tool gave nothing; the text is for the model
-│   ├── FetchRefused        an address that must not be dialled
+├── SecretLost              a sealed value cannot be opened with this key
+├── ToolError               a tool failed; the text is for the model
+│   ├── FetchRefused        the address is not allowed
 │   └── FetchFailed         no answer came from an address
-└── ProviderError           a model call failed, with a kind that says what to do about it
+└── ProviderError           a model call failed; its kind decides what to do
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from enum import StrEnum
 
 
 class ArvisError(Exception):
-    """Root of the tree. `what` says what went wrong, `why` what caused it, `fix` what a person can do."""
+    """Root of the error tree. `what` names the problem, `why` its cause, and `fix` what a person can do."""
 
     code = "internal"
 
@@ -152,8 +152,8 @@ class ExecutionError(ArvisError):
 
 
 class BudgetReached(ArvisError):
-    """`budget` names what is used up (`arvis.domain.money.Budget`). The text holds amounts: it is for the timeline and the
-    owners, never for whoever asked."""
+    """`budget` names the budget that is used up (`arvis.domain.money.Budget`). The text contains amounts, so only the
+    timeline and the owners may show it, never the person who asked."""
 
     code = "budget"
 
@@ -187,7 +187,7 @@ class FetchFailed(ToolError):
 
 
 class ProviderErrorKind(StrEnum):
-    """What a failed model call means (architecture §7); the runner and the queue act on nothing else."""
+    """The meaning of a failed model call (architecture §7). The runner and the queue decide by it alone."""
 
     AUTH = "auth"
     QUOTA = "quota"
@@ -202,7 +202,7 @@ class ProviderErrorKind(StrEnum):
 
 #: Errors that pass by themselves: worth another try within seconds (reliability.md, decisions).
 TRANSIENT = frozenset({ProviderErrorKind.OVERLOADED, ProviderErrorKind.TIMEOUT, ProviderErrorKind.EMPTY})
-#: Errors that no retry of the same request can mend.
+#: Errors that a retry of the same request cannot fix.
 PERMANENT = frozenset(
     {
         ProviderErrorKind.AUTH,

@@ -32,7 +32,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAdded:
-    """There is something new to show in this place; whoever shows it reads it from the database."""
+    """A channel has a new delivery. Subscribers read it from the database."""
 
     address: Address
 
@@ -47,8 +47,8 @@ class StatusChanged:
 
 @dataclass(frozen=True, slots=True)
 class GraphCompleted:
-    """The graph that answered `message_id` has come to its end, or to a question (`waiting_for_user`). `stop_reason` is what
-    the agent said (`done`, `blocked` …), or the state of the execution; `thread_id` is the conversation."""
+    """The graph that answers `message_id` has ended or asked a question (`waiting_for_user`). `stop_reason` is the
+    reason that the agent gave (`done`, `blocked` …) or the status of the execution; `thread_id` is the conversation."""
 
     address: Address
     message_id: str
@@ -60,8 +60,8 @@ class GraphCompleted:
 
 @dataclass(frozen=True, slots=True)
 class AgentMoved:
-    """While `message_id` is answered, the talk went from one agent to another one; `source` and `target` are their
-    slugs."""
+    """One agent handed the conversation over to another while `message_id` was answered; `source` and `target` are
+    their slugs."""
 
     address: Address
     message_id: str
@@ -91,7 +91,7 @@ class SessionEnded:
 
 @dataclass(frozen=True, slots=True)
 class AccountsChanged:
-    """Accounts were added, changed or removed in the product; whoever asks models reads them anew."""
+    """Accounts were added, changed or removed in the product. Model runners reload them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class BotsChanged:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged:
-    """The configuration was changed in the product; whoever acts upon it at once reads it anew."""
+    """The configuration was changed in the product. Components that apply changes without a restart reload it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +144,14 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class RunAdvanced:
-    """The log of a workflow's run has new lines; whoever shows it reads them."""
+    """The log of a workflow run has new lines. Subscribers read them from the database."""
 
     run_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class NoticesMissed:
-    """What other processes said may not have been heard: whoever waits for a notice looks for itself."""
+    """Notices of other processes may have been lost. Every subscriber of notices checks the database."""
 
 
 Event = (

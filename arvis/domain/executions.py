@@ -100,7 +100,7 @@ PERSONAL_WAITS = frozenset({WaitKind.APPROVAL, WaitKind.REVIEW, WaitKind.USER})
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a wait was answered with. `by` is a principal id, `timer` or `child`; `expired` when nobody did."""
+    """The answer to a wait. `by` is a principal id, `timer` or `child`; `expired` if no answer arrived in time."""
 
     value: Any
     by: str

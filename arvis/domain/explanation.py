@@ -18,11 +18,11 @@ _MINUTE = 60
 
 
 def why_not(timeline: Json) -> str:
-    """Why a message rests without an answer; "" when nobody knows."""
+    """Return why a message has no answer; "" if no reason is known."""
     if timeline["status"] == MessageStatus.WAITING:
         return "a person has to decide first"
     job = timeline["job"] or {}
-    # Without a reason of its own a message shows the rule that routed it, which explains nothing here.
+    # Without a reason of its own a message has only the routing rule, which explains nothing here.
     own = None if timeline["reason"] in CHOSEN else timeline["reason"]
     reason, detail = own or job.get("reason"), job.get("error")
     words = in_words(reason) if reason else ""

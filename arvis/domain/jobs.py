@@ -21,18 +21,18 @@ POISON_CRASHES = 5
 #: And the code of its end.
 POISON = "poison"
 
-#: Seconds before the 2nd, 3rd and 4th recovery; the first recovered run starts at once.
+#: Seconds before the 2nd, 3rd and 4th recovery. The first recovered run starts immediately.
 CRASH_DELAYS = (0, 1, 5, 30)
 
 #: No lease reaches further (ms): one that does was given before the clock was put back, and would outlive its dead owner
 #: by as much. A living owner renews it long before.
 LONGEST_LEASE_MS = 600_000
 
-#: A job that ran at so many crashes may have caused them. Suspects start one by one, each this long alone (ms):
-#: together, the guilty one would take the same innocents with it until all are poison.
+#: A job that was running at this many crashes may have caused them. Suspects start one at a time, and each runs alone
+#: for this time (ms); otherwise the guilty job would crash the same innocent jobs until all of them count as poison.
 SUSPECT_CRASHES = 2
 SUSPECT_ALONE_MS = 30_000
-#: How soon a suspect that was held back is looked at again (ms).
+#: How long (ms) a suspect waits before the queue checks again whether it may start.
 SUSPECT_REST_MS = 250
 
 
@@ -55,7 +55,8 @@ class JobStatus(StrEnum):
 
 
 class Pool(StrEnum):
-    """Slots that jobs compete for: deliveries have their own, background never takes the last of the rest."""
+    """Slots that jobs compete for. Deliveries have their own slots; background jobs never take the last slot of the
+    other pools."""
 
     INTERACTIVE = "interactive"
     BACKGROUND = "background"
@@ -85,8 +86,8 @@ def rank_of(priority: int, arrived_at: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to add. `lane` None means a lane of its own; `run_at` in ms, None means now; `key` makes it
-    unique: for ever, or (`key_live`) only among jobs that still wait or run, which is the flood guard."""
+    """A job to add. `lane` None means its own lane; `run_at` is in ms, None means now. `key` makes the job unique:
+    permanently, or with `key_live` only among jobs that wait or run, which limits floods."""
 
     kind: JobKind
     priority: int
@@ -115,8 +116,8 @@ class NewJob:
         tokens: int,
         run_at: int | None = None,
     ) -> NewJob:
-        """The turn of a conversation: at once the `advance` job of the turn's execution. Only messages of the same person
-        join it; with None nobody's do."""
+        """The `advance` job of a turn's execution, due immediately. Only messages of the same person may join it;
+        with None no message may."""
         return cls(
             kind=JobKind.MESSAGE,
             priority=priority,
@@ -151,9 +152,9 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A row of the queue. Times in ms; `attempts` counts errors that the job returned, `crashes` unclean
-    exits while it ran; `owner` (a boot id) and `claim` fence every settlement; a claim brings along
-    `followers`, how many live jobs stood behind it in its lane, and the `delivery` it is to send."""
+    """A row of the queue. Times in ms. `attempts` counts errors that the job returned; `crashes` counts unclean exits
+    of the process while the job ran. `owner` (a boot id) and `claim` fence every settlement. A claim also loads
+    `followers`, the number of live jobs behind it in its lane, and the `delivery` to send."""
 
     id: str
     kind: JobKind
@@ -206,7 +207,7 @@ CALLED = "called"
 
 @dataclass(frozen=True, slots=True)
 class Snooze:
-    """It cannot run before `run_at` (ms), through no fault of its own; counts nothing."""
+    """The job cannot run before `run_at` (ms), through no fault of its own. It counts as no attempt."""
 
     run_at: int
     reason: str
@@ -230,19 +231,19 @@ Outcome = Done | Retry | Snooze | Failed | Released
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a handler says when it has committed the end of its job together with the results."""
+    """A handler's result: it has committed the end of its job together with the results."""
 
 
 @dataclass(frozen=True, slots=True)
 class TryAgain:
-    """It failed in a way that another attempt may mend; the queue decides when, or gives up."""
+    """A failure that another attempt may fix. The queue decides when to retry, or fails the job."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class NotBefore:
-    """It cannot run for `seconds`, through no fault of its own."""
+    """The job cannot run for `seconds`, through no fault of its own."""
 
     seconds: float
     reason: str
@@ -250,7 +251,7 @@ class NotBefore:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """No attempt can mend it."""
+    """A failure that no attempt can fix."""
 
     reason: str
     error: str

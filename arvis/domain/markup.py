@@ -1,9 +1,9 @@
-"""Everything a model writes to the system stands in tags. This is their one tokenizer.
+"""The one tokenizer for tags, in which a model writes everything that addresses the system.
 
-`find_tags` reads them from the final text of a model, and from nothing else; `visible` is the text without them, for people;
-`escape` makes a foreign text harmless before it is written into a prompt. For any text x: `find_tags(escape(x))` and
-`find_tags(visible(x))` are empty, `visible(visible(x)) == visible(x)`, and all of them take time in proportion to its length.
-What a tag means is no matter of this module: see `arvis.tags`. Which there are stands in `markup_grammar`.
+`find_tags` reads the tags from the final text of a model, and from no other text. `visible` is the text without them,
+for people. `escape` makes untrusted text harmless before it enters a prompt. For any text x: `find_tags(escape(x))`
+and `find_tags(visible(x))` are empty, `visible(visible(x)) == visible(x)`, and all of them take time in proportion to
+its length. `arvis.tags` gives the tags their meaning; `markup_grammar` lists them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def find_tags(text: str) -> list[Tag]:
 
 
 def visible(text: str) -> str:
-    """The text without tags, also those that are cut off or that nobody reads, trimmed."""
+    """Return the trimmed text without tags, including incomplete tags and tags that no code reads."""
     return scan(text).visible
 
 
@@ -61,24 +61,24 @@ def closed(text: str) -> str:
 
 
 class VisibleStream:
-    """`visible` for a text that comes in pieces. What it gives is never taken back; put together it is `visible` of the
-    whole text."""
+    """`visible` for text that arrives in pieces. Text that was returned is never changed; all returned pieces
+    together equal `visible` of the whole text."""
 
     def __init__(self) -> None:
         self._scanner = Scanner()
 
     def feed(self, piece: str) -> str:
-        """What has become visible with this piece."""
+        """Add a piece and return the text that became visible."""
         return self._scanner.feed(piece)
 
     def close(self) -> str:
-        """What is left; nothing may follow."""
+        """Return the remaining visible text. No piece may follow."""
         return self._scanner.close()
 
 
 # -- foreign text in prompts -------------------------------------------------------------------------------------------
 
-#: Brackets and colon of full width, which no tag is made of.
+#: Full-width brackets and colon, which no tag contains.
 _WIDE = {"[": "\uff3b", "<": "\uff1c", ":": "\uff1a"}
 _NARROW = {wide: narrow for narrow, wide in _WIDE.items()}
 

@@ -1,8 +1,8 @@
-"""The grammar of everything a model writes to the system: which tags there are, and how they begin and end.
+"""The grammar of tags: their names, how they begin and how they end.
 
-A tag begins and ends with a marker: `[DELEGATE:bob]` and `[/DELEGATE]`, `<AGENT_DONE>` and `</AGENT_DONE>`. A marker stands
-in one line, holds no second bracket and is at most `LONGEST_MARKER` characters long; its letters are ASCII, upper or
-lower case. So no two markers overlap.
+A tag begins and ends with a marker: `[DELEGATE:bob]` and `[/DELEGATE]`, `<AGENT_DONE>` and `</AGENT_DONE>`. A marker
+is within one line, contains no second bracket and is at most `LONGEST_MARKER` characters long; its letters are ASCII,
+upper or lower case. So no two markers overlap.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 
 class Form(Enum):
-    """How a tag goes on behind its opening marker. `BLOCK`: to its closing one. `LINE`: to its closing one, or else to the
-    end of the line or the next marker. `ALONE`: it is whole; a closing one in the same line belongs to it. `HULL`: only the
-    markers themselves are no text."""
+    """Where a tag ends after its opening marker. `BLOCK`: at its closing marker. `LINE`: at its closing marker, or
+    else at the end of the line or the next marker. `ALONE`: the marker is the whole tag; a closing marker in the same
+    line belongs to it. `HULL`: only the markers themselves are removed from the text."""
 
     BLOCK = "block"
     LINE = "line"
@@ -31,20 +31,20 @@ METADATA = "RESPONSE-METADATA"
 DONE = "AGENT_DONE"
 BLOCKED = "AGENT_BLOCKED"
 CONTINUE = "AGENT_CONTINUE"
-#: What executors of a plan write (seed 001); it means the same.
+#: Tags of plan executors (seed 001), with the same meaning.
 EXECUTOR_DONE = "EXECUTOR_DONE"
 EXECUTOR_BLOCKED = "EXECUTOR_BLOCKED"
 HANDOVER = "HANDOVER"
 
-#: Stands between the metadata of a reply and its text, at the beginning of a line.
+#: Separates the metadata of a reply from its text, at the beginning of a line.
 MESSAGE_MARK = "MESSAGE TO SEND:"
 
 _SLUG = r":[A-Z0-9_-]{1,64}"
 _KEY = r":[A-Z0-9_.-]{1,64}"
-#: Schedules have names of several words: printable ASCII without brackets.
+#: Names of schedules may contain several words: printable ASCII without brackets.
 _TITLE = r":[ -;=?-Z\\^-~]{1,64}"
 
-#: Tags in square brackets: what stands behind the name, and the form.
+#: Tags in square brackets: the pattern after the name, and the form.
 _SQUARE: dict[str, tuple[str, Form]] = {
     MEMORY: (_SLUG, Form.LINE),
     STATE: (_KEY, Form.LINE),
@@ -67,7 +67,7 @@ _SQUARE: dict[str, tuple[str, Form]] = {
     "LIST_CLIENTS": ("", Form.ALONE),
 }
 
-#: Tags in angle brackets. The parts of wrappers vanish with their text where they stand alone, too.
+#: Tags in angle brackets. Single markers of wrappers are also removed, with their text.
 _ANGLE: dict[str, tuple[str, Form]] = {
     DONE: ("", Form.BLOCK),
     BLOCKED: ("", Form.BLOCK),
@@ -88,7 +88,7 @@ _ANGLE: dict[str, tuple[str, Form]] = {
 
 FORMS = {name: form for name, (_, form) in (_SQUARE | _ANGLE).items()}
 
-#: What `find_tags` tells of; everything else is only taken out of the text.
+#: Tags that `find_tags` returns. All others are only removed from the text.
 TOLD = frozenset(_SQUARE) | {DONE, BLOCKED, CONTINUE, EXECUTOR_DONE, EXECUTOR_BLOCKED, METADATA}
 
 LONGEST_MARKER = 160
@@ -96,7 +96,7 @@ LONGEST_MARKER = 160
 #: The names by their bracket, as alternatives of a pattern.
 OPENER_NAMES = {"[": "|".join(_SQUARE), "<": "|".join(_ANGLE)}
 
-#: In closing markers after the name, in angle brackets also before: whatever a model puts there.
+#: Text that models add inside closing markers: after the name, and in angle brackets also before it.
 _PLAIN = r"[\t -;=?-Z\\^-~]"
 _EXTRAS = rf"(?:[ \t]{_PLAIN}{{0,64}})?"
 
@@ -108,7 +108,7 @@ def _heads(names: _Names) -> str:
 
 
 def _opening(names: _Names) -> str:
-    """Of names in the same brackets. What they hold is the only group that matches."""
+    """Return the pattern of opening markers for names in the same brackets. Its only matching group is the content."""
     if names.keys() <= _SQUARE.keys():
         return rf"\[(?ai:(?P<square>{_heads(names)}))\]"
     return rf"<(?ai:(?P<angle>{_heads(names)}){_EXTRAS}/?)>"
@@ -149,7 +149,7 @@ def name_of(opening: re.Match[str]) -> str:
 
 
 def argument_of(opening: re.Match[str]) -> str:
-    """As it stands behind the colon."""
+    """Return the text after the colon, unchanged."""
     return opening[opening.lastgroup or 0].partition(":")[2]
 
 
@@ -164,13 +164,12 @@ def _beginnings(names: Mapping[str, Any]) -> frozenset[str]:
 
 _BEGINNINGS = {"[": _beginnings(_SQUARE), "<": _beginnings(_ANGLE)}
 
-#: From so many letters of its name on, the beginning of a marker is taken for one.
+#: The number of letters of its name from which an incomplete marker counts as one.
 _TELLING = 4
 
 
 def unfinished(text: str) -> int:
-    """How many characters at the end of a text may be the beginning of a marker; of no more than the last
-    `LONGEST_MARKER`."""
+    """Return how many characters at the end of a text may begin a marker, at most `LONGEST_MARKER`."""
     start = max(text.rfind("[", -LONGEST_MARKER), text.rfind("<", -LONGEST_MARKER))
     found = _BEGINNING.fullmatch(text, start) if start >= 0 else None
     if found is None:
@@ -181,6 +180,6 @@ def unfinished(text: str) -> int:
 
 
 def tells(beginning: str) -> bool:
-    """Whether the beginning of a marker says enough to be one, when a reply ends with it."""
+    """Return whether an incomplete marker at the end of a reply has enough letters to count as one."""
     found = _BEGINNING.fullmatch(beginning)
     return found is not None and len(found["name"]) >= _TELLING

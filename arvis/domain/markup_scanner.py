@@ -1,13 +1,13 @@
-"""The one pass over what a model wrote: visible text on one side, tags on the other.
+"""Splits model output in one pass into visible text and tags.
 
-It works on pieces as they stream in and never looks at a character more than a few times. Where a decision needs text that
-has not come yet, the scanner waits and gives nothing out; so pieces and whole texts come to the same.
+It works on pieces as they stream in and reads each character only a few times. If a decision needs text that has not
+arrived yet, the scanner waits and returns nothing, so pieces and whole texts give the same result.
 
-What it decides:
-- Tags do not nest: what stands in a tag is its body, whatever it looks like. Only an opening marker of the same name shows
-  that the tag before it was never closed; then that one is taken out and not told.
-- A block that is never closed takes the rest of the text with it.
-- In fenced code nothing is a tag. A fence begins and ends with lines of the *visible* text, an unclosed one never ends.
+Rules:
+- Tags do not nest: everything inside a tag is its body. Only an opening marker of the same name shows that the tag
+  before it was never closed; then the scanner removes that tag and does not return it.
+- A block that is never closed takes the remaining text with it.
+- Fenced code contains no tags. A fence begins and ends with lines of the *visible* text; an unclosed fence never ends.
 - The text of a reply with metadata ends where a second block of metadata begins (behaviour 5.2).
 """
 
@@ -37,7 +37,7 @@ from arvis.domain.markup_grammar import (
 )
 from arvis.domain.markup_text import VisibleText, unfinished_lead
 
-#: Of one text, so many tags of so many bytes each are told.
+#: Limits for one text: the number of tags, and the bytes of each.
 MOST_TAGS = 64
 MOST_BYTES = 8 * 1024
 
@@ -65,8 +65,8 @@ _WHOLE_CODE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag as it stands. `name` in capitals; `argument` is what stands behind its colon. `problem` says why it must not
-    be carried out; then `body` is empty."""
+    """A tag as written. `name` is in capitals; `argument` is the text after its colon. `problem` explains why it must
+    not be carried out; then `body` is empty."""
 
     name: str
     argument: str
@@ -228,7 +228,7 @@ class Scanner:
         return self._tell(name, opening, "", ending.end() if ending and closed else opening.end())
 
     def _find(self, awaited: re.Pattern[str], text: str, opening: re.Match[str]) -> re.Match[str] | None:
-        """The end of a tag; when it may still come, the rest of the text waits for it."""
+        """Find the end of a tag. If it may still arrive, the remaining text waits for it."""
         found = awaited.search(text, opening.end())
         if found is None and not self._final:
             self._rest = text[opening.start() :]

@@ -1,4 +1,4 @@
-"""What is left of a reply when its tags are gone: trimmed, without wide gaps, given out piece by piece."""
+"""The visible text of a reply after its tags were removed: trimmed, without wide gaps, returned piece by piece."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from arvis.domain.markup_grammar import LONGEST_MARKER, MESSAGE_MARK, tells, unf
 
 _WIDE_GAP = re.compile(r"\n{3,}")
 
-#: What the beginning of a line may still become: a fence or the message mark.
+#: Prefixes that may become a fence or the message mark at the beginning of a line.
 _LEADS = tuple(lead[:length] for lead in ("```", "~~~", MESSAGE_MARK) for length in range(1, len(lead)))
 _LEAD = re.compile("|".join(re.escape(lead) for lead in sorted(_LEADS, key=len, reverse=True)))
 
 
 def unfinished_lead(text: str, start: int) -> bool:
-    """Whether all of a text from `start` on is a beginning of what counts only at the beginning of a line."""
+    """Return whether the text from `start` on may be the beginning of a token that counts only at the beginning of a
+    line."""
     return _LEAD.fullmatch(text, start) is not None
 
 
 class VisibleText:
-    """Collects visible text; `take` gives what came since and will not change any more. `blank` says whether the line
-    that is being written holds nothing but white space.
+    """Collects visible text. `take` returns the text since the last call that will not change any more. `blank`: the
+    current line contains only white space.
 
-    Adding only notes; gaps and margins are the work of `take`, once for many additions."""
+    Adding only stores text; `take` handles gaps and margins, once for many additions.
+    """
 
     def __init__(self) -> None:
         self.blank = True
@@ -39,13 +41,13 @@ class VisibleText:
         self._follow(text)
 
     def add_code(self, text: str) -> None:
-        """As it stands. Code that text follows does not end with a newline."""
+        """Add code unchanged. Code that is followed by text does not end with a newline."""
         self._ready += [self._without_gaps(), text]
         self._follow(text)
 
     def seam(self) -> None:
-        """A tag was taken out here. What stood before it must not become a new one with what follows: where it could,
-        they are put on two lines."""
+        """Mark the place of a removed tag. The text before and after it must not form a new tag; where it could, a
+        line break separates them."""
         line = self._line
         if line and (unfinished(line) or unfinished_lead(line.lstrip(), 0)):
             self.add("\n")

@@ -1,4 +1,4 @@
-"""How large a text or a request is, in what tokens are made of: characters by script, words, messages."""
+"""Sizes of texts and requests, for the estimate of tokens: characters by script, words, messages."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Of ASCII, `letters` are letters and blanks and `marks` all else, such as digits and brackets; `dense` are Chinese,
-    Japanese, Korean and pictographs, `others` every other script. `words` are what blanks divide. `messages` counts those
-    of a request with its system text, `requests` the request itself: both cost some tokens, whatever they hold."""
+    """Counts of a text or a request. In ASCII, `letters` counts letters and blanks, `marks` everything else, such as
+    digits and brackets. `dense` counts Chinese, Japanese, Korean and pictographs; `others` counts all other scripts.
+    `words` counts the parts between blanks. `messages` counts the messages of a request including its system text,
+    `requests` the request itself: both cost some tokens regardless of their content."""
 
     letters: int = 0
     marks: int = 0

@@ -1,4 +1,4 @@
-"""What an agent keeps of people and places: facts and state keys (behaviour.md 1.7, reliability.md T8)."""
+"""Facts and state keys that an agent remembers about people and channels (behaviour.md 1.7, reliability.md T8)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.taint import CLEAN, Label, Taint
 
-#: The scope of what an agent may know wherever it talks; only the API and the command line write there.
+#: The scope of facts that an agent may use in every conversation. Only the API and the command line write there.
 EVERYWHERE = "agent"
 
 _OF_A_PERSON = "principal:"
@@ -32,8 +32,8 @@ class FactStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`number` counts the facts of the house. Confidence in thousandths; times in ms. Only a fact without taint may be
-    among the instructions of a prompt. `confirmed_by` is the principal who confirmed it."""
+    """`number` counts the facts of this installation. Confidence is in thousandths, times in ms. Only a fact without
+    taint may be among the instructions of a prompt. `confirmed_by` is the principal who confirmed it."""
 
     id: str
     number: int
@@ -58,7 +58,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class NewFact:
-    """A fact to keep. `expires_at` in ms; None: as its category says."""
+    """A fact to store. `expires_at` is in ms; None: by its category."""
 
     agent_id: str
     scope: str
@@ -86,8 +86,8 @@ class State:
 
 
 def taint_for_others(taint: Taint, speakers: Iterable[PrincipalRole | None]) -> Taint:
-    """The taint of what speakers of these roles said, for other people who will read it (a fact of a room, a summary): for
-    them it is the word of somebody else, unless of those who run the house. None: nobody known, or a person who is gone."""
+    """Return the taint of a text from these speakers for other people who will read it (a fact of a room, a summary).
+    It gets the label for people unless all speakers are owners or operators; None is an unknown or deleted person."""
     trusted = all(role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR} for role in speakers)
     return taint if trusted else taint | {Label.PEOPLE}
 
@@ -101,18 +101,19 @@ def principal_scope(principal_id: str) -> str:
 
 
 def is_personal(scope: str) -> bool:
-    """Whether what is kept there is about one person."""
+    """Return whether the scope is about one person."""
     return scope.startswith(_OF_A_PERSON)
 
 
 def scope_for(category: Category | None, address: Address, principal_id: str | None, *, direct: bool) -> str:
-    """Where something learnt in a turn belongs: a preference to the person, everything else to the room; in a talk
-    between two everything to the person. `category` None: a state key."""
+    """Return the scope of something learnt in a turn: a preference belongs to the person, everything else to the
+    room; in a direct chat everything belongs to the person. `category` None: a state key."""
     personal = direct or category is Category.USER_PREFERENCE
     return principal_scope(principal_id) if personal and principal_id else room_scope(address)
 
 
 def scopes_of(address: Address, principal_id: str | None) -> tuple[str, ...]:
-    """What may be recalled in a turn: of this person, of this room, and what holds everywhere, the narrowest first."""
+    """Return the scopes that a turn may recall, the narrowest first: this person, this room, every conversation of
+    the agent."""
     personal = (principal_scope(principal_id),) if principal_id else ()
     return (*personal, room_scope(address), EVERYWHERE)

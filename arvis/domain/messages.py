@@ -1,4 +1,4 @@
-"""Messages as connectors bring them and as they leave: one shape for every platform (behaviour 1.2)."""
+"""Incoming and outgoing messages in one form for every platform (behaviour 1.2)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arvis.domain.taint import CLEAN, Taint
 
 
 class PrincipalRole(StrEnum):
-    """What a person may do; every job carries the principal it acts for."""
+    """The rights of a person. Every job carries the principal for whom it acts."""
 
     OWNER = "owner"
     OPERATOR = "operator"
@@ -25,8 +25,8 @@ RANKS = (PrincipalRole.BLOCKED, PrincipalRole.MEMBER, PrincipalRole.OPERATOR, Pr
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A person as Arvis knows them: the platform's immutable id decides, never a display name. `paired`: somebody who
-    runs the house vouches for them."""
+    """A person, identified by the immutable id of the platform, never by a display name. `paired`: an owner or
+    operator has confirmed this person."""
 
     id: str
     platform: str
@@ -60,9 +60,9 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who wrote. `role` is set where the surface already knows it (a logged-in web user, a key); `paired`
-    people may reach agents with risky tools; `agents` limits a chat key to these slugs (None: no limit). `bot`: another
-    program wrote it, which its connector lets through."""
+    """The author of a message. `role` is set if the connector already knows it (a logged-in web user, a key).
+    `paired` people may use agents with risky tools. `agents` limits a chat key to these slugs (None: no limit).
+    `bot`: another program wrote the message, and its connector accepts such messages."""
 
     user_id: str
     name: str
@@ -85,8 +85,9 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileRef:
-    """A file that a platform keeps: its bytes are fetched after permission, by `source`, which only the connector reads.
-    `size` in bytes, as far as the platform tells (None: it does not). `voice`: it was spoken into the platform."""
+    """A file that is still at the platform. Its bytes are fetched after permission by `source`, which only the
+    connector reads. `size` is in bytes (None: the platform does not report it). `voice`: it was recorded as a voice
+    message."""
 
     filename: str
     content_type: str
@@ -102,7 +103,7 @@ class FileState(StrEnum):
 
 
 class FileKind(StrEnum):
-    """What a file is to the agent: a picture it may see, a text it may read, words it may hear, or only a name."""
+    """How an agent can use a file: view a picture, read a text, read a transcript, or only see its name."""
 
     IMAGE = "image"
     DOCUMENT = "document"
@@ -112,9 +113,9 @@ class FileKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file of a message: `sha256` is its name in the blob folder (empty while it is `waiting`), `size` is in bytes.
-    `content` is the text that was read or heard in it, `problem` why there is none, `source` what its connector fetches it
-    by."""
+    """A file of a message. `sha256` is its name in the blob folder (empty while it is `waiting`); `size` is in bytes.
+    `content` is the extracted or transcribed text, `problem` the reason why there is none; the connector fetches the
+    file by `source`."""
 
     filename: str
     content_type: str
@@ -128,7 +129,8 @@ class Attachment:
 
 
 class Respond(StrEnum):
-    """Which messages of a group are for a bot: those that address it, all, or none. A direct message always is."""
+    """The group messages that a bot answers: messages that address it, all, or none. It always answers direct
+    messages."""
 
     MENTION = "mention"
     ALL = "all"
@@ -137,8 +139,8 @@ class Respond(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FeedPosition:
-    """How far a bot has read: every event of `feed` (the bot's one queue, or a channel's history) up to `position` is
-    committed."""
+    """How far a bot has read: every event of `feed` (the bot's one queue, or the history of a channel) up to
+    `position` is committed."""
 
     feed: str
     position: int
@@ -146,16 +148,17 @@ class FeedPosition:
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
-    """One platform event. `event_id` with the address is the inbox key: the same event twice is one message. `uploads`
-    have their bytes with them, `files` are still with the platform.
+    """One platform event. `event_id` and the address form the inbox key: the same event received twice is one
+    message. `uploads` include their bytes; `files` are still at the platform.
 
-    `addressed`: by a mention, a reply to the bot or a command; whether the message is for the bot is then decided by
-    `respond`, and what is not for it may be observed, the newest `observe` of a place. `platform_ref` is the platform's own
-    id of the message, `sent_at` (ms) when it was written there; `album` ties several events to one message; `position`
-    says how far the bot has read once this is committed. `forwarded`: the sender only passes on what others said; `taint`
-    says what else than the sender's own words the content holds. `in_reply_to` is the platform's id of the message that this
-    one directly replies to; `wishes` (`max_tokens`, and under `sampling` what tunes a model, by
-    OpenAI's names) go along to the model."""
+    `addressed`: the message mentions the bot, replies to it or is a command; `respond` then decides whether the bot
+    answers. A message that the bot does not answer may be stored as context; the newest `observe` of a channel are
+    kept. `platform_ref` is the platform's own id of the message; `sent_at` (ms) is the time when it was written
+    there. `album` groups several events into one message. `position` is how far the bot has read once this is
+    committed. `forwarded`: the sender forwards text of others. `taint` names the sources of the content other than
+    the sender. `in_reply_to` is the platform's id of the message to which this one replies. `wishes` (`max_tokens`,
+    and under `sampling` the model parameters by OpenAI's names) are passed to the model.
+    """
 
     address: Address
     event_id: str
@@ -179,8 +182,8 @@ class IncomingMessage:
 
 
 class Role(StrEnum):
-    """Who speaks in a stored message. A notice is the daemon's own word in place of a reply; progress is what an agent says
-    on the way to it."""
+    """The author of a stored message. The daemon writes a notice in place of a reply; an agent posts progress before
+    its reply."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -189,7 +192,7 @@ class Role(StrEnum):
 
 
 class MessageStatus(StrEnum):
-    """The life of an accepted message. `queued` and `running` are read from its job, the rest is stored."""
+    """The status of an accepted message. `queued` and `running` are read from its job, all others are stored."""
 
     ACCEPTED = "accepted"
     QUEUED = "queued"
@@ -216,11 +219,11 @@ FINAL_STATUSES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A row of the conversation. `turn` is the order in which turns ended (None while one is open): history
-    is read by it, so that a message that waits never stands before the reply it will see. `position`
-    orders the messages of one turn, `route` is the rule that chose the agent; `taint` says what a reply was written
-    from, `source` what had it written where nobody asked (`schedule:ID`, `webhook:ID`), `wait_id` the question that a notice
-    shows. Times in ms."""
+    """A row of the conversation. `turn` is the order in which turns ended (None while the turn is open). History is
+    read in this order, so a waiting message never precedes the reply that it will see. `position` orders the messages
+    of one turn; `route` is the rule that chose the agent. `taint` names the sources of a reply; `source` names the
+    trigger of an unprompted message (`schedule:ID`, `webhook:ID`); `wait_id` is the question that a notice shows.
+    Times in ms."""
 
     id: str
     conversation_id: str | None
@@ -264,7 +267,7 @@ class PastMessage:
 
 
 class DeliveryState(StrEnum):
-    """Where one outgoing part stands (reliability.md §3); `unknown` = interrupted mid-send."""
+    """The state of one outgoing part (reliability.md §3); `unknown` = interrupted while it was sent."""
 
     PENDING = "pending"
     SENDING = "sending"
@@ -292,8 +295,8 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingFile:
-    """A file of the content-addressed store that leaves with a reply; `size` in bytes. One with `content` is made of that
-    text when it is sent, and has no hash."""
+    """A file of the content-addressed store that is sent with a reply; `size` is in bytes. If `content` is set, the
+    file is created from that text when it is sent, and has no hash."""
 
     filename: str
     content_type: str
@@ -304,9 +307,9 @@ class OutgoingFile:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One outgoing message. `seq` counts those of a channel from 1, without gaps but where a backup was restored; `answers`
-    are the ids of the messages it answers (none for a notice on the way). `reply_ref` is the platform's id of the message
-    that it replies to; the draft of `execution_id` gives way to it."""
+    """One outgoing message. `seq` counts the messages of a channel from 1, without gaps except after the restore of a
+    backup. `answers` are the ids of the messages that it answers (none for a notice during a turn). `reply_ref` is
+    the platform's id of the message to which it replies; it replaces the draft of `execution_id`."""
 
     id: str
     message_id: str

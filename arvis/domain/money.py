@@ -65,9 +65,9 @@ def _date(at: int, zone: str) -> date:
 
 
 class Budget(StrEnum):
-    """What can be used up. The first five are sums of money, each with a pot in the ledger; `turns` is the number of
-    questions that a stranger may ask in a day, `share` the part of the day's budget that is one person's, `credit` what a prepaid client has left, `client_status` a client who is
-    not served just now."""
+    """The limits that can be used up. The first five are sums of money, each with a pot in the ledger. `turns` is the
+    number of questions that an unpaired user may ask in a day; `share` is the part of the daily budget for one
+    person; `credit` is the remaining amount of a prepaid client; `client_status`: the client is paused."""
 
     AGENT = "agent"
     CLIENT = "client"
@@ -96,7 +96,7 @@ class Pot:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a pot holds. `calls` counts the tries that cost something."""
+    """The content of a pot. `calls` counts the calls that cost something."""
 
     micros: int = 0
     calls: int = 0
@@ -120,8 +120,9 @@ class SpendingLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spender:
-    """Who is about to call a model. `execution_id` and `visit` name the reservation; `turn` is the execution at the root
-    of the turn, whose budget its children share. A `stranger` has a limit of turns as well; an `owner` has no share of the day's budget but all of it."""
+    """The payer of a model call. `execution_id` and `visit` identify the reservation; `turn` is the execution at the
+    root of the turn, whose budget its children share. A `stranger` (an unpaired user) also has a limit of turns; an
+    `owner` may use the whole daily budget instead of a share."""
 
     execution_id: str
     visit: str
@@ -164,7 +165,7 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """What is left is set aside for calls that are under way: ask again in a second or two."""
+    """The remaining budget is reserved for calls under way: retry in a second or two."""
 
     budget: Budget
 
@@ -201,9 +202,9 @@ class ClientStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Somebody who is served for money in the channels that are bound to them. An answer costs the price of a task plus
-    what its models cost, times `token_factor_milli` thousandths. `balance` is what was paid less what was charged;
-    `monthly_limit` bounds what models may cost in a month. Money in micros, times in ms."""
+    """A paying customer with assigned channels. An answer costs the price of a task plus the cost of its model calls
+    times `token_factor_milli` thousandths. `balance` is the sum of payments less the sum of charges; `monthly_limit`
+    limits the cost of model calls in a month. Money in micros, times in ms."""
 
     id: str
     name: str
@@ -219,7 +220,7 @@ class Client:
     updated_at: int = 0
 
     def price_of(self, cost: int) -> int:
-        """What an answer is charged whose models cost this; who pays by the month pays for no task."""
+        """Return the charge for an answer with this model cost. Clients with a monthly fee pay no price of a task."""
         task = 0 if self.plan is ClientPlan.MONTHLY else self.price_per_task
         return task + round(cost * self.token_factor_milli / 1000)
 
@@ -261,5 +262,5 @@ class Charge:
 
     @property
     def effect(self) -> int:
-        """What it does to the balance."""
+        """Return the change of the balance."""
         return self.amount if self.type is ChargeType.PAYMENT else -self.amount

@@ -1,4 +1,4 @@
-"""What chat platforms have besides messages: edits, clicks, replies that leave in parts, strangers, and bots."""
+"""Features of chat platforms besides messages: edits, clicks, replies in parts, pairing, and bots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arvis.domain.messages import Address, Button, Delivery, FeedPosition, Outgo
 
 @dataclass(frozen=True, slots=True)
 class MessageEdit:
-    """Somebody changed what they wrote. `ref` is the platform's id of the message."""
+    """A person edited a message. `ref` is the platform's id of the message."""
 
     address: Address
     event_id: str
@@ -23,7 +23,7 @@ class MessageEdit:
 
 @dataclass(frozen=True, slots=True)
 class MessageDeletion:
-    """Somebody took back what they wrote (platforms do not say who)."""
+    """A message was deleted (platforms do not report by whom). `ref` is the platform's id of the message."""
 
     address: Address
     event_id: str
@@ -46,8 +46,8 @@ class Click:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a connector wants to send at once, as it plans a delivery: Markdown within the platform's limits (of what it
-    becomes there), buttons and files."""
+    """Content that a connector sends in one request: Markdown within the platform's limits (after conversion to its
+    format), buttons and files."""
 
     content: str
     buttons: tuple[Button, ...] = ()
@@ -55,7 +55,7 @@ class Piece:
 
 
 class PartState(StrEnum):
-    """`reserved`: a placeholder stands there and waits for its content."""
+    """`reserved`: a placeholder in the chat waits for its content."""
 
     PENDING = "pending"
     SENDING = "sending"
@@ -85,12 +85,12 @@ class Part:
         return f"{self.delivery.id}.{self.number}"
 
     def bytes_of(self, file: OutgoingFile) -> bytes:
-        """What to send of a file: the stored bytes, or its `content` as UTF-8."""
+        """Return the bytes of a file: the stored bytes, or its `content` as UTF-8."""
         return self.data[file.sha256] if file.sha256 else file.content.encode()
 
 
 class DraftState(StrEnum):
-    """`sending`: it may stand in the chat, under an id that nobody knows yet. `gone`: the answer took its place, or it was
+    """`sending`: the chat may show the draft under an unknown id. `gone`: the reply replaced the draft, or it was
     removed."""
 
     SENDING = "sending"
@@ -100,7 +100,7 @@ class DraftState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is shown in a chat while a turn runs. `id` is its key at the platform, 26 characters."""
+    """The draft that a chat shows while a turn runs. `id` is its key at the platform, 26 characters."""
 
     execution_id: str
     id: str
@@ -112,7 +112,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class OverheardMessage:
-    """What somebody said where a bot reads along. Time in ms."""
+    """A message that was not for a bot and that the bot reads as context. Time in ms."""
 
     address: Address
     event_id: str
@@ -125,7 +125,7 @@ class OverheardMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChannelStatus:
-    """A channel that a bot cannot write to (`reason` says why), or that has become another one."""
+    """A channel to which a bot cannot write (`reason` explains why), or that was replaced by another channel."""
 
     address: Address
     state: str
@@ -136,7 +136,7 @@ class ChannelStatus:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """What an agent is to hear of in its next turn of a conversation."""
+    """A problem that the agent's next prompt in a conversation reports."""
 
     id: str
     conversation_id: str
@@ -152,7 +152,7 @@ class PairingStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """A stranger who asked in a direct message. `channel` is that direct message; times in ms."""
+    """A pairing request of an unpaired user. `channel` is their direct chat; times in ms."""
 
     id: str
     code_hash: str
@@ -165,7 +165,7 @@ class Pairing:
 
 
 class BotState(StrEnum):
-    """`waiting`: another process runs it; `error`: it cannot run as it is set up, or its platform is out of reach."""
+    """`waiting`: another process runs the bot; `error`: its settings are invalid, or its platform is unreachable."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -191,7 +191,7 @@ class StoredBot:
 
 @dataclass(frozen=True, slots=True)
 class BotStatus:
-    """How a bot is. `user_id` and `user_name` are its own on the platform, once known; `error` is a sentence."""
+    """The status of a bot. `user_id` and `user_name` are its own on the platform, once known; `error` is a sentence."""
 
     platform: str
     name: str

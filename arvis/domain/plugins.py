@@ -1,4 +1,5 @@
-"""What plugins add to the work of an agent, and what they make of its replies (behaviour.md 5.3 and 5.4)."""
+"""Text and commands that plugins add to the work of an agent, and their results from its replies (behaviour.md 5.3
+and 5.4)."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from enum import StrEnum
 
 
 class NextMessage(StrEnum):
-    """What the model is going to read last."""
+    """The message that the model reads last."""
 
     USER_MESSAGE = "user_message"
     TOOL_RESPONSE = "tool_response"
@@ -15,7 +16,7 @@ class NextMessage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """`keep`: True for good, a number for so many messages, False or 0 not at all."""
+    """One part of an addition. `keep`: True permanently, a number for that many messages, False or 0 not at all."""
 
     content: tuple[str, ...]
     shown: bool
@@ -33,7 +34,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """What one source adds to a message, under its heading. `outside`: nobody of the house vouches for it."""
+    """The text that one source adds to a message, under its heading. `outside`: the text is untrusted."""
 
     heading: str
     items: tuple[Item, ...]
@@ -42,8 +43,8 @@ class Addition:
 
 @dataclass(frozen=True, slots=True)
 class PluginBlock:
-    """A part of an agent's instructions. `changing`: it may be another one in the next turn, so it stands behind what
-    providers keep in their cache. `tools` are those that come with it; `outside`: nobody of the house vouches for it."""
+    """A part of an agent's instructions. `changing`: it may differ in the next turn, so it is placed after the part
+    that providers cache. `tools` are its tools; `outside`: the text is untrusted."""
 
     heading: str
     content: str
@@ -79,29 +80,29 @@ class PluginCommand:
 
     @property
     def about(self) -> str:
-        """What it does, with how its arguments are written."""
+        """The description of the command, including the format of its arguments."""
         shown = " ".join(each.name if each.required else f"[{each.name}]" for each in self.arguments)
         return f"{self.description} ({shown})" if shown else self.description
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """A command stands for this text: the agent is asked with it instead."""
+    """The command is replaced by this text, and the agent answers it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """A command is answered with this text, and no model is asked."""
+    """The command is answered with this text, without a model call."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a plugin makes of a reply: files of the conversation's folder that go with it, and what went wrong, which the
-    timeline tells."""
+    """The result of a plugin for a reply: files of the conversation's folder to send with it, and problems for the
+    timeline."""
 
     files: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What agents work on over days: projects that people give and that agents keep up to date (behaviour.md 2.6)."""
+"""Projects: work over days that people assign and agents keep up to date (behaviour.md 2.6)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-#: In characters. Notes stand in prompts, and each change keeps the whole as a version: they are a page, not a diary.
+#: Limits in characters. Prompts contain the notes, and each change stores all of them as a version, so they are
+#: limited to a page.
 LONGEST_TITLE = 200
 LONGEST_GOAL = 4_000
 LONGEST_NOTES = 8_000
@@ -26,8 +27,8 @@ class ProjectStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """`agent_id` None: whoever works on their own may work on it. `principal_id` is who changed it last, also by way of an agent's
-    tool; `author_id` who wrote its words last (None: `principal_id`). Times in ms."""
+    """`agent_id` None: every agent that works autonomously may work on it. `principal_id` last changed it, directly
+    or by an agent's tool; `author_id` last wrote its text (None: `principal_id`). Times in ms."""
 
     id: str
     slug: str
@@ -51,9 +52,9 @@ class Project:
 
 
 def with_note(project: Project, text: str, day: str) -> Project | None:
-    """With one more line of an agent (`day` as 2026-11-22). Where the page is full its oldest such lines go; what people
-    wrote stays, and None says that it fills the page. The same note twice in a row is one: a call that is made again after
-    a crash adds nothing."""
+    """Return the project with one more line of an agent (`day` as 2026-11-22). If the page is full, the oldest lines
+    of agents are removed; text of people stays, and None means that this text alone fills the page. The same note
+    twice in a row is stored once, so a call that is repeated after a crash adds nothing."""
     note = " ".join(text.split())[:LONGEST_NOTE]
     lines = project.notes.splitlines()
     if any((own := _OWN_LINE.fullmatch(line)) and own[1] == note for line in lines[-_LOOKED_AT:]):

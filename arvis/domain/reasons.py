@@ -1,4 +1,4 @@
-"""Reason codes in words: why an agent was chosen, why a message has no answer."""
+"""Explanations of reason codes: why an agent was chosen, why a message has no answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 #: Of a message whose answer is not whole.
 CUT = "cut"
 
-#: The rules of routing (behaviour 1.3), as the end of "it was asked because …".
+#: The routing rules (behaviour 1.3), as the end of "it was asked because …".
 CHOSEN: Mapping[str, str] = {
     "named": "the message was sent to it by name",
     "bot_assignment": "this bot belongs to it",

@@ -23,10 +23,10 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a prompt. `role` is `user` or `assistant`. An assistant's turn may ask for tools (`calls`); the
-    user's turn behind it then begins with their `outputs`, one for each call. Pictures come from users only. `thoughts`
-    is what a model thought before its calls, in the form in which its vendor wants it back. `messages` are the ids of the
-    stored messages of this turn of the conversation whose words stand here; no vendor is told of them."""
+    """One message of a prompt. `role` is `user` or `assistant`. An assistant's turn may request tools (`calls`); the
+    next user's turn then begins with their `outputs`, one for each call. Only user turns have pictures. `thoughts` is
+    the model's reasoning before its calls, in the format that its vendor expects back. `messages` are the ids of the
+    stored messages in this turn; they are not sent to vendors."""
 
     role: str
     content: str
@@ -48,20 +48,21 @@ def joined(first: Turn, second: Turn) -> Turn:
 
 
 def read_in(turns: Iterable[Turn]) -> list[str]:
-    """Return the ids of the messages whose words stand in these turns."""
+    """Return the ids of the messages that these turns contain."""
     return list(dict.fromkeys(message for turn in turns for message in turn.messages))
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a model is asked. `changing` is the part of the system text that differs from turn to turn and stands behind
-    `system`; `now` is a line with date and time, which stands behind the user's newest words, because a vendor can keep
-    a prompt only as far as it is the same. `model` is without provider prefix (None: the account's own); `max_bytes` bounds the reply;
-    `agent_name` lets the demo provider introduce itself. `conversation` names the conversation, for providers that keep
-    a folder for each. With `allow_empty` a reply without words is an end, because tools have done the work. With
-    `tools_off` the tools are still offered, so that the prompt stays what a vendor may have in its cache, and must not be
-    asked for. `begin_within`: seconds until the first byte of a streamed answer (None: no other bound than the provider's
-    own). `sampling` tunes the model, by OpenAI's names; a vendor that has no such parameter goes without."""
+    """One request to a model. `changing` is the part of the system text that differs from turn to turn; it follows
+    `system`. `now` is a line with date and time, which follows the user's newest text, because a vendor can cache a
+    prompt only up to its first change. `model` has no provider prefix (None: the account's model); `max_bytes` limits
+    the reply; the demo provider introduces itself by `agent_name`. `conversation` identifies the conversation, for
+    providers that keep a folder for each. With `allow_empty` a reply without text is valid, because tools have done
+    the work. With `tools_off` the tools are still sent, so that the vendor's cache of the prompt stays valid, but the
+    model must not call them. `begin_within`: seconds until the first byte of a streamed answer (None: no limit
+    besides the provider's own). `sampling` holds model parameters by OpenAI's names; vendors ignore parameters that
+    they do not support."""
 
     system: str
     turns: tuple[Turn, ...]
@@ -81,12 +82,12 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What came back: text, or `calls` of tools with or without some. Token counts are None where the provider does
-    not report them; `cached_tokens` of the input were read from the vendor's cache, `written_tokens` put into it.
-    `window` is how many tokens the model holds, from a provider that asks its server. `thoughts` belong to `calls` and
-    go back with them (`Turn`). `stop_reason` is `end`, `tool_calls`, `length` or the vendor's own word; `truncated`: more
-    came than `max_bytes` and was not read. `left_out`
-    names what of the request the model was not given: `pictures`, `tools`."""
+    """The result of a model call: text, or `calls` of tools with or without text. Token counts are None if the
+    provider does not report them; `cached_tokens` of the input were read from the vendor's cache, `written_tokens`
+    were written to it. `window` is the context window in tokens, from providers that query their server. `thoughts`
+    belong to `calls` and are sent back with them (`Turn`). `stop_reason` is `end`, `tool_calls`, `length` or the
+    vendor's own value; `truncated`: the reply exceeded `max_bytes`, and the excess was not read. `left_out` names
+    parts of the request that the model did not receive: `pictures`, `tools`."""
 
     content: str
     model: str
@@ -109,7 +110,8 @@ class RunResult:
         return self.truncated or self.stop_reason == LENGTH
 
     def answers(self, request: RunRequest) -> bool:
-        """Return whether this is an answer. A reply without words and calls is none, unless it was cut, or may be empty."""
+        """Return whether this is an answer. A reply without text and calls is none, unless it was cut off or may be
+        empty."""
         return bool(self.content.strip() or self.calls or self.cut or request.allow_empty)
 
     def to_json(self) -> dict[str, Any]:
@@ -118,7 +120,7 @@ class RunResult:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RunResult:
-        """What stands beside it in the result of a graph is not read."""
+        """Return the result in the JSON of a graph's result. Other keys are ignored."""
         known = {name: data[name] for name in cls.__slots__ if name in data}
         calls = tuple(ToolCall.from_json(call) for call in data.get("calls", ()))
         return cls(**{**known, "calls": calls, "left_out": tuple(data.get("left_out", ()))})
@@ -126,10 +128,10 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """The receipt of one try at one account: what `explain` shows and what the budget counts.
-    `error` is a provider error kind, `cancelled`, or None; times in ms, cost in millionths of a US dollar. Of the input,
-    `cached_tokens` were read from the vendor's cache and `written_tokens` put into it; `priced` says whether anybody
-    knew what the model costs."""
+    """The receipt of one call to one account: `explain` shows it and the budget counts it. `error` is a provider
+    error kind, `cancelled`, or None; times in ms, cost in millionths of a US dollar. Of the input, `cached_tokens`
+    were read from the vendor's cache and `written_tokens` were written to it; `priced`: the price of the model was
+    known."""
 
     id: str
     account: str
@@ -149,8 +151,8 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A credential with its own model, and the `models` that it serves (none named: whatever its vendor has). Lower
-    `priority` is asked first; `api_key` never leaves the providers."""
+    """Credentials with a default model, and the `models` that the account serves (empty: all models of its vendor).
+    Accounts with lower `priority` are tried first; `api_key` never leaves the providers."""
 
     name: str
     provider: str
@@ -167,9 +169,9 @@ CIRCUIT = "circuit"
 
 @dataclass(frozen=True, slots=True)
 class Cooldown:
-    """An account that is not to be asked for a model until a time, because it refused for a reason of `kind` the last
-    `refusals` times (0: it answered since). `at` is when this was found out; times in ms. The kind `CIRCUIT` means that
-    it failed several times or did not answer at all; at `until` one request may try it again."""
+    """An account that is not used for a model until `until`, because it refused the last `refusals` times for a
+    reason of `kind` (0: it has answered since). `at` is the time of this observation; times in ms. The kind `CIRCUIT`
+    means that it failed several times or did not respond; at `until` one request may try it again."""
 
     account: str
     model: str
@@ -181,8 +183,8 @@ class Cooldown:
 
 @dataclass(frozen=True, slots=True)
 class CallTimeouts:
-    """How long one model call may take, in seconds: in all, and in silence between two pieces of a stream (the first
-    of which a large model on a small machine takes long to give)."""
+    """Time limits of one model call in seconds: `total`, and `silence` between two pieces of a stream (a large model
+    on a small machine needs long for the first one)."""
 
     total: float = 600.0
     silence: float = 120.0

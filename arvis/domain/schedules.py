@@ -1,4 +1,4 @@
-"""Crons and heartbeats: what an agent is to do at given times, and what came of each time (behaviour.md 1.12)."""
+"""Crons and heartbeats: work of an agent at given times, and the result of each time (behaviour.md 1.12)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ScheduleKind(StrEnum):
 
 
 class Missed(StrEnum):
-    """What becomes of times that passed while nobody was there."""
+    """How to handle times that passed while the daemon did not run."""
 
     SKIP = "skip"
     ONCE = "once"
@@ -24,7 +24,8 @@ class Missed(StrEnum):
 
 
 class MadeBy(StrEnum):
-    """Whose quota a schedule counts in: that of its agent, or, made by an agent's tool, that of the person it is for."""
+    """The creator of a schedule, which decides about the quota: `tool` counts for the person for whom the tool
+    created it, the others for the agent."""
 
     API = "api"
     TAG = "tag"
@@ -33,14 +34,15 @@ class MadeBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`schedule` is a text that `arvis.calendar` reads, `timezone` a name (None: the agent's, else the daemon's). The
-    answer goes to the channel (platform, connector, channel, thread; an empty connector means the only one there is);
-    `principal_id` is whom it acts for. Times in ms.
+    """`schedule` is a text that `arvis.calendar` parses; `timezone` is a name (None: the agent's, else the daemon's).
+    The answer goes to the channel (platform, connector, channel, thread; an empty connector means the only one of the
+    platform); `principal_id` is the person for whom it acts. Times in ms.
 
-    `graph` is what runs it (None: by its kind and agent), `max_cycles` how often a heartbeat goes on by itself in one run,
-    `grace` for how long (ms) a missed time may be made up for (None: for ever). It failed `failures` times in a row, and is
-    left alone until `cooldown_until` therefore. `memo` is what its script last found. `author_id` is who wrote the words that are
-    executed (None: `principal_id`)."""
+    `graph` runs it (None: by its kind and agent). `max_cycles` limits the cycles of a heartbeat in one run. `grace`
+    is the age (ms) up to which a missed time is made up for (None: no limit). `failures` counts failures in a row;
+    after failures the schedule is not run until `cooldown_until`. `memo` is the last state of its script. `author_id`
+    wrote the text that is executed (None: `principal_id`).
+    """
 
     id: str
     kind: ScheduleKind
@@ -72,7 +74,7 @@ class Schedule:
 
     @property
     def author(self) -> str | None:
-        """The principal who wrote the words that are executed."""
+        """The principal who wrote the text that is executed."""
         return self.author_id or self.principal_id
 
     @property
@@ -86,13 +88,13 @@ class Schedule:
 
     @property
     def source(self) -> str:
-        """How messages are marked that it had an agent say."""
+        """The mark of messages that this schedule caused."""
         return f"schedule:{self.id}"
 
 
 class Cause(StrEnum):
-    """Why a time of a schedule was dealt with: it came, it had been missed, somebody asked for it, or a script's condition
-    held."""
+    """Why a schedule ran: its time came, the time had been missed, a person asked for it, or the condition of its
+    script held."""
 
     DUE = "due"
     MISSED = "missed"
@@ -101,8 +103,8 @@ class Cause(StrEnum):
 
 
 class OccurrenceStatus(StrEnum):
-    """`silent`: it ran, and there was nothing to say; `idle`: there was nothing to do, and no model was asked; `skipped`:
-    it was not run at all, as its report says."""
+    """`silent`: it ran and had nothing to report; `idle`: there was nothing to do, and no model was called;
+    `skipped`: it did not run, for the reason in its report."""
 
     RUNNING = "running"
     DONE = "done"
@@ -116,8 +118,7 @@ class OccurrenceStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One time of a schedule, named by its instant `due`. `report` is what came of it, in a few words for people. Times in
-    ms."""
+    """One time of a schedule, identified by its instant `due`. `report` is a short result for people. Times in ms."""
 
     id: str
     schedule_id: str

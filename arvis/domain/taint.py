@@ -1,7 +1,7 @@
-"""Taint: what else than the asking person's own words a turn was written from (reliability.md §4.2).
+"""Taint: the sources of a turn other than the text of the person who asked (reliability.md §4.2).
 
-A set of labels, because a union of sets never forgets where something came from; the empty set is clean. What is written
-in a tainted turn (a reply, a summary, a fact) carries the turn's labels.
+It is a set of labels, because a union of sets never loses a source; the empty set is clean. Everything that is
+written in a tainted turn (a reply, a summary, a fact) gets the turn's labels.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 
 class Label(StrEnum):
-    """Where words came from that nobody vouches for: other people in the room, tools that look outside, files, other
-    agents; or a message that looks like an attempt to command the model."""
+    """Sources of untrusted text: other people in the room, tools that read from outside, files, other agents; or a
+    message that looks like an attempt to command the model."""
 
     PEOPLE = "people"
     TOOLS = "tools"
@@ -28,7 +28,7 @@ CLEAN: Taint = frozenset()
 
 
 def taint_text(taint: Taint) -> str:
-    """As it is stored: the labels in order, with blanks between them."""
+    """Return the stored form: the labels in order, separated by blanks."""
     return " ".join(sorted(taint))
 
 

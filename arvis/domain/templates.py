@@ -1,8 +1,8 @@
-"""Places in a text that a value is put into: `{{payload}}`, `{{payload.a.b}}`, `{{payload.a.0}}`, `{{headers.x}}`
-(behaviour.md 1.18).
+"""Placeholders in templates: `{{payload}}`, `{{payload.a.b}}`, `{{payload.a.0}}`, `{{headers.x}}` (behaviour.md
+1.18).
 
-What is put in is somebody else's: tags in it are no tags any more, it may not bring further places along, and all of it
-together has a bound.
+Inserted values are untrusted: their tags are escaped, their placeholders are not replaced, and their total size is
+limited.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from arvis.domain.markup import escape
 
-#: Characters that values may bring into one text.
+#: The maximum number of characters that values may add to one text.
 LONGEST_VALUES = 60_000
 
 _PLACE = re.compile(r"\{\{\s*(payload|headers)((?:[.\[][^{}\s]{1,200})?)\s*\}\}")
@@ -23,13 +23,13 @@ _INDEX = re.compile(r"-?\d{1,9}", re.ASCII)
 
 
 def has_places(template: str) -> bool:
-    """Whether anything of others would stand in the text."""
+    """Return whether the text has placeholders, and so would contain untrusted text."""
     return _PLACE.search(template) is not None
 
 
 def fill(template: str, values: Mapping[str, Any]) -> str:
-    """The template with what its places name in `values`; a place that names nothing is empty. What is too long is cut,
-    and says so."""
+    """Return the template with placeholders replaced by `values`; an unknown placeholder becomes empty. Text over the
+    limit is cut off and marked."""
     left = LONGEST_VALUES
 
     def put(place: re.Match[str]) -> str:
@@ -43,7 +43,7 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
 
 
 def value_at(value: Any, path: str) -> Any:
-    """What stands at a path such as `a.b`, and in lists by number `a.0` or `a[0]`; None where nothing does."""
+    """Return the value at a path such as `a.b`, or `a.0` and `a[0]` in lists; None if there is none."""
     for step in _STEP.findall(path):
         if isinstance(value, Mapping):
             value = value.get(step)
@@ -55,7 +55,7 @@ def value_at(value: Any, path: str) -> Any:
 
 
 def _text(value: Any) -> str:
-    """A text as it is, anything else as JSON."""
+    """Return a text unchanged, any other value as JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What a text must be before it may go anywhere: the store, a platform, a model."""
+"""Requirements for a text before it is stored or sent to a platform or a model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def presentable(text: str) -> str:
 
 
 def paired(text: str) -> str:
-    """Return the text with both halves of a character as that character: JSON may bring them apart, in two pieces."""
+    """Return the text with split surrogate pairs joined: JSON may carry the two halves of a character separately."""
     return _PAIRS.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 
@@ -62,7 +62,7 @@ def storable_json(value: Any) -> Any:
 
 
 def strict_json(text: str | bytes) -> Any:
-    """What JSON says, without NaN and infinities, which the store cannot hold. Raises `ValueError` and `RecursionError`."""
+    """Parse JSON without NaN and infinities, which the store cannot hold. Raises `ValueError` and `RecursionError`."""
     return json.loads(text, parse_constant=_no_number, parse_float=_finite)
 
 

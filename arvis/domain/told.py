@@ -1,4 +1,4 @@
-"""Marks in a message into which a program has put what was said before, and what the asker says themselves there."""
+"""Markers in a message in which a client has included earlier messages: one before them, one before the question."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ NOW = "[What is asked now]"
 
 
 def own_words(content: str) -> str:
-    """Return what the asker says; every line that the program tells stands behind `> `, so the first bare mark is ours."""
+    """Return the person's own text. Every line that the client added begins with `> `, so the first bare marker is
+    the daemon's."""
     if not content.startswith(BEFORE):
         return content
     return content.partition(f"\n{NOW}\n")[2]

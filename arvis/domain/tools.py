@@ -14,8 +14,8 @@ from arvis.domain.messages import OutgoingFile
 
 
 class Risk(StrEnum):
-    """The worst that a tool can do (reliability.md §5.4), mildest first: look at what the asker may see anyway, send
-    something out of the house, change something in it, run programs, spend money."""
+    """The greatest risk of a tool (reliability.md §5.4), mildest first: read what the person may see anyway, send
+    data to the outside, change data, run programs, spend money."""
 
     READ = "read"
     EGRESS = "egress"
@@ -24,13 +24,13 @@ class Risk(StrEnum):
     MONEY = "money"
 
 
-#: Vendors take these characters in the name of a tool, and so many of them.
+#: Vendors allow these characters in the name of a tool, and this length.
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
 
 
 class Permit(StrEnum):
-    """Whether a tool that an agent has may run: not at all, once a person said so for this call, or unasked."""
+    """Whether an agent's tool may run: never, after a person approves the call, or always."""
 
     NEVER = "never"
     ASK = "ask"
@@ -47,7 +47,7 @@ def wire_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What a model is told of a tool. `parameters` is the JSON schema of an object."""
+    """The description of a tool for the model. `parameters` is the JSON schema of an object."""
 
     name: str
     description: str
@@ -56,9 +56,9 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What a model asks for. `id` is unique within the turn. `arguments` is None when what the model wrote is not an
-    object; `written` is its text then. `signature` is what the vendor wants to see again beside the call; `partial`: the reply
-    was cut before the arguments were complete."""
+    """A tool call that a model requests. `id` is unique within the turn. `arguments` is None if the model's text is
+    not an object; then `written` is that text. `signature` is a value that the vendor expects back with the call;
+    `partial`: the reply was cut off before the arguments were complete."""
 
     id: str
     name: str
@@ -83,8 +83,8 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a call of a tool gave, as text for the model. `failed`: the text says why there is nothing else; `sealed`: only
-    the key of the secrets opens it. `files` leave with the reply of the turn."""
+    """The result of a tool call, as text for the model. `failed`: the text explains the failure; `sealed`: only the
+    secrets key can open it. `files` are sent with the reply of the turn."""
 
     call_id: str
     content: str

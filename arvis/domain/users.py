@@ -1,11 +1,11 @@
-"""Who may use the dashboard and the API: people with logins of their own, and keys that were made in the product."""
+"""Users of the dashboard and the API: people with logins, and keys that were created in the product."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-#: The first user: whoever holds the data folder and its key. It is always an owner.
+#: The first user, who has the data folder and its key. This user is always an owner.
 FIRST_USER = "owner"
 
 #: Characters of a password.
@@ -14,7 +14,7 @@ LONGEST_PASSWORD = 256
 
 
 class UserRole(StrEnum):
-    """What a user or a key may do: talk; look, and nothing else; run what there is; everything."""
+    """The rights of a user or a key: chat only; read only; operate existing things; everything."""
 
     CHAT = "chat"
     VIEWER = "viewer"

@@ -1,4 +1,4 @@
-"""How a row was before it was changed, so that a change can be told and undone."""
+"""Earlier versions of a row, for the history of changes and undo."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from arvis.domain.errors import Conflict
 
 
 class Versioned(StrEnum):
-    """Rows whose versions are kept. Agents have a table of their own: their channels belong to a version."""
+    """Kinds of rows whose versions are stored. Agents have their own table, because a version includes their
+    channels."""
 
     SCHEDULE = "schedule"
     CLIENT = "client"
@@ -24,8 +25,8 @@ class Versioned(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """`data` is the row as JSON values, None where there was none; `by_id` is the principal who made it so, None where
-    nobody is known; `at` in ms."""
+    """`data` is the row as JSON values (None: it did not exist); `by_id` is the principal who made the change (None:
+    unknown); `at` is in ms."""
 
     version: int
     data: Mapping[str, Any] | None
@@ -34,7 +35,8 @@ class Version:
 
 
 def version_before(versions: Sequence[Version]) -> Version:
-    """What an undo leads back to, of the newest versions, the newest first. Raises `Conflict` when there is none."""
+    """Return the version to which an undo leads, given the newest versions, newest first. Raises `Conflict` if there
+    is none."""
     if len(versions) < 2:  # noqa: PLR2004 - the newest is how it is now
         raise Conflict("Nothing was changed that could be undone.", fix="Change it as you want it.")
     return versions[1]

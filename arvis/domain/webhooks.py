@@ -9,7 +9,7 @@ from arvis.domain.messages import Address
 
 
 class Preset(StrEnum):
-    """Whose way of signing and naming calls is expected."""
+    """The service whose method of signing and identifying calls is expected."""
 
     PLAIN = "plain"
     GITHUB = "github"
@@ -46,7 +46,7 @@ class Webhook:
 
     @property
     def author(self) -> str | None:
-        """The principal who wrote the words that are executed."""
+        """The principal who wrote the text that is executed."""
         return self.author_id or self.principal_id
 
     @property
@@ -55,5 +55,5 @@ class Webhook:
 
     @property
     def source(self) -> str:
-        """How messages are marked that it had an agent say."""
+        """The mark of messages that this web hook caused."""
         return f"webhook:{self.id}"

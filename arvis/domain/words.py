@@ -1,7 +1,7 @@
-"""Cuts text into the words that a search finds it by, the same for both databases and every language (docs/adr/0018).
+"""Splits text into search words, identically for both databases and every language (docs/adr/0018).
 
-Words are folded: neither case nor the width of letters counts, and what cannot be seen (joiners, soft hyphens) is left
-out. Where a script puts no blanks between words, each letter and each two neighbours are a word.
+Words are folded: case and width of letters do not matter, and invisible characters (joiners, soft hyphens) are
+removed. In scripts without blanks between words, each letter and each pair of neighbours is a word.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from itertools import groupby, pairwise
 
 from arvis.domain.text import storable
 
-#: Letters of a text that count, words that a search asks for, letters of a word.
+#: Limits: letters of a text that are indexed, words of a query, letters of a word.
 _MOST_TEXT = 4_000
 _MOST_ASKED = 64
 _MOST_LETTERS = 64
 
-#: Thai and Lao, Myanmar, Hangul, Khmer, kana, Han. Hangul has blanks, but its particles cling to the words before them.
+#: Thai and Lao, Myanmar, Hangul, Khmer, kana, Han. Hangul has blanks, but its particles are attached to the preceding
+#: word.
 _DENSE = (
     (0x0E00, 0x0EFF),
     (0x1000, 0x109F),
@@ -36,7 +37,7 @@ _DENSE = (
 _FIRST_DENSE = _DENSE[0][0]
 #: Arabic's stretched line, and what chooses how the character before it looks.
 _UNSEEN = frozenset("ـ\N{VARIATION SELECTOR-15}\N{VARIATION SELECTOR-16}")
-#: What a word may end with besides letters: `c++`, `c#`.
+#: Characters besides letters that may end a word: `c++`, `c#`.
 _TAIL = "+#"
 
 
@@ -47,13 +48,13 @@ class _Kind(Enum):
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in their order, as often as they occur. `node.js` is `node`, `js` and `node.js`."""
+    """Return the words of a text in order, with repetitions. `node.js` gives `node`, `js` and `node.js`."""
     return [word for chunk in _folded(text).split() for word in _words(chunk)]
 
 
 def asked_words(text: str) -> list[str]:
-    """What to look for when somebody asks with this text: each word once. Single letters of dense scripts, which are
-    everywhere, only where one stands alone."""
+    """Return the words to search for in a query, each once. A single letter of a dense script, which occurs in most
+    texts, counts only if it is alone."""
     words = [word for chunk in _folded(text).split() for word in _words(chunk, asked=True)]
     return list(dict.fromkeys(words))[:_MOST_ASKED]
 
@@ -69,7 +70,7 @@ def _unseen(letter: str) -> bool:
 
 
 def _words(chunk: str, *, asked: bool = False) -> Iterator[str]:
-    """The words of a piece of text without blanks, and the piece itself where it is more than one word."""
+    """Return the words of a text without blanks, and the text itself if it contains more than one word."""
     runs = [(kind, "".join(run)) for kind, run in groupby(chunk, _kind) if kind is not _Kind.GAP]
     for kind, run in runs:
         if kind is _Kind.DENSE:

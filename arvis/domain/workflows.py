@@ -1,4 +1,4 @@
-"""Workflows: graphs that people draw, their versions, what starts them, their runs and what these tell (behaviour.md 4, 2.7)."""
+"""Workflows: graphs that people draw, with versions, triggers, runs and run logs (behaviour.md 4, 2.7)."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ PREFIX = "workflow:"
 #: its newest output (`{"output", "label", "at", "failed"?, "tainted"?}`).
 STATE = "workflow"
 OUTPUT = "out:"
-#: What begins the engine's names of drawn nodes.
+#: The prefix of a workflow node's name in the engine.
 POSITION = "node:"
-#: Before the id of a node: what it said in the chat, so that the end of the run does not say it again.
+#: The prefix of a node id whose text was already posted, so that the end of the run does not post it again.
 SAID = "said:"
 #: Of a run: how many others it was begun by, one by another.
 DEPTH = "workflow_depth"
 
-#: The route by which the results of a run come back to the agent that started it: a part of its own talk.
+#: The route of run results to the agent that started the run: a separate thread of its conversation.
 RESULTS = "workflow"
 
-#: What may start one by itself.
+#: Kinds of nodes that start a run automatically.
 MESSAGE_TRIGGERS = frozenset({"message", "chat-app", "dashboard"})
 
 
@@ -55,8 +55,9 @@ class Workflow:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowVersion:
-    """`document` is in the canonical form (`arvis/workflows/document/model.py`); `problems` counts what keeps it from running.
-    `principal_id` saved it; `author_id` wrote it, where that was somebody else (an older version that was restored)."""
+    """`document` is in the canonical form (`arvis/workflows/document/model.py`); `problems` counts the problems that
+    prevent a run. `principal_id` saved it; `author_id` wrote it if that was a different person (an older version was
+    restored)."""
 
     workflow_id: str
     version: int
@@ -75,7 +76,8 @@ class WorkflowVersion:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """What starts a workflow at `node_id`. Empty `platform`, `channel` and `words` (comma-separated) stand for all."""
+    """A trigger that starts a workflow at `node_id`. Empty `platform`, `channel` and `words` (comma-separated) match
+    everything."""
 
     workflow_id: str
     node_id: str
@@ -149,7 +151,7 @@ class LogEntry:
 
 
 class RunStatus(StrEnum):
-    """Of runs, in seed 002's words. `pending`: no step yet; `completed`: the execution is `done`."""
+    """The status of a run, in seed 002's terms. `pending`: no step yet; `completed`: the execution is `done`."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -159,7 +161,7 @@ class RunStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-#: How runs end, by the end of their execution.
+#: The run status for each end of an execution.
 ENDS: Mapping[ExecutionStatus, RunStatus] = {
     ExecutionStatus.DONE: RunStatus.COMPLETED,
     ExecutionStatus.FAILED: RunStatus.FAILED,
@@ -168,7 +170,7 @@ ENDS: Mapping[ExecutionStatus, RunStatus] = {
 
 
 def as_text(value: Any) -> str:
-    """What nodes give, as text: itself, or its JSON, as tightly as seed 002 writes it."""
+    """Return the output of a node as text: a text unchanged, other values as compact JSON like seed 002."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -8,8 +8,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Of one person and one kind: `used` in the window that began at `since`; `notified_at`: when they were last told that nothing is
-    left. Times in ms."""
+    """The usage of one person for one kind of limit: `used` in the window that began at `since`; `notified_at` is
+    when the person was last notified that the limit is used up. Times in ms."""
 
     since: int
     used: int

@@ -1,4 +1,4 @@
-"""Backups as the rest of Arvis sees them: files in the data folder, made beside the running work."""
+"""The port for backups: files in the data folder, made while the daemon works."""
 
 from __future__ import annotations
 

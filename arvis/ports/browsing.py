@@ -1,5 +1,5 @@
-"""What the pages Queue, Messages, Conversations and Approvals show: rows with everything that a person wants to see
-beside them, so that a page asks once."""
+"""Rows for the pages Queue, Messages, Conversations and Approvals, with all related data, so that a page needs one
+request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arvis.ports.pages import Page
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """Which jobs a list shows; no `statuses`: any. `agent` is a slug or an id."""
+    """The filter of a list of jobs. No `statuses`: any. `agent` is a slug or an id."""
 
     kind: str | None = None
     statuses: Collection[JobStatus] = ()
@@ -29,8 +29,8 @@ class JobFilter:
 
 @dataclass(frozen=True, slots=True)
 class QueueItem:
-    """A job and what it is about: `about` begins with the words of the message, or is the name of a schedule or web hook.
-    `agent` is a slug, `person` a name."""
+    """A job and its subject: `about` is the beginning of the message, or the name of a schedule or web hook. `agent`
+    is a slug, `person` a name."""
 
     job: Job
     agent: str | None
@@ -41,7 +41,7 @@ class QueueItem:
 
 @dataclass(frozen=True, slots=True)
 class JobStory:
-    """What is known of a job that answers no message; `delivery` and its `parts` for one that sends."""
+    """The details of a job that answers no message; `delivery` and its `parts` for a job that sends."""
 
     item: QueueItem
     execution: Execution | None = None
@@ -54,7 +54,7 @@ class JobStory:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who sees only what is theirs: as principal and as user of the web."""
+    """A person who sees only their own data: as principal and as user of the web."""
 
     principal_id: str
     user_id: str
@@ -62,8 +62,8 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class ConversationFilter:
-    """Which conversations a list shows. `text` is looked for in agents, channels, people and the newest messages; `own`
-    are those in which this person wrote, in places of their own."""
+    """The filter of a list of conversations. `text` is searched in agents, channels, people and the newest messages;
+    `own` selects conversations in which this person wrote, in their own channels."""
 
     agent: str | None = None
     platform: str | None = None
@@ -102,7 +102,7 @@ class TalkDetail:
 
 
 class QuestionState(StrEnum):
-    """`closed`: the work that asked has ended otherwise, so an answer is no longer wanted."""
+    """`closed`: the work that asked has ended, so the question needs no answer."""
 
     OPEN = "open"
     ANSWERED = "answered"
@@ -135,8 +135,8 @@ class ShownMessage:
 
 @dataclass(frozen=True, slots=True)
 class MessageFilter:
-    """Which messages of people a list shows; `agent` is a slug or an id. `text` is looked for in the newest some ten
-    thousand."""
+    """The filter of a list of people's messages; `agent` is a slug or an id. `text` is searched in the newest ten
+    thousands of messages."""
 
     status: MessageStatus | None = None
     agent: str | None = None
@@ -147,8 +147,8 @@ class MessageFilter:
 
 @dataclass(frozen=True, slots=True)
 class WaitView:
-    """A question, whose execution asks it, and the message it is asked for (None where nobody wrote). `answerer` is the name
-    of who answered it."""
+    """A question, the execution that asks it, and the message that the execution answers (None: no person wrote one).
+    `answerer` is the name of the person who answered the question."""
 
     wait: Wait
     execution: Execution
@@ -168,7 +168,7 @@ class BrowsingInsights(Protocol):
     async def job_story(self, job_id: str) -> JobStory | None: ...
 
     async def count_jobs(self, which: JobFilter, *, below: str | None, most: int) -> int:
-        """How many jobs of a list follow behind a cursor; counts to `most`."""
+        """Count the jobs of a list after a cursor, up to `most`."""
         ...
 
     async def talks(self, which: ConversationFilter, *, limit: int, cursor: str | None) -> Page[ConversationSummary]:
@@ -180,15 +180,15 @@ class BrowsingInsights(Protocol):
     async def talk_messages(
         self, conversation_id: str, *, own: Person | None, limit: int, cursor: str | None
     ) -> Page[ShownMessage]:
-        """Newest first; with `own` only what this person said and was answered."""
+        """Return the messages, newest first; with `own` only those of this person and the replies to them."""
         ...
 
     async def whole_talk(self, conversation_id: str, *, after: str, limit: int) -> Sequence[StoredMessage]:
-        """In order, with what summaries stand for."""
+        """Return all messages in order, including those that summaries replace."""
         ...
 
     async def asked_messages(self, which: MessageFilter, *, limit: int, cursor: str | None) -> Page[ShownMessage]:
-        """What people wrote, newest first."""
+        """Return messages of people, newest first."""
         ...
 
     async def questions(self, *, open_only: bool, kind: str | None, limit: int, cursor: str | None) -> Page[WaitView]:

@@ -1,4 +1,4 @@
-"""The repositories of what models changed and handed on: audit, versions, delegations."""
+"""Repositories for changes by models and for delegation: audit, versions, delegations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Audit(Protocol):
     def of_execution(self, execution_id: str) -> list[AuditEntry]: ...
 
     def count(self, principal_id: str, kind: EffectKind, since: int) -> int:
-        """How many effects of this kind were done for this person since a time."""
+        """Count the actions of this kind that were carried out for this person since a time."""
         ...
 
 
@@ -44,9 +44,9 @@ class Versions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """A turn that an agent gave to another one (`kind` task) or that tells it of the answer (`report`), or a run of a
-    workflow
-    that came of it (`run`). `path` are the ids of the agents from the root on, this one's own last; times in ms."""
+    """A turn that an agent delegated to another one (`kind` task), that reports the answer to it (`report`), or a
+    workflow run that it started (`run`). `path` are the ids of the agents from the root on, this one's own last;
+    times in ms."""
 
     execution_id: str
     root_id: str

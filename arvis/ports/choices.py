@@ -1,5 +1,5 @@
-"""What an installation offers to choose from, as forms show it: filled by the composition root from entry points and from the
-guides that lie beside connectors."""
+"""The options of an installation, as forms show them. The composition root fills them from entry points and from the
+guides beside connectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arvis.ports.tool import Tool
 
 
 class Origin(StrEnum):
-    """Whose a part is: Arvis' own, another package's, or that of a server of the Model Context Protocol."""
+    """The origin of a part: Arvis, another package, or a server of the Model Context Protocol."""
 
     BUILT_IN = "built_in"
     PACKAGE = "package"
@@ -21,7 +21,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A part by name; `words` are one or two sentences ("" where it says nothing of itself)."""
+    """A part by name; `words` are one or two sentences ("" if it has no description)."""
 
     name: str
     words: str
@@ -66,8 +66,8 @@ class BotField:
 
 @dataclass(frozen=True, slots=True)
 class OfferedPlatform:
-    """`steps` tell how a bot is made there, in their order; `needs` what it must be allowed, and why; `manifest` is a text to
-    paste there. A platform whose connector brings no guide has no fields."""
+    """A platform. `steps` explain how to create a bot there, in order; `needs` lists the required permissions and
+    their reasons; `manifest` is a text to paste there. Without a guide of its connector a platform has no fields."""
 
     name: str
     title: str
@@ -82,11 +82,11 @@ class Choices(Protocol):
     async def tools(self) -> Sequence[Tool]: ...
 
     def origin_of(self, tool: Tool) -> tuple[Origin, str]:
-        """Whose it is, and the name of the package or server ("" for Arvis' own)."""
+        """Return the origin, and the name of the package or server ("" for Arvis)."""
         ...
 
     def asks(self, tool: Tool) -> str:
-        """What the policy says: `never`, `ask` or `always`."""
+        """Return the policy of the tool: `never`, `ask` or `always`."""
         ...
 
     def servers(self) -> Sequence[str]:
@@ -96,8 +96,8 @@ class Choices(Protocol):
     async def models(self) -> Sequence[OfferedModel]: ...
 
     def served(self) -> Collection[str] | None:
-        """Return the names of models that an account serves: `provider/model`, bare names, and `provider/*` for whatever a provider has.
-        None where there is no account, so that the demo answers under every name."""
+        """Return the names of models that an account serves: `provider/model`, bare names, and `provider/*` for all
+        models of a provider. None without an account: the demo then answers under every name."""
         ...
 
     def price(self, provider: str, model: str) -> ModelPrice | None: ...

@@ -1,4 +1,4 @@
-"""Time as everything in Arvis sees it: handed in, never asked of the system."""
+"""Time for all components: a clock is passed in, and no component reads the system clock itself."""
 
 from __future__ import annotations
 

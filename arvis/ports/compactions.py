@@ -13,7 +13,7 @@ from arvis.ports.pages import Page
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much of a conversation stands in its prompts: messages of ended turns in no summary."""
+    """The size of a conversation in prompts: messages of ended turns in no summary."""
 
     messages: int
     tokens: int
@@ -29,38 +29,41 @@ class Compactions(Protocol):
         ...
 
     def add(self, compaction: Compaction, message_ids: Sequence[str]) -> bool:
-        """Keep a summary and take these messages out of the prompts. False, and nothing is changed, when they are not
-        exactly what stands in no summary from its first turn to its last."""
+        """Store a summary and remove its messages from the prompts. Return False and change nothing if they are not
+        exactly the messages in no summary from its first turn to its last."""
         ...
 
     def get(self, compaction_id: str) -> Compaction | None: ...
 
     def summaries(self, conversation_id: str, limit: int) -> list[Compaction]:
-        """The last summaries that stand for something, in order."""
+        """Return the last summaries that replace messages, in order."""
         ...
 
     def restore(self, compaction_id: str, now: int) -> int | None:
-        """Bring the messages of an active one back into the prompts, how many; None when it is not active."""
+        """Return the messages of an active summary to the prompts; return their number, or None if the summary is not
+        active."""
         ...
 
     def rest(self, conversation_id: str, turns: int, *, planned_only: bool = False) -> None:
-        """Compact nothing here before so many more turns have ended; `planned_only`: but where a prompt needs it."""
+        """Postpone compaction of this conversation until this many more turns have ended; with `planned_only` only
+        compaction that no prompt needs."""
         ...
 
     def rests(self, conversation_id: str, *, planned: bool) -> bool:
-        """Whether that holds still; `planned`: for a compaction that no prompt waits for."""
+        """Return whether compaction is postponed; `planned`: for compaction that no prompt needs."""
         ...
 
     def forget(self, before: int, limit: int, now: int) -> int:
-        """Delete the texts that the active ones made before this time stand for, of up to `limit` of them; how many of
-        them are final now."""
+        """Delete the message texts behind active summaries older than this time, for up to `limit` summaries; return
+        how many summaries are now final."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """`model` is `provider/model`. `weights` are tokens per character of each script and per message, in the order of
-    `arvis.conversations`; `samples` says from how many calls; `most` is the window, if the vendor told it."""
+    `arvis.conversations`; `samples` is the number of calls behind them; `most` is the context window, if the vendor
+    reported it."""
 
     model: str
     weights: tuple[float, ...]
@@ -80,9 +83,9 @@ class CompactionInsights(Protocol):
     async def compaction(self, compaction_id: str) -> Compaction | None: ...
 
     async def compactions(self, conversation_id: str, *, limit: int, cursor: str | None) -> Page[Compaction]:
-        """Of one conversation, newest first, whatever their status."""
+        """Return the summaries of one conversation, newest first, of every status."""
         ...
 
     async def compacted_messages(self, compaction_id: str) -> Sequence[PastMessage]:
-        """What a summary stands for, in order."""
+        """Return the messages behind a summary, in order."""
         ...

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-#: How long a request is known (ms). What goes on later than that brings its history as text.
+#: How long a request is remembered (ms). A request that continues a conversation later is treated as new text with
+#: its history.
 KEPT_MS = 90 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """One request. `scope` is whose it is and in which conversation they named it, the hashes are of what was asked (whole; up to
-    the question, without system texts; these), `answer` of what was sent. `thread` is the conversation's, `position` counts its requests,
-    `key` is the `Idempotency-Key`; `disconnected_at`: when the client went away without an answer. Times are ms."""
+    """One request. `scope` identifies the owner and the named conversation. The hashes cover the whole request; the
+    transcript up to the question without system texts; and the system texts. `answer` is the hash of the answer that
+    was sent. `thread` belongs to the conversation, `position` counts its requests, `key` is the `Idempotency-Key`;
+    `disconnected_at` is when the client disconnected without an answer. Times are ms."""
 
     id: str
     scope: str
@@ -34,17 +36,17 @@ class CompletionRequests(Protocol):
         ...
 
     def drop(self, request_id: str) -> None:
-        """It came to nothing: as if it had never been asked."""
+        """Delete a request that had no result, as if it had never been sent."""
         ...
 
     def by_key(self, scope: str, key: str) -> CompletionRequest | None: ...
 
     def by_request(self, scope: str, request: str, since: int) -> CompletionRequest | None:
-        """The newest that asked the same, not before `since`."""
+        """Return the newest request with the same content, not before `since`."""
         ...
 
     def by_talk(self, scope: str, talk: str, answer: str) -> CompletionRequest | None:
-        """The newest whose conversation has said precisely this and ended with this answer, and has not gone on since."""
+        """Return the newest request whose transcript and answer match and whose conversation has not continued since."""
         ...
 
     def newest(self, scope: str, thread: str) -> CompletionRequest | None: ...

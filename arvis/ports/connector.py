@@ -1,7 +1,7 @@
-"""What a chat platform must offer (`Connector`), and what it may offer besides: one further Protocol each.
+"""The interface of a chat platform (`Connector`), and its optional features, one Protocol each.
 
-A connector brings events to the inbox and sends what it is given; it decides nothing, keeps nothing and calls no model.
-It is made by a function `create(settings, services)`, registered under `arvis.connectors`.
+A connector passes events to the inbox and sends deliveries; it decides nothing, stores nothing and calls no model. A
+function `create(settings, services)`, registered under `arvis.connectors`, creates it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from arvis.ports.inbox import Inbox
 
 
 class Guarantee(StrEnum):
-    """What becomes of a send that was interrupted (reliability.md §3). `idempotent`: sending again shows it once.
+    """The guarantee for an interrupted send (reliability.md §3). `idempotent`: sending again shows it once.
     `reconciled`: the connector can find out whether it arrived (`FindsParts`). `at_least_once`: it is sent again.
-    `at_most_once`: it is left, and said to be unknown. `reserve_then_fill`: a placeholder is sent, and then edited."""
+    `at_most_once`: it is not sent again, and its state is reported as unknown. `reserve_then_fill`: a placeholder is
+    sent, and then edited."""
 
     IDEMPOTENT = "idempotent"
     RECONCILED = "reconciled"
@@ -48,10 +49,10 @@ class Receipt:
 
 
 class SendError(Exception):
-    """A send that failed. `permanent`: the platform will never take this; `gone`: it takes nothing for this place any more
-    (kicked, blocked, deleted), which `permanent` goes with; `retry_after` in seconds; `uncertain`: it may have arrived;
-    `acknowledged`, which goes with `uncertain`: the platform says that it arrived, but not under which id; `moved_to`: the
-    channel has become another one."""
+    """A send that failed. `permanent`: the platform will never accept this. `gone` (always with `permanent`): the
+    platform accepts nothing for this channel any more (kicked, blocked, deleted). `retry_after` is in seconds.
+    `uncertain`: it may have arrived. `acknowledged` (always with `uncertain`): the platform confirmed that it
+    arrived, but not under which id. `moved_to`: the channel was replaced by another one."""
 
     def __init__(
         self,
@@ -83,12 +84,12 @@ class FetchError(Exception):
 
 
 class TokenRefused(Exception):
-    """`Connector.run`: the platform does not accept the bot's token, or not what it asks for. Trying again is no use until
-    somebody changes it. The text says what to do and holds no secret."""
+    """Raised by `Connector.run`: the platform rejects the bot's token or its requested permissions. A retry is
+    useless until a person changes them. The text explains what to do and contains no secret."""
 
 
 class BadSetting(Exception):
-    """`create`: a setting of the bot is wrong. `key` names it; `fix` says what it should be."""
+    """Raised by `create`: a setting of the bot is wrong. `key` names it; `fix` describes a valid value."""
 
     def __init__(self, key: str, text: str, *, fix: str = "") -> None:
         super().__init__(text)
@@ -99,7 +100,7 @@ class BadSetting(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BotUp:
-    """Says who the bot is on its platform."""
+    """Reports the bot's identity on its platform."""
 
     user_id: str
     user_name: str
@@ -112,19 +113,21 @@ class Connector(Protocol):
 
     @property
     def name(self) -> str:
-        """Which bot of the platform this is."""
+        """The name of the bot on its platform."""
         ...
 
     @property
     def capabilities(self) -> Capabilities: ...
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
-        """Bring events to the inbox until cancelled; `up` is called when they come in, and again after each time that the
-        platform was out of reach. Raises `TokenRefused`; anything else is taken for weather, and it is run again."""
+        """Pass events to the inbox until cancelled. Call `up` when events arrive, and again after each time that the
+        platform was unreachable. Raises `TokenRefused`; any other exception counts as a temporary outage, and the
+        connector is run again."""
         ...
 
     def plan(self, delivery: Delivery) -> Sequence[Piece]:
-        """Divide a delivery into what can be sent at once; at least one piece. The same delivery gives the same pieces."""
+        """Divide a delivery into pieces that can each be sent in one request; at least one piece. The same delivery
+        gives the same pieces."""
         ...
 
     async def send(self, part: Part) -> Receipt:
@@ -133,15 +136,16 @@ class Connector(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of what `send` opened."""
+        """Release the resources that `send` opened."""
         ...
 
 
 @runtime_checkable
 class FindsParts(Protocol):
     async def find(self, part: Part) -> Receipt | None:
-        """The part, if it arrived at an earlier try; None when it surely did not, or when sending it again shows it once.
-        Raises `SendError`: `permanent` when it cannot be told here, else to be asked again."""
+        """Return the part if an earlier try delivered it; None if it certainly did not arrive, or if sending it again
+        shows it once. Raises `SendError`: `permanent` if this cannot be found out, otherwise the call may be
+        repeated."""
         ...
 
 
@@ -160,7 +164,7 @@ class ShowsTyping(Protocol):
         ...
 
     async def typing(self, address: Address) -> None:
-        """Show that the bot is at work. Failures are nobody's business: raises `SendError`, which is dropped."""
+        """Show that the bot is working. Raises `SendError`, which the caller ignores."""
         ...
 
 
@@ -187,9 +191,9 @@ class ShowsDrafts(Protocol):
 @runtime_checkable
 class FindsDrafts(Protocol):
     async def find_draft(self, draft: Draft) -> str | None:
-        """The id of a draft that may stand in its chat since an earlier process; None when it does not, or nobody can tell.
-        Where the platform shows a key once, it may be shown now: the answer takes its place, or it is removed. Raises
-        `SendError`."""
+        """Return the id of a draft that an earlier process may have left in its chat; None if there is none, or if
+        this cannot be found out. Where the platform shows a key once, this may send the draft now: the answer
+        replaces it, or it is removed. Raises `SendError`."""
         ...
 
 
@@ -202,7 +206,7 @@ class FetchesFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What `arvis doctor` is told of a bot; `level` is `ok`, `warning` or `error`."""
+    """A result of a bot check for `arvis doctor`; `level` is `ok`, `warning` or `error`."""
 
     level: str
     text: str
@@ -233,7 +237,7 @@ class TakesWebhooks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BotSettings:
-    """A bot as it is configured: everything besides its name is in `values`, with secrets resolved."""
+    """The configuration of a bot: everything besides its name is in `values`, with secrets resolved."""
 
     name: str
     values: Mapping[str, Any] = field(repr=False)
@@ -249,8 +253,9 @@ class CommandHint:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorServices:
-    """What connectors are made with. `max_parts`: a reply that takes more becomes a file; `guarantee` is what the daemon's
-    configuration asks of platforms that leave a choice; `public_url` is where the outside reaches this daemon."""
+    """Services for connectors. `max_parts`: a reply that needs more parts becomes a file; `guarantee` is the
+    guarantee that the configuration requests from platforms with a choice; `public_url` is the public address of this
+    daemon."""
 
     clock: Clock
     commands: Sequence[CommandHint]
@@ -261,5 +266,5 @@ class ConnectorServices:
 
 class CreateConnector(Protocol):
     def __call__(self, settings: BotSettings, services: ConnectorServices) -> Connector:
-        """Check the settings and make a connector that has not begun to talk to anybody. Raises `BadSetting`."""
+        """Check the settings and create a connector without contacting the platform. Raises `BadSetting`."""
         ...

@@ -1,4 +1,4 @@
-"""The one way to addresses that users and models give (implemented in `arvis/net`, handed over by `app`)."""
+"""The only way to fetch addresses from users and models (implemented in `arvis/net`, passed in by `app`)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An answer: `url` after all redirects, `content_type` in lower case without parameters, and at most as many bytes
-    as were asked for; `truncated` when there were more. `charset` as the server says it, if it does."""
+    """An answer: `url` after all redirects, `content_type` in lower case without parameters, and at most the
+    requested number of bytes; `truncated` if there were more. `charset` as the server reports it, if it does."""
 
     url: str
     status: int

@@ -1,4 +1,4 @@
-"""The HTTP client that providers and tools are given (implemented in `arvis/net`, handed over by `app`)."""
+"""The HTTP client for providers and tools (implemented in `arvis/net`, passed in by `app`)."""
 
 from __future__ import annotations
 

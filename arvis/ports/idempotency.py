@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-#: How long a key is known (in ms).
+#: How long a key is remembered (in ms).
 KEPT_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedRequest:
-    """One write under its key. `request` and `content` are sealed: a fingerprint of what was asked, and the answer.
-    Without a `status` it is still being done, or was cut short. `created_at` is when it was begun (ms)."""
+    """One write under its key. `request` and `content` are sealed: a fingerprint of the request, and the answer.
+    Without a `status` the write is under way, or was interrupted. `created_at` is when it began (ms)."""
 
     request: str
     status: int | None
@@ -21,10 +21,11 @@ class KeyedRequest:
 
 
 class IdempotencyKeys(Protocol):
-    """Keys belong to who asked: two askers may use the same one."""
+    """Keys belong to the asker: two askers may use the same key."""
 
     def reserve(self, asker: str, key: str, request: str, *, before: int, now: int) -> KeyedRequest | None:
-        """None: it is the caller's now. Otherwise what has it; what was begun before `before` (ms) has lost it."""
+        """Reserve a key for the caller and return None; otherwise return the write that holds the key. A write that
+        began before `before` (ms) and has not ended loses its key."""
         ...
 
     def take_over(self, asker: str, key: str, begun_at: int, now: int) -> bool:
@@ -34,7 +35,7 @@ class IdempotencyKeys(Protocol):
     def finish(self, asker: str, key: str, status: int, content: str) -> None: ...
 
     def release(self, asker: str, key: str) -> None:
-        """What was begun has changed nothing: the key is free again."""
+        """Free the key of a write that changed nothing."""
         ...
 
     def prune(self, before: int, limit: int) -> int:

@@ -1,8 +1,9 @@
-"""The door that connectors knock at. When a method returns, its outcome is committed: acknowledge the platform only then.
+"""The port through which connectors deliver events. When a method returns, its outcome is committed: acknowledge the
+platform only then.
 
-Each is about one event of the platform and keyed by it: the same event again changes nothing and is answered the same.
-No model is called; it takes milliseconds. All raise `Unavailable` (a full disk) when nothing was kept: let the platform
-bring the event again.
+Each call is about one event of the platform and keyed by it: the same event again changes nothing and gets the same
+answer. No model is called; a call takes milliseconds. All methods raise `Unavailable` (a full disk) if nothing was
+stored: let the platform deliver the event again.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What became of a message. `duplicate`: this event was there already and nothing was created; `differs`: with other
-    words. `reason` is the routing or refusal code."""
+    """The outcome of a message. `duplicate`: this event had been received already and nothing was created; `differs`:
+    its text differs from the first one. `reason` is the routing or refusal code."""
 
     message_id: str
     status: MessageStatus
@@ -28,7 +29,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Clicked:
-    """What to tell whoever pressed a button. `done`: it was the answer, and the buttons can go."""
+    """The text for the person who pressed a button. `done`: the click was the answer, and the buttons can be removed."""
 
     text: str
     done: bool
@@ -56,7 +57,7 @@ class Inbox(Protocol):
         ...
 
     async def reachable(self, place: Address, position: FeedPosition | None = None) -> None:
-        """The bot was let into a channel again."""
+        """Note that the bot has access to a channel again."""
         ...
 
     async def unreachable(self, place: Address, reason: str, position: FeedPosition | None = None) -> None:
@@ -68,7 +69,7 @@ class Inbox(Protocol):
         ...
 
     async def position(self, platform: str, connector: str, feed: str) -> int | None:
-        """How far this bot has read; None when it never did."""
+        """Return how far this bot has read; None if it never read."""
         ...
 
     async def feeds(self, platform: str, connector: str) -> dict[str, int]:

@@ -80,14 +80,14 @@ class ConversationView:
 
 @dataclass(frozen=True, slots=True)
 class AccountRows:
-    """What the database knows of accounts: those entered in the product by name, and the rests of all."""
+    """Stored accounts by name, and the cooldowns of all accounts."""
 
     accounts: Sequence[StoredAccount]
     rests: Sequence[Cooldown]
 
 
 class UsageBy(StrEnum):
-    """What a report of usage is divided by."""
+    """The grouping of a usage report."""
 
     AGENT = "agent"
     MODEL = "model"
@@ -99,8 +99,8 @@ class UsageBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UsageSums:
-    """Tries of model calls, added up. Of the input, `cached_tokens` were read from the vendors' caches and
-    `written_tokens` put into them; `unpriced` calls succeeded and nobody knew their price; `duration_ms` is how long all took together."""
+    """Sums over model calls. Of the input, `cached_tokens` were read from the vendors' caches and `written_tokens`
+    were written to them; `unpriced` calls succeeded without a known price; `duration_ms` is the total duration."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -132,7 +132,7 @@ class UsageReport:
 
 @dataclass(frozen=True, slots=True)
 class UsagePoint:
-    """What one thing used on one day; the key `*` stands for all that are not shown by themselves."""
+    """The usage of one item on one day; the key `*` sums all items that are not listed separately."""
 
     day: str
     key: str
@@ -142,7 +142,7 @@ class UsagePoint:
 
 @dataclass(frozen=True, slots=True)
 class ClientSums:
-    """What a client was charged and paid in a time, in micros."""
+    """Charges and payments of a client in a period, in micros."""
 
     charged: int
     paid: int
@@ -226,12 +226,12 @@ class Insights(
     ) -> Page[StoredMessage]: ...
 
     async def search_messages(self, text: str, *, principal_id: str | None, limit: int) -> Sequence[StoredMessage]:
-        """Messages of conversations that contain this text, whatever its case, newest first; only the newest some
-        ten thousand messages are looked at. With `principal_id` only what this person said and was answered."""
+        """Return conversation messages that contain this text, ignoring case, newest first; only the newest ten
+        thousands of messages are searched. With `principal_id` only messages of this person and the replies to them."""
         ...
 
     async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:
-        """Parts of a channel above `seq`, in order, whatever their state."""
+        """Return deliveries of a channel above `seq`, in order, in every state."""
         ...
 
     async def last_seq(self, address: Address) -> int: ...

@@ -23,8 +23,8 @@ class AddedJob:
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """How many jobs may be claimed now: `work` for interactive and background together, of which at most
-    `background` for background, and `delivery`."""
+    """How many jobs may be claimed now: `work` for interactive and background together, of which at most `background`
+    for background, and `delivery`."""
 
     work: int
     background: int
@@ -63,12 +63,12 @@ class JobStore(Protocol):
         ...
 
     def rescue(self, node: str, boot: str, now: int, *, judge: bool = True, died: str = "") -> list[Job]:
-        """Return to the queue what runs under an older boot of this node or, where they are to be judged, an expired
-        lease; adds one to the crashes of each, but for those whose execution got further since the last time: these begin
-        to count anew. Whoever renews leases does so before, in the same script: then nothing that is known to
-        run is taken, however the clock jumps. A lease that reaches too far, because the clock was put back, is cut
-        short. A process that died while no suspect ran takes one crash of each waiting suspect back; `died` names the one
-        that ended before this start of the node without handing its work back."""
+        """Return running jobs of an older boot of this node to the queue, and with `judge` jobs with an expired
+        lease. Add one to the crashes of each job; a job whose execution progressed since its last crash starts
+        counting again. A process that renews leases does so before, in the same script: then no job that is known to
+        run is taken, regardless of clock jumps. A lease that ends too late, because the clock was set back, is
+        shortened. If a process died while no suspect ran, each waiting suspect loses one crash; `died` names the
+        process of this node that ended without releasing its jobs."""
         ...
 
     def cancel(self, job_id: str, now: int) -> Job | None:
@@ -94,30 +94,31 @@ class JobStore(Protocol):
         ...
 
     def fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[Job]:
-        """End the waiting followers of the same principal that stand directly behind `head` as merged into
-        it, as long as they never ran and fit into the limits (which count `head`); the folded jobs in order. None
-        of them when the lease was lost."""
+        """End the waiting followers of the same principal directly behind `head` as merged into it, if they never ran
+        and fit into the limits (which count `head`); return the merged jobs in order. Merge none if the lease was
+        lost."""
         ...
 
     def would_fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> bool:
-        """Whether there is one that `fold` would end."""
+        """Return whether `fold` would end any job."""
         ...
 
     def joined_messages(self, execution_id: str) -> set[str]:
-        """The ids of the messages that `fold` let join the work of this execution."""
+        """Return the ids of the messages that `fold` added to the work of this execution."""
         ...
 
     def call_back(self, job_id: str, now: int) -> None:
-        """Let a job go on that waits for the children of its execution; one that waits for anything else does so still."""
+        """Resume a job that waits for the children of its execution; a job that waits for anything else keeps
+        waiting."""
         ...
 
     def hasten(self, now: int) -> None:
-        """Let all jobs go on that wait because no model could answer: one can again."""
+        """Resume all jobs that wait because no model was available: one is available again."""
         ...
 
     def step_aside(self, job_id: str, now: int) -> None:
-        """End a job that waits for the children of its execution, so that its lane goes on: what they bring gets a job of
-        its own."""
+        """End a job that waits for the children of its execution, so that its lane continues. The results of the
+        children get their own job."""
         ...
 
     def live_of_execution(self, execution_id: str) -> list[Job]:
@@ -134,21 +135,21 @@ class JobStore(Protocol):
         ...
 
     def hold_suspects(self, now: int) -> None:
-        """Let only one of the jobs that may have caused crashes start now; the others rest a little longer. Called
+        """Let only one of the jobs that may have caused crashes start now; the others wait a little longer. Called
         before `wake`."""
         ...
 
     def wake(self, now: int) -> int:
-        """Make heads claimable whose time has come (how many), and let this commit claim."""
+        """Make due heads claimable, return their number, and let this commit claim."""
         ...
 
     def held(self, job: Job) -> bool:
-        """Whether this claim still holds; asked before each commit on the way, so that a lost lease commits
-        nothing."""
+        """Return whether this claim is still valid. Checked before each intermediate commit, so that a job with a
+        lost lease commits nothing."""
         ...
 
     def defer(self, job_id: str, run_at: int) -> bool:
-        """Let a job that never ran wait until then; False when it has begun, or is over."""
+        """Delay a job that never ran until this time; return False if it has begun or ended."""
         ...
 
     def next_due(self) -> int | None:

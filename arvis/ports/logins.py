@@ -15,8 +15,8 @@ from arvis.domain.users import StoredKey, User
 
 @dataclass(frozen=True, slots=True)
 class LoginSession:
-    """A login of the dashboard. `user` is None when nobody of that id is stored; `device` is what the browser said of
-    itself, in words."""
+    """A login of the dashboard. `user` is None if no user has this id; `device` describes the browser, by its own
+    report."""
 
     token_hash: str
     principal: Principal
@@ -30,7 +30,7 @@ class Logins(Protocol):
     def add_code(self, code_hash: str, user_id: str, expires_at: int, now: int) -> None: ...
 
     def use_code(self, code_hash: str, now: int) -> str | None:
-        """Spend a one-time code; the user that it lets in, None when it is unknown, spent or expired."""
+        """Spend a one-time code; return its user, or None if the code is unknown, spent or expired."""
         ...
 
     def drop_codes(self, user_id: str) -> None:
@@ -74,7 +74,7 @@ class Users(Protocol):
         ...
 
     def any_password(self) -> bool:
-        """Whether anybody can log in by a password that is stored."""
+        """Return whether any user has a stored password."""
         ...
 
     def add(self, user: User) -> bool:

@@ -13,9 +13,9 @@ from arvis.ports.pages import Page
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """What a fact went through: `change` is added, refreshed, superseded, confirmed, deleted, restored or faded; `other_id`
-    the fact that took its place, `undoes` the change that this one took back, `taint` what the fact was tainted with
-    before, `by_id` a principal, `api` or `arvis`."""
+    """A change of a fact. `change` is added, refreshed, superseded, confirmed, deleted, restored or faded; `other_id`
+    is the fact that replaced it, `undoes` the change that this one undid, `taint` the taint of the fact before,
+    `by_id` a principal, `api` or `arvis`."""
 
     id: str
     number: int
@@ -42,7 +42,8 @@ class Facts(Protocol):
         ...
 
     def search(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], limit: int) -> list[Fact]:
-        """Active facts that hold some of these words (as `domain.words.asked_words` cuts them), the best first."""
+        """Return active facts that contain any of these words (as split by `domain.words.asked_words`), best match
+        first."""
         ...
 
     def same(self, agent_id: str, scope: str, content: str) -> list[Fact]:
@@ -50,8 +51,8 @@ class Facts(Protocol):
         ...
 
     def weakest(self, agent_id: str, scope: str, *, tainted: bool, limit: int) -> list[Fact]:
-        """The active facts of this scope that are not sticky: the least trusted first, of those the longest unused.
-        `tainted`: only those that nobody vouches for."""
+        """Return the active facts of this scope that are not sticky: least confidence first, of those the longest
+        unused. `tainted`: only unconfirmed facts from untrusted sources."""
         ...
 
     def update(self, fact: Fact, now: int) -> None:
@@ -63,13 +64,13 @@ class Facts(Protocol):
         ...
 
     def idle(self, category: Category, before: int, limit: int) -> list[Fact]:
-        """Active facts of a category that nobody used and nothing changed since, the longest unused first."""
+        """Return active facts of a category that were neither used nor changed since, longest unused first."""
         ...
 
     def expired(self, now: int, limit: int) -> list[Fact]: ...
 
     def count(self, agent_id: str, scope: str) -> int:
-        """How many are active."""
+        """Count the active facts."""
         ...
 
     def note(
@@ -129,8 +130,8 @@ class MemoryInsights(Protocol):
         limit: int,
         cursor: str | None,
     ) -> Page[Fact]:
-        """Newest first. With `words` (as `domain.words.asked_words` cuts them) the best first, active ones on one page.
-        `agent` is an id or a slug."""
+        """Return facts, newest first. With `words` (as split by `domain.words.asked_words`) best match first, active
+        facts on one page only. `agent` is an id or a slug."""
         ...
 
     async def fact_changes(self, fact_id: str) -> Sequence[FactChange]:

@@ -12,12 +12,12 @@ from arvis.domain.money import Charge, ChargeStatus, Client, ClientChannel, Open
 
 
 class Spending(Protocol):
-    """The ledger. Whoever changes pots or reservations holds the pots first, in their order."""
+    """The ledger. A script that changes pots or reservations first locks the pots, in order."""
 
     def get(self, pot: Pot) -> Spent: ...
 
     def hold(self, pots: Sequence[Pot]) -> Mapping[Pot, Spent]:
-        """What these pots hold, which nobody else changes before this commit. To be given in order."""
+        """Return the amounts in these pots and lock the pots until this commit. The pots must be in order."""
         ...
 
     def book(self, pot: Pot, more: Spent) -> None:
@@ -25,7 +25,7 @@ class Spending(Protocol):
         ...
 
     def reserved(self, pot: Pot, now: int, *, but: tuple[str, str]) -> int:
-        """What is set aside in a pot and has not expired, without the reservation of this execution and visit."""
+        """Return the unexpired reservations of a pot, without the reservation of this execution and visit."""
         ...
 
     def reserve(self, amounts: Mapping[Pot, int], execution_id: str, visit: str, expires_at: int) -> None:
@@ -43,7 +43,7 @@ class Spending(Protocol):
         ...
 
     def end_call(self, call_id: str) -> bool:
-        """The receipts of a call are kept, or stand in its place; False when it was not open any more."""
+        """Close a call, whose receipts are stored or replace it; return False if it was not open any more."""
         ...
 
     def open_calls(
@@ -53,8 +53,8 @@ class Spending(Protocol):
         ...
 
     def prune(self, first_execution: str, day: str, now: int, limit: int) -> int:
-        """Delete up to `limit` rows each of: turns that began before the first one to stay, days of agents and people
-        before this one, reservations that expired. How many. Sums of whole days and of clients stay for ever."""
+        """Delete up to `limit` rows each of: turns before the first one to keep, days of agents and people before
+        this day, expired reservations. Return their number. Sums of whole days and of clients are kept permanently."""
         ...
 
 

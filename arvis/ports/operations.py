@@ -1,4 +1,4 @@
-"""What operators do to running work: the one set of verbs behind API, command line and chat buttons."""
+"""Operations on running work: the same verbs for the API, the command line and chat buttons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from arvis.domain.executions import Wait
 from arvis.domain.messages import Principal
 
-#: The name of somebody who ends work, where no person is known.
+#: The name for an actor who ends work if no person is known.
 OPERATOR = "an operator"
 
 
@@ -26,7 +26,8 @@ class WaitAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WaitRights:
-    """Who may answer a question (`asked_of`: roles, and people by name), and whether the one who looks may."""
+    """The people who may answer a question (`asked_of`: roles, and people by name), and whether the current viewer
+    may."""
 
     asked_of: Sequence[str]
     may_answer: bool
@@ -38,8 +39,8 @@ class Operations(Protocol):
     async def retry_job(self, job_id: str) -> None: ...
 
     async def ask_anew(self, job_id: str, content: str, by: Principal) -> str:
-        """Run a failed or cancelled turn again with other words; the id of its new job. Also raises `Forbidden` where the
-        author has more rights."""
+        """Run a failed or cancelled turn again with other text; return the id of its new job. Also raises `Forbidden`
+        if the author has more rights."""
         ...
 
     async def cancel_job(self, job_id: str, *, by: str = OPERATOR) -> None:
@@ -53,7 +54,7 @@ class Operations(Protocol):
         ...
 
     async def wait_rights(self, waits: Sequence[Wait], by: Principal) -> Sequence[WaitRights]:
-        """Who may answer each of these."""
+        """Return the people who may answer each of these questions."""
         ...
 
     async def close_conversation(self, conversation_id: str, by: Principal) -> None:

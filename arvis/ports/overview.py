@@ -1,4 +1,4 @@
-"""What the top bar and the page Now show: what runs, what waits, what failed, and how fast messages are answered."""
+"""Data of the top bar and the page Now: running, waiting and failed work, and how fast messages are answered."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from arvis.domain.messages import Address
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The counters: work that runs and work that stands in line (deliveries are counted by themselves, as what has not been
-    sent), dead letters, and questions that wait for a person. `cost_micros` is what the day has cost."""
+    """The counters: running work and queued work (deliveries have their own counter of unsent ones), dead letters,
+    and questions that wait for a person. `cost_micros` is the cost of the day."""
 
     running: int
     pending: int
@@ -26,8 +26,8 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class RunningWork:
-    """A job that runs. `agent` is a slug; `node` is where in its graph it stands, `tool` the effect that it has begun, `note`
-    what its agent said of it; None where nobody knows. Times in ms."""
+    """A running job. `agent` is a slug; `node` is its current node in the graph, `tool` the effect that it has begun,
+    `note` the latest progress text of its agent; None if unknown. Times in ms."""
 
     job_id: str
     kind: str
@@ -46,9 +46,9 @@ class RunningWork:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """How things are, in one snapshot. The lists are bounded: work the longest running first, questions and failures the
-    newest first. `oldest_ready_ms` is the age of the oldest job that could run; `agents` are slugs by the ids that
-    `failures` name."""
+    """The overview in one snapshot. The lists are bounded: longest running work first, newest questions and failures
+    first. `oldest_ready_ms` is the age of the oldest claimable job; `agents` are slugs by the ids that `failures`
+    names."""
 
     headline: Headline
     oldest_ready_ms: int
@@ -60,8 +60,8 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """So many messages that were answered, or given up (`failed`), in the same minute after about the same time. `minute`
-    counts from the epoch; `latency_ms` is from acceptance to answer, rounded to two digits or better."""
+    """A group of messages that were answered, or failed (`failed`), in the same minute with about the same latency.
+    `minute` counts from the epoch; `latency_ms` is from acceptance to answer, rounded to two digits or better."""
 
     minute: int
     failed: bool
@@ -77,6 +77,7 @@ class OverviewInsights(Protocol):
     async def headline(self, day: str) -> Headline: ...
 
     async def answers(self, since: int, until: int, *, minutes: int = 1) -> Sequence[Answers]:
-        """Of the messages whose answer was written from `since` on and before `until` (ms). `minutes` that follow one another
-        are told as one, with the first one's number; the numbers of minutes that begin them are its multiples."""
+        """Return the answers that were written from `since` on and before `until` (ms). Each group of `minutes`
+        consecutive minutes is returned as one, under the number of its first minute, which is a multiple of
+        `minutes`."""
         ...

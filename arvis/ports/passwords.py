@@ -1,4 +1,4 @@
-"""How passwords are kept and compared."""
+"""Storage and comparison of passwords."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Protocol
 
 class Passwords(Protocol):
     async def hashed(self, password: str) -> str:
-        """What is kept of a password. Raises `TooMany` when too many wait already."""
+        """Return the stored form of a password. Raises `TooMany` if too many calls wait already."""
         ...
 
     async def matches(self, password: str, kept: str | None) -> bool:
-        """Whether `kept` was made of this password. None matches nothing, and takes as long to say so. Raises
-        `TooMany` when too many wait already."""
+        """Return whether `kept` is the stored form of this password. None never matches, and takes the same time.
+        Raises `TooMany` if too many calls wait already."""
         ...

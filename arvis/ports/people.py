@@ -1,4 +1,4 @@
-"""People: who has written, what they may do, and who asks to be let in."""
+"""People: users who have written, their rights, and pairing requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arvis.ports.pages import Page
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A principal with the times (ms) at which it was first seen, last changed, and vouched for (None: by nobody)."""
+    """A principal with the times (ms) at which it was first seen, last changed, and paired (None: not paired)."""
 
     principal: Principal
     created_at: int
@@ -35,13 +35,13 @@ class Principals(Protocol):
         ...
 
     def has_others(self, principal_id: str) -> bool:
-        """Whether somebody besides this person may ask and is no owner."""
+        """Return whether another person may ask who is no owner."""
         ...
 
     def set_role(self, principal_id: str, role: PrincipalRole, now: int) -> None: ...
 
     def pair(self, principal_id: str, now: int) -> None:
-        """From now on somebody vouches for this person."""
+        """Mark this person as paired from now on."""
         ...
 
     def unpair(self, principal_id: str, now: int) -> None: ...
@@ -58,8 +58,8 @@ class PeopleInsights(Protocol):
         limit: int,
         cursor: str | None,
     ) -> Page[Person]:
-        """The newest first. `text` is part of the name or of the platform's id, whatever its case. With `role` member
-        also those whose row says owner: whether the configuration still names them is known elsewhere."""
+        """Return people, newest first. `text` is part of the name or of the platform's id, ignoring case. Role
+        `member` includes people whose row says owner: the caller knows whether the configuration still names them."""
         ...
 
     async def person(self, principal_id: str) -> Person | None: ...

@@ -1,4 +1,4 @@
-"""Repositories for what chat platforms bring along, and for what is on its way to them. All times in ms."""
+"""Repositories for platform events and for outgoing deliveries. All times in ms."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Files(Protocol):
         ...
 
     def put(self, message_id: str, ordinal: int, attachment: Attachment) -> None:
-        """What became of a file; `ordinal` is its place among those of the message."""
+        """Store the result for a file; `ordinal` is its position among the files of the message."""
         ...
 
 
@@ -91,7 +91,7 @@ class Pairings(Protocol):
     def newest_of(self, platform: str, user_id: str) -> Pairing | None: ...
 
     def pending(self, platform: str, connector: str, now: int) -> int:
-        """How many of this bot have not expired."""
+        """Count the unexpired pairing requests of this bot."""
         ...
 
     def settle(self, pairing_id: str, status: PairingStatus, by_id: str, now: int) -> bool:
@@ -115,7 +115,7 @@ class Parts(Protocol):
         ...
 
     def put(self, part: Part, state: PartState, *, platform_id: str | None = None, tried_at: int | None = None) -> None:
-        """Where it stands; None leaves id and time as they are."""
+        """Store the state of a part; None leaves id and time unchanged."""
         ...
 
 
@@ -127,7 +127,7 @@ class Drafts(Protocol):
         ...
 
     def awaited(self, execution_id: str) -> bool:
-        """Whether the reply of the turn has yet to leave, and will take the place of its draft."""
+        """Return whether the reply of the turn is not sent yet and will replace its draft."""
         ...
 
     def add(self, draft: Draft) -> bool:
@@ -135,7 +135,7 @@ class Drafts(Protocol):
         ...
 
     def put(self, execution_id: str, state: DraftState, *, platform_id: str | None, now: int) -> None:
-        """Where it stands; one that is gone stays gone, and None leaves the id as it is."""
+        """Store the state of a draft; a draft that is gone stays gone, and None leaves the id unchanged."""
         ...
 
     def prune(self, before: int, limit: int) -> int: ...
@@ -165,7 +165,7 @@ class Incidents(Protocol):
         ...
 
     def told(self, conversation_id: str, execution_id: str, upto: str) -> None:
-        """Those up to this id were told in this turn."""
+        """Note that the prompt of this turn reported the incidents up to this id."""
         ...
 
 
@@ -192,7 +192,7 @@ class Bots(Protocol):
 
 
 class IncomingRows(Protocol):
-    """What the inbox asks of messages besides `Messages`."""
+    """Queries of the inbox about messages besides `Messages`."""
 
     def by_ref(self, address: Address, ref: str) -> StoredMessage | None:
         """A person's message by the platform's id of it."""

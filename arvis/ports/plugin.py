@@ -1,8 +1,8 @@
-"""A plugin: something that takes part in the turns of the agents that name it (behaviour.md 5.3). Found by its entry point
-in the group `arvis.plugins`, which names a function `create(services) -> Plugin`.
+"""The interface of plugins, which take part in the turns of the agents that name them (behaviour.md 5.3). A plugin is
+found by its entry point in the group `arvis.plugins`, which names a function `create(services) -> Plugin`.
 
-A hook has a second, and what it gives is bounded (`arvis/plugins/bounds.py`). One that fails is left out, and the operator
-is told once.
+A hook may take one second, and its results are limited (`arvis/plugins/bounds.py`). A failing hook is skipped, and
+the operator is notified once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from arvis.ports.tool import ToolServices
 
 @dataclass(frozen=True, slots=True)
 class PluginServices:
-    """What plugins are made with. `tools` opens what tools are made with, when it is first asked for."""
+    """Services for plugins. `tools` opens the services of tools at its first call."""
 
     store: Store
     clock: Clock
@@ -31,8 +31,8 @@ class PluginServices:
 
 @dataclass(frozen=True, slots=True)
 class PluginPlace:
-    """Where an agent is at work. `workspace` is the conversation's own folder (made by whoever writes the first file);
-    `zone` is the name of the agent's time zone, else of the daemon's."""
+    """The place where an agent works. `workspace` is the conversation's own folder (created by the first program that
+    writes a file); `zone` is the name of the agent's time zone, else of the daemon's."""
 
     agent: Agent
     conversation_id: str
@@ -43,8 +43,8 @@ class PluginPlace:
 
 @dataclass(frozen=True, slots=True)
 class PluginTurn(PluginPlace):
-    """What plugins know of a turn. `agents` are all that there are; `working` gives a line about each of the others and what
-    it is at just now; `direct`: only one person talks here; `now` in ms."""
+    """Information about a turn for plugins. `agents` are all agents; `working` describes in one line each what the
+    other agents are doing now; `direct`: only one person writes here; `now` in ms."""
 
     execution_id: str
     principal_id: str | None
@@ -71,15 +71,15 @@ class Plugin(Protocol):
         ...
 
     async def addition(self, turn: PluginTurn, message: StoredMessage) -> Addition | None:
-        """What is added to a message of a person; asked for once."""
+        """Return the addition to a person's message; called once for each message."""
         ...
 
     async def attributes(self, turn: PluginTurn) -> Sequence[AttributeSpec]:
-        """What replies are to carry besides their text."""
+        """Return the metadata that replies must contain besides their text."""
         ...
 
     async def read_response(self, place: PluginPlace, attributes: Mapping[str, str], visible: str) -> Heard:
-        """What became of them; `visible` is what people see of the reply."""
+        """Process the metadata of a reply; `visible` is the text of the reply that people see."""
         ...
 
     async def tools(self) -> Sequence[str]:
@@ -93,5 +93,5 @@ class Plugin(Protocol):
         ...
 
     async def reset(self, place: PluginPlace) -> None:
-        """Forget what it keeps of this conversation. May be asked again for the same one."""
+        """Delete what the plugin stores for this conversation. May be called again for the same conversation."""
         ...

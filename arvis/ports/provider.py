@@ -39,8 +39,9 @@ class KeepsConnections(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProviderServices:
-    """What an entry point `create(name, services) -> Provider` is given. `folder` is for providers that run programs:
-    nothing else writes there, least of all a tool; of `environ`, that of this process, they pass on only what they name."""
+    """Services for an entry point `create(name, services) -> Provider`. `folder` is for providers that run programs:
+    no other component writes there, in particular no tool. Of `environ`, the environment of this process, providers
+    pass on only the variables that they name."""
 
     http: HttpClient
     clock: Clock
@@ -51,7 +52,7 @@ class ProviderServices:
 
 
 class Providers(Protocol):
-    """The vendors by name, each loaded when it is first asked for."""
+    """The vendors by name, each loaded at its first use."""
 
     async def get(self, name: str) -> Provider:
         """Raises `ConfigError` when there is none of this name, or when a package that it needs is missing."""

@@ -1,4 +1,4 @@
-"""What is on record of a pass through a graph when it is over: the receipts that its story is told from."""
+"""The stored receipts of an ended execution, from which traces are built."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One call of a tool. Times in ms: it ended at `at`, and began at `began_at` or a little later where nobody took its
-    time. `arguments` and `output` are cut, and empty where they are not on record."""
+    """One call of a tool. Times in ms: it ended at `at`, and began at `began_at` or a little later if its start was
+    not measured. `arguments` and `output` are truncated, and empty if they were not stored."""
 
     id: str
     name: str
@@ -43,8 +43,8 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class Receipts:
-    """`ancestors` are the executions that it was called by, the nearest first. `agent` is a slug, `question` and `reply`
-    are what was said ("" for what nobody asked)."""
+    """`ancestors` are the executions that called it, the nearest first. `agent` is a slug; `question` and `reply` are
+    the texts ("" if no person asked)."""
 
     execution: Execution
     ancestors: Sequence[str]

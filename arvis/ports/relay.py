@@ -7,12 +7,12 @@ from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 from typing import Protocol
 
-#: What a notice may be long, in bytes of UTF-8.
+#: The maximum size of a notice, in bytes of UTF-8.
 NOTICE_BYTES = 7_000
 
 
 class Topic(StrEnum):
-    """Who wants to hear: those who serve chats, or those who run jobs."""
+    """The receivers: processes that serve chats, or processes that run jobs."""
 
     CHAT = "chat"
     JOBS = "jobs"
@@ -20,14 +20,15 @@ class Topic(StrEnum):
 
 class Relay(Protocol):
     def post(self, topic: Topic, notice: str) -> None:
-        """Tell the other processes soon, in the order of the calls. `notice` is one line of at most `NOTICE_BYTES`."""
+        """Send a notice to the other processes soon, in the order of the calls. `notice` is one line of at most
+        `NOTICE_BYTES`."""
         ...
 
     async def tell(self, topic: Topic, notice: str) -> None:
-        """The same, and returns once they were told; raises `StoreError` when they could not be."""
+        """Send a notice and return after it was sent; raises `StoreError` if it could not be sent."""
         ...
 
     def listen(self, topics: Collection[Topic]) -> AbstractAsyncContextManager[AsyncIterator[Sequence[str]]]:
-        """The notices of other processes from the moment on that the block is entered, for as long as the connection
-        lasts. Raises `StoreError` when it breaks; what was said in between is lost."""
+        """Yield the notices of other processes from the start of the block on, while the connection lasts. Raises
+        `StoreError` when it breaks; notices sent in between are lost."""
         ...

@@ -38,12 +38,12 @@ class Messages(Protocol):
         ...
 
     def join_turn(self, joining: str, execution_id: str, *, behind: int = 0) -> None:
-        """Let the user messages of the execution `joining` be answered by another one; in it they stand `behind` this
+        """Let another execution answer the user messages of the execution `joining`; there they follow `behind` this
         position, in their order."""
         ...
 
     def move(self, message_id: str, execution_id: str, position: int) -> None:
-        """Let a user message begin anew, unanswered, at this position of another execution."""
+        """Reset a user message to unanswered, at this position of another execution."""
         ...
 
     def settle_turn(
@@ -56,7 +56,7 @@ class Messages(Protocol):
         reply_id: str | None,
         straight: bool = False,
     ) -> None:
-        """Give the user messages of a turn their end; `straight`: nothing was said on the way."""
+        """Set the final status of the user messages of a turn; `straight`: the turn posted no progress."""
         ...
 
     def answered_by(self, message_id: str, reply_id: str) -> None:
@@ -64,11 +64,11 @@ class Messages(Protocol):
         ...
 
     def mark_turn(self, execution_id: str, status: MessageStatus, reason: str | None = None) -> None:
-        """Say where an open turn stands (accepted, waiting)."""
+        """Set the status of an open turn (accepted, waiting)."""
         ...
 
     def progress(self, execution_id: str) -> list[StoredMessage]:
-        """What was said on the way to the answer of a turn, in order."""
+        """Return the progress messages of a turn, in order."""
         ...
 
     def reopen_turn(self, execution_id: str) -> None:
@@ -76,7 +76,7 @@ class Messages(Protocol):
         ...
 
     def history(self, conversation_id: str, limit: int) -> list[PastMessage]:
-        """The newest `limit` messages of ended turns that no summary stands for, oldest first."""
+        """Return the newest `limit` messages of ended turns that are in no summary, oldest first."""
         ...
 
     def recent(self, conversation_id: str, principal_id: str, limit: int) -> list[int]:
@@ -90,8 +90,8 @@ class Messages(Protocol):
 
 class Conversations(Protocol):
     def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False) -> Conversation:
-        """The active conversation of this agent in this place, made if there is none; `direct` says that only one person
-        talks there, and is kept once it was said."""
+        """Return the active conversation of this agent in this channel, created if there is none. `direct`: only one
+        person writes there; once set, it stays set."""
         ...
 
     def close(self, conversation_id: str, now: int) -> None:
@@ -197,7 +197,7 @@ class Waits(Protocol):
         ...
 
     def any_open(self) -> bool:
-        """Whether any question of the whole house is open."""
+        """Return whether any question is open."""
         ...
 
     def open_in_lane(self, lane: str, kind: WaitKind, other: WaitKind | None = None) -> list[Wait]:
@@ -214,7 +214,7 @@ class Waits(Protocol):
         ...
 
     def is_overtaken(self, talk: Conversation, wait_id: str, principal_id: str) -> bool:
-        """Return whether the agent has said anything to this person in `talk` since the question was last shown there."""
+        """Return whether the agent has written to this person in `talk` since the question was last shown there."""
         ...
 
     def answer(self, wait_id: str, answer: Answer, now: int) -> bool:
@@ -251,7 +251,7 @@ class Deliveries(Protocol):
 
 
 class Timeline(Protocol):
-    """What no other row tells about a message: retries, crashes, cuts (the rest of a timeline is derived)."""
+    """Timeline entries that no other row contains: retries, crashes, interruptions (all others are derived)."""
 
     def note(self, message_ids: Sequence[str], step: str, data: Mapping[str, Any], now: int) -> None: ...
 
@@ -260,11 +260,11 @@ class Timeline(Protocol):
         ...
 
     def of_last(self, conversation_id: str, principal_id: str) -> MessageTimeline | None:
-        """All that is known of the newest message of a conversation that an agent was asked with."""
+        """Return the timeline of the newest message of a conversation that an agent was asked to answer."""
         ...
 
     def of_last_unasked(self, address: Address, principal_id: str | None) -> MessageTimeline | None:
-        """The same of the newest message in this place that was dropped or expired; None: whoever wrote it."""
+        """Return the timeline of the newest message in this channel that was dropped or expired; None: by any author."""
         ...
 
 
@@ -287,7 +287,7 @@ class Usage(Protocol):
         ...
 
     def cost_of(self, execution_id: str) -> int:
-        """What the calls of one execution cost, in micros."""
+        """Return the cost of the model calls of one execution, in micros."""
         ...
 
     def of_person(self, principal_id: str, since: int) -> UsageSums:
@@ -334,7 +334,7 @@ class Variables(Protocol):
 
 
 class Cooldowns(Protocol):
-    """What is known of accounts that refused."""
+    """Cooldowns of accounts that refused."""
 
     def all(self) -> list[Cooldown]: ...
 
@@ -361,8 +361,8 @@ class Settings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RoleLease:
-    """Who holds a role that only one process may hold; `owner` is a boot id (None: given back). `claim` counts
-    take-overs, `beat` the holder's signs of life."""
+    """The lease of a role that only one process may hold; `owner` is a boot id (None: released). `claim` counts
+    take-overs, `beat` the holder's heartbeats."""
 
     name: str
     owner: str | None
@@ -372,16 +372,17 @@ class RoleLease:
 
 
 class RoleLeases(Protocol):
-    """No clock is compared: who wants a role watches `beat` stand still."""
+    """Leases of roles. No clocks are compared: a process that wants a role waits until `beat` stops changing."""
 
     def find(self, name: str) -> RoleLease | None: ...
 
     def take(self, name: str, owner: str, node: str, seen: RoleLease | None) -> RoleLease | None:
-        """Take a role over from the lease that was seen (None: nobody ever held it); None when that has changed."""
+        """Take a role over from the lease that was read (None: no process ever held it); return None if it has
+        changed."""
         ...
 
     def renew(self, lease: RoleLease) -> bool:
-        """A sign of life; False when somebody else has taken the role."""
+        """Increase `beat`; return False if another process has taken the role."""
         ...
 
     def release(self, lease: RoleLease) -> None:
@@ -389,5 +390,5 @@ class RoleLeases(Protocol):
         ...
 
     def held(self, lease: RoleLease) -> bool:
-        """Whether this lease still holds, for the scripts that it fences."""
+        """Return whether this lease is still valid, for the scripts that it fences."""
         ...

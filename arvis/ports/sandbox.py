@@ -13,7 +13,7 @@ WORKSPACE = "/workspace"
 #: The variable in which a program finds the number of its open bridge to this process, when it has one.
 BRIDGE = "ARVIS_BRIDGE"
 
-#: What comes back over the bridge for a line from the program, both without the end of the line; None closes it.
+#: Answers a line from the program over the bridge, both without the end of the line; None closes the bridge.
 Answerer = Callable[[bytes], Awaitable[bytes | None]]
 
 #: The code of the error when the program of a task is not there.
@@ -22,10 +22,10 @@ PROGRAM_MISSING = "program_missing"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What to run. Only `folder` may be written and is where it starts (in the sandbox its name is `WORKSPACE`);
-    `readable` are further places that it may see. `environment` is all that it finds there besides PATH, HOME and
-    LANG. Without `network` it reaches nothing, not even this machine. `timeout` in seconds; of each stream what is
-    beyond `max_output` bytes is read and dropped; `memory` bounds all its processes together, in bytes."""
+    """A program run. Only `folder` is writable and is the working directory (named `WORKSPACE` in the sandbox);
+    `readable` are further folders that it may read. `environment` is its whole environment besides PATH, HOME and
+    LANG. Without `network` it cannot reach anything, not even this machine. `timeout` is in seconds; output beyond
+    `max_output` bytes of each stream is read and dropped; `memory` limits all its processes together, in bytes."""
 
     argv: Sequence[str]
     folder: Path
@@ -40,7 +40,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How it ended. `exit_code` is negative when a signal ended it; `timed_out`: it was ended at its time limit."""
+    """The end of a run. `exit_code` is negative if a signal ended the program; `timed_out`: the time limit ended it."""
 
     exit_code: int
     stdout: bytes
@@ -55,10 +55,10 @@ class Sandbox(Protocol):
         ...
 
     async def run(self, task: Task, *, answer: Answerer | None = None) -> Finished:
-        """With `answer` the program has a bridge: a stream socket on which each line it writes is answered by one line,
-        one after the other. What `answer` raises ends the program, and the end of the program cancels it. Raises
-        `ToolError` when the program cannot be started or nothing can be run here. Cancellation ends the program with all
-        that it started; so does the end of this process."""
+        """Run a program. With `answer` the program has a bridge: a stream socket on which each line it writes is
+        answered by one line, one after the other. An exception of `answer` ends the program, and the end of the
+        program cancels `answer`. Raises `ToolError` if the program cannot be started or the sandbox is unavailable.
+        Cancellation ends the program and all its child processes; so does the end of this process."""
         ...
 
 
@@ -66,8 +66,8 @@ class Worker(Protocol):
     """A program that stays and answers lines with lines, one at a time."""
 
     async def ask(self, line: bytes, *, timeout: float) -> bytes:
-        """Its answer to a line, both without the end of the line. Raises `ToolError` when it has ended, or does not answer
-        in so many seconds; then it is ended, and of no use any more."""
+        """Return the program's answer to a line, both without the end of the line. Raises `ToolError` if the program
+        has ended, or does not answer within this number of seconds; then it is ended and cannot be used again."""
         ...
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The repositories of what agents do at given times: schedules, and what came of each time. All times are milliseconds."""
+"""Repositories of schedules and of their occurrences. All times are milliseconds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Schedules(Protocol):
         ...
 
     def count(self, agent_id: str, kind: ScheduleKind) -> int:
-        """How many it has, but for what its tool made for people."""
+        """Count the schedules of an agent, without those that its tool created for people."""
         ...
 
     def named(self, agent_id: str, kind: ScheduleKind, name: str) -> Schedule | None:
@@ -53,15 +53,16 @@ class Schedules(Protocol):
         ...
 
     def advance(self, known: Schedule, *, last_run: int | None, next_run: int | None) -> bool:
-        """Take the time at which it is due; False when somebody else did, or changed it meanwhile."""
+        """Advance a schedule past its due time; return False if another process advanced it or it was changed
+        meanwhile."""
         ...
 
     def remember(self, schedule_id: str, memo: Mapping[str, Any]) -> None:
-        """What its script found."""
+        """Store the state of its script."""
         ...
 
     def rate(self, schedule_id: str, failures: int, cooldown_until: int | None) -> None:
-        """How often it failed in a row, and until when it is left alone therefore."""
+        """Store the number of failures in a row, and the cooldown after them."""
         ...
 
     def ran(self, schedule_id: str, now: int) -> None:
@@ -116,5 +117,5 @@ class ScheduleInsights(Protocol):
         ...
 
     async def occurrences(self, schedule_id: str, *, limit: int, cursor: str | None) -> Page[Occurrence]:
-        """What came of the times of one schedule, newest first."""
+        """Return the occurrences of one schedule, newest first."""
         ...

@@ -1,4 +1,4 @@
-"""Secrets at rest: what is entered in the product is sealed before it reaches the database."""
+"""Encryption of stored secrets: secrets that people enter are sealed before they reach the database."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 class SecretBox(Protocol):
     def seal(self, text: str) -> str:
-        """Printable text that says nothing about `text` but its length."""
+        """Return printable text that reveals nothing about `text` but its length."""
         ...
 
     def open(self, sealed: str) -> str:

@@ -1,4 +1,4 @@
-"""The repository of skills that were brought in from outside."""
+"""The repository of imported skills."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Skills(Protocol):
         ...
 
     def stamps(self) -> Mapping[str, int]:
-        """When each was last brought in: cheap to ask whether something changed."""
+        """Return when each skill was last imported: a cheap check for changes."""
         ...
 
     def get(self, slug: str) -> StoredSkill | None: ...

@@ -1,8 +1,8 @@
-"""The store as the rest of Arvis sees it: transaction scripts and the repositories of a transaction.
+"""The port of the store: transaction scripts and the repositories of a transaction.
 
-A script is a plain function of a `Transaction`. It may be run again (a group that rolled back, a deadlock),
-so it has no outside effect; it never catches a database error; a returned value commits, an exception rolls
-back. All times are integer milliseconds, all ids sortable text.
+A script is a plain function of a `Transaction`. It may be run again (a group that rolled back, a deadlock), so it has
+no outside effect; it never catches a database error; a returned value commits, an exception rolls back. All times are
+integer milliseconds, all ids sortable text.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class Transaction(Protocol):
 class Store(Protocol):
     @property
     def shared(self) -> bool:
-        """Whether other processes may write the same database."""
+        """True if other processes may write the same database."""
         ...
 
     async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,6 +1,7 @@
-"""The repositories of what stands between the turns of a conversation, besides its messages (behaviour.md 2.9, 5.4).
+"""Repositories of data that a conversation keeps between turns, besides its messages (behaviour.md 2.9, 5.4).
 
-Written only in commits of the turn that holds the conversation's lane: its lease is the lock, its claim the fence.
+It is written only in commits of the turn that holds the conversation's lane: the lease of the lane is the lock, its
+claim the fence.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class HandoverThreads(Protocol):
 
 
 class PluginAdditions(Protocol):
-    """What plugins added to messages and the history keeps (`context.retention.Kept` as JSON)."""
+    """Additions of plugins to messages that the history keeps (`context.retention.Kept` as JSON)."""
 
     def put(self, message_id: str, conversation_id: str, data: Mapping[str, Any]) -> None: ...
 

@@ -21,15 +21,15 @@ from arvis.ports.store import Store
 
 
 def _nowhere(_file: OutgoingFile) -> None:
-    """Where there is no reply."""
+    """The attachment function for calls without a reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """For whom a tool is called. `call_id` is the same when a call is run again: an idempotency key for the outside.
-    `workspace` is the conversation's own folder (made by whoever writes the first file); `timezone` the name of the
-    agent's zone, else the daemon's. `attach` adds a file to the reply of the turn, once the call has succeeded. `taint` is
-    what else than the asker's own words the call may have been written from."""
+    """The context of a tool call. `call_id` is the same when a call is repeated: an idempotency key for external
+    services. `workspace` is the conversation's own folder (created by the first program that writes a file);
+    `timezone` is the name of the agent's zone, else the daemon's. `attach` adds a file to the reply of the turn,
+    after the call has succeeded. `taint` names the sources of the call other than the person who asked."""
 
     agent: Agent
     principal_id: str | None
@@ -44,7 +44,7 @@ class Caller:
 
 
 class Tool(Protocol):
-    """Raises `ToolError` for what the model should be told, and nothing else (cancellation apart)."""
+    """A tool. It raises only `ToolError`, whose text is for the model (cancellation apart)."""
 
     @property
     def spec(self) -> ToolSpec: ...
@@ -54,13 +54,13 @@ class Tool(Protocol):
 
     @property
     def repeatable(self) -> bool:
-        """Whether a call whose result was lost may be made again without asking anybody."""
+        """Return whether a call with a lost result may be repeated without approval."""
         ...
 
     @property
     def sensitive(self) -> bool:
-        """Whether its outputs are secrets: kept sealed, shown nowhere, and given to a model only once a person allowed
-        it or a rule does."""
+        """Return whether the outputs are secrets: stored sealed, shown nowhere, and given to a model only after a
+        person's approval or by a rule."""
         ...
 
     def check(self, arguments: Mapping[str, Any]) -> None:
@@ -72,18 +72,18 @@ class Tool(Protocol):
 
 @runtime_checkable
 class Wary(Protocol):
-    """A tool some of whose calls need a person's word where others' words may have led to them, whatever is allowed
-    otherwise."""
+    """A tool some of whose calls need approval if untrusted text may have caused them, regardless of the tool's
+    policy."""
 
     def wary(self, arguments: Mapping[str, Any]) -> bool: ...
 
 
 @runtime_checkable
 class Current(Protocol):
-    """A tool whose description tells what there is at the moment."""
+    """A tool whose description depends on the current state."""
 
     async def current(self) -> Tool:
-        """The same as it is to be offered now."""
+        """Return the tool with its current description."""
         ...
 
 
@@ -95,8 +95,8 @@ class EndsTurn(Protocol):
 
 
 class WorkflowStarts(Protocol):
-    """Workflows that an agent starts and aborts: its tools reach them through this. Each answers in words for the model, and
-    raises `ToolError`."""
+    """The interface through which an agent's tools start and abort workflows. Each method returns text for the model,
+    and raises `ToolError`."""
 
     async def listing(self) -> str:
         """Those that there are, one a line."""
@@ -108,8 +108,8 @@ class WorkflowStarts(Protocol):
 
 
 class Reminders(Protocol):
-    """What the people that an agent talks with are to be reminded of: the tool `schedule` reaches it through this. Each
-    answers in words for the model, and raises `ToolError`."""
+    """The interface through which the tool `schedule` manages reminders for the people that an agent talks with. Each
+    method returns text for the model, and raises `ToolError`."""
 
     async def create(
         self, caller: Caller, *, prompt: str, schedule: str, name: str | None, timezone: str | None
@@ -124,8 +124,8 @@ class Reminders(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolServices:
-    """What tools are made with. `http` goes only to addresses of the configuration, `fetcher` to all others;
-    `search_url` is the address of the web search; `reminders` is None where nobody keeps any, `workflows` where there are none."""
+    """Services for tools. `http` calls only addresses of the configuration, `fetcher` all others; `search_url` is the
+    address of the web search; `reminders` and `workflows` are None if they are unavailable."""
 
     store: Store
     clock: Clock
@@ -139,11 +139,11 @@ class ToolServices:
 
 
 class ToolSource(Protocol):
-    """Where tools come from: entry points, servers of the Model Context Protocol."""
+    """A source of tools: entry points, servers of the Model Context Protocol."""
 
     async def find(self, names: Sequence[str]) -> Sequence[Tool]:
-        """Those of these names that are here, in a stable order; `server.*` means all of a server. What is out of reach
-        just now is left out, and the operator is told once."""
+        """Return the available tools with these names, in a stable order; `server.*` means all tools of a server.
+        Unreachable tools are left out, and the operator is notified once."""
         ...
 
     async def all(self) -> Sequence[Tool]:

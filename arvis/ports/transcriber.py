@@ -1,4 +1,4 @@
-"""Speech: words from sound and sound from words (implemented in `arvis/providers`, handed over by `app`)."""
+"""Speech: text from audio and audio from text (implemented in `arvis/providers`, passed in by `app`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Protocol
 
 
 class SpeechError(Exception):
-    """What was said could not be made out, or not be spoken; the text is for people. `permanent`: trying again is no
-    use."""
+    """Transcription or speech synthesis failed; the text is for people. `permanent`: a retry is useless."""
 
     def __init__(self, text: str, *, permanent: bool = False) -> None:
         super().__init__(text)
@@ -24,7 +23,7 @@ class Sound:
 
 class Transcriber(Protocol):
     async def transcribe(self, sound: Sound) -> str:
-        """What is said in it; empty when nothing is. Raises `SpeechError`."""
+        """Return the transcript; empty if there is no speech. Raises `SpeechError`."""
         ...
 
     async def close(self) -> None: ...

@@ -28,7 +28,7 @@ class Webhooks(Protocol):
         ...
 
     def note_run(self, webhook_id: str, call_id: str, execution_id: str) -> None:
-        """Which run a call that was taken has begun."""
+        """Note the run that an accepted call has started."""
         ...
 
     def prune_calls(self, before: int, limit: int) -> int:

@@ -19,7 +19,7 @@ class Workflows(Protocol):
     def by_slug(self, slug: str) -> Workflow | None: ...
 
     def hold(self, workflow_id: str) -> Workflow | None:
-        """The same, held: nobody else changes it before this commit."""
+        """Return the workflow and lock it until this commit."""
         ...
 
     def add(self, workflow: Workflow) -> None: ...
@@ -78,7 +78,7 @@ class WorkflowRuns(Protocol):
         ...
 
     def prune(self, before: int, limit: int) -> int:
-        """Forget the logs of so many runs that ended before this time; how many there were."""
+        """Delete the logs of up to this many runs that ended before this time; return how many there were."""
         ...
 
 
@@ -91,8 +91,8 @@ class LastRun:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowRow:
-    """A workflow in a list: the errors in its newest version, the kinds of what begins it, its newest run and how many are not
-    over (`MOST_LIVE` stands for more)."""
+    """A workflow in a list: the errors in its newest version, the kinds of its triggers, its newest run and the
+    number of live runs (`MOST_LIVE` means that many or more)."""
 
     workflow: Workflow
     problems: int
@@ -123,8 +123,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run in a list. `asked` are its open questions, the oldest first; `cost_micros` with all that works for it. Times in
-    ms; `ended_at` None while it is not over."""
+    """A run in a list. `asked` are its open questions, oldest first; `cost_micros` includes all executions that it
+    called. Times in ms; `ended_at` is None while it is live."""
 
     run: WorkflowRun
     slug: str
@@ -147,7 +147,7 @@ class RunRetry:
 
 @dataclass(frozen=True, slots=True)
 class RunChild:
-    """What a run called, and the position that did; `retry` while it waits for its next try."""
+    """An execution that a run called, and the position that called it; `retry` while it waits for its next try."""
 
     id: str
     graph: str
@@ -180,13 +180,14 @@ class RunView:
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """How many runs ended in a span of time, by how; and how many sleep now, for a person, a clock or what they called."""
+    """Counts of runs that ended in a period, by status; and of runs that wait now, for a person, a timer or a called
+    execution."""
 
     ended: Mapping[RunStatus, int]
     paused: int
 
 
-#: More than so many live runs are not counted, nor more open questions of one run shown.
+#: At most this many live runs are counted, and at most this many open questions of one run are shown.
 MOST_LIVE = 100
 
 
@@ -194,7 +195,8 @@ class WorkflowInsights(Protocol):
     async def workflows(
         self, *, text: str | None, enabled: bool | None, limit: int, cursor: str | None
     ) -> Page[WorkflowRow]:
-        """The newest first; with `text` those whose name, slug or description has it, whatever its case."""
+        """Return workflows, newest first; with `text` those whose name, slug or description contains it, ignoring
+        case."""
         ...
 
     async def workflow(self, workflow_id: str) -> WorkflowRow | None: ...
@@ -222,7 +224,7 @@ class WorkflowInsights(Protocol):
         ...
 
     async def run_figures(self, since: int, until: int) -> RunFigures:
-        """What ended from `since` up to `until` (ms), and what sleeps."""
+        """Return the runs that ended from `since` up to `until` (ms), and those that wait."""
         ...
 
     async def run_log(self, run_id: str, *, after: int, limit: int) -> Sequence[LogEntry] | None:

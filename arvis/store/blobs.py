@@ -19,7 +19,7 @@ from arvis.domain.errors import DiskFull, StoreError
 # Files that are whole after a crash or a power cut, or not there: the few steps that this takes.
 
 
-#: Bytes that are read, hashed or written at once.
+#: Bytes that are read, hashed or written in one step.
 PIECE = 1 << 20
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -27,11 +27,11 @@ _MEGABYTE = 1_000_000
 
 
 class Stopped(Exception):
-    """Whoever asked for the work no longer wants it."""
+    """The caller aborted the work."""
 
 
 def go_on(stop: threading.Event) -> None:
-    """Asked between two pieces of long work; raises `Stopped`."""
+    """Check between two pieces of long work whether to continue; raises `Stopped`."""
     if stop.is_set():
         raise Stopped
 
@@ -43,7 +43,7 @@ def private_folder(folder: Path) -> Path:
 
 
 def create_private(path: Path) -> BinaryIO:
-    """An empty file for this user only, whatever was there before; a link is never followed."""
+    """Create an empty file for this user only, replacing any file there; a link is never followed."""
     flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, 0o600), "wb")
 
@@ -99,7 +99,7 @@ def check_room(folder: Path, needed: int, what: str) -> None:
 
 @contextlib.contextmanager
 def disk_trouble(what: str) -> Iterator[None]:
-    """What the file system refuses inside the block leaves it as an error of ours; `what` could not be done."""
+    """Convert errors of the file system inside the block to our errors; `what` could not be done."""
     try:
         yield
     except OSError as error:
@@ -130,7 +130,7 @@ class Blobs:
         return self._folder / sha256[:2] / sha256[2:]
 
     def keep(self, data: bytes) -> str:
-        """What `put` does, for those who have a thread of their own."""
+        """Do the work of `put`, for callers with their own thread."""
         name = hashlib.sha256(data).hexdigest()
         path = self.path(name)
         if path.exists():

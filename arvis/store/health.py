@@ -1,4 +1,4 @@
-"""What `arvis doctor` reads from the rows, on either database. Every part of the look is bounded, for it may stand
+"""Reads the state of the rows for `arvis doctor`, on either database. Every query is bounded, because it may run
 beside a daemon with millions of rows."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from arvis.store.sql.unreadable import complaint, complaints
 from arvis.store.sqlite.readonly import looking_at
 from arvis.store.sqlite.wal import with_suffix
 
-# What `arvis doctor` asks about the database, beside a running daemon or without one. Nothing is changed here.
+# The inspection of the database by `arvis doctor`, beside a running daemon or without one. It changes nothing.
 
 
 #: The key of `config/stored.py`.
@@ -49,7 +49,7 @@ MOST = 1000
 _DAY_MS = 86_400_000
 _DELIVERIES_MS = 7 * _DAY_MS
 
-#: Expired leases are looked for every ten seconds; for a while nobody is to blame.
+#: The daemon checks for expired leases every ten seconds, so an expired lease is reported only after this time.
 _GRACE_MS = 60_000
 
 
@@ -67,12 +67,13 @@ class AccountCalls:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """How the rows stand; times in ms. Counts stop at `MOST`. `newest_at` is the latest time in the database,
-    `installed_at` that of its first migration, `waiting_since` when the job that is next could have begun. Leases
-    that ended long ago count as expired, `crashing` are ids of live jobs at which the process died more than once,
-    `troubled` counts deliveries of the last week that failed or of which nobody knows. `accounts` are those that were
-    entered in the product, `secrets` secret variables; `bots` and `webhooks` were entered there, too, and `bot_states` tells
-    how all bots are. `settings` is the text of those that were set there (config/stored.py), None: none was."""
+    """The state of the rows; times in ms. Counts stop at `MOST`. `newest_at` is the latest time in the database,
+    `installed_at` the time of its first migration, `waiting_since` the time from which the next job could have run.
+    Leases that ended long ago count as expired; `crashing` are ids of live jobs at which the process died more than
+    once; `troubled` counts deliveries of the last week with state failed or unknown. `accounts`, `bots` and
+    `webhooks` are those that were entered in the product, `secrets` the secret variables; `bot_states` are the states
+    of all bots. `settings` is the stored text of settings that were changed in the product (config/stored.py), None
+    without any."""
 
     installed_at: int
     newest_at: int
@@ -204,9 +205,9 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseState:
-    """`missing` are names of migrations that have not run. `files` says whether the files are as they were left (None:
-    that was not asked), `server` is None for SQLite. `rows` are there when schema and files are right, or an error where
-    they cannot be read all the same."""
+    """The result of an inspection. `missing` are names of migrations that have not run. `files` is the check of the
+    files (None: not checked); `server` is None for SQLite. `rows` are read if schema and files are right; they are an
+    error if they cannot be read."""
 
     missing: Sequence[str]
     files: Sound | LogCut | Damaged | None
@@ -215,9 +216,9 @@ class DatabaseState:
 
 
 def inspect(database: Database, *, now: int, at_rest: bool) -> DatabaseState:
-    """Open, compare the schema, check the files, look at the rows. `at_rest` says that no process uses the database: then
-    its files can be compared with what was left, else SQLite looks for damage. Raises `StoreError` when it cannot be
-    used."""
+    """Open the database, compare the schema, check the files, read the rows. `at_rest`: no process uses the database,
+    so its files can be compared with their checksums; otherwise SQLite checks for damage. Raises `StoreError` if the
+    database is unusable."""
     if database.url is not None:
         return _inspect_server(database.url, now)
     queries = load_queries(SqliteDialect())
@@ -234,12 +235,12 @@ def inspect(database: Database, *, now: int, at_rest: bool) -> DatabaseState:
 
 
 def log_bytes(database: Database) -> int:
-    """How large the write-ahead log is; 0 where there is none."""
+    """Return the size of the write-ahead log in bytes; 0 if there is none."""
     log = with_suffix(database.file, "-wal")
     return log.stat().st_size if database.url is None and log.exists() else 0
 
 
-#: What Arvis uses of SQLite, or will: a part and a statement that needs it, in this order.
+#: Features of SQLite that Arvis uses or will use: a feature and a statement that needs it, in this order.
 SQLITE_PARTS: Mapping[str, str] = {
     "STRICT": "CREATE TABLE plain (id TEXT PRIMARY KEY) STRICT",
     "RETURNING": "INSERT INTO plain VALUES ('a') RETURNING id",
@@ -278,7 +279,7 @@ def _examine_files(database: Database) -> Sound | LogCut | Damaged:
 
 
 def _check(connection: sqlite3.Connection, file: Path) -> Sound | Damaged | None:
-    """What SQLite can tell beside those who write; None where that would take long."""
+    """Return SQLite's own check beside running writers; None if it would take long."""
     if file.stat().st_size > _QUICK:
         return None
     damage = [row[0] for row in connection.execute("PRAGMA quick_check(10)") if row[0] != "ok"]

@@ -1,4 +1,4 @@
-"""What `arvis doctor` asks PostgreSQL: in read-only transactions that wait for nothing for long."""
+"""The inspection of PostgreSQL for `arvis doctor`, in read-only transactions with short waits."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from arvis.store.sql.session import PostgresDialect, load_queries
 #: Seconds until a connection is there.
 _CONNECT = 3
 
-#: Without one of these, the server says "committed" before the disk has it.
+#: If one of these settings is off, the server confirms a commit before it is on disk.
 _DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
 
 
 def survey(url: str) -> tuple[dict[str, str], Server]:
-    """The checksums of the migrations that ran, by name, and how the server stands. Raises `StoreError`."""
+    """Return the checksums of the migrations that ran, by name, and the state of the server. Raises `StoreError`."""
     with _connected(url) as connection:
         unsafe = [name for name in _DURABLE if _setting(connection, name) == "off"]
         server = Server(connection.info.server_version, unsafe)

@@ -1,4 +1,4 @@
-"""Where the data is. Nothing is opened here."""
+"""The locations of the data. This module opens nothing."""
 
 from __future__ import annotations
 

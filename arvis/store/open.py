@@ -30,8 +30,8 @@ __all__ = ["Database", "bring_up_to_date", "load_postgres", "open_relay", "open_
 
 
 def bring_up_to_date(database: Database, now: int) -> list[str]:
-    """Run the missing migrations; their names. A backup is made before (SQLite), and a restore completed that was
-    interrupted. Whether the files are sound is asked before (`make_sound`)."""
+    """Run the missing migrations and return their names. Before them, make a backup (SQLite) and complete an
+    interrupted restore. The caller has checked the files before (`make_sound`)."""
     if database.url is not None:
         target = load_postgres("postgres.migrations").PostgresTarget(url=database.url, now=now)
         return migrate(target, available())

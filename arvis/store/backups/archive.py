@@ -1,7 +1,7 @@
-"""The file of a backup: a gzipped tar of `manifest.json`, `arvis.db` and `blobs/ab/cdef…`, in this order.
+"""The file format of a backup: a gzipped tar of `manifest.json`, `arvis.db` and `blobs/ab/cdef…`, in this order.
 
-Nothing in it is believed before it was compared with the manifest, and nothing is ever unpacked to a path that an
-archive names: members are read one after the other and handed on as bytes. No key and no log is in it.
+All content is checked against the manifest before it is used, and nothing is ever unpacked to a path from the
+archive: members are read one after the other and passed on as bytes. The archive contains no key and no log.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MANIFEST, DATABASE = "manifest.json", "arvis.db"
 _LEVEL = 1
 _LARGEST_MANIFEST = 64 << 20
 _BLOB = re.compile(r"blobs/([0-9a-f]{2})/([0-9a-f]{62})")
-#: What the standard library says of an archive that is none.
+#: The errors of the standard library for a file that is no valid archive.
 _UNREADABLE = (tarfile.TarError, zlib.error, EOFError, OSError, ValueError, RecursionError)
 
 
@@ -43,8 +43,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup says of itself. `created_at` in ms; `before` is the migration that it was made before; `missing` are
-    the hashes of attachments whose bytes were lost before; `files` by name, in the order of the archive."""
+    """The manifest of a backup. `created_at` is in ms; `before` is the migration before which it was made; `missing`
+    are the hashes of attachments whose bytes were lost already; `files` by name, in the order of the archive."""
 
     created_at: int
     before: str | None
@@ -77,7 +77,7 @@ def write_archive(path: Path, manifest: Manifest, sources: Mapping[str, Path], s
 
 
 class _Stoppable(io.RawIOBase):
-    """A file that ends the writing of an archive when nobody wants it any more."""
+    """A file that aborts the writing of an archive when it is no longer wanted."""
 
     def __init__(self, file: BinaryIO, stop: threading.Event) -> None:
         self._file = file
@@ -120,8 +120,8 @@ class Archive:
         self.manifest = self._read_manifest()
 
     def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Every file by name with its bytes in pieces, once. What is not taken of one is read all the same, so that at
-        the end each byte has been compared with the manifest. Raises `BackupDamaged`."""
+        """Yield every file once, by name with its bytes in pieces. Bytes that the caller does not take are read as
+        well, so that at the end each byte has been compared with the manifest. Raises `BackupDamaged`."""
         for name, entry in self.manifest.files.items():
             member = self._next()
             if member is None or (member.name, member.size) != (name, entry.bytes):
@@ -196,7 +196,7 @@ def verify_archive(path: Path, stop: threading.Event) -> Manifest:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """What cannot be read inside the block is damage."""
+    """Report a read error inside the block as damage."""
     try:
         yield
     except FileNotFoundError as error:

@@ -1,6 +1,7 @@
-"""What a restored database takes over from the one that is put aside: which calls and requests were accepted since the backup.
+"""Copies accepted web hook calls and idempotency keys from the replaced database into the restored one.
 
-Whoever sends them again, because no answer came, is told so, and nothing is done a second time.
+A client that repeats such a request, because it got no answer, gets the stored answer, and nothing is done a second
+time.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from arvis.store.sql.session import SqliteDialect, load_queries
 from arvis.store.sqlite.readonly import looking_at
 from arvis.store.sqlite.session import connect
 
-#: What is read of the old database, and how it is put into the new one.
+#: Queries that read the old database, and the queries that write the rows to the new one.
 _CARRIED = {"accepted_hook_calls": "carry_hook_call", "accepted_keys": "carry_key"}
 
 

@@ -1,6 +1,6 @@
-"""The folder of backups: what lies there, what a new one is called, which old ones leave, when the next is due.
+"""The folder of backups: its content, the names of new backups, which old ones are deleted, and when the next is due.
 
-All but the list goes by names alone; nothing that is not named as a backup is ever touched.
+Except for the list, everything is decided by file names alone; a file that is not named as a backup is never touched.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _look_at(named: Named) -> BackupFile:
 
 
 def _installed_at(database: Database, now: int) -> int:
-    """When the first migration ran; now, if that cannot be told."""
+    """Return when the first migration ran; the current time if that is unknown."""
     try:
         with contextlib.closing(read_only(database.file)) as connection:
             oldest = connection.execute(load_queries(SqliteDialect())["schema_ages"]).fetchone()["oldest"]

@@ -1,4 +1,4 @@
-"""Backups beside a running daemon: one at a time, on a thread of their own, ended when the daemon stops."""
+"""Backups while the daemon runs: one at a time, on a separate thread, aborted when the daemon stops."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class BackupService:
             try:
                 return await asyncio.shield(work)
             finally:
-                # A thread cannot be cancelled: it is told, and what it left half-made is gone when it has ended.
+                # A thread cannot be cancelled: it gets a signal, and has removed its unfinished files when it ends.
                 stop.set()
                 await asyncio.gather(work, return_exceptions=True)
 

@@ -1,6 +1,6 @@
-"""Backups: made beside the running work, verified before they count, the newest kept (reliability.md H24, H28).
+"""Backups: made while the daemon works, verified before they count, the newest kept (reliability.md H24, H28).
 
-The copy is taken through a reading connection of its own, so that no writer waits. A backup is whole or not there.
+The copy is read through a separate reading connection, so no writer waits. A backup exists completely or not at all.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def make_backup(
     at_rest: bool = False,
     stop: threading.Event | None = None,
 ) -> BackupFile:
-    """A backup in the data folder. `before` names the migration to come; such backups are counted apart, so that a
-    migration which fails again and again cannot push out the others. `at_rest` says that no process uses the database;
-    `stop`, once set, ends the work.
+    """Make a backup in the data folder. `before` names the migration to come; such backups are counted separately, so
+    that a migration which fails repeatedly cannot displace the others. `at_rest`: no process uses the database.
+    Setting `stop` aborts the work.
 
-    Raises `Conflict` for PostgreSQL, `NotFound` where there is no database, `DiskFull`, and `StoreError` when the
-    database is damaged: a copy of that is no backup.
+    Raises `Conflict` for PostgreSQL, `NotFound` without a database, `DiskFull`, and `StoreError` if the database is
+    damaged: a copy of a damaged database is no backup.
     """
     _check_source(database)
     with disk_trouble(f"A backup of {database.file} cannot be made"):
@@ -86,7 +86,7 @@ def no_database(database: Database) -> NotFound:
 
 
 def damage_in(connection: sqlite3.Connection) -> list[str]:
-    """What a database complains of, page by page and row by row; nothing when it is sound."""
+    """Return the damage that SQLite finds in a database, page by page and row by row; empty if it is sound."""
     pages = [row[0] for row in connection.execute("PRAGMA integrity_check(10)") if row[0] != "ok"]
     orphans = connection.execute("PRAGMA foreign_key_check").fetchmany(10)
     return pages + [f"a row of {row[0]} refers to none of {row[2]}" for row in orphans]
@@ -110,7 +110,7 @@ def _check_backup(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """What the copy of the database says."""
+    """The contents of the copy of the database."""
 
     migrations: Sequence[str]
     messages: int
@@ -156,8 +156,8 @@ class _Backup:
         return self.path.with_name(f".{self.path.name}{end}")
 
     def _copy(self, copy: Path) -> None:
-        """The database as it is now. The open transaction holds this moment, however long the copy takes; commits go on
-        beside it."""
+        """Copy the database in its current state. The open transaction keeps this state, however long the copy takes;
+        other commits continue."""
         with looking_at(self.database.file, at_rest=self.at_rest) as source:
             source.execute("BEGIN")
             [(pages,)] = source.execute("PRAGMA page_count")
@@ -185,7 +185,7 @@ class _Backup:
             )
 
     def _files(self, copy: Path, contents: _Contents) -> Mapping[str, _File]:
-        """What goes into the archive, by name: the copy, and the attachments whose bytes are there and right."""
+        """Return the files of the archive by name: the copy, and the attachments whose bytes exist and are correct."""
         hashes = {DATABASE: (copy, sha256_of(copy, self.stop) or "")}
         for sha256 in contents.blobs:
             path = self.database.blobs.path(sha256)
@@ -194,7 +194,7 @@ class _Backup:
         return {name: _File(path, Entry(sha256, path.stat().st_size)) for name, (path, sha256) in hashes.items()}
 
     def _describe(self, contents: _Contents, files: Mapping[str, _File]) -> Manifest:
-        """An attachment whose bytes are gone is named as missing: what is lost must not cost a backup of the rest."""
+        """An attachment without its bytes is listed as missing: a lost file must not prevent the backup."""
         return Manifest(
             created_at=self.now,
             before=self.before,

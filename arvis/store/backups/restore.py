@@ -1,7 +1,7 @@
-"""Restore: a backup takes the place of the database, which is put aside and never deleted (reliability.md H24).
+"""Restore: a backup replaces the database, which is set aside and never deleted (reliability.md H24).
 
-The new database is made ready to the last row before anything is touched. Nobody may have the old one open meanwhile:
-the caller holds the data folder.
+The new database is prepared completely before any file is replaced. No other process may have the old one open
+meanwhile: the caller holds the lock of the data folder.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What is there now, and what is missing: everything after `created_at` (ms; None: the file does not say).
-    `messages` counts what the restored database holds, `messages_before` what the one did that was put `aside` (None:
-    there was none, or it cannot be read). `missing` counts attachments without their bytes."""
+    """The result of a restore. Everything after `created_at` is missing (ms; None: the file does not contain it).
+    `messages` counts the messages of the restored database, `messages_before` those of the database that was set
+    `aside` (None: there was none, or it is unreadable). `missing` counts attachments without their bytes."""
 
     source: Path
     created_at: int | None
@@ -114,8 +114,8 @@ def _is_plain(source: Path) -> bool:
 
 
 def _unpack(database: Database, source: Path, half: Path, now: int) -> _Ready:
-    """The database of a backup; the bytes of attachments that are not here go to their place, where nobody knows them
-    until the database does."""
+    """Unpack the database of a backup. Missing attachments are written to the blob folder, where they are unused
+    until the database refers to them."""
     never = threading.Event()
     manifest = verify_archive(source, never)
     check_room(half.parent, 2 * sum(entry.bytes for entry in manifest.files.values()), "the restored database")
@@ -153,7 +153,7 @@ def _copy_plain(_: Database, source: Path, half: Path, now: int) -> _Ready:
 
 
 def _make_ready(source: Path, half: Path, now: int) -> _Ready:
-    """Check it, bring it up to date, settle it; then it is one synced file without a log."""
+    """Check it, migrate it, settle it; then it is one synced file without a log."""
     queries = load_queries(SqliteDialect())
     with _sound(source), contextlib.closing(connect(half, writing=True)) as connection:
         if damage := damage_in(connection):

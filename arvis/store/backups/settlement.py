@@ -1,7 +1,8 @@
-"""What a restored database must forget before anybody works with it: nothing that it was about to do is done again.
+"""Settles work under way in a restored database before any process uses it, so that nothing is done twice.
 
-A backup is a moment in the past. What waited then has run since, in the life that is gone, and may have been sent. So
-it is neither repeated nor dropped: it is failed with the reason `restored`, to be tried again by hand.
+A backup is a past state. Jobs that were waiting then have run since, in the replaced database, and their results may
+have been sent. So they are neither repeated nor dropped: they fail with the reason `restored`, and a person can retry
+them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _UNSURE = "the database was restored from a backup: this may have been sent sinc
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """How much was given up: jobs of any kind, and of them the turns; deliveries of which nobody knows."""
+    """Counts of settled work: jobs of any kind, and of them the turns; deliveries with an unknown state."""
 
     jobs: int
     turns: int
@@ -60,8 +61,8 @@ def _settle(session: SqliteSession, tx: SqlTransaction, now: int) -> Settlement:
 
 
 def _interrupt(tx: SqlTransaction, row: Row, now: int) -> None:
-    """Stop an execution where it stands. It goes on when its job is tried again by hand (it gets one if it has none), or
-    when a person answers the question that it asked."""
+    """Stop an execution at its current step. It continues when a person retries its job (it gets one if it has none)
+    or answers its question."""
     execution = tx.executions.get(row["id"])
     if execution is None:
         return

@@ -1,7 +1,7 @@
-"""One database takes the place of another, which is put aside whole, across a kill or a power cut at any moment.
+"""Replaces one database by another, safe against a kill or a power cut at any moment. The old one is set aside whole.
 
-The new one is made ready in the folder that the old one is to be put into. From the moment at which it is called
-`restored.db` the exchange holds, and whoever comes next completes it; until then nothing has happened.
+The new one is prepared in the folder to which the old one will be moved. Once it has the name `restored.db`, the
+exchange is decided, and the next process completes it; before, nothing has changed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ _READY, _HALF = "restored.db", "restored.db.part"
 
 @contextlib.contextmanager
 def staging(database: Database, now: int) -> Iterator[Path]:
-    """Where the new database is to be made; when the block ends well, it holds, and is put in place. Nothing stays of a
-    block that fails. The folder of this path is that of the old database afterwards, if there was one."""
+    """Yield the path at which to prepare the new database. If the block ends without an error, the exchange is
+    decided and carried out; otherwise everything is removed. The folder of this path then holds the old database, if
+    there was one."""
     for left in database.aside.glob("*"):
         _clear(left)
     stage = _new_folder(private_folder(database.aside), now)
@@ -44,8 +45,8 @@ def finish_restore(database: Database) -> None:
 
 
 def _put_in_place(file: Path, ready: Path) -> None:
-    """May be cut at any point and called again. What belongs to the old database leaves, synced, before the new one comes:
-    it would be taken for that one's."""
+    """Put the new database in place. May be interrupted at any point and called again. The files of the old database
+    are moved and synced before the new one arrives: otherwise SQLite would use the old log with the new database."""
     stage = ready.parent
     for old in (log_file(file), kept_log(file), with_suffix(file, "-shm"), sums_file(file), file):
         if old.exists():

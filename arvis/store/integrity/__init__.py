@@ -1,1 +1,1 @@
-"""Whether the files of the database are as they were left, and what happens when they are not."""
+"""Checks whether the database files match their last known state, and repairs them."""

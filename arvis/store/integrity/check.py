@@ -1,8 +1,9 @@
-"""Are the files of the database as they were left? Asked before anything opens them for writing; nothing is changed here.
+"""Checks whether the database files match the state in which they were left, before any process opens them for
+writing. Changes nothing.
 
-The sums vouch for the pages of the file, SQLite's checksums for the frames of the log, and the log's index, which a
-killed process leaves behind, for how many frames there were. Damage must never be taken for the usual end of a process
-that was killed, nor that for damage (reliability.md H24, R12).
+Page checksums cover the pages of the file, SQLite's checksums cover the frames of the log, and the log's index, which
+a killed process leaves behind, gives the number of frames. Damage must never be mistaken for the usual end of a
+killed process, nor the reverse (reliability.md H24, R12).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from arvis.store.sqlite.page_checksums import PageSums, SumsDamaged, sums_file
 from arvis.store.sqlite.readonly import looking_at
 from arvis.store.sqlite.wal import HEADER_BYTES, NOWHERE, Log, Mark, committed, open_log, sound_frames, with_suffix
 
-#: So many pages are named, and so many of SQLite's own complaints.
+#: The maximum number of pages, and of SQLite's own messages, that a report lists.
 _NAMED = 20
 
 _NOTHING_FOUND = "SQLite itself finds nothing wrong with the database"
@@ -33,7 +34,7 @@ _UNSURE = (
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """What was committed is there. `remark` says what is worth saying all the same, and whether it is a `warning`."""
+    """All commits are there. `remark` is additional information, possibly a `warning`."""
 
     remark: str | None = None
     warning: bool = False
@@ -41,8 +42,8 @@ class Sound:
 
 @dataclass(frozen=True, slots=True)
 class LogCut:
-    """The file is sound, and so is the log up to a frame. `lost` says what was committed behind it (None: nothing). A log
-    that is `superseded` must not be played: the file holds more than can be read from it."""
+    """The file is sound, and the log is sound up to a frame. `lost` describes the commits after it (None: none). A
+    log that is `superseded` must not be applied: the file contains newer data than the readable part of the log."""
 
     lost: str | None
     superseded: bool
@@ -50,7 +51,7 @@ class LogCut:
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """What is stored cannot be believed, and why."""
+    """The stored data is damaged, for the reason given."""
 
     damage: Sequence[str]
 
@@ -114,7 +115,7 @@ class _LogState:
 
 
 def _examine_log(file: Path, folded: Mark, workshop: Path) -> _LogState:
-    """What counts of the log, beside a file into which everything up to `folded` was written."""
+    """Return the state of the log, for a file that contains everything up to `folded`."""
     path = log_to_play(file)
     counted = committed(with_suffix(file, "-shm"))
     with open_log(path) as log:
@@ -168,7 +169,7 @@ def _named(pages: Sequence[int]) -> str:
 
 
 def _complaints(file: Path, check: str) -> list[str]:
-    """What SQLite itself finds in the file and its log."""
+    """Return the damage that SQLite itself finds in the file and its log."""
     try:
         with _opened(file) as connection:
             found = [row[0] for row in connection.execute(f"PRAGMA {check}({_NAMED})").fetchall()]

@@ -1,8 +1,8 @@
-"""What happens when the files of the database are not as they were left (reliability.md H24).
+"""Repairs database files that do not match the state in which they were left (reliability.md H24).
 
-A damaged database is set aside whole and the newest sound backup takes its place; of a damaged log the sound part is
-kept. Nothing is ever deleted, and nothing goes on without having been said. A process that dies half-way leaves a note,
-so that the next one says it.
+A damaged database is set aside whole and the newest sound backup replaces it; of a damaged log the sound part is
+kept. Nothing is ever deleted, and every repair is reported. A process that dies during a repair leaves a note, so
+that the next one reports it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from arvis.store.sqlite.wal import link_or_copy, with_suffix
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something to be said of the database, as a line of the log: `what` in a sentence, `report` is a text for people."""
+    """A message about the database for the log: `what` is a sentence, `report` is a text for people."""
 
     level: Literal["info", "warning", "error"]
     event: str
@@ -63,7 +63,8 @@ def make_sound(database: Database, now: int) -> Finding | None:
 
 
 def _begun_empty(database: Database) -> Finding | None:
-    """To move the database away is the way to an empty one; who did not mean that is told of the backups."""
+    """Moving the database away is the way to start with an empty one; the message lists the backups in case this was
+    not intended."""
     backups = [] if database.file.exists() else [*database.backups.glob("arvis-*.tar.gz")]
     if not backups:
         return None
@@ -74,12 +75,13 @@ def _begun_empty(database: Database) -> Finding | None:
 
 
 def workshop(database: Database) -> Path:
-    """Where a log is looked at."""
+    """Return the folder in which logs are checked."""
     return database.folder / ".examination"
 
 
 def _clear(database: Database) -> None:
-    """What was looked at when a process died: second names, which keep the room of files that are gone."""
+    """Remove files that a process left when it died during a check: hard links, which keep the space of deleted files
+    in use."""
     for left in (workshop(database), *database.folder.glob(".look-*")):
         shutil.rmtree(left, ignore_errors=True)
 
@@ -160,7 +162,7 @@ def _copy_aside(database: Database, note: _Note, files: Sequence[Path]) -> None:
 
 
 def _report_cut(database: Database, note: _Note, now: int) -> Finding:
-    """What was lost may have been sent, so nothing old is sent again."""
+    """The lost commits may have sent messages, so nothing old is sent again."""
     given_up = None if note.lost is None else _settle(database, now)
     text = told_of_cut(note.lost, note.found_at, given_up)
     report = write_report(private_folder(database.aside / note.folder), text)
@@ -190,8 +192,8 @@ def _free_name(database: Database, now: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """What is being mended since `found_at` (ms): a database with this damage, or a log that is copied to `folder` and
-    from which this is `lost`."""
+    """The repair under way since `found_at` (ms): of a database with this damage, or of a log that is copied to
+    `folder` and lost the data described by `lost`."""
 
     found_at: int
     damage: Sequence[str]

@@ -1,5 +1,5 @@
-"""What a person reads after damage was found: a text beside what was set aside. It must name what is missing, and the
-way back."""
+"""The report for people after damage was found, stored beside the files that were set aside. It names the missing
+data and the way to undo the repair."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def told_of_restore(
 
 
 def told_of_cut(lost: str | None, found_at: int, given_up: Settlement | None) -> str:
-    """The text after the sound part of a damaged log was kept; `given_up` is what was settled because of the rest."""
+    """Return the report for a damaged log of which the sound part was kept; `given_up` counts the work that was
+    settled because of the lost part."""
     return _text(
         f"Arvis found the write-ahead log of its database damaged at {_time(found_at)}.",
         ("What was done", [_KEPT, *([] if given_up is None else [_told_given_up(given_up)])]),

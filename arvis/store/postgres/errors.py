@@ -1,4 +1,4 @@
-"""What PostgreSQL's errors mean for us: the server is away and the same may be tried again, or a statement was refused."""
+"""Translates PostgreSQL's errors: the server is unreachable and the work may be retried, or a statement was refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PASSING = (
 #: Classes of codes (their first two characters): connection, resources, intervention of an operator, the server's disk.
 _PASSING_CLASSES = frozenset({"08", "53", "57", "58"})
 
-#: What a server says that was reached and refuses for good; its codes do not travel with a failed connection.
+#: Messages of a reachable server that refuses permanently; its error codes are not available for a failed connection.
 _REFUSALS = ("authentication failed", "no pg_hba.conf entry", 'role "', 'database "', "permission denied")
 
 
@@ -56,7 +56,7 @@ def unreachable(error: psycopg.Error) -> DatabaseAway:
 
 
 def is_away(error: psycopg.Error) -> bool:
-    """Whether the same may succeed later without any change."""
+    """Return whether a retry may succeed without any change."""
     if isinstance(error, _PASSING):
         return True
     if error.sqlstate is not None:
@@ -65,12 +65,12 @@ def is_away(error: psycopg.Error) -> bool:
 
 
 def must_reconnect(error: psycopg.Error) -> bool:
-    """Whether this connection is to be replaced although it is open: it leads to a server that became a standby."""
+    """Return whether this open connection must be replaced: its server became a standby."""
     return isinstance(error, psycopg.errors.ReadOnlySqlTransaction)
 
 
 def refuses_for_good(why: str) -> bool:
-    """Whether a failed connection reached a server that knows no such user, password or database."""
+    """Return whether the server was reached and refused the user, password or database."""
     return "FATAL" in why and any(words in why for words in _REFUSALS)
 
 

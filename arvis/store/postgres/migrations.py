@@ -16,7 +16,7 @@ THERE_ALREADY = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable, 
 
 
 class PostgresTarget:
-    """`MigrationTarget` over a connection of its own. `now` in ms."""
+    """`MigrationTarget` over a separate connection. `now` in ms."""
 
     def __init__(self, *, url: str, now: int) -> None:
         self._url = with_options(url)

@@ -1,5 +1,5 @@
-"""Notices between processes by LISTEN/NOTIFY. What waits while one notification is under way goes with the next, so
-that a burst costs one transaction; it touches no table and waits for no disk."""
+"""Notices between processes by LISTEN/NOTIFY. Notices that arrive while one notification is under way are sent
+together in the next, so a burst costs one transaction. It uses no table and does not wait for the disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from arvis.store.postgres.errors import with_options
 
 #: PostgreSQL takes payloads of less than 8,000 bytes.
 _PAYLOAD_BYTES = 7_900
-#: Seconds of silence after which the server is asked whether it is still there: a half-open connection says nothing.
+#: Seconds of silence after which the relay checks the connection: a half-open connection reports no error.
 _SILENCE = 30.0
 
 
@@ -28,7 +28,7 @@ class _Waiting:
 
 
 class PostgresRelay:
-    """`Relay` over two connections of its own. `name` (the boot id) marks what this process said itself."""
+    """`Relay` over two separate connections. `name` (the boot id) marks the notices of this process itself."""
 
     def __init__(self, *, url: str, name: str) -> None:
         self._url = with_options(url)
@@ -113,7 +113,7 @@ def _packed(batch: Sequence[_Waiting], name: str) -> Iterator[tuple[Topic, str]]
 
 
 def _resolve(told: asyncio.Future[None] | None, failure: StoreError | None) -> None:
-    """Nobody may wait, or no longer."""
+    """There may be no waiter, or it may have given up."""
     if told is None or told.done():
         return
     if failure is not None:
@@ -127,5 +127,5 @@ def _channel(topic: Topic) -> str:
 
 
 def _broken(error: psycopg.Error) -> StoreError:
-    """Whatever it was, the next try has a connection of its own."""
+    """After any error the next try gets a new connection."""
     return DatabaseAway("Notices between processes do not pass", why=str(error), fix="check the PostgreSQL server")

@@ -1,8 +1,8 @@
-"""One connection of the writing side: explicit transactions, and commits whose outcome can be asked for later.
+"""One writing connection: explicit transactions, and commits whose outcome can be looked up later.
 
-A connection that breaks during a commit leaves the outcome unknown. So each commit leaves a mark, in the same
-transaction and the same round trip: a number that only this connection writes. After a reconnect the number says
-whether the commit happened.
+If a connection breaks during a commit, the outcome is unknown. So each commit writes a mark, in the same transaction
+and the same round trip: a number that only this connection writes. After a reconnect the number tells whether the
+commit happened.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ class PostgresSession:
         self.connection.execute(f"BEGIN {how}".encode(), prepare=False)
 
     def commit(self) -> None:
-        """Raises `CommitUnknown` when the connection broke before the server's answer; `mark` then says what to ask."""
+        """Commit. Raises `CommitUnknown` if the connection broke before the server's answer; `mark` then identifies
+        the commit."""
         if not self._wrote:
             self.connection.rollback()
             return
@@ -107,8 +108,8 @@ class PostgresSession:
             self.connection.close()
 
     def was_committed(self, mark: Mark) -> bool:
-        """Whether the commit of another connection happened. Waits a moment for one that is still under way, and raises
-        `psycopg.errors.LockNotAvailable` when it does not end."""
+        """Return whether the commit of another connection happened. Waits briefly for a commit that is still under
+        way, and raises `psycopg.errors.LockNotAvailable` if it does not end."""
         self.begin()
         try:
             self.connection.execute("SET LOCAL lock_timeout = '1s'", prepare=False)
@@ -125,7 +126,7 @@ class PostgresSession:
 
 
 def connect(url: str, queries: Queries, new_id: IdMaker, name: Callable[[], str]) -> PostgresSession:
-    """A session over a connection of its own. Marks of connections that ended long ago are removed."""
+    """Return a session over a new connection. Removes marks of connections that ended long ago."""
     connection = psycopg.connect(url, autocommit=True, row_factory=dict_row)
     try:
         connection.execute(queries["prune_commit_marks"])

@@ -1,4 +1,4 @@
-"""Snapshots of PostgreSQL for pages: a few connections of their own, read-only."""
+"""Snapshots of PostgreSQL for pages, on a few separate read-only connections."""
 
 from __future__ import annotations
 

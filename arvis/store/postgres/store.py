@@ -1,8 +1,8 @@
-"""The store on PostgreSQL, for when one machine is outgrown: the same scripts, the same SQL, real concurrency.
+"""The store on PostgreSQL, for loads beyond one machine: the same scripts, the same SQL, concurrent writers.
 
-Each script is a transaction of its own at READ COMMITTED; the server groups the commits. A deadlock or a lost race
-for a unique key runs the script again, and so does a connection that broke before its commit. Where it broke during
-the commit, the store asks for the outcome as soon as the server is back (`postgres_session`).
+Each script is a separate transaction at READ COMMITTED; the server groups the commits. After a deadlock, a lost race
+for a unique key, or a connection that broke before its commit, the script runs again. If the connection broke during
+the commit, the store looks up the outcome when the server is reachable again (`postgres_session`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BREAKS = 3
 CHANNEL = "arvis_queue"
 #: One notification for all that commits within this time (seconds): one inside each commit serialises them.
 BURST = 0.02
-#: After a failed connection nobody else dials for so long (seconds): everybody would wait for the same answer.
+#: Seconds after a failed connection in which no other caller connects: all would wait for the same failure.
 DIAL_PAUSE = 0.25
 #: Between two questions for the outcome of a commit (seconds).
 ASK_PAUSE = 0.25
@@ -51,8 +51,8 @@ ASK_PAUSE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class _Written(Generic[R]):
-    """The result of a script, and whether there is something to do for other processes. `settled`, if any, says later
-    whether the commit happened."""
+    """The result of a script, and whether other processes have something to do. `settled`, if set, is later whether
+    the commit happened."""
 
     result: R
     left: bool
@@ -85,7 +85,7 @@ class PostgresStore:
         """Connections are made by the threads that need them."""
 
     async def stop(self) -> None:
-        """Finish what waits, tell the others what is left to do, and close."""
+        """Finish waiting scripts, notify other processes of remaining work, and close."""
         self._closed = True
         if self._announcing:
             await asyncio.get_running_loop().run_in_executor(self._threads, self._notify)
@@ -161,7 +161,8 @@ class PostgresStore:
         try:
             claimed = claim_and_commit(self._claimer, notices, transaction.jobs, session.commit)
         except CommitUnknown as unknown:
-            # From the thread: whoever waits for the script may have been cancelled, and the claim is settled all the same.
+            # Called on the thread: the caller of the script may have been cancelled, and the claim must be settled
+            # anyway.
             settled = asyncio.run_coroutine_threadsafe(self._settle(session.mark, unknown.claim), loop)
             taken = len(unknown.claim.jobs) if unknown.claim else 0
             return _Written(result, notices.heads > taken, settled)
@@ -182,8 +183,8 @@ class PostgresStore:
         return self._unbroken(work)
 
     def _unbroken(self, work: Callable[[PostgresSession], T]) -> T:
-        """Do the work on this thread's connection, and again on a new one when that broke: nothing was committed. Raises
-        what a rival caused (`AGAIN`) as it is."""
+        """Do the work on this thread's connection, and again on a new one if the connection broke: nothing was
+        committed. Raises errors that a concurrent transaction caused (`AGAIN`) unchanged."""
         breaks = 0
         while True:
             session = self._session()
@@ -231,7 +232,7 @@ class PostgresStore:
     # -- commits whose outcome is unknown --------------------------------------------------------------------
 
     async def _settle(self, mark: Mark, claim: Claim | None) -> bool:
-        """Ask until the server says whether the commit happened, and settle its claim."""
+        """Query the server until it reports whether the commit happened, and settle its claim."""
         committed = False
         try:
             while True:

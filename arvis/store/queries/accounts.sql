@@ -3,7 +3,7 @@
 SELECT * FROM account_cooldowns ORDER BY account, model;
 
 -- name: put_cooldown
--- The later word counts, whichever process commits it last.
+-- The latest observation wins, whichever process commits last.
 INSERT INTO account_cooldowns (account, model, until, refusals, kind, at)
 VALUES (:account, :model, :until, :refusals, :kind, :at)
 ON CONFLICT (account, model) DO UPDATE
@@ -11,14 +11,15 @@ SET until = excluded.until, refusals = excluded.refusals, kind = excluded.kind, 
 WHERE excluded.at >= account_cooldowns.at;
 
 -- name: all_accounts
--- Those that were entered in the product: a handful. Python sorts them, for databases disagree about letters.
+-- Accounts that were entered in the product: a handful. Python sorts them, because databases disagree about
+-- letters.
 SELECT * FROM accounts;
 
 -- name: account_by_name
 SELECT * FROM accounts WHERE name = :name;
 
 -- name: add_account
--- One of two that give the same name at the same moment is refused by the key.
+-- If two transactions add the same name at the same moment, the key refuses one.
 INSERT INTO accounts (
     id, name, provider, model, models, sealed_key, base_url, priority, status, created_at, updated_at
 ) VALUES (

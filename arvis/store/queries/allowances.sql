@@ -1,4 +1,4 @@
--- What people have used of their limits.
+-- Usage of personal limits.
 
 -- name: allowance
 SELECT since, used, notified_at FROM allowances WHERE principal_id = :principal_id AND kind = :kind;

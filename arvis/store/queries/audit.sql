@@ -1,5 +1,5 @@
 -- name: add_audit
--- What was written here is never changed: there is no query that could.
+-- Append-only: no query changes a row.
 INSERT INTO audit (
     id, at, execution_id, message_id, agent_id, principal_id, ordinal, kind, subject, proposal, taint, outcome, reason,
     report

@@ -1,10 +1,11 @@
--- What a backup counts, and what a restore changes in the copy that it puts in place: nobody else has that one open.
+-- Counts for a backup, and changes by a restore in the copy that it puts in place: no other process has that copy
+-- open.
 
 -- name: count_messages
 SELECT CAST(count(*) AS BIGINT) AS number FROM messages;
 
 -- name: blobs_in_use
--- One that is still to be fetched has no hash.
+-- A file that is not fetched yet has no hash.
 SELECT DISTINCT sha256 FROM attachments WHERE sha256 <> '' ORDER BY sha256;
 
 -- name: size_of_blobs
@@ -12,12 +13,12 @@ SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) AS bytes
 FROM (SELECT DISTINCT sha256, size FROM attachments WHERE sha256 <> '') AS blobs;
 
 -- name: doubt_unsent_deliveries
--- They may have been sent in the life that is gone.
+-- They may have been sent since the backup was made.
 UPDATE deliveries SET state = 'unknown', error = :error, settled_at = :now WHERE state IN ('pending', 'sending');
 
 -- name: interrupted_executions
--- What had a job, what waited for a time that has come since (in the life that is gone it went on then), and whoever
--- called one of these. `asks`: a person may still answer, which lets it go on.
+-- Executions with a live job, with a timer that has expired since the backup (the replaced database continued them
+-- then), and the callers of these. `asks`: a person may still answer a question, which continues the execution.
 WITH RECURSIVE interrupted (id) AS (
     SELECT execution_id FROM jobs WHERE status IN ('pending', 'running') AND execution_id IS NOT NULL
     UNION
@@ -42,31 +43,31 @@ WHERE executions.status IN ('running', 'paused')
 ORDER BY executions.id;
 
 -- name: fail_live_jobs
--- As the end of a job does it: a key that guards only live jobs is given back.
+-- Like the end of a job: a key that guards only live jobs is freed.
 UPDATE jobs
 SET status = 'failed', ready = 0, owner = NULL, lease_until = NULL, error = :error, reason = :reason,
     finished_at = :now, key = CASE WHEN key_live = 1 THEN NULL ELSE key END
 WHERE status IN ('pending', 'running');
 
 -- name: empty_lanes
--- After `fail_live_jobs` nothing lives in them.
+-- After `fail_live_jobs` no lane has live jobs.
 DELETE FROM lanes;
 
 -- name: raise_seqs
--- Clients may know numbers that were given in the life that is gone; the new ones begin above all of these. (A channel
--- that is not here begins there by `next_seq`.)
+-- Clients may know numbers that were assigned after the backup; the new ones begin above all of these. (`next_seq`
+-- begins there for a channel without a row.)
 UPDATE channels SET seq = :seq WHERE seq < :seq;
 
 -- name: end_sessions
--- Somebody may have logged out since.
+-- A user may have logged out since the backup.
 DELETE FROM sessions;
 
 -- name: drop_login_codes
--- Somebody may have used them since.
+-- They may have been used since the backup.
 DELETE FROM login_codes;
 
 -- name: accepted_hook_calls
--- Of the database that is put aside: what was accepted once is not done again.
+-- Read from the database that is set aside: a call that was accepted once is not accepted again.
 SELECT webhook_id, call_id, execution_id, at FROM webhook_calls ORDER BY at DESC LIMIT 1000000;
 
 -- name: accepted_keys

@@ -1,4 +1,4 @@
--- Pages of the dashboard: rows with what people want to see beside them. Each is bounded; cursors go downwards.
+-- Pages of the dashboard: rows with related data. Each is bounded; cursors are descending.
 
 -- name: list_queue
 SELECT found.*, agents.slug AS agent_slug, principals.name AS person, messages.user_name,
@@ -23,8 +23,8 @@ LEFT JOIN schedules ON schedules.id = schedule_runs.schedule_id
 ORDER BY found.id DESC;
 
 -- name: list_troubled
--- What lives or has failed, by its indexes, whatever else the table holds: while fewer than a thousand jobs live (see
--- `live_jobs`).
+-- Live and failed jobs, by their indexes, independent of the size of the table: used while fewer than a thousand
+-- jobs are live (see `live_jobs`).
 SELECT found.*, agents.slug AS agent_slug, principals.name AS person, messages.user_name,
     substr(messages.content, 1, 400) AS text, messages.platform, messages.connector, messages.channel, messages.thread,
     schedules.name AS schedule, executions.graph,
@@ -96,7 +96,7 @@ SELECT CAST(count(*) AS BIGINT) AS number FROM (
 ) AS counted;
 
 -- name: list_talks
--- By the index of the last use: the rows of a page alone are told of.
+-- By the index of the last use: details are read only for the rows of a page.
 SELECT page.*, agents.slug,
     (SELECT substr(messages.content, 1, 200) FROM messages
         WHERE messages.conversation_id = page.id AND messages.role = 'user' ORDER BY messages.id LIMIT 1) AS title,
@@ -120,7 +120,7 @@ LEFT JOIN agents ON agents.id = page.agent_id
 ORDER BY page.last_message_at DESC, page.id DESC;
 
 -- name: own_talks
--- Of one person of the web: in places of their own, where they wrote.
+-- Conversations of one web user: those in their own channels in which they wrote.
 SELECT page.*, agents.slug,
     (SELECT substr(messages.content, 1, 200) FROM messages
         WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id
@@ -240,7 +240,7 @@ WHERE messages.conversation_id = :conversation_id AND messages.id >= :first AND 
 ORDER BY deliveries.message_id, deliveries.part;
 
 -- name: costs_of_page
--- With all that was begun for the turn.
+-- Including all executions that were started for the turn.
 WITH RECURSIVE tree (message_id, id) AS (
     SELECT messages.id, messages.execution_id FROM messages
     WHERE messages.conversation_id = :conversation_id AND messages.id >= :first AND messages.id <= :last

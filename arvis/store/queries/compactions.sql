@@ -1,4 +1,4 @@
--- What becomes of long conversations. A message is in a prompt, or marked with the summary that stands for it.
+-- Compaction of long conversations. A message is in prompts, or has the id of the summary that replaces it.
 
 -- name: size_of_prompts
 SELECT CAST(count(*) AS BIGINT) AS messages, CAST(COALESCE(sum(tokens), 0) AS BIGINT) AS tokens FROM messages
@@ -10,7 +10,7 @@ WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id 
 ORDER BY turn, position LIMIT :limit;
 
 -- name: hold_range
--- Held, so that none of them leaves its turn (a retry by hand) between this look and the mark.
+-- Locked, so that no message leaves its turn (a retry by hand) between this query and the update.
 SELECT id FROM messages
 WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id IS NULL
     AND turn >= :first_turn AND turn <= :last_turn
@@ -34,7 +34,7 @@ INSERT INTO compactions (
 SELECT * FROM compactions WHERE id = :id;
 
 -- name: newest_summaries
--- Turns that have ended keep their order for ever, and no two of these end with the same one.
+-- Ended turns keep their order permanently, and no two summaries end with the same turn.
 SELECT * FROM compactions WHERE conversation_id = :conversation_id AND status <> 'restored'
 ORDER BY last_turn DESC LIMIT :limit;
 

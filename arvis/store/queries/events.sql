@@ -1,4 +1,4 @@
--- Events of chat platforms besides messages, and what is read along.
+-- Events of chat platforms besides messages, and overheard messages.
 
 -- name: seen_event
 SELECT message_id, outcome FROM inbox_events
@@ -35,7 +35,7 @@ INSERT INTO overheard_messages (
 ON CONFLICT (platform, connector, channel, event_id) DO NOTHING;
 
 -- name: drop_observed
--- What is older than the newest few of its place.
+-- Messages older than the newest few of their channel.
 DELETE FROM overheard_messages
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread AND id < (
     SELECT id FROM overheard_messages

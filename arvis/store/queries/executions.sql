@@ -102,7 +102,7 @@ SELECT id FROM waits WHERE answered_at IS NULL AND id > '' LIMIT 1;
 SELECT * FROM waits WHERE lane = :lane AND answered_at IS NULL AND kind IN (:kind, :other) ORDER BY id LIMIT 100;
 
 -- name: find_wait_in
--- The lane is for finding alone: who asks has one of its own.
+-- The lane only serves the search: every execution that asks has its own lane.
 UPDATE waits SET lane = :lane WHERE id = :id;
 
 -- name: answer_wait

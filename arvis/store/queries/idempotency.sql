@@ -4,7 +4,7 @@
 DELETE FROM idempotency_keys WHERE asker = :asker AND key = :key AND created_at < :before;
 
 -- name: reserve_idempotency_key
--- One of two that come at the same moment is refused by the key.
+-- If two requests arrive at the same moment, the key refuses one.
 INSERT INTO idempotency_keys (asker, key, request_hash, status, content, created_at)
 VALUES (:asker, :key, :request, NULL, NULL, :now)
 ON CONFLICT (asker, key) DO NOTHING;

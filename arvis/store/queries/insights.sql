@@ -1,10 +1,10 @@
--- The reading side: pages and lists. Each is bounded; cursors are ids, newest first.
+-- Queries for pages and lists. Each is bounded; cursors are ids, newest first.
 
 -- name: usage_of_turn
 SELECT * FROM usage WHERE execution_id = :execution_id ORDER BY id LIMIT 500;
 
 -- name: usage_of_family
--- Of an execution and of all that was begun for it: what it called, tasks that were given, runs, compactions.
+-- The usage of an execution and of everything started for it: calls, delegated tasks, runs, compactions.
 WITH RECURSIVE tree (id) AS (
     SELECT executions.id FROM executions WHERE executions.id = :execution_id
     UNION
@@ -74,7 +74,7 @@ SELECT * FROM messages
 WHERE conversation_id = :conversation_id AND id < :before AND superseded = 0
 ORDER BY id DESC LIMIT :limit;
 
--- The inner limit bounds the work: a text that nobody ever wrote would make this read all that was ever said.
+-- The inner limit bounds the work: a search without matches would otherwise read all messages.
 -- name: search_messages
 SELECT recent.* FROM (
     SELECT * FROM messages WHERE conversation_id IS NOT NULL AND superseded = 0 ORDER BY id DESC LIMIT 20000

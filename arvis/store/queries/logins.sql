@@ -1,4 +1,4 @@
--- Who may come in: one-time codes and logins of the dashboard, its users, keys of the API.
+-- Access: one-time codes and logins of the dashboard, its users, API keys.
 
 -- name: add_login_code
 INSERT INTO login_codes (code_hash, user_id, expires_at) VALUES (:code_hash, :user_id, :expires_at);

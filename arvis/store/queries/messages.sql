@@ -1,5 +1,5 @@
 -- name: message_by_event
--- The inbox key: the same platform event is one message, for ever.
+-- The inbox key: the same platform event is always one message.
 SELECT * FROM messages
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND event_id = :event_id;
 
@@ -42,7 +42,7 @@ UPDATE messages SET answered_by = :reply_id WHERE id = :id;
 UPDATE messages SET status = :status, reason = :reason WHERE execution_id = :execution_id AND role = 'user';
 
 -- name: progress_of_turn
--- What was said on the way to the answer; the last position of a turn is found by it.
+-- Progress messages of a turn; the last position of a turn is found by this query.
 SELECT * FROM messages WHERE execution_id = :execution_id AND role = 'progress' ORDER BY position LIMIT 200;
 
 -- name: settle_progress
@@ -52,23 +52,23 @@ UPDATE messages SET turn = :turn WHERE execution_id = :execution_id AND role = '
 UPDATE messages SET turn = NULL, compaction_id = NULL WHERE execution_id = :execution_id AND role = 'progress';
 
 -- name: reopen_turn
--- Where a summary tells of its failure, the turn is told anew.
+-- If a summary of the run reports its failure, the turn gets a new notice.
 UPDATE messages SET status = 'accepted', reason = NULL, turn = NULL, answered_by = NULL, compaction_id = NULL
 WHERE execution_id = :execution_id AND role = 'user';
 
 -- name: supersede_notice
--- The first condition says nothing new: it lets the index of replies serve.
+-- The first condition is redundant: it lets the query use the index of replies.
 UPDATE messages SET superseded = 1, turn = NULL
 WHERE execution_id = :execution_id AND role <> 'user' AND role <> 'progress' AND role = 'notice' AND superseded = 0;
 
 -- name: history
--- Ended turns only, in the order in which they ended (docs/adr/0009): newest first, the caller turns it round.
+-- Ended turns only, in the order in which they ended (docs/adr/0009): newest first; the caller reverses them.
 SELECT role, content, tokens, id, turn, position, taint, principal_id, user_name, created_at, files FROM messages
 WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id IS NULL
 ORDER BY turn DESC, position DESC LIMIT :limit;
 
 -- name: recent_messages
--- By id, which is good enough to tell a burst.
+-- By id, which is exact enough to detect a burst.
 SELECT created_at FROM (
     SELECT created_at, principal_id FROM messages WHERE conversation_id = :conversation_id AND role = 'user'
     ORDER BY id DESC LIMIT 30
@@ -77,14 +77,14 @@ WHERE principal_id = :principal_id
 ORDER BY created_at DESC LIMIT :limit;
 
 -- name: last_asked
--- This person's newest message that became a turn, by id, which is good enough for who asks about it.
+-- This person's newest message that became a turn, by id, which is exact enough for a question about it.
 SELECT * FROM messages
 WHERE conversation_id = :conversation_id AND role = 'user' AND execution_id IS NOT NULL
     AND principal_id = :principal_id
 ORDER BY id DESC LIMIT 1;
 
 -- name: last_unasked
--- The newest message of a place that no agent was asked with.
+-- The newest message of a channel that no agent was asked to answer.
 SELECT * FROM messages
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread
     AND status IN ('dropped', 'expired') AND role = 'user'
@@ -92,7 +92,7 @@ WHERE platform = :platform AND connector = :connector AND channel = :channel AND
 ORDER BY id DESC LIMIT 1;
 
 -- name: question_shown_as
--- By the platform's id of the message that shows it (or of a part of it), or by ours.
+-- By the platform's id of the message that shows it (or of a part of it), or by our id.
 SELECT messages.wait_id FROM messages
 LEFT JOIN deliveries ON deliveries.message_id = messages.id
 LEFT JOIN delivery_parts ON delivery_parts.delivery_id = deliveries.id
@@ -102,7 +102,7 @@ WHERE messages.platform = :platform AND messages.connector = :connector AND mess
 ORDER BY messages.id DESC LIMIT 1;
 
 -- name: said_since_question
--- An agent's words to this person (or to nobody in particular) behind the place where the question was last shown.
+-- An agent's messages to this person (or to all) after the position at which the question was last shown.
 SELECT said.id FROM deliveries
 JOIN messages AS said ON said.id = deliveries.message_id
 LEFT JOIN messages AS asked ON asked.id = said.reply_to
@@ -195,11 +195,11 @@ INSERT INTO usage (
 ON CONFLICT (id) DO NOTHING;
 
 -- name: take_back_usage
--- An estimate whose call came to its end after all.
+-- Replaces an estimate whose call ended after all.
 DELETE FROM usage WHERE id = :id AND error = :error RETURNING cost_micros, started_at;
 
 -- name: cost_of_execution
--- With what it called; tasks that it gave are charged for themselves.
+-- Including its child executions; delegated tasks are charged separately.
 WITH RECURSIVE tree (id) AS (
     SELECT executions.id FROM executions WHERE executions.id = :execution_id
     UNION

@@ -2,7 +2,7 @@
 CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL);
 
 -- name: lock_migrations
--- SQLite's writing transaction already keeps everybody else out.
+-- SQLite's writing transaction already excludes all other writers.
 SELECT 1 AS locked;
 
 -- name: applied_migrations

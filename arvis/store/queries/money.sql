@@ -2,7 +2,7 @@
 SELECT micros, calls, turns FROM spending WHERE scope = :scope AND period = :period AND key = :key;
 
 -- name: hold_spending
--- Where others write at the same moment: makes the row if need be, and holds it until the commit.
+-- With concurrent writers: creates the row if necessary, and locks it until the commit.
 INSERT INTO spending (scope, period, key, micros, calls, turns) VALUES (:scope, :period, :key, 0, 0, 0)
 ON CONFLICT (scope, period, key) DO UPDATE SET micros = spending.micros
 RETURNING micros, calls, turns;
@@ -51,7 +51,7 @@ SELECT * FROM open_calls WHERE execution_id = :execution_id AND visit = :visit O
 SELECT * FROM open_calls WHERE started_at < :before ORDER BY started_at LIMIT 1000;
 
 -- name: prune_turns
--- Executions are named by the time of their beginning, so the oldest stand at the front of the primary key.
+-- Ids of executions begin with their start time, so the oldest are at the front of the primary key.
 DELETE FROM spending WHERE scope = 'turn' AND period = '' AND key IN (
     SELECT key FROM spending WHERE scope = 'turn' AND period = '' AND key < :first_execution ORDER BY key LIMIT :limit
 );
@@ -131,8 +131,8 @@ SELECT
 FROM charges WHERE client_id = :client_id AND id >= :first AND id < :before;
 
 -- name: usage_report
--- A range of the primary key: ids of receipts begin with the time at which the call ended. The quarters of an hour are
--- put together to days by the caller, who knows the time zone.
+-- A range of the primary key: ids of receipts begin with the time at which the call ended. The caller, who knows
+-- the time zone, adds the quarters of an hour up to days.
 SELECT
     CASE CAST(:by AS TEXT)
         WHEN 'agent' THEN COALESCE(agent_id, '')
@@ -155,7 +155,7 @@ FROM usage WHERE id >= :first AND id < :before
 GROUP BY 1 ORDER BY 1 LIMIT 100000;
 
 -- name: usage_by_time
--- The same range, in quarters of an hour and by one more thing.
+-- The same range, in quarters of an hour and by a second key.
 SELECT
     (started_at + duration_ms) / 900000 AS quarter,
     CASE CAST(:by AS TEXT)

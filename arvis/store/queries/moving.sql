@@ -1,4 +1,4 @@
--- A channel has become another one: what belongs to it goes along. What the new one has already stays as it is.
+-- A channel was replaced by another one: its rows move there. Rows that the new channel already has stay unchanged.
 
 -- name: threads_on_their_way
 SELECT thread FROM deliveries
@@ -17,7 +17,7 @@ ORDER BY seq;
 UPDATE deliveries SET channel = :channel, seq = :seq WHERE id = :id;
 
 -- name: continue_channel
--- Clients count on from where they were.
+-- Clients continue counting from their last number.
 INSERT INTO channels (platform, connector, channel, seq)
 SELECT platform, connector, :new, seq FROM channels
 WHERE platform = :platform AND connector = :connector AND channel = :old
@@ -25,7 +25,7 @@ ON CONFLICT (platform, connector, channel) DO UPDATE
 SET seq = CASE WHEN excluded.seq > channels.seq THEN excluded.seq ELSE channels.seq END;
 
 -- name: move_bindings
--- Bindings know no bot: they hold for all of a platform.
+-- Bindings name no bot: they are valid for a whole platform.
 UPDATE bindings SET channel = :new
 WHERE platform = :platform AND channel = :old
     AND NOT EXISTS (SELECT 1 FROM bindings AS there WHERE there.platform = :platform AND there.channel = :new);
@@ -34,7 +34,7 @@ WHERE platform = :platform AND channel = :old
 DELETE FROM bindings WHERE platform = :platform AND channel = :old;
 
 -- name: close_doubled_conversations
--- An agent that is talked to in the new channel already goes on there.
+-- An agent with an active conversation in the new channel continues that one.
 UPDATE conversations SET status = 'closed'
 WHERE platform = :platform AND connector = :connector AND channel = :old AND status = 'active' AND EXISTS (
     SELECT 1 FROM conversations AS there
@@ -80,14 +80,14 @@ UPDATE facts SET scope = :new WHERE scope = :old;
 UPDATE fact_changes SET scope = :new WHERE scope = :old;
 
 -- name: move_states
--- The newer channel's word counts where both have one.
+-- If both channels have a value, that of the newer channel wins.
 UPDATE agent_state SET scope = :new WHERE scope = :old AND NOT EXISTS (
     SELECT 1 FROM agent_state AS there
     WHERE there.agent_id = agent_state.agent_id AND there.scope = :new AND there.key = agent_state.key
 );
 
 -- name: waiting_head
--- Held: nobody claims it meanwhile.
+-- Locked: no process claims it meanwhile.
 SELECT id, run_at FROM jobs WHERE lane = :lane AND ready > 0 AND status = 'pending' /*hold*/;
 
 -- name: waiting_behind

@@ -1,7 +1,8 @@
--- What the page Now shows. Nothing here looks at work that is done: what waits, runs or failed stands in partial indexes.
+-- Data of the page Now. No query reads completed work: waiting, running and failed jobs are in partial indexes.
 
 -- name: count_queue
--- Each count reads one small index. Lanes of deliveries begin with `to:`, which the index of followers tells without the row.
+-- Each count reads one small index. Lanes of deliveries begin with `to:`, which the index of followers contains, so
+-- the row is not read.
 SELECT
     CAST((SELECT count(*) FROM jobs WHERE ready = 3 AND pool <> 'delivery') AS BIGINT) AS running,
     CAST((SELECT count(*) FROM jobs WHERE ready = 1 AND pool <> 'delivery')
@@ -18,12 +19,12 @@ SELECT
         AS waiting;
 
 -- name: oldest_head
--- Ids begin with the time, so that the index alone tells which is the oldest. COALESCE keeps SQLite from walking through
--- all that is done in search of the first one that is ready.
+-- Ids begin with the time, so the index alone gives the oldest. COALESCE keeps SQLite from reading all completed
+-- jobs in search of the first ready one.
 SELECT created_at FROM jobs WHERE id = (SELECT min(COALESCE(id, '')) FROM jobs WHERE ready = 1);
 
 -- name: work_now
--- A large state is not read: what is shown of it is a word or two.
+-- A large state is not read: the page shows only a few words of it.
 SELECT work.*, messages.conversation_id, messages.platform, messages.connector, messages.channel, messages.thread,
     messages.id AS asked, executions.graph,
     CASE WHEN length(executions.state) <= 20000 THEN executions.state END AS state,
@@ -54,8 +55,8 @@ ORDER BY id DESC LIMIT :limit;
 SELECT * FROM jobs WHERE status = 'failed' AND id > '' ORDER BY id DESC LIMIT :limit;
 
 -- name: answers_by_minute
--- A range of the primary key: the id of an answer begins with the time of its making. Latencies of about the same length
--- are one row, so that a busy minute (or a few `:minutes` of them together) has no more of them than a few hundred.
+-- A range of the primary key: the id of an answer begins with its creation time. Latencies of about the same length
+-- are one row, so a busy minute (or group of `:minutes`) has at most a few hundred rows.
 SELECT minute, failed, latency, CAST(count(*) AS BIGINT) AS number FROM (
     SELECT minute, failed,
         CASE

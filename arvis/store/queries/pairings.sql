@@ -12,7 +12,7 @@ SELECT * FROM pairings WHERE id = :id;
 SELECT * FROM pairings WHERE code_hash = :code_hash;
 
 -- name: newest_pairing
--- By id, which is good enough: a person has one at a time.
+-- By id, which is exact enough: a person has one request at a time.
 SELECT * FROM pairings WHERE platform = :platform AND user_id = :user_id ORDER BY id DESC LIMIT 1;
 
 -- name: count_pending_pairings

@@ -12,14 +12,14 @@ VALUES (:id, :platform, :user_id, :name, :role, :now, :now);
 UPDATE principals SET name = :name, role = :role, updated_at = :now WHERE id = :id;
 
 -- name: pair_principal
--- The first time counts.
+-- The first time is kept.
 UPDATE principals SET paired_at = COALESCE(paired_at, :now), updated_at = :now WHERE id = :id;
 
 -- name: unpair_principal
 UPDATE principals SET paired_at = NULL, updated_at = :now WHERE id = :id;
 
 -- name: list_people
--- Whose row says owner may be struck off the configuration since: the caller knows.
+-- The configuration may no longer name a person whose row says owner; the caller checks this.
 SELECT * FROM principals
 WHERE id < :before
     AND (CAST(:platform AS TEXT) IS NULL OR platform = :platform)
@@ -30,11 +30,11 @@ WHERE id < :before
 ORDER BY id DESC LIMIT :limit;
 
 -- name: people_with_rights
--- Looked through once a start.
+-- Read once at each start.
 SELECT * FROM principals WHERE role IN ('owner', 'operator') ORDER BY id LIMIT 10000;
 
 -- name: other_person
--- Ends at the first one; only a table of owners and blocked people is read further.
+-- Stops at the first one; it reads further only in a table of owners and blocked people.
 SELECT id FROM principals WHERE id <> :id AND role IN ('member', 'operator') LIMIT 1;
 
 -- name: get_setting

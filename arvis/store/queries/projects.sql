@@ -1,4 +1,4 @@
--- What agents work on over days.
+-- Work of agents over days.
 
 -- name: get_project
 SELECT * FROM projects WHERE id = :id;
@@ -20,7 +20,7 @@ SET slug = :slug, agent_id = :agent_id, title = :title, goal = :goal, status = :
 WHERE id = :id;
 
 -- name: touch_project
--- By this the projects take turns.
+-- Projects take turns by this column.
 UPDATE projects SET updated_at = :now WHERE id = :id;
 
 -- name: remove_project

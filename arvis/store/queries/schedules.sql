@@ -48,12 +48,12 @@ WHERE agent_id = :agent_id AND kind = :kind AND name = :name AND created_by <> '
 ORDER BY id LIMIT 1;
 
 -- name: forget_reminders
--- What is over, but for what people switched off.
+-- Completed reminders, except those that people switched off.
 DELETE FROM schedules
 WHERE principal_id = :principal_id AND created_by = 'tool' AND enabled = 1 AND next_run IS NULL AND last_run < :before;
 
 -- name: due_schedules
--- One that still runs waits until it has ended: it must not stand in the way of the others either.
+-- A schedule that still runs waits until its run has ended, and must not delay others meanwhile.
 SELECT * FROM schedules
 WHERE enabled = 1 AND next_run <= :now AND NOT EXISTS (
     SELECT 1 FROM schedule_runs WHERE schedule_runs.schedule_id = schedules.id AND schedule_runs.ended_at IS NULL
@@ -64,11 +64,11 @@ ORDER BY next_run LIMIT :limit;
 SELECT next_run FROM schedules WHERE enabled = 1 AND next_run > :after ORDER BY next_run LIMIT 1;
 
 -- name: schedules_to_come
--- Looked through once a start, and when the clock was put back.
+-- Read once at each start, and when the clock was set back.
 SELECT * FROM schedules WHERE enabled = 1 AND next_run > :after ORDER BY next_run LIMIT :limit;
 
 -- name: advance_schedule
--- Of two that took the same time, or took one while somebody changed the schedule, one does it.
+-- If two processes take the same time, or one takes it while the schedule is changed, only one succeeds.
 UPDATE schedules SET last_run = :last_run, next_run = :next_run
 WHERE id = :id AND enabled = 1 AND next_run = :was AND updated_at = :updated_at;
 
@@ -91,7 +91,7 @@ WHERE id < :before
 ORDER BY id DESC LIMIT :limit;
 
 -- name: add_occurrence
--- The instant is the key: whatever restarts, a time is dealt with once.
+-- The instant is the key: each time is handled once, regardless of restarts.
 INSERT INTO schedule_runs (schedule_id, due, id, cause, status, execution_id, report, created_at, ended_at)
 VALUES (:schedule_id, :due, :id, :cause, :status, :execution_id, :report, :created_at, :ended_at)
 ON CONFLICT (schedule_id, due) DO NOTHING;
@@ -100,7 +100,7 @@ ON CONFLICT (schedule_id, due) DO NOTHING;
 SELECT * FROM schedule_runs WHERE id = :id;
 
 -- name: orphaned_occurrences
--- They have begun, and nothing is there any more that could end them.
+-- They have begun, and no job or execution is left that could end them.
 SELECT * FROM schedule_runs
 WHERE ended_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.key = 'schedule:' || schedule_runs.schedule_id)

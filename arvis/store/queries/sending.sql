@@ -1,4 +1,4 @@
--- What is on its way to chat platforms: parts of deliveries, drafts, places that are shut, incidents.
+-- Deliveries on their way to chat platforms: parts, drafts, status of channels, incidents.
 
 -- name: parts_of_delivery
 SELECT * FROM delivery_parts WHERE delivery_id = :delivery_id ORDER BY part;
@@ -37,7 +37,7 @@ INSERT INTO drafts (
 ON CONFLICT (execution_id) DO NOTHING;
 
 -- name: put_draft
--- What is gone stays gone.
+-- A draft that is gone stays gone.
 UPDATE drafts SET state = :state, platform_id = COALESCE(:platform_id, platform_id), updated_at = :now
 WHERE execution_id = :execution_id AND state <> 'gone';
 
@@ -51,7 +51,7 @@ DELETE FROM drafts WHERE execution_id IN (
 SELECT * FROM channel_status WHERE platform = :platform AND connector = :connector AND channel = :channel;
 
 -- name: put_place
--- What has become another one stays so, whatever is told of it afterwards.
+-- A channel that was moved stays moved, whatever status is reported later.
 INSERT INTO channel_status (platform, connector, channel, state, reason, moved_to, updated_at)
 VALUES (:platform, :connector, :channel, :state, :reason, :moved_to, :now)
 ON CONFLICT (platform, connector, channel) DO UPDATE

@@ -1,10 +1,10 @@
--- Skills that were brought in from outside: a few hundred at most.
+-- Imported skills: a few hundred at most.
 
 -- name: all_skills
 SELECT * FROM skills LIMIT 1000;
 
 -- name: skill_stamps
--- What tells whether the texts must be read again.
+-- Shows whether the texts must be read again.
 SELECT slug, updated_at FROM skills LIMIT 1000;
 
 -- name: get_skill

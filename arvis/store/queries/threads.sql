@@ -1,4 +1,4 @@
--- What stands between the turns of a conversation, besides its messages.
+-- Data that a conversation keeps between turns, besides its messages.
 
 -- name: get_thread
 SELECT data FROM handover_threads WHERE conversation_id = :conversation_id AND name = :name;

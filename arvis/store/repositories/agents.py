@@ -92,7 +92,7 @@ def _columns_of(agent: Agent) -> dict[str, object]:
 
 
 def _data_of(version: AgentVersion) -> str:
-    """The id stands in the row."""
+    """The JSON omits the id, which is a column of the row."""
     agent = asdict(version.agent)
     del agent["id"]
     places = [

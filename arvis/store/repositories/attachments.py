@@ -8,7 +8,7 @@ from typing import Any
 from arvis.domain.messages import Attachment, FileKind, FileState
 from arvis.store.sql.session import Row, Session
 
-#: The names stand in brackets where they are read.
+#: Prompts show the names in brackets.
 _NO_BRACKETS = str.maketrans("[]", "()")
 
 
@@ -60,7 +60,7 @@ class SqlFiles:
         first = row["ordinal"] if row else 0
         for ordinal, attachment in enumerate(attachments, start=first):
             self._session.execute("add_attachment", message_id=message_id, ordinal=ordinal, **_columns(attachment))
-        # What was spoken is heard, and needs no name.
+        # A voice message is shown as its transcript and needs no name.
         named = [_on_one_line(each.filename) for each in attachments if each.kind is not FileKind.VOICE]
         if named:
             self._session.execute("name_files", message_id=message_id, names=", ".join(named))

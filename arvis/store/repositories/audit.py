@@ -1,4 +1,4 @@
-"""What models wanted, and which turns they gave to one another, over SQL: both are only ever added to."""
+"""Actions that models requested and turns that they delegated, over SQL. Both tables are append-only."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class SqlDelegations:
         return delegation_of(row) if row else None
 
     def count_of_root(self, root_id: str) -> int:
-        """Nobody else adds to this root before this commit, so that two turns together cannot pass a limit."""
+        """No other transaction adds to this root before this commit, so two turns together cannot exceed a limit."""
         if self._session.locks_rows:
             self._session.one("hold_root", root_id=root_id)
         row = self._session.one("count_delegations", root_id=root_id)

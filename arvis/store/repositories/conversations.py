@@ -38,7 +38,8 @@ class SqlConversations:
         return made
 
     def _known(self, known: Conversation, *, direct: bool) -> Conversation:
-        """Who posts there unasked does not know it; the message of a person tells that they are alone there."""
+        """A caller that posts without a message of a person does not know whether the chat is direct; the message of
+        a person shows it."""
         if direct and not known.direct:
             self._session.execute("note_direct", id=known.id)
             return replace(known, direct=True)

@@ -1,4 +1,4 @@
-"""What is on its way to chat platforms, over SQL."""
+"""Deliveries on their way to chat platforms, over SQL."""
 
 from __future__ import annotations
 

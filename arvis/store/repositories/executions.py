@@ -202,7 +202,7 @@ class SqlExecutions:
         return len(old)
 
 
-#: What goes with an execution, children before parents.
+#: Rows that are deleted with an execution, children before parents.
 _PARTS = (
     "delete_execution_steps",
     "delete_execution_effects",

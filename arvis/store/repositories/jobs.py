@@ -36,7 +36,7 @@ from arvis.ports.job_store import AddedJob, Slots
 from arvis.store.repositories.messages import delivery_of
 from arvis.store.sql.session import Row, Session, dump
 
-# Lanes of jobs over SQL: what joins one, what leaves it, and where in it a job stands. Only the head of a lane may
+# Lanes of jobs over SQL: adding and removing jobs, and the position of a job in its lane. Only the head of a lane may
 # run.
 
 
@@ -80,14 +80,14 @@ class Lanes:
             self.announce(promoted["run_at"], now)
 
     def announce(self, run_at: int, now: int) -> None:
-        """A head has come to stand: claimable at once, or at `run_at`."""
+        """Note a new head of a lane: claimable now, or at `run_at`."""
         if run_at <= now:
             self._session.notices.heads += 1
         else:
             self._session.notices.due(run_at)
 
     def _counted(self, lane: str) -> tuple[int, int]:
-        """The lane's numbers with one job more. A server is asked once, whatever it has to do for it."""
+        """Add one job to the lane's counters and return them. On PostgreSQL this takes one query in every case."""
         if not self._session.locks_rows and self._session.execute("open_lane", lane=lane):
             return 1, 1
         row = self._session.one("enter_lane", lane=lane)
@@ -100,7 +100,7 @@ _KINDS = {kind.value: kind for kind in JobKind}
 _STATUSES = {status.value: status for status in JobStatus}
 _POOLS = {pool.value: pool for pool in Pool}
 
-#: What nearly every job carries.
+#: The payload of nearly every job.
 NO_PAYLOAD = dump({})
 
 
@@ -305,9 +305,9 @@ class SqlJobs:
         for row in self._session.rows("followers", lane=head.lane, limit=max_jobs - 1):
             tokens += row["tokens"]
             same = row["kind"] == JobKind.MESSAGE and row["principal_id"] == head.principal_id
-            # A turn that has begun (and is retried by hand) has a history of its own: it stays a turn.
-            # So does one that was told to wait: more of its message is on the way. (What is due later than it was
-            # added; a clock that was put back holds nothing up.)
+            # A turn that has begun (and is retried by hand) has its own history: it stays a separate turn. So does a
+            # turn that waits for more parts of its message. (Its due time is later than the time when it was added; a
+            # clock that was set back delays nothing.)
             waits = row["run_at"] > max(now, row["created_at"])
             if not same or row["claim"] > 0 or waits or tokens > max_tokens:
                 break
@@ -382,13 +382,13 @@ class SqlJobs:
         return self._session.execute("prune_jobs", oldest=first_id_at(before), before=before, limit=limit)
 
     def _delivery_of(self, row: Row) -> Delivery | None:
-        """What a job of kind `deliver` is to send: read here, it costs no further look at the database."""
+        """Return the delivery of a job of kind `deliver`. Reading it in the claim saves a query."""
         found = self._session.one("get_delivery", id=row["delivery_id"]) if row["delivery_id"] is not None else None
         return delivery_of(found) if found else None
 
     def move_lane(self, old: str, new: str, now: int) -> int:
-        """Let all that waits in a lane join the tail of another one, in order; what runs there stays. How many. Both lanes
-        are locked."""
+        """Move all waiting jobs of a lane to the tail of another lane, in order; running jobs stay. Return their
+        number. Both lanes are locked."""
         moved = 0
         while rows := [*self._session.rows("waiting_head", lane=old), *self._session.rows("waiting_behind", lane=old)]:
             for row in rows:

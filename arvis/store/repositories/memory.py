@@ -1,4 +1,4 @@
-"""Facts with the words that find them, and state keys, over SQL."""
+"""Facts with their search words, and state keys, over SQL."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from arvis.domain.words import words_of
 from arvis.ports.memory import FactChange
 from arvis.store.sql.session import Row, Session
 
-#: Of a fact that was just told, in thousandths.
+#: The confidence of a new fact, in thousandths.
 _SURE = 1000
 
-#: Between words that a search may find either of.
+#: Separates words in a search for any of them.
 _OR = " OR "
 
-#: A word is stored as the letters of its bytes, which both databases take as one word whatever it is made of.
+#: A word is stored as letters that encode its bytes, so that both databases treat it as one word regardless of its
+#: characters.
 _AS_LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
@@ -168,7 +169,7 @@ class SqlFacts:
         return self._session.execute("erase_facts", before=before, limit=limit)
 
     def move(self, old: str, new: str) -> None:
-        """Let everything that is known in one scope be known in another one."""
+        """Move all facts and states of one scope to another scope."""
         for row in self._session.rows("facts_in_scope", old=old):
             self._session.execute("move_fact_words", number=row["number"], scope_key=_scope_key(row["agent_id"], new))
         self._session.execute("move_facts", old=old, new=new)
@@ -234,7 +235,7 @@ def state_of(row: Row) -> State:
 
 
 def either(words: Sequence[str]) -> str:
-    """As the queries take words that may be found: nothing in it that either database could read as its own."""
+    """Return a query for any of these words, in a form without operators that either database could interpret."""
     return _OR.join(map(_token, words))
 
 

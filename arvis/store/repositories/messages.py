@@ -109,7 +109,7 @@ _ROLES = {role.value: role for role in Role}
 
 
 def _with_names(content: str, files: str) -> str:
-    """What came with a message is named later on, and not read again."""
+    """Later prompts name the files of a message, and do not read them again."""
     return f"{content}\n[Files: {files}]".strip() if files else content
 
 

@@ -10,10 +10,10 @@ from arvis.domain.platforms import Pairing, PairingStatus
 from arvis.ports.allowances import Allowance
 from arvis.store.sql.session import Row, Session
 
-# `Pairings` over SQL: strangers who asked, and who let them in.
+# `Pairings` over SQL: pairing requests of unpaired users, and the people who decided.
 
 
-# What people have used of their limits, over SQL.
+# Usage of personal limits, over SQL.
 
 
 def pairing_of(row: Row) -> Pairing:

@@ -11,10 +11,10 @@ from arvis.domain.projects import Project, ProjectStatus
 from arvis.ports.skills import StoredSkill
 from arvis.store.sql.session import Row, Session, dump
 
-# What stands between the turns of a conversation, over SQL.
+# Data that a conversation keeps between turns, over SQL.
 
 
-# Skills that were brought in from outside, over SQL.
+# Imported skills, over SQL.
 
 
 class SqlHandoverThreads:

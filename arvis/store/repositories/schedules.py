@@ -1,4 +1,4 @@
-"""Crons and heartbeats, and what came of their times, over SQL."""
+"""Crons and heartbeats, and their occurrences, over SQL."""
 
 from __future__ import annotations
 

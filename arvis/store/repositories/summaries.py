@@ -1,4 +1,4 @@
-"""Summaries that stand for messages, over SQL."""
+"""Summaries that replace messages in prompts, over SQL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arvis.ports.compactions import Calibration, Size
 from arvis.store.repositories.messages import past_message_of
 from arvis.store.sql.session import Row, Session, dump
 
-# How models count, over SQL.
+# Calibrations of token estimates by model, over SQL.
 
 
 class SqlCalibrations:
@@ -130,7 +130,7 @@ class SqlCompactions:
         return sum(self._forget(row["id"], now) for row in rows)
 
     def _forget(self, compaction_id: str, now: int) -> bool:
-        """Not a second time, and not what was brought back in the meantime."""
+        """Delete each text once, and not the texts of summaries that were restored meanwhile."""
         ended = self._end(compaction_id, CompactionStatus.FINAL, now)
         if ended:
             self._session.execute("empty_messages", compaction_id=compaction_id)

@@ -1,4 +1,4 @@
-"""The timeline of a message, put together from the rows that tell of it: nothing is stored twice to be shown."""
+"""The timeline of a message, derived from existing rows: nothing is stored twice for display."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from arvis.store.sql.session import Row, Session, dump
 
 @dataclass(frozen=True, slots=True)
 class MessageRows:
-    """The rows that tell of one message, each in order of time."""
+    """The rows about one message, each list in order of time."""
 
     message: Row
     asked: Sequence[Row]
@@ -88,7 +88,7 @@ def _steps(rows: MessageRows) -> Iterator[TimelineStep]:
 
 
 def _coming(rows: MessageRows) -> Iterator[TimelineStep]:
-    """How it came here: from somebody, or written by an agent that nobody had asked."""
+    """Return the first entry: a message that a person sent, or that an agent posted unprompted."""
     message, agent = rows.message, rows.agent[0]["slug"] if rows.agent else None
     at, platform = message["created_at"], message["platform"]
     if message["source"]:

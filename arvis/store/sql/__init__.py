@@ -1,1 +1,1 @@
-"""What both databases share: sessions, scripts, transactions, migrations."""
+"""Code that both databases share: sessions, scripts, transactions, migrations."""

@@ -32,7 +32,7 @@ class Migration:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def statements(self, *, postgres: bool) -> Iterator[str]:
-        """The statements for this database one by one, in its spelling of a few words of DDL."""
+        """Yield the statements for this database one by one; a few DDL keywords are translated for PostgreSQL."""
         own = "postgres" if postgres else "sqlite"
         for database, statement in self._parts():
             if database in {"", own}:
@@ -78,7 +78,7 @@ def available() -> list[Migration]:
 
 
 def migrate(target: MigrationTarget, migrations: Sequence[Migration]) -> list[str]:
-    """Bring a database up to date; the names of the migrations that ran now."""
+    """Run the missing migrations and return their names."""
     applied = target.applied()
     missing = missing_among(migrations, applied)
     if missing and applied:

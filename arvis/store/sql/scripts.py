@@ -1,4 +1,4 @@
-"""What both databases do with a script: run it, and let the claim of jobs ride in its commit."""
+"""Script execution for both databases: run a script, and claim jobs in the same commit."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from arvis.store.sql.session import Notices
 
 R = TypeVar("R")
 
-#: Who has one of these does its work when it is asked again: awaitables, iterators and generators of either kind.
+#: Objects with one of these attributes do their work later: awaitables, iterators and generators of either kind.
 _LATER = ("__await__", "__next__", "__anext__")
 
 
 def store_closed() -> StoreError:
-    """For those who come after the end; waiting for an answer they would wait for ever."""
+    """Return the error for calls after the store was closed; without it their callers would wait forever."""
     return StoreError(
         "The store is closed", why="Arvis is stopping", fix="nothing: it is taken up after the next start"
     )
 
 
 def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> R:
-    """What the script returned. Refuses what would do its work after the commit."""
+    """Run the script and return its result. Refuses results that would do their work after the commit."""
     try:
         result = script(transaction)
     except StopIteration as stop:
-        # A future does not take it as an error, and its waiter would wait for ever.
+        # A future does not accept it as an error, and its waiter would wait forever.
         raise RuntimeError("a script raised StopIteration") from stop
     if inspect.iscoroutine(result):
         result.close()
@@ -41,7 +41,7 @@ def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> 
 
 
 class Claim:
-    """The claim of jobs that rides in a commit. Whoever made it settles it exactly once."""
+    """A claim of jobs within a commit. Its creator settles it exactly once."""
 
     def __init__(self, claimer: Claimer, notices: Notices) -> None:
         self._claimer = claimer

@@ -27,7 +27,7 @@ _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 
 
 class Dialect(Protocol):
-    """What differs between the databases, as data."""
+    """The differences between the databases, as data."""
 
     @property
     def name(self) -> str: ...
@@ -79,8 +79,9 @@ def _without_comments(body: str) -> str:
 
 @dataclass(slots=True)
 class Notices:
-    """What a transaction did that the queue must hear of: how many heads became claimable, whether somebody asks
-    for a claim in any case (`look`), which running jobs ended, and the soonest time (ms) that wants attention."""
+    """Changes of a transaction that the queue must be notified of after the commit: the number of heads that became
+    claimable, whether a claim is requested in any case (`look`), the running jobs that ended, and the soonest due
+    time (ms)."""
 
     heads: int = 0
     look: bool = False
@@ -95,7 +96,7 @@ class Notices:
         self.due_at = at if self.due_at is None else min(self.due_at, at)
 
     def mark(self) -> tuple[int, bool, int, int | None]:
-        """Where a script begins, for `back_to` when it is rolled back alone."""
+        """Mark the start of a script, for `back_to` if it is rolled back alone."""
         return self.heads, self.look, len(self.ended), self.due_at
 
     def back_to(self, mark: tuple[int, bool, int, int | None]) -> None:
@@ -111,7 +112,7 @@ class Session(Protocol):
 
     @property
     def locks_rows(self) -> bool:
-        """Whether other writers work at the same moment, so that lanes must be locked."""
+        """True if other writers work concurrently, so that lanes must be locked."""
         ...
 
     def rows(self, query: str, **parameters: Any) -> Sequence[Row]: ...
@@ -129,7 +130,7 @@ class Session(Protocol):
 
 
 def dump(value: Any) -> str:
-    """JSON as it is stored: compact, no NaN, keys in the order given."""
+    """Return the stored form of JSON: compact, no NaN, keys in the given order."""
     return _ENCODER.encode(value)
 
 

@@ -30,6 +30,6 @@ class Snapshots(Protocol):
 
 
 def page(rows: Sequence[Row], make: Callable[[Row], T], limit: int) -> Page[T]:
-    """One row more than asked for tells that there is a next page."""
+    """Return a page. The query reads one row more than the page holds, to detect a next page."""
     shown = rows[:limit]
     return Page([make(row) for row in shown], shown[-1]["id"] if len(rows) > limit else None)

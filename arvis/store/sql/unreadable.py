@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-#: What reading a malformed value raises: no JSON, no such choice, a value of another type.
+#: The exceptions for a malformed value: invalid JSON, an unknown choice, a value of another type.
 UNREADABLE = (ValueError, TypeError, KeyError)
 
 

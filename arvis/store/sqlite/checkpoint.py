@@ -1,7 +1,7 @@
-"""Checkpoints that keep the sums of the pages in step with the file (see `page_sums`).
+"""Checkpoints that keep the page checksums consistent with the file (see `page_sums`).
 
-A checkpoint folds the log into the file. Before anything else may be written, which could begin the log again from its
-start, the new sums are on the disk. Whatever opens the file for writing closes it through here.
+A checkpoint writes the log into the file. The new checksums are on disk before any other write, which could restart
+the log from its beginning. All code that opens the file for writing closes it through this module.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ log = structlog.get_logger(__name__)
 
 @contextlib.contextmanager
 def sealed(file: Path) -> Iterator[sqlite3.Connection]:
-    """A writing connection to a database that nobody else has open; afterwards the sums are those of the file."""
+    """Yield a writing connection to a database that no other process has open; afterwards the checksums match the
+    file."""
     with contextlib.closing(connect(file, writing=True)) as connection:
         (page_size,) = connection.execute("PRAGMA page_size").fetchone()
         sealing = Sealing(connection=connection, file=file)
@@ -49,7 +50,7 @@ def kept_log(database: Path) -> Path:
 
 
 class Sealing:
-    """The checkpoints of one connection in WAL mode. Nobody else may write meanwhile."""
+    """The checkpoints of one connection in WAL mode. No other connection may write meanwhile."""
 
     def __init__(self, *, connection: sqlite3.Connection, file: Path) -> None:
         self._connection = connection
@@ -60,13 +61,14 @@ class Sealing:
 
     @property
     def is_sealed(self) -> bool:
-        """Whether there are sums that are kept in step."""
+        """True if there are checksums that are kept up to date."""
         return self._sums is not None
 
     def fold(self, mode: str = "PASSIVE") -> bool:
-        """Fold the log into the file; whether all of it could be. What could not is as safe in the log."""
+        """Write the log into the file; return whether all of it could be written. The remaining part is equally safe
+        in the log."""
         if _identity(self._file) != self._opened:
-            # The folder was moved: the sums could not be kept in step. What stands in the log stays there.
+            # The folder was moved: the checksums could not be kept up to date. The log keeps its content.
             return False
         frames = self._checkpoint(mode)
         if frames and self._sums is not None:
@@ -74,8 +76,8 @@ class Sealing:
         return frames is not None
 
     def close(self) -> None:
-        """Fold what waits, and close. What cannot be folded, SQLite tries once more when it closes, and does not say how
-        that went: the next start asks the second name of the log."""
+        """Write the remaining log into the file, and close. If this fails, SQLite tries once more when it closes, and
+        does not report the result: the next start checks the second name of the log."""
         if self.fold("FULL"):
             self._checkpoint("TRUNCATE")
             self._connection.close()
@@ -97,7 +99,7 @@ class Sealing:
         return None if busy or frames != folded else int(frames)
 
     def _seal(self, sums: PageSums, frames: int) -> None:
-        """The first `frames` of the log stand in the file now."""
+        """Note that the file now contains the first `frames` of the log."""
         try:
             is_news = self._take(sums, frames)
         except SumsDamaged:
@@ -120,7 +122,7 @@ class Sealing:
 
 
 def _save(sums: PageSums, file: Path) -> None:
-    """What cannot be saved now is still right in memory, and saved with the next checkpoint."""
+    """If saving fails, the checksums are still correct in memory, and the next checkpoint saves them."""
     try:
         sums.save(sums_file(file))
     except OSError as error:
@@ -135,7 +137,7 @@ def _forget(file: Path, why: str) -> None:
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
-    """Which file this path leads to: its device and inode."""
+    """Return the device and inode of the file at this path."""
     try:
         found = file.stat()
     except OSError:

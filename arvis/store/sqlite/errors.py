@@ -1,4 +1,4 @@
-"""What SQLite's error codes mean for us: try again, make room, give up, or end the process."""
+"""Translates SQLite's error codes: retry, free space, give up, or end the process."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from arvis.domain.errors import DatabaseAway, DiskFull, StoreError, StoreLost
 
 @dataclass(frozen=True, slots=True)
 class Emergency:
-    """Both are called on the store's own threads. `make_room` gives up what was kept back for a full disk. `lost`
-    hears that nobody knows any more what the database holds: it should end the process, and until then the store
-    refuses everything."""
+    """Handlers that the store calls on its own threads. `make_room` frees the space reserved for a full disk. `lost`
+    is called when the state of the database is unknown: it should end the process, and until then the store refuses
+    every call."""
 
     make_room: Callable[[], None]
     lost: Callable[[StoreLost], None]
@@ -30,8 +30,8 @@ ALONE = Emergency(make_room=lambda: None, lost=lambda _: None)
 _FAMILY = 0xFF
 #: There was no room for the index of the log, which SQLite files under I/O errors.
 _NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
-#: After a failed write or sync the kernel may have dropped what it could not store, and a second try would "succeed":
-#: only a new start reads what is really there. Damage is for the next start, too, which can mend it.
+#: After a failed write or sync the kernel may have dropped the unwritten data, and a second try would "succeed": only
+#: a restart reads the real content of the disk. Damage is also left to the next start, which can repair it.
 _FATAL = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 #: Damage to an index for searching costs a search.
 _HARMLESS = frozenset({sqlite3.SQLITE_CORRUPT_VTAB})
@@ -43,18 +43,19 @@ def is_full(error: BaseException | None) -> bool:
 
 
 def is_locked(error: BaseException | None) -> bool:
-    """Somebody else is writing."""
+    """Return whether another connection is writing."""
     return _code(error) & _FAMILY == sqlite3.SQLITE_BUSY
 
 
 def is_fatal(error: BaseException | None) -> bool:
-    """Nobody knows what the file holds: nothing may be acknowledged any more, and only a new start may go on."""
+    """Return whether the content of the file is unknown: then no write may be confirmed, and only a restart may
+    continue."""
     code = _code(error)
     return code & _FAMILY in _FATAL and code not in _NO_ROOM | _HARMLESS
 
 
 def told(error: BaseException) -> BaseException:
-    """A script's failure as its caller shall see it: what the database said becomes an error of ours."""
+    """Return a script's failure for its caller: errors of the database become our errors."""
     if not isinstance(error, sqlite3.Error):
         return error
     if is_full(error):
@@ -70,7 +71,7 @@ def told(error: BaseException) -> BaseException:
 
 @contextlib.contextmanager
 def telling() -> Iterator[None]:
-    """What the database says inside the block leaves it as an error of ours."""
+    """Convert database errors inside the block to our errors."""
     try:
         yield
     except sqlite3.Error as error:
@@ -78,7 +79,7 @@ def telling() -> Iterator[None]:
 
 
 def store_lost(error: BaseException) -> StoreLost:
-    """What ended the writer, whatever it was."""
+    """Return the error after the writer ended, for whatever cause."""
     return _lost(error) if isinstance(error, sqlite3.Error) and is_fatal(error) else _broken(error)
 
 

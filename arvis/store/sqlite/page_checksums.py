@@ -1,8 +1,9 @@
-"""A sum for every page of the database file, kept beside it, because SQLite does not notice a flipped byte in a value.
+"""A checksum for every page of the database file, stored beside it, because SQLite does not detect a flipped byte in
+a value.
 
-In WAL mode the file is written by checkpoints only, and between two complete ones every page that changed still stands
-in the log. So the sums of the last complete checkpoint, and the log, vouch for every page at every moment. This module
-must never guess: sums that cannot be read are no sums.
+In WAL mode only checkpoints write the file, and between two complete checkpoints every changed page is still in the
+log. So the checksums of the last complete checkpoint and the log together cover every page at every moment. This
+module must never guess: unreadable checksums count as absent.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def sums_file(database: Path) -> Path:
 
 
 class PageSums:
-    """The sums (CRC-32) of the pages of a file of `page_size` bytes each, as they were when everything up to `folded`
-    stood in it."""
+    """The checksums (CRC-32) of the pages of a file of `page_size` bytes each, when the file contained everything up
+    to `folded`."""
 
     def __init__(self, *, page_size: int, sums: array[int], folded: Mark) -> None:
         self.page_size = page_size
@@ -79,10 +80,10 @@ class PageSums:
         write_whole(path, head + struct.pack("<I", zlib.crc32(body, zlib.crc32(head))) + body)
 
     def fold(self, log: Log, upto: Mark) -> None:
-        """The log's frames up to this mark, the last one the end of a transaction, now stand in the file as well. Raises
-        `SumsDamaged` when they are not all there, or a new page did not come through them.
+        """Update the checksums after the log's frames up to this mark, the last one the end of a transaction, were
+        written into the file. Raises `SumsDamaged` if frames are missing, or if a new page is not among them.
 
-        The file itself is not read: closing it would take SQLite's locks on it from this whole process.
+        The file itself is not read: closing it would release SQLite's locks on it for this whole process.
         """
         after = self.folded.frames if self.folded.salts == upto.salts else 0
         if log.bytes < place_of(self.page_size, upto.frames):
@@ -99,8 +100,8 @@ class PageSums:
         self.folded = upto
 
     def differing(self, file: Path, *, size: int, beside: Collection[int]) -> list[int]:
-        """The pages among the first `size` that are not as they were. Those `beside` are left out: what counts of them
-        stands in the log, and while there are any, the file may be longer as well."""
+        """Return the pages among the first `size` that do not match. Pages in `beside` are skipped: their valid
+        content is in the log; if there are any, the file may also be longer."""
         with file.open("rb") as pages:
             found = array("I", map(zlib.crc32, _pages(pages, self.page_size)))
         passed = {*beside, self._lock_page}

@@ -1,5 +1,5 @@
-"""A look at the database from outside, which leaves no trace: a log that a crash has left, and its index, tell the next
-start what must be there."""
+"""Reads the database from outside without leaving a trace: a log that a crash has left, and its index, tell the next
+start which data must be there."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from arvis.store.sqlite.wal import link_or_copy, with_suffix
 
 @contextlib.contextmanager
 def looking_at(file: Path, *, at_rest: bool) -> Iterator[sqlite3.Connection]:
-    """A connection that can change nothing. `at_rest` says that no process uses the database: to read its log, SQLite
-    would make the index of that anew, so it gets other names of the same files, in a folder of their own."""
+    """Yield a connection that can change nothing. `at_rest`: no process uses the database. To read its log, SQLite
+    would rebuild the log's index, so it gets other names of the same files, in a separate folder."""
     log = with_suffix(file, "-wal")
     if not at_rest:
         with contextlib.closing(read_only(file)) as connection:

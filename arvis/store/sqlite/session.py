@@ -12,7 +12,8 @@ from arvis.store.sql.session import IdMaker, Notices, Row
 
 
 def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
-    """A connection with the pragmas that the contract rests on; transactions are begun by hand."""
+    """Open a connection with the pragmas that the guarantees of the store need; callers begin transactions
+    explicitly."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA busy_timeout = 5000")
@@ -23,7 +24,7 @@ def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA journal_size_limit = 67108864")
-        # The writer checkpoints between groups, never inside a commit that somebody waits for.
+        # The writer checkpoints between groups, never inside a commit that a caller waits for.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
     else:
         connection.execute("PRAGMA query_only = ON")
@@ -31,8 +32,8 @@ def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
 
 
 def read_only(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
-    """A connection that can change nothing, for a look from outside. `immutable` is for a file that nobody writes: no
-    file beside it is looked at or made."""
+    """Open a connection that can change nothing, for reading from outside. `immutable` is for a file that no process
+    writes: no file beside it is read or created."""
     mode = "mode=ro&immutable=1" if immutable else "mode=ro"
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None)
     connection.row_factory = sqlite3.Row
@@ -44,8 +45,8 @@ def close_abandoned(connection: sqlite3.Connection) -> None:
         connection.close()
 
 
-#: Columns from which on rows become dictionaries: a `sqlite3.Row` looks through its names for every value that it is
-#: asked for, which costs a wide row more than a dictionary does.
+#: The number of columns from which rows become dictionaries: a `sqlite3.Row` searches its names for every value,
+#: which costs more than a dictionary for wide rows.
 WIDE = 8
 
 

@@ -104,7 +104,7 @@ class SqliteStore:
 
 
 class Reader(threading.Thread):
-    """Runs scripts that only read, each in a snapshot of its own that is given up at once."""
+    """Runs read-only scripts, each in a separate snapshot that is released immediately."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""SQLite's write-ahead log as a file: what it holds, and up to where it can be believed.
+"""Reads SQLite's write-ahead log as a file: its content, and up to which frame it is valid.
 
-SQLite itself says nothing of what stands behind a damaged frame: it takes the frames before it and goes on. So the file
-is read here as well, after sqlite.org/walformat.html. This module never writes to the log or to its index.
+SQLite does not report frames behind a damaged frame: it uses the frames before it and continues. So the file is also
+read here, as specified in sqlite.org/walformat.html. This module never writes to the log or to its index.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LITTLE, _BIG = 0x377F0682, 0x377F0683
 _WORD = 0xFFFFFFFF
 
 _FRAMES_AT_ONCE = 64
-#: All pages at once, where the system can: a fault for each takes longer than what is done with it.
+#: Map all pages in one call, if the system can: a page fault for each takes longer than the work on it.
 _MAP = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
 
 ByteOrder = Literal["little", "big"]
@@ -65,7 +65,7 @@ class LogHeader:
     salts: bytes
 
     def is_leftover(self, frame: Frame) -> bool:
-        """Whether a frame was written in an earlier life of the log, of which nothing counts any more."""
+        """Return whether a frame belongs to an earlier cycle of the log, whose frames are all void."""
         age = (int.from_bytes(self.salts[:4], "big") - int.from_bytes(frame.salts[:4], "big")) & _WORD
         return 1 <= age <= self.restarts and frame.salts[4:] != self.salts[4:]
 
@@ -126,8 +126,8 @@ def open_log(path: Path) -> Iterator[Log | None]:
 
 
 def committed(index: Path) -> Mark | None:
-    """What the log's index counted when the last process left it: all that was ever committed to this life of the log.
-    None when it is not there or cannot be believed."""
+    """Return the count of the log's index when the last process left it: all frames that were committed in this cycle
+    of the log. None if the index is missing or invalid."""
     with contextlib.suppress(FileNotFoundError), index.open("rb") as file:
         copies = [file.read(_INDEX_HEADER_BYTES) for _ in range(2)]
         # A process that dies between the two leaves one of them whole.
@@ -136,10 +136,11 @@ def committed(index: Path) -> Mark | None:
 
 
 def sound_frames(log: Path, page_size: int, workshop: Path) -> int:
-    """How many frames SQLite would take from this log: each of them whole, the last one the end of a transaction.
+    """Return how many frames SQLite would use from this log: each of them whole, the last one the end of a
+    transaction.
 
-    A stand-in of one page gets the log beside it, by a second name of the same file, and SQLite reads it as it does
-    after a crash. `workshop` is a folder on the same disk, which is made and removed again.
+    A substitute database of one page gets the log beside it, by a second name of the same file, and SQLite reads it
+    as it does after a crash. `workshop` is a folder on the same disk, which is created and removed again.
     """
     shutil.rmtree(workshop, ignore_errors=True)
     workshop.mkdir(mode=0o700)
@@ -161,13 +162,13 @@ def _take_log(connection: sqlite3.Connection) -> None:
     try:
         connection.execute("PRAGMA schema_version").fetchall()
     except sqlite3.DatabaseError as error:
-        # The pages in the log need not fit a stand-in. That it cannot be read is another matter.
+        # The pages in the log need not fit the substitute database. An unreadable log is another matter.
         if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
             raise
 
 
 def place_of(page_size: int, number: int) -> int:
-    """Where the frame behind so many others begins."""
+    """Return the offset of the frame behind this many others."""
     return HEADER_BYTES + number * (FRAME_HEADER_BYTES + page_size)
 
 
@@ -202,7 +203,7 @@ def _mark_in(data: bytes) -> Mark | None:
 
 
 def _checksum(data: bytes, order: ByteOrder) -> tuple[int, int]:
-    """The format's own, over pairs of words."""
+    """Compute the format's own checksum, over pairs of words."""
     first = second = 0
     for left, right in struct.iter_unpack("<2I" if order == "little" else ">2I", data):
         first = (first + left + second) & _WORD

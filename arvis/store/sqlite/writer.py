@@ -1,8 +1,8 @@
 """The one writer: a thread that runs transaction scripts in groups and commits each group once.
 
-Group commit gives one fsync for many chats. The writer takes what waits and never lingers for more; when jobs were
-added or settled it claims the next ones in the same commit. It must never run anything but scripts, and never go on
-when nobody knows what a commit left behind.
+Group commit needs one fsync for many chats. The writer takes the scripts that wait and never waits for more; if jobs
+were added or settled it claims the next ones in the same commit. It must never run anything but scripts, and never
+continue when the result of a commit is unknown.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from arvis.store.transaction import SqlTransaction
 
 @dataclass(slots=True, eq=False)
 class Submission:
-    """A script that waits for its commit, and whom to tell."""
+    """A script that waits for its commit, and the future for its result."""
 
     script: Callable[[Transaction], Any] = field(repr=False)
     loop: asyncio.AbstractEventLoop
@@ -57,7 +57,7 @@ class Submission:
 
 
 def refuse_all(error: StoreLost, group: list[Submission], waiting: queue.SimpleQueue[Submission | None]) -> None:
-    """Answer these, and everybody who comes until the end, with the error: nobody may wait for a thread that died."""
+    """Answer these and all later scripts with the error: no caller may wait for a thread that died."""
     following: Submission | None
     for submission in group:
         submission.error = error
@@ -84,14 +84,15 @@ log = structlog.get_logger(__name__)
 
 GROUP_SIZE = 64
 GROUP_SECONDS = 0.010
-#: Row changes after which the log is folded back into the database: as soon as nobody comes for a moment (seconds), at
-#: the latest under load.
+#: Row changes after which the log is written into the database: `IDLE` if no script arrives for `MOMENT` (seconds),
+#: `BUSY` under load.
 CHECKPOINT_IDLE = 2_000
 CHECKPOINT_BUSY = 8_000
 MOMENT = 0.02
-#: How long SQLite itself waits for a lock that another program holds, in ms: a stop is noticed between two such waits.
+#: How long SQLite itself waits for a lock of another program, in ms: the writer checks for a stop between two such
+#: waits.
 LOCK_SLICE_MS = 250
-#: After so many seconds of waiting for it the log tells.
+#: Seconds of waiting for the lock after which a line is logged.
 LOCK_PATIENCE = 5.0
 
 
@@ -161,7 +162,7 @@ class Writer(threading.Thread):
             self._serve_again(group, error.__cause__ if isinstance(error, _TransactionEnded) else error)
 
     def _serve_again(self, group: list[Submission], error: BaseException | None) -> None:
-        """Nothing of the group is to be kept. What made it fail says what may be tried."""
+        """Roll back the group. Its error decides which scripts may be retried."""
         if error is not None and is_fatal(error):
             raise error
         self._roll_back()
@@ -202,7 +203,7 @@ class Writer(threading.Thread):
         self._connection.execute("RELEASE script")
 
     def _commit_singly(self, group: list[Submission]) -> None:
-        """Each script alone, so that the one that cannot be committed takes nobody with it."""
+        """Commit each script separately, so that a script that cannot be committed affects no other."""
         for submission in group:
             try:
                 self._begin()

@@ -36,7 +36,7 @@ from arvis.store.views.queue import id_of_agent
 # Pages about what became of long conversations. A base of `SqlInsights`.
 
 
-#: Messages of one summary that are shown: more than any summary stands for.
+#: The maximum number of messages of one summary that a page shows: more than any summary replaces.
 _SHOWN = 1000
 
 
@@ -68,12 +68,12 @@ _CURSOR = re.compile(r"(\d{1,15})-([0-9A-Za-z]{1,64})", re.ASCII)
 _NEVER = 2**53
 #: Characters of a title and of a preview.
 _LINE = 100
-#: What is read from the jobs instead of the messages.
+#: Statuses that are read from the jobs instead of the messages.
 _OF_JOBS = {MessageStatus.QUEUED: "pending", MessageStatus.RUNNING: "running"}
 
 
 class SqlConversationInsights:
-    """The rest of `BrowsingInsights` on either database."""
+    """The conversation part of `BrowsingInsights`, on either database."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -157,7 +157,7 @@ class SqlConversationInsights:
 
 
 def pattern_of(text: str) -> str:
-    """What contains this text, for LIKE with `!`."""
+    """Return a pattern for LIKE with `!` that matches texts containing this text."""
     escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{escaped}%"
 
@@ -245,7 +245,7 @@ def _question_of(row: Row) -> ShownQuestion | None:
 
 
 async def _question(snapshot: Snapshot, row: Row) -> WaitView:
-    """With the message that the turn answers for which it is asked: that of the execution at the top."""
+    """Return a question with the message that its turn answers: the turn is the execution at the top."""
     wait = wait_of(row)
     execution = execution_of((await snapshot.rows("get_execution", id=wait.execution_id))[0])
     saved = execution.state.get("from", {})

@@ -18,9 +18,9 @@ from arvis.store.views.queue import call_of
 # Receipts of executions, put together in one snapshot. A base of `SqlInsights`.
 
 
-#: How the effect of a tool's call is named: `tool 2: web_search`.
+#: The name of the effect of a tool call: `tool 2: web_search`.
 _TOOL = "tool "
-#: How deep executions call one another, at most.
+#: The maximum depth of executions that call one another.
 _MOST_ANCESTORS = 20
 
 
@@ -89,7 +89,8 @@ async def _tools(snapshot: Snapshot, execution_id: str, created_at: int, notes: 
 
 
 def _tool_of(row: Row, moments: Sequence[int], told: list[dict[str, Any]]) -> ToolUse:
-    """`told` are the lines of the timeline that no call was found for yet; the one that is this call's is taken out."""
+    """Return the tool call of an effect. `told` are the timeline entries without a call so far; the entry of this
+    call is removed from it."""
     name, at = row["name"].partition(": ")[2], row["at"]
     result: Mapping[str, Any] = json.loads(row["result"]) or {}
     note = next((each for each in told if each["tool"] == name and each["at"] >= at), None)

@@ -152,7 +152,7 @@ class SqlInsights(
 
 
 async def _rows_of(snapshot: Snapshot, message: Row) -> MessageRows:
-    """Everything that tells of a message."""
+    """Read all rows about a message."""
     execution_id, reply_id = message["execution_id"], message["answered_by"]
     turn = execution_id is not None
     return MessageRows(

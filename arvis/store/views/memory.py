@@ -15,7 +15,7 @@ _SHOWN = 200
 
 
 class SqlMemoryInsights:
-    """The part of `Insights` that tells of memory."""
+    """The memory part of `Insights`."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots

@@ -14,10 +14,10 @@ from arvis.store.repositories.money import channel_of, charge_of, client_of
 from arvis.store.sql.session import Row
 from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots, page
 
-#: The time in ms that one row of a report by day stands for.
+#: The period in ms of one row of a report by day.
 _QUARTER_MS = 900_000
 
-#: Of a report by day and something else, so many are shown by themselves; the rest is one.
+#: In a report by day and another key, this many keys are listed separately; the others are summed up.
 _SPLIT = 8
 OTHERS = "*"
 
@@ -26,7 +26,7 @@ _SHOWN = 1000
 
 
 class SqlMoneyInsights:
-    """The part of `Insights` that tells of money."""
+    """The money part of `Insights`."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         self._snapshots = snapshots
@@ -120,7 +120,7 @@ def _dearest_first(group: tuple[str, UsageSums]) -> tuple[int, int, str]:
 
 
 async def _names(snapshot: Snapshot, by: UsageBy, keys: Sequence[str]) -> Mapping[str, str]:
-    """What people call those whose ids the receipts hold; who is gone stays an id."""
+    """Return names for the ids in receipts; a deleted item keeps its id."""
     queries = {UsageBy.AGENT: "get_agent", UsageBy.CLIENT: "get_client", UsageBy.PRINCIPAL: "get_principal"}
     if (query := queries.get(by)) is None:
         return {}

@@ -1,4 +1,4 @@
-"""What runs, waits and failed, and how fast messages were answered. A base of `SqlInsights`."""
+"""Running, waiting and failed work, and how fast messages were answered. A base class of `SqlInsights`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arvis.store.repositories.jobs import job_of
 from arvis.store.sql.session import Row
 from arvis.store.sql.snapshots import Snapshot, Snapshots
 
-#: What is shown of each list.
+#: The maximum length of each list.
 _MOST_RUNNING, _MOST_WAITS, _MOST_FAILURES = 50, 10, 10
 
 

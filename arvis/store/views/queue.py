@@ -100,7 +100,7 @@ def call_of(row: Row) -> ModelCall:
 
 
 async def id_of_agent(snapshot: Snapshot, agent: str | None) -> str | None:
-    """Of a slug or an id; what nobody is called finds nothing."""
+    """Return the id for a slug or an id; an unknown name matches nothing."""
     found = await snapshot.rows("agent_by_slug", slug=agent) if agent else []
     return found[0]["id"] if found else agent
 
@@ -126,7 +126,7 @@ async def _item(snapshot: Snapshot, job_id: str) -> QueueItem | None:
 
 
 class _Names:
-    """What jobs are about, each name looked up once for a page."""
+    """The subjects of jobs, each name looked up once for a page."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

@@ -147,7 +147,8 @@ async def _workflow(snapshot: Snapshot, row: Row) -> WorkflowRow:
 
 
 async def _live_runs(snapshot: Snapshot, status: RunStatus, given: Mapping[str, Any]) -> list[RunRow]:
-    """One more than a page of those that stand so: what they wait for tells, so they are looked at one by one."""
+    """Read the runs of this live status, one more than a page. The status depends on what they wait for, so each is
+    checked."""
     wanted, before, found = int(given["limit"]), str(given["before"]), list[RunRow]()
     while rows := await snapshot.rows("list_live_runs", **{**given, "before": before}):
         shown = [await _run(snapshot, row) for row in rows]
@@ -159,7 +160,7 @@ async def _live_runs(snapshot: Snapshot, status: RunStatus, given: Mapping[str, 
 
 
 async def _run(snapshot: Snapshot, row: Row) -> RunRow:
-    """What nobody called has the account of a turn; of all others the receipts are added up."""
+    """Return a run. A run without a caller has the account of a turn; for all others the receipts are added up."""
     run, stored = run_of(row), ExecutionStatus(row["status"])
     micros = row["micros"] or 0
     if row["parent_wait"] is not None:
@@ -180,8 +181,8 @@ async def _run(snapshot: Snapshot, row: Row) -> RunRow:
 
 
 def status_of(stored: ExecutionStatus, steps: int, *, at_work: bool) -> RunStatus:
-    """`at_work`: what it called goes on, or a job is to take it on, and nobody is asked. A run sleeps meanwhile, which is nothing that
-    people would call a pause."""
+    """Return the status of a run. `at_work`: an execution that it called is running, or a job will continue it, and
+    no question is open. The execution itself is paused meanwhile, but people would not call this a pause."""
     match stored:
         case ExecutionStatus.RUNNING:
             return RunStatus.RUNNING if steps else RunStatus.PENDING

@@ -1,5 +1,5 @@
 -- name: search_facts
--- Words and places come joined by the OR of FTS5.
+-- Words and scope keys are joined by the OR of FTS5.
 SELECT facts.* FROM fact_index
 JOIN facts ON facts.number = fact_index.rowid
 WHERE fact_index.scope_key = ANY(string_to_array(CAST(:scope_keys AS TEXT), ' OR '))

@@ -1,3 +1,3 @@
 -- name: lock_migrations
--- Several processes may start at once; the second finds everything applied.
+-- Several processes may start at the same time; the second finds all migrations applied.
 LOCK TABLE migrations IN EXCLUSIVE MODE;
