@@ -14,7 +14,7 @@ class AccountStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredAccount:
-    """An account as it lies in the database. `sealed_key` is None where the vendor asks for none. Times in ms."""
+    """An account as stored. `sealed_key` is None if the vendor needs no key. Times in ms."""
 
     id: str
     name: str

@@ -17,9 +17,9 @@ SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 #: address everyone.
 RESERVED_SLUGS = frozenset({"drop", "all", "channel", "everyone", "here"})
 
-#: Ways to work that this version knows.
+#: Graphs that an agent may use in this version.
 GRAPHS = frozenset({"agent", "planning", "code", "handover"})
-#: Names that graphs had in seed 000.
+#: Names of graphs in seed 000.
 _ALIASES = {"general": "agent", "overlord": "heartbeat"}
 COMPLETIONS = ("implicit", "explicit")
 #: How an agent takes a message that arrives while it works for the same person: the message waits for its turn, the
@@ -45,7 +45,7 @@ _PLATFORM = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}", re.ASCII)
 
 
 def graph_named(name: str) -> str:
-    """The graph that a person means by this name."""
+    """Return the graph with this name or alias."""
     return _ALIASES.get(name, name)
 
 
@@ -64,7 +64,7 @@ class Flaw:
 
 
 def flaws(agent: Agent) -> Iterator[Flaw]:
-    """All that is wrong with an agent."""
+    """Yield all flaws of an agent."""
     yield from _flaws_of_names(agent)
     yield from _flaws_of_texts(agent)
     yield from _flaws_of_lists(agent)

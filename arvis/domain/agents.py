@@ -1,4 +1,4 @@
-"""Agents, their bindings to channels, and the token arithmetic that belongs to them."""
+"""Agents, their bindings to channels, and the related token arithmetic."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from arvis.domain.events import (
 
 
 class ChangeTopic(StrEnum):
-    """Each is the kind of thing that a page lists. `overview` is all of them in short."""
+    """The kinds of things that pages list. `overview` summarises all of them."""
 
     ACCOUNTS = "accounts"
     AGENTS = "agents"

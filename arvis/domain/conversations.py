@@ -1,4 +1,4 @@
-"""Conversations: one per agent and place, with the counters that give messages their order."""
+"""Conversations: one per agent and channel, with the counters that order messages."""
 
 from __future__ import annotations
 

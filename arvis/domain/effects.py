@@ -50,13 +50,13 @@ class Proposal:
 
     @property
     def fingerprint(self) -> str:
-        """The same for proposals that want the same: an answer of a person counts for this one and no other."""
+        """The same key for identical proposals: a person's answer applies to this proposal only."""
         wanted = json.dumps([self.kind, self.subject, self.fields], sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(wanted.encode()).hexdigest()[:16]
 
     @property
     def name(self) -> str:
-        """Under which its effect is remembered (architecture §6)."""
+        """The name under which the engine remembers its effect (architecture §6)."""
         return f"tag:{self.ordinal}:{self.kind}:{self.fingerprint}"
 
     def to_json(self) -> dict[str, Any]:
@@ -76,8 +76,8 @@ class AccessKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Failed attempts of one kind; `subject` is the address they came from, `fields` what is known of them, `times` among
-    it. No secret is in it."""
+    """Failed login attempts of one kind. `subject` is their source address; `fields` holds the known details,
+    including `times`. It contains no secret."""
 
     kind: AccessKind
     subject: str
@@ -114,8 +114,8 @@ class EffectResult:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """A line of the audit: who wanted what, in which turn, and what became of it. Append-only; `at` in ms. An attempt to get
-    in belongs to no turn and no agent: these ids are empty."""
+    """An audit entry: the author of a request, its turn and its result. Append-only; `at` in ms. A login attempt
+    belongs to no turn and no agent, so these ids are empty."""
 
     id: str
     at: int

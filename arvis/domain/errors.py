@@ -136,7 +136,7 @@ class Unavailable(StoreError):
 
 
 class DatabaseAway(Unavailable):
-    """The outage is the database's: it counts as a failure of no job, and running work waits for its end."""
+    """The outage affects the database: it counts as a failure of no job, and running work waits for its end."""
 
 
 class DiskFull(Unavailable):
@@ -200,7 +200,7 @@ class ProviderErrorKind(StrEnum):
     EMPTY = "empty"
 
 
-#: Errors that pass by themselves: worth another try within seconds (reliability.md, decisions).
+#: Temporary errors: a retry within seconds may succeed (reliability.md, decisions).
 TRANSIENT = frozenset({ProviderErrorKind.OVERLOADED, ProviderErrorKind.TIMEOUT, ProviderErrorKind.EMPTY})
 #: Errors that a retry of the same request cannot fix.
 PERMANENT = frozenset(
@@ -215,10 +215,10 @@ PERMANENT = frozenset(
 
 
 class ProviderError(ArvisError):
-    """The only exception a provider raises. `retry_after` is in seconds; the text carries no secret. `silent`: the time
-    passed without a byte of an answer, so that the next call would wait as long. `elsewhere`: another account may answer
-    what this one refuses, as when it does not have the model. `spent`: it worked for the whole time that a call may take,
-    so that another try would cost as much."""
+    """The only exception that a provider raises. `retry_after` is in seconds; the text contains no secret. `silent`:
+    the time limit passed without a byte of an answer, so the next call would wait as long. `elsewhere`: another
+    account may answer a request that this one refuses, for example because this one lacks the model. `spent`: the
+    call used its whole time limit, so another try would cost as much."""
 
     code = "provider"
 
@@ -240,7 +240,7 @@ class ProviderError(ArvisError):
         self.spent = spent
 
     def refined(self, kind: ProviderErrorKind, *, retry_after: float | None = None) -> ProviderError:
-        """The same error, where more is known of its kind or its wait."""
+        """The same error with more details about its kind or its wait."""
         wait = self.retry_after if retry_after is None else retry_after
         return ProviderError(
             kind, self.what, retry_after=wait, silent=self.silent, elsewhere=self.elsewhere, spent=self.spent

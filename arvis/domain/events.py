@@ -1,4 +1,4 @@
-"""Events of the bus. They carry notice; the database carries duty: a row first, an event second."""
+"""Events of the bus. They only notify; the database is authoritative: a row first, an event second."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class ExecutionPaused:
 
 @dataclass(frozen=True, slots=True)
 class SessionEnded:
-    """A login of the dashboard is over, or a key was revoked; `session` is the hash of the cookie, or the key's id."""
+    """A login of the dashboard ended, or a key was revoked; `session` is the hash of the cookie, or the key's id."""
 
     session: str
 
@@ -96,7 +96,7 @@ class AccountsChanged:
 
 @dataclass(frozen=True, slots=True)
 class DeliverySettled:
-    """A delivery has left, or was given up; `execution_id` is the turn that it ends (None: it ends none)."""
+    """A delivery was sent, or failed; `execution_id` is the turn that it ends (None: it ends none)."""
 
     address: Address
     execution_id: str | None
@@ -105,7 +105,7 @@ class DeliverySettled:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryPostponed:
-    """An attempt to send a delivery ended without success; a later one follows. Only the process that sends needs this."""
+    """An attempt to send a delivery failed; another one follows. Only the sending process needs this event."""
 
     address: Address
 
@@ -122,12 +122,12 @@ class SettingsChanged:
 
 @dataclass(frozen=True, slots=True)
 class SchedulesChanged:
-    """Schedules were added, changed or removed: one may be due sooner than was known."""
+    """Schedules were added, changed or removed: one may be due sooner than before."""
 
 
 @dataclass(frozen=True, slots=True)
 class BotStateChanged:
-    """A bot of this process has come up, or gone down."""
+    """A bot of this process has connected or disconnected."""
 
     platform: str
     name: str
@@ -136,7 +136,7 @@ class BotStateChanged:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A thing that pages show is not what it was: `topic` is a `ChangeTopic`, `id` names the thing (None: some of them)."""
+    """Data of a page changed: `topic` is a `ChangeTopic`, `id` identifies the item (None: any items)."""
 
     topic: str
     id: str | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-#: Key of the state of a cancelled execution: the nodes at which its positions were then.
+#: State key of a cancelled execution: the nodes of its positions at that time.
 CUT_OFF = "cut_off"
 
 

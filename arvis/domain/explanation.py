@@ -1,7 +1,5 @@
-"""Why a message was answered, or why it was not, in one sentence: the first line of every timeline.
-
-It reads a timeline in the form in which the API shows it, so that pages, chats and the command line say the same.
-"""
+"""One sentence that explains why a message was answered or not: the first line of every timeline. The input is a
+timeline in the form of the API, so that pages, chats and the command line give the same explanation."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ def why_not(timeline: Json) -> str:
 
 
 def explanation(timeline: Json) -> str:
-    """Why this answer, or why none."""
+    """Return why a message has this answer, or none."""
     agent = timeline["agent"] or "an agent"
     why = why_not(timeline)
     match timeline["status"]:
@@ -50,7 +48,7 @@ def explanation(timeline: Json) -> str:
 
 
 def job_explanation(job: Json, agent: str | None) -> str:
-    """The same of a job that answers no message; `job` as the API shows it."""
+    """Return the explanation of a job that answers no message; `job` is in the form of the API."""
     words = " ".join(
         filter(None, [in_words(job["reason"]) if job["reason"] else "", f"({job['error']})" if job["error"] else ""])
     )
@@ -69,7 +67,7 @@ def job_explanation(job: Json, agent: str | None) -> str:
 
 
 def duration(ms: int) -> str:
-    """`0.123 s` below a minute, else hours, minutes and seconds."""
+    """Return `0.123 s` below a minute, else hours, minutes and seconds."""
     if abs(ms) < _MINUTE * _MS:
         return f"{ms / _MS:.3f} s"
     minutes, seconds = divmod(round(ms / _MS), _MINUTE)
@@ -83,12 +81,12 @@ def _after(timeline: Json, name: str) -> str:
 
 
 def _because(timeline: Json) -> str:
-    """The rule that chose the agent."""
+    """Return the rule that chose the agent."""
     code = next((step["reason"] for step in timeline["steps"] if step["step"] == "routed"), None)
     return f", which was asked because {in_words(code)}" if code is not None and code in CHOSEN else ""
 
 
 def _again(timeline: Json) -> str:
-    """When the queue tries next, if it waits for a time."""
+    """Return when the queue tries next, if it waits for a time."""
     delays = [step for step in timeline["steps"] if step["step"] in {"retried", "snoozed"}]
     return f", next try at {duration(delays[-1]['runAt'] - timeline['createdAt'])}" if delays else ""

@@ -18,14 +18,14 @@ CLASS_MS = 60_000
 
 #: A job whose process died this many times while it ran is poison.
 POISON_CRASHES = 5
-#: And the code of its end.
+#: The reason code of its end.
 POISON = "poison"
 
 #: Seconds before the 2nd, 3rd and 4th recovery. The first recovered run starts immediately.
 CRASH_DELAYS = (0, 1, 5, 30)
 
-#: No lease reaches further (ms): one that does was given before the clock was put back, and would outlive its dead owner
-#: by as much. A living owner renews it long before.
+#: The maximum lease duration (ms). A lease that ends later was granted before the clock was set back, and would
+#: outlive its dead owner by that difference. A living owner renews it long before.
 LONGEST_LEASE_MS = 600_000
 
 #: A job that was running at this many crashes may have caused them. Suspects start one at a time, and each runs alone
@@ -201,7 +201,7 @@ class Retry:
     error: str
 
 
-#: Why a job waits whose execution waits for its children.
+#: The reason of a job whose execution waits for its children.
 CALLED = "called"
 
 
@@ -215,7 +215,7 @@ class Snooze:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It is given up (the dead letter); `reason` is a code, `error` a sentence."""
+    """The job failed finally (a dead letter); `reason` is a code, `error` a sentence."""
 
     reason: str
     error: str
@@ -223,7 +223,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """A drain returns it untouched; counts nothing."""
+    """A stopping process releases the job unchanged; it counts as no attempt."""
 
 
 Outcome = Done | Retry | Snooze | Failed | Released

@@ -36,14 +36,14 @@ class Scan:
 
 
 def scan(text: str) -> Scan:
-    """Both sides of a text, in one pass."""
+    """Return the visible text and the tags of a text, in one pass."""
     scanner = Scanner()
     pieces = scanner.feed(text), scanner.close()
     return Scan("".join(pieces), tuple(scanner.tags))
 
 
 def find_tags(text: str) -> list[Tag]:
-    """Those of the first `MOST_TAGS`, in order; those that are too many or too long carry a problem."""
+    """Return the first `MOST_TAGS` tags, in order; excess or oversized tags carry a problem."""
     return list(scan(text).tags)
 
 
@@ -53,7 +53,7 @@ def visible(text: str) -> str:
 
 
 def closed(text: str) -> str:
-    """Return the text without the tag that its end leaves open: for a text that was cut there."""
+    """Return the text without the tag that its end leaves open: for a truncated text."""
     scanner = Scanner()
     scanner.feed(text)
     scanner.close()
@@ -86,8 +86,8 @@ _MESSAGE = MESSAGE_MARK[:-1]
 
 
 def _openers(square: str, angle: str, colon: str) -> re.Pattern[str]:
-    """To the last character of an opener: what markers may begin with, and somewhat more, when brackets and colon are
-    written like this."""
+    """Matches up to the last character of an opener: all beginnings of markers, and some more, written with these
+    brackets and colon."""
     return re.compile(
         rf"{square}(?=(?ai:/?(?:{OPENER_NAMES['[']})(?:[ \t]*[:\]]|\Z)))"
         rf"|{angle}(?=(?ai:/?(?:{OPENER_NAMES['<']})(?![A-Z0-9_-])))"
@@ -100,7 +100,7 @@ _ESCAPED = _openers(*_WIDE.values())
 
 
 def escape(text: str) -> str:
-    """The same text with the openers of tags in full width, so that it holds no tag."""
+    """Return the text with the openers of tags in full width, so that it contains no tag."""
     if "[" not in text and "<" not in text and _MESSAGE not in text:
         return text
     return _OPENERS.sub(lambda found: found[0][:-1] + _WIDE[found[0][-1]], text)

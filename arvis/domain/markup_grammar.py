@@ -123,7 +123,7 @@ def _closing(names: _Names) -> str:
 _HULLS = {name: tag for name, tag in _ANGLE.items() if tag[1] is Form.HULL}
 _NO_HULLS = {name: tag for name, tag in _ANGLE.items() if name not in _HULLS}
 
-#: One or more markers in a row behind which no tag goes on: closing ones and hulls.
+#: One or more markers in a row after which no tag continues: closing markers and hulls.
 _BARE = (_closing(_SQUARE), _closing(_ANGLE), rf"<(?ai:(?:{_heads(_HULLS)}){_EXTRAS}/?)>")
 BARE = "|".join(f"{marker}(?:{'|'.join(_BARE)})*+" for marker in _BARE)
 
@@ -144,7 +144,7 @@ def opens(marker: re.Match[str]) -> bool:
 
 
 def name_of(opening: re.Match[str]) -> str:
-    """In capitals."""
+    """Return the name in capitals."""
     return opening[opening.lastgroup or 0].partition(":")[0].upper()
 
 

@@ -52,7 +52,7 @@ _POINT = re.compile(rf"\n{_LEAD}|{BARE}|{OPENING}")
 _FENCE = re.compile(r"(?P<run>`{3,}|~{3,})(?P<rest>.*)", re.DOTALL)
 _CLOSING = re.compile(rf"(?<![^\n]){_BLANK}(?P<run>`{{3,}}+|~{{3,}}+){_BLANK}(?![^\n])")
 
-#: Lines that look like a fence and are code in themselves, and fences of few lines from end to end; one or more in a row.
+#: Lines that look like a fence but are code themselves, and complete fences of few lines; one or more in a row.
 _WHOLE_CODE = re.compile(
     rf"""(?:\n{{0,2}}{_BLANK}
         (?P<run>(?P<mark>[`~])(?P=mark){{2,}}+)
@@ -82,7 +82,7 @@ class _Mode(Enum):
 
 
 class Scanner:
-    """Feed it pieces, then close it; both give the visible text that has become certain. `tags` are those found so far."""
+    """Pass it pieces, then close it; both return the visible text that is certain. `tags` are the tags found so far."""
 
     def __init__(self) -> None:
         self.tags: list[Tag] = []
@@ -122,7 +122,7 @@ class Scanner:
         return text
 
     def _read(self, text: str) -> None:
-        """As far as it can be read; what is left waits."""
+        """Scan as far as possible; the remaining text waits."""
         position = 0
         self._rest = ""
         while position < len(text):
@@ -139,7 +139,7 @@ class Scanner:
     # -- text ----------------------------------------------------------------------------------------------------------
 
     def _read_text(self, text: str, position: int) -> int:
-        """Up to a fence or the end; the position from where on to go."""
+        """Scan up to a fence or the end; return the position at which to continue."""
         while position < len(text):
             lead = _LEAD_HERE.match(text, position) if self._visible.blank else None
             point = lead or _POINT.search(text, position)
@@ -158,7 +158,7 @@ class Scanner:
         return position
 
     def _read_end(self, text: str, position: int) -> int:
-        """Text without anything in it, but for what may begin at its end."""
+        """Scan text without any marker, except an incomplete one at its end."""
         end = len(text) - unfinished(text[max(position, len(text) - LONGEST_MARKER) :])
         line = max(position, text.rfind("\n", position) + 1)
         if line > position or self._visible.blank:
@@ -175,7 +175,7 @@ class Scanner:
     # -- tags ----------------------------------------------------------------------------------------------------------
 
     def _read_marker(self, text: str, marker: re.Match[str]) -> int:
-        """Take out what begins here; where the text goes on."""
+        """Remove the tag that begins here; return where the text continues."""
         if not opens(marker):
             self._visible.seam()
             return marker.end()
@@ -209,7 +209,7 @@ class Scanner:
         return self._tell(name, opening, text[opening.end() : ending.start()], ending.end())
 
     def _read_line(self, text: str, opening: re.Match[str], name: str) -> int:
-        """To know whether it is closed takes the text up to the next marker of its name."""
+        """Finding out whether it is closed needs the text up to the next marker of its name."""
         ending = self._find(MARKERS_OF[name], text, opening)
         if self._rest:
             return len(text)
@@ -250,7 +250,7 @@ class Scanner:
     # -- fenced code ---------------------------------------------------------------------------------------------------
 
     def _read_fence(self, text: str, position: int) -> int:
-        """Past all of it that is there from end to end; else to its line."""
+        """Skip all code that is completely available, otherwise up to its line."""
         whole = _WHOLE_CODE.match(text, position)
         if whole is None:
             self._mode = _Mode.FENCE_LINE
@@ -259,7 +259,7 @@ class Scanner:
         return whole.end()
 
     def _read_fence_line(self, text: str, position: int) -> int:
-        """A line such as ```` ```code``` ```` opens nothing."""
+        """A line such as ```` ```code``` ```` opens no fence."""
         end = text.find("\n", position)
         if end < 0:
             return self._keep_line(text, position)

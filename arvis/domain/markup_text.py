@@ -61,8 +61,8 @@ class VisibleText:
         return self._within_margins(text)
 
     def end(self) -> str:
-        """The last of it; nothing follows. If all ends like a tag that was cut off, it must not be taken for one when
-        read again."""
+        """Return the last text; no text may follow. If the end looks like an incomplete tag, it must not become one
+        when the text is read again."""
         text = self.take()
         return text + "…" if tells(self._shown[len(self._shown) - unfinished(self._shown) :]) else text
 

@@ -38,7 +38,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A place on a platform: where a message came from and where replies go. `connector` is the bot's name."""
+    """An address on a platform: the source of a message and the target of replies. `connector` is the bot's name."""
 
     platform: str
     connector: str
@@ -47,7 +47,7 @@ class Address:
 
     @property
     def lane(self) -> str:
-        """Deliveries to one address leave one at a time, in order."""
+        """The lane of deliveries to one address, which are sent one at a time, in order."""
         return f"to:{self.platform}:{self.connector}:{self.channel}:{self.thread}"
 
     def to_json(self) -> list[str]:
@@ -74,8 +74,8 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file that arrived with a message, its bytes still in memory (they reach the disk before the commit). `voice`: it was
-    spoken into the page."""
+    """A file that arrived with a message, its bytes still in memory (they reach the disk before the commit). `voice`:
+    it was recorded in the dashboard."""
 
     filename: str
     content_type: str
@@ -205,7 +205,7 @@ class MessageStatus(StrEnum):
     EXPIRED = "expired"
 
 
-#: A message in one of these states has had its one reply or notice (reliability.md §3).
+#: A message in one of these states already has its one reply or notice (reliability.md §3).
 FINAL_STATUSES = frozenset(
     {
         MessageStatus.ANSWERED,
@@ -286,7 +286,7 @@ class ButtonStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """`id` comes back with a click: at most 64 bytes, which every platform carries."""
+    """A click returns `id`: at most 64 bytes, which every platform supports."""
 
     id: str
     label: str

@@ -1,8 +1,6 @@
-"""Money: what is spent on models and against which limits, and the clients who pay for answers (behaviour.md 1.11, 1.17).
-
-Amounts are whole millionths of a US dollar (`micros`), so that sums are exact. Days and months are those of a time zone,
-because people mean their own midnight.
-"""
+"""Money: costs of models and their limits, and the clients who pay for answers (behaviour.md 1.11, 1.17). Amounts are
+whole millionths of a US dollar (`micros`), so that sums are exact. Days and months are those of a time zone, because
+people mean their own midnight."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _MS = 1000
 
 
 def usd(micros: int) -> str:
-    """An amount for people: at least two digits behind the point, more only for what is smaller than a cent."""
+    """Return an amount for people: at least two decimals, more only for amounts below a cent."""
     whole = f"{abs(micros) / MICROS:.6f}".rstrip("0")
     digits = max(2, len(whole.partition(".")[2]))
     return f"{'-' if micros < 0 else ''}${abs(micros) / MICROS:.{digits}f}"
@@ -29,22 +27,22 @@ def usd(micros: int) -> str:
 
 
 def day_of(at: int, zone: str) -> str:
-    """The day of a time in ms, as `2026-11-22`."""
+    """Return the day of a time in ms, as `2026-11-22`."""
     return _date(at, zone).isoformat()
 
 
 def month_of(at: int, zone: str) -> str:
-    """The month of a time in ms, as `2026-11`."""
+    """Return the month of a time in ms, as `2026-11`."""
     return day_of(at, zone)[:7]
 
 
 def next_day(at: int, zone: str) -> int:
-    """When the day after begins, in ms."""
+    """Return when the next day begins, in ms."""
     return start_of_day(_date(at, zone) + timedelta(days=1), zone)
 
 
 def next_month(at: int, zone: str) -> int:
-    """When the month after begins, in ms."""
+    """Return when the next month begins, in ms."""
     return start_of_day(first_of_next_month(_date(at, zone)), zone)
 
 
@@ -53,7 +51,7 @@ def first_of_next_month(day: date) -> date:
 
 
 def start_of_day(day: date, zone: str) -> int:
-    """Midnight in this zone, in ms."""
+    """Return midnight in this zone, in ms."""
     return round(datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone)).timestamp()) * _MS
 
 
@@ -81,13 +79,13 @@ class Budget(StrEnum):
 
 
 def budget_reason(budget: str) -> str:
-    """The reason code of a turn that was given up because this budget was used up."""
+    """Return the reason code of a turn that failed because this budget was used up."""
     return f"budget_{budget}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Pot:
-    """A row of the ledger: what was spent on one thing in one period. Their order is the order of locks."""
+    """A row of the ledger: the amount spent on one item in one period. Their order is the order of locks."""
 
     scope: Budget
     period: str
@@ -135,7 +133,7 @@ class Spender:
     owner: bool = False
 
     def pots(self, zone: str, now: int) -> Mapping[Budget, Pot]:
-        """The rows that a call made now counts in."""
+        """Return the rows of the ledger in which a call made now counts."""
         day = day_of(now, zone)
         found = {Budget.DAY: Pot(Budget.DAY, day, ""), Budget.TURN: Pot(Budget.TURN, "", self.turn)}
         if self.agent_id is not None:
@@ -149,8 +147,8 @@ class Spender:
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:
-    """A call of a model that is under way: who pays, and the receipt that it becomes should the process die, with the most
-    that it can use."""
+    """A model call under way: its payer, and the receipt that is stored if the process dies, with the maximum
+    possible usage."""
 
     spender: Spender
     receipt: ModelCall
@@ -158,7 +156,7 @@ class OpenCall:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """The call may be made; so much is set aside for it."""
+    """The call is allowed; this amount is reserved for it."""
 
     micros: int
 
@@ -173,7 +171,7 @@ class Busy:
 @dataclass(frozen=True, slots=True)
 class OverBudget:
     """A budget is used up. `limit` and `spent` in micros (of `turns`: a number); `opens_at` in ms is when it is full
-    again, None where time does not help."""
+    again, None if it does not refill by time."""
 
     budget: Budget
     limit: int
@@ -193,7 +191,7 @@ class ClientPlan(StrEnum):
 
 
 class ClientStatus(StrEnum):
-    """A paused client is not served; of an archived one nothing is known any more where its people write."""
+    """A paused client is not served; an archived client's channels count as channels without a client."""
 
     ACTIVE = "active"
     PAUSED = "paused"

@@ -65,11 +65,14 @@ class PartState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One piece of a delivery on its way. `platform_id` is the message that it becomes the content of (a placeholder or a
-    draft), or has become. `tried_at` (ms) is when it was first sent: set, it may already have arrived.
+    """One piece of a delivery. `platform_id` is the message whose content it replaces (a placeholder or a draft), or
+    the message that it has become. `tried_at` (ms) is when it was first sent; if set, the part may already have
+    arrived.
 
-    `data` holds the bytes of the stored files of the piece by their `sha256`: read before every `send`, empty elsewhere (in
-    `find` and `reserve`), so that a connector reads no store. `bytes_of` gives the bytes of any file of the piece."""
+    `data` holds the bytes of the stored files of the piece by their `sha256`. It is filled before every `send` and
+    empty elsewhere (in `find` and `reserve`), so that a connector needs no store. `bytes_of` returns the bytes of any
+    file of the piece.
+    """
 
     delivery: Delivery
     number: int
@@ -81,7 +84,8 @@ class Part:
 
     @property
     def key(self) -> str:
-        """The same at every try, and no other part's: the delivery's id and the number, 29 characters at most."""
+        """The key of the part, unique and the same at every try: the delivery's id and the number, at most 29
+        characters."""
         return f"{self.delivery.id}.{self.number}"
 
     def bytes_of(self, file: OutgoingFile) -> bytes:

@@ -28,7 +28,7 @@ class Item:
 
     @property
     def lasts(self) -> int | None:
-        """True is a number, too, in Python: it must not mean one message."""
+        """In Python, True is also a number: it must not mean one message."""
         return None if self.keep is True else int(self.keep)
 
 
@@ -55,7 +55,8 @@ class PluginBlock:
 
 @dataclass(frozen=True, slots=True)
 class AttributeSpec:
-    """A value that replies are to carry besides their text, such as `AttributeSpec("mood", "string", "How you feel")`."""
+    """A value that replies must contain besides their text, such as `AttributeSpec("mood", "string", "How you
+    feel")`."""
 
     name: str
     type: str

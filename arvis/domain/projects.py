@@ -15,7 +15,7 @@ LONGEST_NOTE = 1_000
 
 #: A line that an agent wrote: `- 2026-11-22: Found two papers.`
 _OWN_LINE = re.compile(r"- \d{4}-\d\d-\d\d: (.*)")
-#: A note that was just written is not written again.
+#: A note that equals the newest one is not written again.
 _LOOKED_AT = 3
 
 
@@ -44,7 +44,7 @@ class Project:
 
     @property
     def author(self) -> str | None:
-        """The principal who wrote title, goal and the notes of people."""
+        """The principal who wrote the title, the goal and the people's part of the notes."""
         return self.author_id or self.principal_id
 
     def is_for(self, agent_id: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-#: Of a message whose answer is not whole.
+#: The reason code of a message whose answer is incomplete.
 CUT = "cut"
 
 #: The routing rules (behaviour 1.3), as the end of "it was asked because …".
@@ -64,6 +64,6 @@ _FAILED: Mapping[str, str] = {
 
 
 def in_words(code: str) -> str:
-    """A reason code, explained where the code alone does not say it."""
+    """Return a reason code with its explanation, if it has one."""
     words = CHOSEN.get(code) or _REFUSED.get(code) or _FAILED.get(code)
     return f"{words} ({code})" if words else code

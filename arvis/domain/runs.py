@@ -8,13 +8,13 @@ from typing import Any
 
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 
-#: Why a reply ended, by one name for all vendors: at its own end, with calls of tools, or at a limit of its length.
+#: Why a reply ended, by one name for all vendors: at its natural end, with tool calls, or at a length limit.
 END, TOOL_CALLS, LENGTH = "end", "tool_calls", "length"
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture in a prompt: PNG, JPEG, GIF or WebP. `name` is what its sender called it."""
+    """A picture in a prompt: PNG, JPEG, GIF or WebP. `name` is the sender's name for it."""
 
     media_type: str
     data: bytes = field(repr=False)
@@ -106,7 +106,7 @@ class RunResult:
 
     @property
     def cut(self) -> bool:
-        """Return whether the reply ends before its end, at the limit of its tokens or of its bytes."""
+        """Return whether the reply was cut off at its limit of tokens or bytes."""
         return self.truncated or self.stop_reason == LENGTH
 
     def answers(self, request: RunRequest) -> bool:

@@ -83,7 +83,7 @@ class Schedule:
 
     @property
     def key(self) -> str:
-        """Its lane, and the key of its one live job."""
+        """The lane of the schedule, and the key of its one live job."""
         return f"schedule:{self.id}"
 
     @property

@@ -33,11 +33,11 @@ def taint_text(taint: Taint) -> str:
 
 
 def taint_of(text: str) -> Taint:
-    """Read what `taint_text` wrote; a label that this version does not know taints as `tools` does."""
+    """Parse the result of `taint_text`; an unknown label counts as `tools`."""
     known = {label.value: label for label in Label}
     return frozenset(known.get(word, Label.TOOLS) for word in text.split())
 
 
 def taint_in(*states: Mapping[str, Any]) -> Taint:
-    """Of executions with these states, together."""
+    """Return the union of the taints of executions with these states."""
     return frozenset(Label(label) for state in states for label in state.get("taint", ()))

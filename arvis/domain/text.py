@@ -12,15 +12,16 @@ _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def storable(text: str) -> str:
-    """Without NUL characters, which PostgreSQL refuses; half a character becomes the replacement character."""
+    """Return the text without NUL characters, which PostgreSQL refuses; half a character becomes the replacement
+    character."""
     if text.isascii():
         return text.replace("\0", "")
     return _LONE_SURROGATES.sub("\ufffd", paired(text).replace("\0", ""))
 
 
-#: Controls, and what is not seen and changes what is: directions that override the order of letters, tags, spaces without width,
-#: variants of nothing. Joiners, marks of right-to-left writing and the variants of emoji and ideographs stay, as do the tags of a
-#: flag.
+#: Control characters, and invisible characters that change visible text: overrides of the direction of letters, tags,
+#: zero-width spaces, variation selectors without a base. Joiners, marks of right-to-left writing and the variants of
+#: emoji and ideographs are allowed, as are the tags of a flag.
 _HIDDEN = re.compile(
     "(?P<flag>\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f)"
     "|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)"
@@ -31,8 +32,8 @@ _HIDDEN = re.compile(
 
 
 def presentable(text: str) -> str:
-    """Return the text with the replacement character in place of each character that hides or reorders what people read; as
-    long as it was."""
+    """Return the text with the replacement character in place of each character that hides or reorders text; its
+    length is unchanged."""
     if text.isascii() and text.isprintable():
         return text
     return _HIDDEN.sub(lambda found: found["flag"] or "\ufffd", text)
@@ -44,12 +45,12 @@ def paired(text: str) -> str:
 
 
 def ends_in_half(text: str) -> bool:
-    """Return whether the second half of the last character is still to come."""
+    """Return whether the second half of the last character is still missing."""
     return "\ud800" <= text[-1:] <= "\udbff"
 
 
 def storable_json(value: Any) -> Any:
-    """The same for all texts and names in a value that was read from JSON. Raises `RecursionError`."""
+    """Apply `paired` to all texts and names in a value that was read from JSON. Raises `RecursionError`."""
     match value:
         case str():
             return storable(value)
@@ -71,7 +72,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _finite(digits: str) -> float:
-    """`1e999` is JSON, and infinite all the same."""
+    """`1e999` is valid JSON and parses as infinite."""
     number = float(digits)
     if not math.isfinite(number):
         raise ValueError(digits)

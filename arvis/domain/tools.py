@@ -1,4 +1,4 @@
-"""Tools as a model sees them and asks for them, and what comes back."""
+"""Tools as models see and call them, and their results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Permit(StrEnum):
 
 
 def wire_name(name: str) -> str:
-    """The name under which a model knows a tool: `server.tool` becomes `server__tool`."""
+    """Return the tool's name for models: `server.tool` becomes `server__tool`."""
     wire = _NOT_IN_NAMES.sub("_", name.replace(".", "__"))
     if len(wire) <= _LONGEST_NAME:
         return wire
@@ -69,7 +69,7 @@ class ToolCall:
 
     @property
     def what(self) -> str:
-        """The same for calls that ask for the same."""
+        """The same key for identical calls."""
         asked = self.written if self.arguments is None else json.dumps(self.arguments, sort_keys=True)
         return f"{self.name} {asked}"
 

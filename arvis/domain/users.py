@@ -8,7 +8,7 @@ from enum import StrEnum
 #: The first user, who has the data folder and its key. This user is always an owner.
 FIRST_USER = "owner"
 
-#: Characters of a password.
+#: Limits of the length of a password, in characters.
 SHORTEST_PASSWORD = 8
 LONGEST_PASSWORD = 256
 
@@ -24,7 +24,7 @@ class UserRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """`id` is the user id of platform `web`, too. Without `password_hash` this one logs in by a link. Times in ms."""
+    """`id` is also the user id of platform `web`. A user without `password_hash` logs in by a link. Times in ms."""
 
     id: str
     name: str
@@ -36,8 +36,8 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A key of the API, of which only the hash is kept. `agents` (slugs) limits one of role chat; none: no limit.
-    `used_at` is exact to the hour; `created_by` is a user id."""
+    """A key of the API, stored as a hash only. `agents` (slugs) limits a key of role chat; empty: no limit. `used_at`
+    is exact to the hour; `created_by` is a user id."""
 
     id: str
     name: str

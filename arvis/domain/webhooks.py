@@ -1,4 +1,4 @@
-"""Web hooks: addresses that other programs call, and what an agent makes of a call (behaviour.md 1.18)."""
+"""Web hooks: addresses that other programs call, and the prompts that calls become (behaviour.md 1.18)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _DENSE = (
     (0x20000, 0x3FFFF),
 )
 _FIRST_DENSE = _DENSE[0][0]
-#: Arabic's stretched line, and what chooses how the character before it looks.
+#: The Arabic tatweel, and variation selectors.
 _UNSEEN = frozenset("ـ\N{VARIATION SELECTOR-15}\N{VARIATION SELECTOR-16}")
 #: Characters besides letters that may end a word: `c++`, `c#`.
 _TAIL = "+#"
@@ -90,7 +90,7 @@ def _dense_words(run: str, *, asked: bool) -> Iterator[str]:
 
 
 def _trimmed(chunk: str) -> str:
-    """Without the quotes, brackets and full stops around it."""
+    """Return the word without the quotes, brackets and full stops around it."""
     start, end = 0, len(chunk)
     while start < end and _kind(chunk[start]) is _Kind.GAP:
         start += 1

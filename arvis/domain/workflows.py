@@ -10,7 +10,7 @@ from typing import Any
 
 from arvis.domain.executions import ExecutionStatus
 
-#: The graph of an execution that walks a workflow is `workflow:` and the id of the workflow; agents and schedules may also name
+#: The graph of a workflow's executions is `workflow:` and the id of the workflow; agents and schedules may also name
 #: it by its slug.
 PREFIX = "workflow:"
 
@@ -22,7 +22,7 @@ OUTPUT = "out:"
 POSITION = "node:"
 #: The prefix of a node id whose text was already posted, so that the end of the run does not post it again.
 SAID = "said:"
-#: Of a run: how many others it was begun by, one by another.
+#: The number of runs in the chain of runs that started this one.
 DEPTH = "workflow_depth"
 
 #: The route of run results to the agent that started the run: a separate thread of its conversation.
@@ -34,7 +34,8 @@ MESSAGE_TRIGGERS = frozenset({"message", "chat-app", "dashboard"})
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """`version` is the newest, `runnable` the newest without problems (None: there never was one). Times in ms."""
+    """`version` is the newest version, `runnable` the newest without problems (None: there never was one). Times in
+    ms."""
 
     id: str
     slug: str
@@ -70,7 +71,7 @@ class WorkflowVersion:
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """The principals who have a say in what a run of it does: who wrote the document, and who made it this version."""
+        """The principals whose rights limit a run: the author of the document, and the person who saved this version."""
         return tuple(dict.fromkeys(each for each in (self.author_id, self.principal_id) if each is not None))
 
 
@@ -108,7 +109,7 @@ class WorkflowRun:
 
 
 class LogType(StrEnum):
-    """Seed 002's, and those of the node kinds of 2.7. Subagent events hold JSON."""
+    """Log types of seed 002, and those of the node kinds of 2.7. Subagent events hold JSON."""
 
     STEP_START = "step_start"
     START_PROMPT = "start_prompt"
@@ -134,13 +135,13 @@ class LogType(StrEnum):
     RUN_END = "run_end"
 
 
-#: The node of entries that are about the run as a whole.
+#: The node of entries about the whole run.
 SYSTEM = "system"
 
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One line of a run's log; `number` counts from 1; `node_id` is `system` where it is about the whole run."""
+    """One line of a run's log; `number` counts from 1; `node_id` is `system` if the line is about the whole run."""
 
     run_id: str
     number: int

@@ -1,1 +1,1 @@
-"""The contracts that wings implement, one file each. Protocols only: no code that runs."""
+"""The contracts between packages, one file each. Protocols only: no executable code."""

@@ -1,4 +1,4 @@
-"""The repository of what people have used of their limits."""
+"""The repository of personal usage limits."""
 
 from __future__ import annotations
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-#: The setting that holds the time (ms) of the last restore: what was due until then has had its time in the life that is gone.
+#: The key of the time (ms) of the last restore. Schedules that were due until then ran in the replaced database.
 RESTORED_AT = "restored_at"
 
 
 @dataclass(frozen=True, slots=True)
 class BackupFile:
-    """`created_at` in ms; `before` names the migration that it was made before, if any; `messages` counts what it holds
-    (None: it cannot be read); `missing` counts attachments whose bytes were lost before it was made."""
+    """`created_at` in ms; `before` names the migration before which it was made, if any; `messages` is the number of
+    its messages (None: unreadable); `missing` counts attachments whose bytes were already lost."""
 
     path: Path
     bytes: int
@@ -26,10 +26,10 @@ class BackupFile:
 
 class Backups(Protocol):
     async def make(self) -> BackupFile:
-        """A backup of this moment, verified and on the disk. Raises `Conflict` where the database is not Arvis's to back
-        up, `StoreError` when none could be made; nothing half-made is left then."""
+        """Make a backup now and return it verified and on disk. Raises `Conflict` if the database is not on SQLite,
+        `StoreError` if no backup could be made; then no unfinished file is left."""
         ...
 
     async def all(self) -> Sequence[BackupFile]:
-        """Those in the data folder, newest first."""
+        """Return the backups in the data folder, newest first."""
         ...

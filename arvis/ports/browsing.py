@@ -75,8 +75,8 @@ class ConversationFilter:
 
 @dataclass(frozen=True, slots=True)
 class ConversationSummary:
-    """A conversation in a list. `title` and `preview` begin the first and the last message, `people` counts those who wrote
-    among the newest hundred. Times in ms."""
+    """A conversation in a list. `title` and `preview` are the beginnings of the first and the last message; `people`
+    counts the authors of the newest hundred messages. Times in ms."""
 
     id: str
     agent: str
@@ -92,7 +92,8 @@ class ConversationSummary:
 
 @dataclass(frozen=True, slots=True)
 class TalkDetail:
-    """One conversation: what its next prompt takes of it (`messages`, `tokens` without summaries), and its summaries."""
+    """One conversation: the part that its next prompt contains (`messages`, `tokens` without summaries), and its
+    summaries."""
 
     talk: ConversationSummary
     messages: int
@@ -122,7 +123,7 @@ class ShownQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
-    """A stored message as it was seen. `agent` is a slug, `cost_micros` that of the turn which it ends."""
+    """A stored message with its details. `agent` is a slug, `cost_micros` the cost of the turn that it ends."""
 
     message: StoredMessage
     status: MessageStatus
@@ -160,7 +161,7 @@ class WaitView:
 
 class BrowsingInsights(Protocol):
     async def queue(self, which: JobFilter, *, limit: int, cursor: str | None) -> Page[QueueItem]:
-        """Newest first."""
+        """Return jobs, newest first."""
         ...
 
     async def queue_item(self, job_id: str) -> QueueItem | None: ...
@@ -172,7 +173,7 @@ class BrowsingInsights(Protocol):
         ...
 
     async def talks(self, which: ConversationFilter, *, limit: int, cursor: str | None) -> Page[ConversationSummary]:
-        """The last used first."""
+        """Return conversations, last used first."""
         ...
 
     async def talk(self, conversation_id: str) -> TalkDetail | None: ...
@@ -192,7 +193,7 @@ class BrowsingInsights(Protocol):
         ...
 
     async def questions(self, *, open_only: bool, kind: str | None, limit: int, cursor: str | None) -> Page[WaitView]:
-        """Questions to people, newest first."""
+        """Return questions to people, newest first."""
         ...
 
     async def question(self, wait_id: str) -> WaitView | None: ...

@@ -34,11 +34,12 @@ class Versions(Protocol):
         *,
         before: Mapping[str, Any] | None,
     ) -> None:
-        """Keep how a row is now, and how it was `before` where nothing is kept of it yet. None: there is no such row."""
+        """Store the current state of a row, and its state `before` if no version is stored yet. None: the row does
+        not exist."""
         ...
 
     def newest(self, kind: Versioned, row_id: str, limit: int) -> Sequence[Version]:
-        """The newest first; none where nothing was ever changed."""
+        """Return the versions, newest first; empty if the row was never changed."""
         ...
 
 
@@ -64,11 +65,11 @@ class Delegations(Protocol):
     def get(self, execution_id: str) -> Delegation | None: ...
 
     def count_of_root(self, root_id: str) -> int:
-        """Of tasks and reports."""
+        """Count the tasks and reports below a root."""
         ...
 
     def runs_of_root(self, root_id: str) -> int:
-        """Of runs of workflows."""
+        """Count the workflow runs below a root."""
         ...
 
 
@@ -76,7 +77,7 @@ class ChangeInsights(Protocol):
     async def audit(
         self, *, agent: str | None, kind: str | None, outcome: str | None, limit: int, cursor: str | None
     ) -> Page[AuditEntry]:
-        """Newest first. `agent` is an id or a slug."""
+        """Return audit entries, newest first. `agent` is an id or a slug."""
         ...
 
     async def delegations(self, root_id: str) -> Sequence[Delegation]: ...

@@ -40,7 +40,7 @@ class ModelPrice:
 
 @dataclass(frozen=True, slots=True)
 class OfferedModel:
-    """`window` is in tokens, `accounts` are the names of those that would answer."""
+    """A model. `window` is in tokens; `accounts` are the names of the accounts that serve it."""
 
     provider: str
     model: str
@@ -52,7 +52,7 @@ class OfferedModel:
 
 @dataclass(frozen=True, slots=True)
 class BotField:
-    """A setting or secret of a bot. `kind` is that of a setting of the configuration."""
+    """A setting or secret of a bot. `kind` is the kind of a configuration setting."""
 
     name: str
     label: str
@@ -90,7 +90,7 @@ class Choices(Protocol):
         ...
 
     def servers(self) -> Sequence[str]:
-        """Return the names of the configured servers of tools, connected or not."""
+        """Return the names of the configured tool servers, connected or not."""
         ...
 
     async def models(self) -> Sequence[OfferedModel]: ...

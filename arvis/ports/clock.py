@@ -7,11 +7,11 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now(self) -> int:
-        """Milliseconds since the epoch (wall clock)."""
+        """Return milliseconds since the epoch (wall clock)."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that never go backwards, for durations."""
+        """Return seconds of a clock that never goes backwards, for durations."""
         ...
 
     async def sleep(self, seconds: float) -> None: ...

@@ -1,4 +1,4 @@
-"""The repositories of what becomes of long conversations, and of how models count."""
+"""Repositories for compaction of long conversations, and for calibrations of token estimates."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Size:
 
 class Compactions(Protocol):
     def size(self, conversation_id: str) -> Size:
-        """Counted from the rows, never from a running sum (reliability.md H18)."""
+        """Count from the rows, never from a running sum (reliability.md H18)."""
         ...
 
     def oldest(self, conversation_id: str, limit: int) -> list[PastMessage]:
-        """The first messages of ended turns that are in no summary, in order."""
+        """Return the first messages of ended turns that are in no summary, in order."""
         ...
 
     def add(self, compaction: Compaction, message_ids: Sequence[str]) -> bool:

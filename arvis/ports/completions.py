@@ -1,4 +1,4 @@
-"""The repository of requests of `/v1`, by which a request finds the conversation that it goes on with."""
+"""The repository of requests of `/v1`. It finds the conversation that a request continues."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CompletionRequest:
 
 class CompletionRequests(Protocol):
     def add(self, request: CompletionRequest) -> bool:
-        """False where another one with this key was faster."""
+        """Add a request; return False if another one with this key was faster."""
         ...
 
     def drop(self, request_id: str) -> None:
@@ -54,7 +54,7 @@ class CompletionRequests(Protocol):
     def answered(self, request_id: str, answer: str) -> None: ...
 
     def left(self, request_id: str, now: int) -> None:
-        """The client went away; nothing changes where it has its answer."""
+        """Note that the client disconnected; changes nothing if the answer was sent."""
         ...
 
     def prune(self, before: int, limit: int) -> int: ...

@@ -32,8 +32,9 @@ class Guarantee(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """`whole`: a delivery is never divided, and no note is made before it is sent (then the guarantee is `idempotent`).
-    `late_after` (ms) and `late` are this bot's own rules for late replies (None: the daemon's)."""
+    """Options of a connector. `whole`: a delivery is never divided, and no note is stored before it is sent (then the
+    guarantee is `idempotent`). `late_after` (ms) and `late` are this bot's own rules for late replies (None: the
+    daemon's)."""
 
     guarantee: Guarantee = Guarantee.IDEMPOTENT
     whole: bool = False
@@ -43,7 +44,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The platform's id of what was sent."""
+    """The result of a send: the platform's id of the message."""
 
     platform_id: str
 
@@ -75,7 +76,7 @@ class SendError(Exception):
 
 
 class FetchError(Exception):
-    """A file that could not be fetched. `permanent`: it is gone, or too large; `retry_after` in seconds."""
+    """A file could not be fetched. `permanent`: it was deleted, or is too large; `retry_after` in seconds."""
 
     def __init__(self, text: str, *, permanent: bool = False, retry_after: float | None = None) -> None:
         super().__init__(text)
@@ -131,8 +132,8 @@ class Connector(Protocol):
         ...
 
     async def send(self, part: Part) -> Receipt:
-        """Send one part, or make it the content of `part.platform_id` when there is one (an edit, which may be made
-        again). Works whether or not `run` does. Raises `SendError`, and nothing else."""
+        """Send one part, or replace the content of `part.platform_id` if it is set (an edit, which may be repeated).
+        Works whether or not `run` does. Raises only `SendError`."""
         ...
 
     async def close(self) -> None:
@@ -160,7 +161,7 @@ class Reserves(Protocol):
 class ShowsTyping(Protocol):
     @property
     def typing_seconds(self) -> float:
-        """For how long the platform shows it."""
+        """The time for which the platform shows it."""
         ...
 
     async def typing(self, address: Address) -> None:
@@ -176,7 +177,8 @@ class ShowsDrafts(Protocol):
         ...
 
     async def show_draft(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str | None:
-        """Show text that will change; the platform's id of it, or None when it needs no removal. Raises `SendError`."""
+        """Show text that will change; return the platform's id of it, or None if it needs no removal. Raises
+        `SendError`."""
         ...
 
     async def change_draft(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
@@ -184,7 +186,7 @@ class ShowsDrafts(Protocol):
         ...
 
     async def remove_draft(self, address: Address, platform_id: str) -> None:
-        """Raises `SendError`; one that is not there any more is removed."""
+        """Remove the draft; a draft that does not exist counts as removed. Raises `SendError`."""
         ...
 
 
@@ -200,7 +202,7 @@ class FindsDrafts(Protocol):
 @runtime_checkable
 class FetchesFiles(Protocol):
     async def fetch(self, source: str, max_bytes: int) -> bytes:
-        """The bytes of a file by its `FileRef.source`. Raises `FetchError`, also for one that is larger."""
+        """Return the bytes of a file by its `FileRef.source`. Raises `FetchError`, also for a larger file."""
         ...
 
 
@@ -216,7 +218,7 @@ class Finding:
 @runtime_checkable
 class ChecksSetup(Protocol):
     async def check(self) -> Sequence[Finding]:
-        """Ask the platform whether token, scopes and intents are what the bot needs. Changes nothing."""
+        """Check with the platform whether token, scopes and intents match the bot's needs. Changes nothing."""
         ...
 
 
@@ -230,7 +232,7 @@ class WebhookAnswer:
 @runtime_checkable
 class TakesWebhooks(Protocol):
     async def webhook(self, headers: Mapping[str, str], body: bytes, inbox: Inbox) -> WebhookAnswer:
-        """A request at `/hooks/PLATFORM/NAME`, from anybody: checks the signature before anything else. `headers` have
+        """Handle a request at `/hooks/PLATFORM/NAME` from any sender: check the signature first. `headers` have
         lower-case names."""
         ...
 

@@ -29,7 +29,7 @@ class Fetcher(Protocol):
         timeout: float = 15.0,
         headers: Mapping[str, str] | None = None,
     ) -> Fetched:
-        """GET a public address over http or https. Raises `FetchRefused` for what must not be dialled, and
-        `FetchFailed` when no answer came (both `ToolError`). `timeout` in seconds, for everything together. `headers` go
-        to the host of this address alone: what a redirect leads to elsewhere never sees them."""
+        """GET a public address over http or https. Raises `FetchRefused` for addresses that are not allowed, and
+        `FetchFailed` without an answer (both `ToolError`). `timeout` is in seconds, for the whole exchange. `headers`
+        are sent to the host of this address only; redirects to other hosts do not get them."""
         ...

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 
 class HttpError(Exception):
-    """The exchange failed before a complete answer was there. `timeout`: it took too long, else the
-    connection broke; `spent`: the whole time of the exchange has passed, not only that of a silence; `too_large`: the
-    answer passed `max_bytes`."""
+    """The exchange failed before the answer was complete. `timeout`: it took too long, else the connection broke;
+    `spent`: the time limit of the whole exchange has passed, not only that of a silence; `too_large`: the answer
+    exceeded `max_bytes`."""
 
     def __init__(self, text: str, *, timeout: bool = False, too_large: bool = False, spent: bool = False) -> None:
         super().__init__(text)
@@ -36,15 +36,15 @@ class HttpResponse(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Looked up without regard to case."""
+        """The headers of the answer; names ignore case."""
         ...
 
     async def body(self) -> bytes:
-        """The whole answer, at most `max_bytes`; raises `HttpError`."""
+        """Return the whole answer, at most `max_bytes`; raises `HttpError`."""
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The answer as it arrives, at most `max_bytes` in all; raises `HttpError`."""
+        """Yield the answer as it arrives, at most `max_bytes` in all; raises `HttpError`."""
         ...
 
 
@@ -59,8 +59,8 @@ class HttpClient(Protocol):
         idle_timeout: float,
         max_bytes: int,
     ) -> AbstractAsyncContextManager[HttpResponse]:
-        """POST a JSON document. `timeout` bounds the whole exchange, `idle_timeout` the silence between two
-        pieces, both in seconds. Entering raises `HttpError` when no answer begins."""
+        """POST a JSON document. `timeout` limits the whole exchange, `idle_timeout` the silence between two pieces,
+        both in seconds. Entering raises `HttpError` if no answer begins."""
         ...
 
     def post_form(
@@ -74,11 +74,11 @@ class HttpClient(Protocol):
         idle_timeout: float,
         max_bytes: int,
     ) -> AbstractAsyncContextManager[HttpResponse]:
-        """POST a form with files (`multipart/form-data`), with the bounds of `post`."""
+        """POST a form with files (`multipart/form-data`), with the limits of `post`."""
         ...
 
     def get(
         self, url: str, *, headers: Mapping[str, str], timeout: float, idle_timeout: float, max_bytes: int
     ) -> AbstractAsyncContextManager[HttpResponse]:
-        """GET a document, with the bounds of `post`."""
+        """GET a document, with the limits of `post`."""
         ...

@@ -29,7 +29,8 @@ class IdempotencyKeys(Protocol):
         ...
 
     def take_over(self, asker: str, key: str, begun_at: int, now: int) -> bool:
-        """Begin again what was begun then and never ended; whether the caller was the first to do so."""
+        """Take over a write that began at this time and never ended; return whether the caller was the first to do
+        so."""
         ...
 
     def finish(self, asker: str, key: str, status: int, content: str) -> None: ...
@@ -39,5 +40,5 @@ class IdempotencyKeys(Protocol):
         ...
 
     def prune(self, before: int, limit: int) -> int:
-        """Delete at most `limit` that were begun before this time; how many it were."""
+        """Delete at most `limit` writes that began before this time; return their number."""
         ...

@@ -41,19 +41,19 @@ class Inbox(Protocol):
         ...
 
     async def edit(self, edit: MessageEdit) -> None:
-        """Before its turn starts the text of the message is replaced, later the edit is only recorded."""
+        """Record an edit: replace the text of the message if its turn has not started; otherwise only note the edit."""
         ...
 
     async def delete(self, deletion: MessageDeletion) -> None:
-        """Before its turn starts the message is withdrawn, later the deletion is only recorded."""
+        """Record a deletion: withdraw the message if its turn has not started; otherwise only note the deletion."""
         ...
 
     async def click(self, click: Click) -> Clicked:
-        """A button that answers a question or stops a turn; only for those who may."""
+        """Handle a button that answers a question or stops a turn, if the person may do so."""
         ...
 
     async def move(self, old: Address, new_channel: str, position: FeedPosition | None = None) -> None:
-        """A channel has a new id: its bindings, conversations and everything on its way go along."""
+        """Record a channel's new id: its bindings, conversations and pending work move to it."""
         ...
 
     async def reachable(self, place: Address, position: FeedPosition | None = None) -> None:
@@ -61,11 +61,11 @@ class Inbox(Protocol):
         ...
 
     async def unreachable(self, place: Address, reason: str, position: FeedPosition | None = None) -> None:
-        """The bot was put out of a channel, or blocked by the person there."""
+        """Note that the bot was removed from a channel, or blocked by the person there."""
         ...
 
     async def passed(self, platform: str, connector: str, position: FeedPosition) -> None:
-        """Everything up to here is done with, without anything to keep."""
+        """Note that everything up to here is handled, without anything to store."""
         ...
 
     async def position(self, platform: str, connector: str, feed: str) -> int | None:
@@ -73,9 +73,9 @@ class Inbox(Protocol):
         ...
 
     async def feeds(self, platform: str, connector: str) -> dict[str, int]:
-        """The position of every feed of this bot, at most the 1,000 furthest."""
+        """Return the position of every feed of this bot, at most the 1,000 furthest."""
         ...
 
     async def stop(self, address: Address, by: str) -> int:
-        """Cancel the turns that run in this place; how many there were."""
+        """Cancel the turns that run in this channel; return their number."""
         ...

@@ -1,4 +1,4 @@
-"""The reading side: what pages, lists and `explain` show. One function answers one page, in one snapshot."""
+"""Queries for pages, lists and `explain`. One function serves one page, in one snapshot."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from arvis.ports.workflows import WorkflowInsights
 
 @dataclass(frozen=True, slots=True)
 class TimelineStep:
-    """One thing that happened to a message. `at` in ms; `step` is a code such as `received`, `routed`,
-    `queued`, `started`, `node`, `model_call`, `retried`, `recovered`, `answered`, `delivery`."""
+    """One entry of a message's timeline. `at` in ms; `step` is a code such as `received`, `routed`, `queued`,
+    `started`, `node`, `model_call`, `retried`, `recovered`, `answered`, `delivery`."""
 
     at: int
     step: str
@@ -40,8 +40,8 @@ class TimelineStep:
 
 @dataclass(frozen=True, slots=True)
 class MessageTimeline:
-    """Why this answer, or why none. `answers` are all messages that the reply answered; `run` is the id of the workflow's run that
-    answered, if one did."""
+    """The explanation of an answer, or of its absence. `answers` are all messages that the reply answered; `run` is
+    the id of the workflow run that answered, if any."""
 
     message: StoredMessage
     status: MessageStatus
@@ -115,7 +115,7 @@ class UsageSums:
 
 @dataclass(frozen=True, slots=True)
 class UsageGroup:
-    """`key` is an id, a name or a day ("" where there was none), `name` what people call it."""
+    """`key` is an id, a name or a day ("" if there was none), `name` its name for people."""
 
     key: str
     name: str
@@ -124,7 +124,7 @@ class UsageGroup:
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """Days in their order, everything else the dearest first; `total` counts those that are not shown, too."""
+    """Days in order, other keys by cost, highest first; `total` includes groups that are not listed."""
 
     groups: Sequence[UsageGroup]
     total: UsageSums
@@ -150,7 +150,7 @@ class ClientSums:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionView:
-    """A pass through a graph with the way it took, what it asks, and what it called."""
+    """An execution with its steps, its questions and the executions that it called."""
 
     execution: Execution
     steps: Sequence[Step]
@@ -163,14 +163,14 @@ class ExecutionInsights(Protocol):
     async def executions(
         self, *, graph: str | None, status: str | None, limit: int, cursor: str | None
     ) -> Page[Execution]:
-        """Newest first."""
+        """Return executions, newest first."""
         ...
 
     async def execution_costs(
         self, *, graph: str | None, status: str | None, oldest: str, newest: str
     ) -> Mapping[str, int]:
-        """By id what those cost which a list with these filters shows between two of its ids, in millionths of a dollar.
-        Nothing for those that have cost nothing."""
+        """Return costs in millionths of a dollar by execution id, for the list with these filters between two of its
+        ids. Executions without cost are left out."""
         ...
 
     async def execution(self, execution_id: str) -> ExecutionView | None: ...
@@ -194,7 +194,7 @@ class Insights(
     async def message(self, message_id: str) -> MessageTimeline | None: ...
 
     async def status(self, message_id: str) -> tuple[MessageStatus, str | None] | None:
-        """Status and reason alone, for those who wait for a message."""
+        """Return only status and reason, for callers that wait for a message."""
         ...
 
     async def jobs(
@@ -204,19 +204,19 @@ class Insights(
     async def job(self, job_id: str) -> Job | None: ...
 
     async def waits(self, *, open_only: bool, limit: int, cursor: str | None) -> Page[Wait]:
-        """Questions to people (approval, review, user)."""
+        """Return questions to people (approval, review, user)."""
         ...
 
     async def wait(self, wait_id: str) -> Wait | None: ...
 
     async def agents(self, *, archived: bool = False) -> Sequence[Agent]:
-        """Those that are not deleted, or those that are, in order of creation."""
+        """Return agents that are not deleted, or deleted ones, in order of creation."""
         ...
 
     async def accounts(self) -> AccountRows: ...
 
     async def variables(self, *, limit: int, cursor: str | None) -> Page[Variable]:
-        """In the order of their keys; a cursor is a key."""
+        """Return variables in the order of their keys; a cursor is a key."""
         ...
 
     async def conversations(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[ConversationView]: ...
@@ -239,12 +239,12 @@ class Insights(
     async def counts(self, now: int) -> QueueCounts: ...
 
     async def usage(self, by: UsageBy, since: int, until: int, zone: str) -> UsageReport:
-        """Of the calls that ended from `since` on and before `until` (ms); days are those of the zone."""
+        """Return sums over the calls that ended from `since` on and before `until` (ms); days are those of the zone."""
         ...
 
     async def usage_by_day(self, split: UsageBy, since: int, until: int, zone: str) -> Sequence[UsagePoint]:
-        """The same calls by day and by one more thing (agent, model, account or client): the eight dearest of these, and
-        all others as one. In the order of days, then the dearest first."""
+        """Return the same calls by day and by a second key (agent, model, account or client): the eight most
+        expensive values of it, and all others as one. Ordered by day, then by cost, highest first."""
         ...
 
     async def clients(self, *, limit: int, cursor: str | None) -> Page[Client]: ...
@@ -256,7 +256,7 @@ class Insights(
     async def charges(
         self, client_id: str, *, since: int, until: int | None, limit: int, cursor: str | None
     ) -> Page[Charge]:
-        """Lines entered from `since` on and before `until` (ms; None: now)."""
+        """Return account lines from `since` on and before `until` (ms; None: now)."""
         ...
 
     async def client_sums(self, client_id: str, since: int, until: int) -> ClientSums: ...

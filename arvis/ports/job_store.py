@@ -1,7 +1,5 @@
-"""The queue's mechanism as a contract (queue.md), and the queue as the store sees it.
-
-All times are integer milliseconds. `JobStore` is one repository of a `Transaction` (`ports/store.py`).
-"""
+"""The port of the queue's mechanism (queue.md), and of the queue as the store uses it. All times are integer
+milliseconds. `JobStore` is one repository of a `Transaction` (`ports/store.py`)."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from arvis.domain.jobs import Job, NewJob, Outcome
 
 @dataclass(frozen=True, slots=True)
 class AddedJob:
-    """`created` is False when a job with the same key was there already; `id` is then that job's."""
+    """`created` is False if a job with the same key existed; `id` is then the id of that job."""
 
     id: str
     position: int
@@ -38,28 +36,28 @@ class JobStore(Protocol):
     """The queue's mechanism (queue.md); `arvis/queue` is its policy."""
 
     def lock(self, lanes: Sequence[str]) -> None:
-        """Take these lanes in a fixed order. A script that touches two lanes calls it first."""
+        """Lock these lanes in a fixed order. A script that changes two lanes calls it first."""
         ...
 
     def add(self, job: NewJob, now: int) -> AddedJob: ...
 
     def add_first(self, jobs: Sequence[NewJob], now: int) -> list[AddedJob]:
-        """Add jobs without a key to one lane, in order, before all that waits there and never ran. A head that runs, or was
-        tried already, stays the head."""
+        """Add jobs without a key to one lane, in order, before all jobs that wait there and never ran. A head that
+        runs or has run stays the head."""
         ...
 
     def get(self, job_id: str) -> Job | None: ...
 
     def claim(self, slots: Slots, owner: str, node: str, now: int, lease_until: int) -> list[Job]:
-        """Lease ready heads of lanes, the lowest rank first; the claim commits the start of each."""
+        """Lease ready heads of lanes, lowest rank first; the claim commits the start of each."""
         ...
 
     def extend(self, job_ids: Sequence[str], owner: str, lease_until: int) -> set[str]:
-        """Renew leases; the ids that are still held."""
+        """Renew leases; return the ids that are still held."""
         ...
 
     def settle(self, job: Job, outcome: Outcome, now: int) -> bool:
-        """End or postpone a claimed job; False when the lease was lost, and then nothing was changed."""
+        """End or postpone a claimed job; return False and change nothing if the lease was lost."""
         ...
 
     def rescue(self, node: str, boot: str, now: int, *, judge: bool = True, died: str = "") -> list[Job]:
@@ -72,25 +70,24 @@ class JobStore(Protocol):
         ...
 
     def cancel(self, job_id: str, now: int) -> Job | None:
-        """End a pending or running job as cancelled; None when it is neither. A running worker loses its
-        lease by this."""
+        """Cancel a pending or running job; return None if it is neither. A running worker thereby loses its lease."""
         ...
 
     def requeue(self, job_id: str, now: int) -> Job | None:
-        """Put a failed job at the tail of its lane with fresh counters; None when it has not failed."""
+        """Put a failed job at the tail of its lane with fresh counters; return None if it has not failed."""
         ...
 
     def take_up(self, execution_id: str, now: int) -> None:
-        """The failed jobs of an execution are done with, because what called it has dealt with the failure: cancelled, with the reason
+        """Cancel the failed jobs of an execution whose caller has handled the failure, with the reason
         `handled_by_caller` and their error."""
         ...
 
     def take_over(self, job_id: str, by: str, now: int) -> None:
-        """A job that is not live is done with: another one does its work."""
+        """Mark a job that is not live as done: another job does its work."""
         ...
 
     def delete(self, job_id: str) -> bool:
-        """Remove a job that is not live."""
+        """Delete a job that is not live."""
         ...
 
     def fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[Job]:
@@ -122,16 +119,16 @@ class JobStore(Protocol):
         ...
 
     def live_of_execution(self, execution_id: str) -> list[Job]:
-        """Its jobs that wait or run, held: none that waits begins before this commit."""
+        """Return its waiting and running jobs, locked: no waiting job begins before this commit."""
         ...
 
     def running(self, now: int, limit: int) -> list[tuple[Job, str]]:
-        """Those that run anywhere under a lease that holds, but for deliveries, with the node that runs each; the longest
-        one first."""
+        """Return the jobs that run anywhere under a valid lease, except deliveries, with the node that runs each;
+        longest running first."""
         ...
 
     def head_of_lane(self, lane: str) -> Job | None:
-        """The one job of a lane that may run or runs."""
+        """Return the one job of a lane that may run or runs."""
         ...
 
     def hold_suspects(self, now: int) -> None:
@@ -153,32 +150,32 @@ class JobStore(Protocol):
         ...
 
     def next_due(self) -> int | None:
-        """The soonest time at which a waiting head becomes claimable."""
+        """Return the earliest time at which a waiting head becomes claimable."""
         ...
 
     def prune(self, before: int, limit: int) -> int:
-        """Delete up to `limit` jobs that ended before this time; how many."""
+        """Delete up to `limit` jobs that ended before this time; return their number."""
         ...
 
 
 class Claimer(Protocol):
-    """The queue as the store sees it: free slots for the claim that rides in another script's commit.
-    Called from the store's threads."""
+    """The interface of the queue for the store: free slots for the claim in another script's commit. Called from the
+    store's threads."""
 
     def reserve(self, ended: Sequence[str]) -> Slots:
-        """Take all free slots, counting those of the jobs that this commit ends; every call is followed by
+        """Reserve all free slots, counting those of the jobs that this commit ends; every call is followed by
         `deliver` with the same jobs."""
         ...
 
     def deliver(self, reserved: Slots, ended: Sequence[str], jobs: Sequence[Job] | None) -> None:
-        """The claim is committed: start these, free what was not used. None: the commit failed, and what it would
-        have ended runs on."""
+        """Start the jobs of a committed claim, and free unused slots. None: the commit failed, and the jobs that it
+        would have ended keep running."""
         ...
 
     def lease(self) -> tuple[str, str, int, int]:
-        """Owner, node, now and end of lease for a claim made now."""
+        """Return owner, node, now and end of lease for a claim made now."""
         ...
 
     def due(self, at: int) -> None:
-        """Something was committed that wants attention at this time (ms)."""
+        """Note that a commit needs attention at this time (ms)."""
         ...

@@ -1,7 +1,5 @@
-"""The repositories of who may come in: logins of the dashboard, its users, and keys that were made in the product.
-
-Tokens, codes and keys are stored as hashes only. All times are integer milliseconds.
-"""
+"""Repositories for access: logins of the dashboard, its users, and API keys. Tokens, codes and keys are stored as
+hashes only. All times are integer milliseconds."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ class Logins(Protocol):
         ...
 
     def drop_codes(self, user_id: str) -> None:
-        """Make the unused codes of a user worthless."""
+        """Invalidate the unused codes of a user."""
         ...
 
     def open_session(self, token_hash: str, principal_id: str, device: str, now: int) -> None: ...
@@ -42,27 +40,28 @@ class Logins(Protocol):
     def session(self, token_hash: str) -> LoginSession | None: ...
 
     def session_like(self, start: str) -> LoginSession | None:
-        """The first login whose hash starts with these hexadecimal digits."""
+        """Return the first login whose hash starts with these hexadecimal digits."""
         ...
 
     def touch(self, token_hash: str, now: int) -> None: ...
 
     def close_session(self, token_hash: str) -> bool:
-        """False when it has ended already."""
+        """End a login; return False if it has ended already."""
         ...
 
     def drop_over(self, *, seen_before: int, created_before: int) -> None:
-        """Forget logins that were not used since, or began before."""
+        """Delete logins that were not used since, or began before."""
         ...
 
     def sessions_of(
         self, principal_id: str, *, seen_from: int, created_from: int, before: tuple[int, str], limit: int
     ) -> Sequence[LoginSession]:
-        """Those that were used and began since, the newest first; `before` is begin and hash of the last one seen."""
+        """Return logins that were used and began since, newest first; `before` is start and hash of the last one
+        seen."""
         ...
 
     def close_sessions_of(self, principal_id: str, but: str | None = None) -> Sequence[str]:
-        """End the logins of a person, except one; the hashes of those that ended."""
+        """End the logins of a person, except one; return the hashes of the ended ones."""
         ...
 
 
@@ -70,7 +69,7 @@ class Users(Protocol):
     def get(self, user_id: str) -> User | None: ...
 
     def after(self, user_id: str, limit: int) -> Sequence[User]:
-        """Those behind this id ("": from the first one), in the order of their ids."""
+        """Return users after this id ("": from the first one), in the order of their ids."""
         ...
 
     def any_password(self) -> bool:
@@ -78,15 +77,15 @@ class Users(Protocol):
         ...
 
     def add(self, user: User) -> bool:
-        """False when there is one of this id."""
+        """Add a user; return False if the id exists."""
         ...
 
     def update(self, user: User) -> None:
-        """Write back all but the time of making."""
+        """Update everything except the creation time."""
         ...
 
     def remove(self, user_id: str) -> bool:
-        """False when there is none of this id."""
+        """Delete a user; return False if there is none with this id."""
         ...
 
 
@@ -96,7 +95,7 @@ class ApiKeys(Protocol):
     def by_hash(self, key_hash: str) -> StoredKey | None: ...
 
     def before(self, key_id: str | None, limit: int) -> Sequence[StoredKey]:
-        """Those made before this one (None: all), the newest first."""
+        """Return keys created before this one (None: all), newest first."""
         ...
 
     def add(self, key: StoredKey) -> None: ...
@@ -104,5 +103,5 @@ class ApiKeys(Protocol):
     def used(self, key_id: str, now: int) -> None: ...
 
     def remove(self, key_id: str) -> bool:
-        """False when there is none of this id."""
+        """Delete a key; return False if there is none with this id."""
         ...

@@ -1,4 +1,4 @@
-"""The repositories of memory in a transaction, and its pages."""
+"""Repositories of memory, and the queries of its pages."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class FactChange:
 
 class Facts(Protocol):
     def add(self, new: NewFact, now: int) -> Fact:
-        """A new active fact with confidence 1, found by the search from now on."""
+        """Add an active fact with confidence 1; the search finds it from now on."""
         ...
 
     def get(self, fact_id: str) -> Fact | None: ...
 
     def of(self, agent_id: str, scopes: Sequence[str], *, category: Category | None = None, limit: int) -> list[Fact]:
-        """The active facts of these scopes: the most trusted first, of those the last used."""
+        """Return the active facts of these scopes, highest confidence first, of equal ones the last used first."""
         ...
 
     def search(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], limit: int) -> list[Fact]:
@@ -47,7 +47,7 @@ class Facts(Protocol):
         ...
 
     def same(self, agent_id: str, scope: str, content: str) -> list[Fact]:
-        """The active facts of this scope with exactly this text, the oldest first."""
+        """Return the active facts of this scope with exactly this text, oldest first."""
         ...
 
     def weakest(self, agent_id: str, scope: str, *, tainted: bool, limit: int) -> list[Fact]:
@@ -56,11 +56,11 @@ class Facts(Protocol):
         ...
 
     def update(self, fact: Fact, now: int) -> None:
-        """Write back all that may change: content never does."""
+        """Update all mutable columns; the content never changes."""
         ...
 
     def touch(self, fact_ids: Sequence[str], now: int) -> None:
-        """They were used in a prompt."""
+        """Note that a prompt used these facts."""
         ...
 
     def idle(self, category: Category, before: int, limit: int) -> list[Fact]:
@@ -83,20 +83,21 @@ class Facts(Protocol):
         other_id: str | None = None,
         undoes: str | None = None,
     ) -> None:
-        """Put down what happens to a fact; `fact` is how it was before."""
+        """Record a change of a fact; `fact` is its state before."""
         ...
 
     def last_change(self, agent_id: str, scopes: Sequence[str]) -> FactChange | None:
-        """The newest change of these scopes that can be taken back (added, superseded, confirmed, deleted), was not, and
-        takes nothing back itself."""
+        """Return the newest change of these scopes that can be undone (added, superseded, confirmed, deleted), was
+        not undone, and is no undo itself."""
         ...
 
     def changes(self, fact_id: str, limit: int) -> list[FactChange]:
-        """Of one fact, the oldest first."""
+        """Return the changes of one fact, oldest first."""
         ...
 
     def erase(self, before: int, limit: int) -> int:
-        """Remove up to `limit` facts that were deleted before this time, with their changes; how many."""
+        """Delete up to `limit` facts that were marked deleted before this time, with their changes; return their
+        number."""
         ...
 
     def by_number(self, number: int) -> Fact | None: ...
@@ -106,7 +107,7 @@ class States(Protocol):
     def get(self, agent_id: str, scope: str, key: str) -> State | None: ...
 
     def of(self, agent_id: str, scopes: Sequence[str], limit: int) -> list[State]:
-        """By key."""
+        """Return state keys, ordered by key."""
         ...
 
     def count(self, agent_id: str, scope: str) -> int: ...
@@ -135,9 +136,9 @@ class MemoryInsights(Protocol):
         ...
 
     async def fact_changes(self, fact_id: str) -> Sequence[FactChange]:
-        """Of one fact, the oldest first."""
+        """Return the changes of one fact, oldest first."""
         ...
 
     async def states(self, *, agent: str | None, scope: str | None, limit: int, cursor: str | None) -> Page[State]:
-        """By agent, scope and key."""
+        """Return state keys by agent, scope and key."""
         ...

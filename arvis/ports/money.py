@@ -1,7 +1,5 @@
-"""The repositories of money in a transaction: the ledger of what models cost, and clients with their charges.
-
-Amounts are micros (millionths of a US dollar), times integer milliseconds.
-"""
+"""Repositories of money: the ledger of model costs, and clients with their charges. Amounts are micros (millionths of
+a US dollar), times integer milliseconds."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ class Spending(Protocol):
         ...
 
     def book(self, pot: Pot, more: Spent) -> None:
-        """Add to a pot; the first one makes it."""
+        """Add to a pot, creating it if necessary."""
         ...
 
     def reserved(self, pot: Pot, now: int, *, but: tuple[str, str]) -> int:
@@ -29,13 +27,13 @@ class Spending(Protocol):
         ...
 
     def reserve(self, amounts: Mapping[Pot, int], execution_id: str, visit: str, expires_at: int) -> None:
-        """Set aside so much in each pot, in the place of what this visit had set aside before."""
+        """Reserve this amount in each pot, replacing the earlier reservation of this visit."""
         ...
 
     def release(self, execution_id: str, visit: str) -> None: ...
 
     def release_all(self, execution_id: str) -> None:
-        """Of every visit of an execution."""
+        """Release the reservations of every visit of an execution."""
         ...
 
     def begin_call(self, call: OpenCall) -> None:
@@ -49,7 +47,7 @@ class Spending(Protocol):
     def open_calls(
         self, *, job_id: str | None = None, visit: tuple[str, str] | None = None, before: int | None = None
     ) -> list[OpenCall]:
-        """The calls that are not ended of a job, of a visit (execution and visit), or that began before a time (ms)."""
+        """Return the open calls of a job, of a visit (execution and visit), or begun before a time (ms)."""
         ...
 
     def prune(self, first_execution: str, day: str, now: int, limit: int) -> int:
@@ -64,33 +62,33 @@ class Clients(Protocol):
     def by_name(self, name: str) -> Client | None: ...
 
     def at(self, platform: str, channel: str) -> Client | None:
-        """The client whose people write in this channel, unless archived."""
+        """Return the client to whom this channel is assigned, unless archived."""
         ...
 
     def newest(self, limit: int) -> Sequence[Client]: ...
 
     def add(self, client: Client) -> bool:
-        """False when there is one of this name."""
+        """Add a client; return False if the name exists."""
         ...
 
     def update(self, client: Client) -> None:
-        """Write back all but id, balance and the time of making."""
+        """Update everything except id, balance and creation time."""
         ...
 
     def channels(self, client_id: str) -> Sequence[ClientChannel]: ...
 
     def bind(self, client_id: str, channel: ClientChannel, now: int) -> None:
-        """Give a channel to a client, whosever it was."""
+        """Assign a channel to a client, replacing an earlier assignment."""
         ...
 
     def unbind(self, client_id: str, channel: ClientChannel) -> bool:
-        """False when it is not theirs."""
+        """Remove a channel from a client; return False if it is not theirs."""
         ...
 
     def charge(self, charge: Charge) -> bool:
-        """Add a line and move the balance with it; False, and nothing changes, when its turn was charged before."""
+        """Add an account line and change the balance; return False and change nothing if its turn was charged before."""
         ...
 
     def set_charge_status(self, client_id: str, charge_id: str, status: ChargeStatus) -> bool:
-        """False when there is no such charge of this client."""
+        """Change a charge; return False if the client has no such charge."""
         ...

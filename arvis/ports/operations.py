@@ -34,7 +34,7 @@ class WaitRights:
 
 
 class Operations(Protocol):
-    """Each raises `NotFound` for an unknown id and `Conflict` when the state does not allow it."""
+    """Each method raises `NotFound` for an unknown id and `Conflict` if the state does not allow it."""
 
     async def retry_job(self, job_id: str) -> None: ...
 
@@ -50,7 +50,8 @@ class Operations(Protocol):
     async def delete_job(self, job_id: str) -> None: ...
 
     async def cancel_execution(self, execution_id: str, *, by: str = OPERATOR) -> None:
-        """End a turn, a run or any other pass through a graph, with all that works for it; `by` is the name of the person."""
+        """End a turn, a run or any other execution, with all executions that it started; `by` is the name of the
+        person."""
         ...
 
     async def wait_rights(self, waits: Sequence[Wait], by: Principal) -> Sequence[WaitRights]:
@@ -58,9 +59,10 @@ class Operations(Protocol):
         ...
 
     async def close_conversation(self, conversation_id: str, by: Principal) -> None:
-        """The next message in its place begins a new one."""
+        """Close a conversation: the next message in its channel begins a new one."""
         ...
 
     async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:
-        """Also raises `Forbidden` when this person may not answer, `Unprocessable` for an unusable answer."""
+        """Answer a question. Also raises `Forbidden` if this person may not answer, `Unprocessable` for an unusable
+        answer."""
         ...

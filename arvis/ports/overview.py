@@ -71,7 +71,7 @@ class Answers:
 
 class OverviewInsights(Protocol):
     async def overview(self, now: int, day: str) -> Overview:
-        """`day` is today's, as the ledger names it."""
+        """Return the overview. `day` is today's key in the ledger."""
         ...
 
     async def headline(self, day: str) -> Headline: ...

@@ -1,4 +1,4 @@
-"""A slice of a list, as every port of the reading side answers it."""
+"""A page of a list, the result type of all list queries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """A slice of a list, newest first; `next_cursor` is None at the end."""
+    """A page of a list, newest first; `next_cursor` is None at the end."""
 
     items: Sequence[T]
     next_cursor: str | None

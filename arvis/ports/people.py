@@ -26,12 +26,12 @@ class Principals(Protocol):
     def get(self, principal_id: str) -> Principal | None: ...
 
     def seen(self, platform: str, user_id: str, name: str, role: PrincipalRole | None, now: int) -> Principal:
-        """The principal of this platform id, made as a member if unknown; a given `role` is taken over
-        unless the principal is blocked."""
+        """Return the principal of this platform id, created as a member if unknown. A given `role` replaces the
+        stored one unless the principal is blocked."""
         ...
 
     def with_rights(self) -> list[Principal]:
-        """Those whose rows say owner or operator."""
+        """Return the principals whose rows say owner or operator."""
         ...
 
     def has_others(self, principal_id: str) -> bool:
@@ -65,5 +65,5 @@ class PeopleInsights(Protocol):
     async def person(self, principal_id: str) -> Person | None: ...
 
     async def pairings(self, *, pending_at: int | None, limit: int, cursor: str | None) -> Page[Pairing]:
-        """The newest first; with a time (ms) only those that can still be approved then."""
+        """Return pairing requests, newest first; with a time (ms) only those that can still be approved then."""
         ...

@@ -25,7 +25,7 @@ from arvis.domain.platforms import (
 
 @dataclass(frozen=True, slots=True)
 class SeenEvent:
-    """An event that made no message: what it was about, and what was answered."""
+    """An event that created no message: its subject, and the answer to it."""
 
     message_id: str | None
     outcome: str
@@ -39,13 +39,13 @@ class Events(Protocol):
     def keep(self, platform: str, connector: str, event_id: str, event: SeenEvent, now: int) -> None: ...
 
     def advance(self, platform: str, connector: str, position: FeedPosition) -> None:
-        """A position only ever grows."""
+        """Advance a position, which only ever grows."""
         ...
 
     def position(self, platform: str, connector: str, feed: str) -> int | None: ...
 
     def feeds(self, platform: str, connector: str, limit: int) -> Mapping[str, int]:
-        """The furthest ones."""
+        """Return the furthest positions."""
         ...
 
     def prune(self, before: int, limit: int) -> int: ...
@@ -53,27 +53,28 @@ class Events(Protocol):
 
 class Overheard(Protocol):
     def add(self, message: OverheardMessage, keep: int) -> bool:
-        """Keep it, and in its place only the newest `keep`; False when the event is there already."""
+        """Store a message, and delete all but the newest `keep` of its channel; return False if the event is stored
+        already."""
         ...
 
     def newest(self, address: Address, since: int, limit: int) -> list[OverheardMessage]:
-        """In the order in which they came."""
+        """Return messages in the order of their arrival."""
         ...
 
     def edit(self, address: Address, ref: str, content: str | None) -> None:
-        """Replace the text, or forget the message (None)."""
+        """Replace the text, or delete the message (None)."""
         ...
 
     def prune(self, before: int, limit: int) -> int: ...
 
 
 class Files(Protocol):
-    """The files of messages and how far they are read."""
+    """The files of messages and their reading state."""
 
     def of_message(self, message_id: str) -> list[Attachment]: ...
 
     def add(self, message_id: str, attachments: Sequence[Attachment]) -> None:
-        """Behind those that are there."""
+        """Add files after the existing ones."""
         ...
 
     def put(self, message_id: str, ordinal: int, attachment: Attachment) -> None:
@@ -95,23 +96,23 @@ class Pairings(Protocol):
         ...
 
     def settle(self, pairing_id: str, status: PairingStatus, by_id: str, now: int) -> bool:
-        """False when it is settled already."""
+        """Decide a request; return False if it is decided already."""
         ...
 
     def prune(self, before: int, limit: int) -> int:
-        """Delete up to `limit` of those made before this time; how many."""
+        """Delete up to `limit` requests created before this time; return their number."""
         ...
 
 
 class Parts(Protocol):
-    """The pieces in which deliveries leave."""
+    """The parts in which deliveries are sent."""
 
     def of_delivery(self, delivery_id: str) -> list[Part]:
-        """In order; none before the delivery was first sent."""
+        """Return the parts in order; empty before the delivery is first sent."""
         ...
 
     def plan(self, delivery_id: str, parts: Sequence[Part]) -> None:
-        """These, in place of what was planned before."""
+        """Replace the planned parts by these."""
         ...
 
     def put(self, part: Part, state: PartState, *, platform_id: str | None = None, tried_at: int | None = None) -> None:
@@ -123,7 +124,7 @@ class Drafts(Protocol):
     def get(self, execution_id: str) -> Draft | None: ...
 
     def open(self, limit: int) -> list[Draft]:
-        """Those that are not gone, the oldest first."""
+        """Return the drafts that are not gone, oldest first."""
         ...
 
     def awaited(self, execution_id: str) -> bool:
@@ -131,7 +132,7 @@ class Drafts(Protocol):
         ...
 
     def add(self, draft: Draft) -> bool:
-        """False when the turn has one already."""
+        """Add a draft; return False if the turn has one already."""
         ...
 
     def put(self, execution_id: str, state: DraftState, *, platform_id: str | None, now: int) -> None:
@@ -143,17 +144,17 @@ class Drafts(Protocol):
 
 class ChannelStatuses(Protocol):
     def get(self, address: Address) -> ChannelStatus | None:
-        """None for one that is as it should be."""
+        """Return the status of a channel; None for a usable channel."""
         ...
 
     def put(self, place: ChannelStatus) -> None: ...
 
     def clear(self, address: Address) -> bool:
-        """It can be written to again; False when it always could."""
+        """Mark a channel as writable again; return False if it was writable already."""
         ...
 
     def move(self, old: Address, new_channel: str, now: int) -> None:
-        """Bindings, conversations, deliveries on their way, schedules, memory and lanes take the new channel."""
+        """Move bindings, conversations, pending deliveries, schedules, memory and lanes to the new channel."""
         ...
 
 
@@ -161,7 +162,7 @@ class Incidents(Protocol):
     def add(self, conversation_id: str, text: str, now: int) -> None: ...
 
     def untold(self, conversation_id: str, limit: int) -> list[Incident]:
-        """The newest, in order."""
+        """Return the newest unreported incidents, in order."""
         ...
 
     def told(self, conversation_id: str, execution_id: str, upto: str) -> None:
@@ -171,13 +172,13 @@ class Incidents(Protocol):
 
 class Bots(Protocol):
     def all(self) -> list[StoredBot]:
-        """In the order of platform and name."""
+        """Return bots in the order of platform and name."""
         ...
 
     def get(self, platform: str, name: str) -> StoredBot | None: ...
 
     def add(self, bot: StoredBot) -> bool:
-        """False when there is one of this name."""
+        """Add a bot; return False if the name exists."""
         ...
 
     def update(self, bot: StoredBot) -> None: ...
@@ -195,11 +196,11 @@ class IncomingRows(Protocol):
     """Queries of the inbox about messages besides `Messages`."""
 
     def by_ref(self, address: Address, ref: str) -> StoredMessage | None:
-        """A person's message by the platform's id of it."""
+        """Return a person's message by the platform's id of it."""
         ...
 
     def by_album(self, address: Address, album: str) -> StoredMessage | None:
-        """The newest message that this album became part of."""
+        """Return the newest message that includes this album."""
         ...
 
     def replace_text(self, message_id: str, content: str, tokens: int) -> None: ...

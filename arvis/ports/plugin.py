@@ -56,18 +56,18 @@ class PluginTurn(PluginPlace):
 
 
 class Plugin(Protocol):
-    """`arvis.plugins.QuietPlugin` has every hook and does nothing: what is derived from it has only those that it needs."""
+    """`arvis.plugins.QuietPlugin` implements every hook with no effect: subclasses override the hooks that they need."""
 
     async def init(self) -> None:
-        """Once, before anything else."""
+        """Called once, before anything else."""
         ...
 
     async def ready(self, turn: PluginTurn) -> None:
-        """Before each call of the model."""
+        """Prepare for a call of the model; called before each one."""
         ...
 
     async def blocks(self, turn: PluginTurn) -> Sequence[PluginBlock]:
-        """Parts of the instructions."""
+        """Return parts of the instructions."""
         ...
 
     async def addition(self, turn: PluginTurn, message: StoredMessage) -> Addition | None:
@@ -83,13 +83,13 @@ class Plugin(Protocol):
         ...
 
     async def tools(self) -> Sequence[str]:
-        """Names of tools that come with it."""
+        """Return the names of the plugin's tools."""
         ...
 
     async def commands(self) -> Sequence[PluginCommand]: ...
 
     async def command(self, turn: PluginTurn, name: str, argument: str) -> Say | Tell:
-        """Do one of these."""
+        """Run one of these commands."""
         ...
 
     async def reset(self, place: PluginPlace) -> None:

@@ -28,7 +28,7 @@ class Projects(Protocol):
     def remove(self, project_id: str) -> bool: ...
 
     def active(self, agent_id: str, limit: int) -> list[Project]:
-        """Those that this agent may work on, the one that was longest left alone first."""
+        """Return the projects on which this agent may work, the longest untouched first."""
         ...
 
 
@@ -36,5 +36,5 @@ class ProjectInsights(Protocol):
     async def projects(
         self, *, agent: str | None, status: ProjectStatus | None, limit: int, cursor: str | None
     ) -> Page[Project]:
-        """Newest first. `agent` is an id or a slug."""
+        """Return projects, newest first. `agent` is an id or a slug."""
         ...

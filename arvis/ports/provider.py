@@ -32,7 +32,7 @@ class StreamingProvider(Provider, Protocol):
 
 @runtime_checkable
 class KeepsConnections(Protocol):
-    """A provider that has something to end."""
+    """A provider with resources to release at the end."""
 
     async def aclose(self) -> None: ...
 
@@ -55,5 +55,5 @@ class Providers(Protocol):
     """The vendors by name, each loaded at its first use."""
 
     async def get(self, name: str) -> Provider:
-        """Raises `ConfigError` when there is none of this name, or when a package that it needs is missing."""
+        """Return a provider. Raises `ConfigError` if none has this name, or if a package that it needs is missing."""
         ...

@@ -59,5 +59,5 @@ class Receipts:
 
 class ReceiptInsights(Protocol):
     async def receipts(self, of: str) -> Receipts | None:
-        """Of an execution, or of the one that a message is part of."""
+        """Return the receipts of an execution, or of the execution that a message belongs to."""
         ...

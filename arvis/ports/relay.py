@@ -1,4 +1,4 @@
-"""Notices between the processes that share a database. A notice may be lost: the database carries duty."""
+"""Notices between the processes that share a database. A notice may be lost: the database is authoritative."""
 
 from __future__ import annotations
 

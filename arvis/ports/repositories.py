@@ -34,7 +34,7 @@ class Messages(Protocol):
     def add(self, message: StoredMessage, *, event_id: str | None = None) -> None: ...
 
     def of_turn(self, execution_id: str) -> list[StoredMessage]:
-        """The user messages that one execution answers, in order, with their attachments."""
+        """Return the user messages that one execution answers, in order, with their attachments."""
         ...
 
     def join_turn(self, joining: str, execution_id: str, *, behind: int = 0) -> None:
@@ -60,7 +60,7 @@ class Messages(Protocol):
         ...
 
     def answered_by(self, message_id: str, reply_id: str) -> None:
-        """Link a message that has no turn to what answered it."""
+        """Link a message without a turn to its answer."""
         ...
 
     def mark_turn(self, execution_id: str, status: MessageStatus, reason: str | None = None) -> None:
@@ -72,7 +72,7 @@ class Messages(Protocol):
         ...
 
     def reopen_turn(self, execution_id: str) -> None:
-        """Undo the end of a failed turn before it is tried again by hand; its notice is superseded."""
+        """Undo the end of a failed turn before a person retries it; its notice is superseded."""
         ...
 
     def history(self, conversation_id: str, limit: int) -> list[PastMessage]:
@@ -80,11 +80,11 @@ class Messages(Protocol):
         ...
 
     def recent(self, conversation_id: str, principal_id: str, limit: int) -> list[int]:
-        """When this person's newest messages here were taken in, in ms, the newest first."""
+        """Return when this person's newest messages here were accepted, in ms, newest first."""
         ...
 
     def label(self, message_id: str, taint: Taint) -> None:
-        """Say what a message was written from."""
+        """Store the taint of a message."""
         ...
 
 
@@ -95,21 +95,21 @@ class Conversations(Protocol):
         ...
 
     def close(self, conversation_id: str, now: int) -> None:
-        """Its next message begins another one; turns that are under way still end here."""
+        """Close a conversation: its next message begins another one; running turns still end here."""
         ...
 
     def get(self, conversation_id: str) -> Conversation | None: ...
 
     def in_place(self, address: Address) -> list[Conversation]:
-        """The active conversations of every agent in this place."""
+        """Return the active conversations of every agent in this channel."""
         ...
 
     def last_messages(self) -> dict[str, int]:
-        """When each agent last took part in a conversation, by its id."""
+        """Return when each agent last took part in a conversation, by its id."""
         ...
 
     def next_turn(self, conversation_id: str, now: int) -> int:
-        """Count one more ended turn; its number."""
+        """Count one more ended turn and return its number."""
         ...
 
 
@@ -119,7 +119,7 @@ class Agents(Protocol):
     def by_slug(self, slug: str) -> Agent | None: ...
 
     def all(self) -> list[Agent]:
-        """Every agent that is not archived, in order of creation."""
+        """Return every agent that is not archived, in order of creation."""
         ...
 
     def add(self, agent: Agent, now: int) -> None: ...
@@ -133,13 +133,13 @@ class Agents(Protocol):
     def bind(self, binding: Binding, now: int) -> None: ...
 
     def unbind(self, platform: str, channel: str) -> bool:
-        """False when no agent is bound there."""
+        """Remove a binding; return False if no agent is bound there."""
         ...
 
     def keep_version(self, version: AgentVersion) -> None: ...
 
     def versions(self, agent_id: str, limit: int) -> list[AgentVersion]:
-        """The newest first."""
+        """Return versions, newest first."""
         ...
 
 
@@ -151,13 +151,13 @@ class Executions(Protocol):
     def get(self, execution_id: str) -> Execution | None: ...
 
     def save(self, execution: Execution) -> None:
-        """Write back status, state, result, steps, error and version."""
+        """Update status, state, result, steps, error and version."""
         ...
 
     def set_status(self, execution_id: str, status: ExecutionStatus, error: str | None, now: int) -> None: ...
 
     def discard(self, execution_id: str) -> None:
-        """Remove an execution that never made a step (its message joined another turn)."""
+        """Delete an execution that never made a step (its message joined another turn)."""
         ...
 
     def cursors(self, execution_id: str) -> list[Cursor]: ...
@@ -165,7 +165,7 @@ class Executions(Protocol):
     def put_cursor(self, cursor: Cursor) -> None: ...
 
     def drop_cursors(self, execution_id: str, cursor_ids: Sequence[str] | None = None) -> None:
-        """Remove these positions (None: all of the execution)."""
+        """Delete these positions (None: all of the execution)."""
         ...
 
     def add_steps(self, steps: Sequence[Step]) -> None: ...
@@ -181,7 +181,7 @@ class Executions(Protocol):
     def children_of(self, execution_id: str) -> list[Execution]: ...
 
     def prune(self, before: int, limit: int) -> int:
-        """Delete up to `limit` executions that ended before this time, with all their parts; how many."""
+        """Delete up to `limit` executions that ended before this time, with all their parts; return their number."""
         ...
 
 
@@ -201,11 +201,11 @@ class Waits(Protocol):
         ...
 
     def open_in_lane(self, lane: str, kind: WaitKind, other: WaitKind | None = None) -> list[Wait]:
-        """The open questions of this kind (or of the other) in a lane, the oldest first."""
+        """Return the open questions of this kind (or of the other) in a lane, oldest first."""
         ...
 
     def find_in(self, wait_id: str, lane: str) -> None:
-        """From now on the question is found in this lane, whichever that of its execution is."""
+        """Assign the question to this lane, independent of its execution's lane."""
         ...
 
     def shown_as(self, address: Address, ref: str) -> str | None:
@@ -218,7 +218,7 @@ class Waits(Protocol):
         ...
 
     def answer(self, wait_id: str, answer: Answer, now: int) -> bool:
-        """The first answer wins; False when there was one already."""
+        """Store an answer; the first one wins. Return False if there was one already."""
         ...
 
     def close(self, execution_id: str, now: int) -> None:
@@ -232,7 +232,7 @@ class Waits(Protocol):
 
 class Deliveries(Protocol):
     def next_seq(self, address: Address) -> int:
-        """The next number of the channel; a counter row, so that numbers follow the order of commits."""
+        """Return the next number of the channel from a counter row, so that numbers follow the order of commits."""
         ...
 
     def add(self, delivery: Delivery) -> None: ...
@@ -256,7 +256,7 @@ class Timeline(Protocol):
     def note(self, message_ids: Sequence[str], step: str, data: Mapping[str, Any], now: int) -> None: ...
 
     def prune(self, before: int, limit: int) -> int:
-        """Delete up to `limit` notes made before this time; how many."""
+        """Delete up to `limit` notes created before this time; return their number."""
         ...
 
     def of_last(self, conversation_id: str, principal_id: str) -> MessageTimeline | None:
@@ -279,11 +279,12 @@ class Usage(Protocol):
         principal_id: str | None = None,
         client_id: str | None = None,
     ) -> bool:
-        """Keep a receipt; False when it is there already."""
+        """Store a receipt; return False if it exists already."""
         ...
 
     def take_back(self, call_id: str, error: str) -> tuple[int, int] | None:
-        """Delete a receipt with this error; its cost (micros) and when the call began (ms). None when there is none."""
+        """Delete a receipt with this error; return its cost (micros) and the start of the call (ms), or None if there
+        is none."""
         ...
 
     def cost_of(self, execution_id: str) -> int:
@@ -291,45 +292,46 @@ class Usage(Protocol):
         ...
 
     def of_person(self, principal_id: str, since: int) -> UsageSums:
-        """The calls for one person that ended from this time on; only calls, tokens in and out, and cost."""
+        """Return sums over the calls for one person that ended from this time on; only calls, tokens in and out, and
+        cost."""
         ...
 
 
 class Accounts(Protocol):
-    """Those that were entered in the product; those of the configuration have no row."""
+    """Accounts that were entered in the product; those of the configuration have no row."""
 
     def all(self) -> list[StoredAccount]:
-        """In the order of their names."""
+        """Return accounts in the order of their names."""
         ...
 
     def by_name(self, name: str) -> StoredAccount | None: ...
 
     def add(self, account: StoredAccount, now: int) -> bool:
-        """False when there is one of this name."""
+        """Add an account; return False if the name exists."""
         ...
 
     def update(self, account: StoredAccount, now: int) -> None:
-        """Write back all but id, name and the time of making."""
+        """Update everything except id, name and creation time."""
         ...
 
     def remove(self, name: str) -> bool:
-        """False when there is none of this name."""
+        """Delete an account; return False if none has this name."""
         ...
 
 
 class Variables(Protocol):
-    """A secret value comes and goes sealed."""
+    """Variables. Secret values are sealed when they are stored and returned."""
 
     def get(self, key: str) -> Variable | None: ...
 
     def after(self, key: str, limit: int) -> Sequence[Variable]:
-        """Those behind this key ("": from the first one), in the order of their keys."""
+        """Return variables after this key ("": from the first one), in the order of their keys."""
         ...
 
     def put(self, variable: Variable, now: int) -> None: ...
 
     def remove(self, key: str) -> bool:
-        """False when there is no such key."""
+        """Delete a variable; return False if there is no such key."""
         ...
 
 
@@ -339,7 +341,7 @@ class Cooldowns(Protocol):
     def all(self) -> list[Cooldown]: ...
 
     def put(self, cooldown: Cooldown) -> None:
-        """Keep it, unless something later is known."""
+        """Store a cooldown, unless a later observation is stored."""
         ...
 
 
@@ -386,7 +388,7 @@ class RoleLeases(Protocol):
         ...
 
     def release(self, lease: RoleLease) -> None:
-        """Give the role back, if it is still held."""
+        """Release the role, if it is still held."""
         ...
 
     def held(self, lease: RoleLease) -> bool:

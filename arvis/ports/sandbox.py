@@ -1,4 +1,4 @@
-"""Programs that models ask for, run apart from everything that is not theirs (implemented in `arvis/process`)."""
+"""Programs that models run, isolated from all data that is not theirs (implemented in `arvis/process`)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Protocol
 #: The name of a task's folder inside the sandbox.
 WORKSPACE = "/workspace"
 
-#: The variable in which a program finds the number of its open bridge to this process, when it has one.
+#: The environment variable with the file descriptor of the program's bridge to this process, if it has one.
 BRIDGE = "ARVIS_BRIDGE"
 
 #: Answers a line from the program over the bridge, both without the end of the line; None closes the bridge.
 Answerer = Callable[[bytes], Awaitable[bytes | None]]
 
-#: The code of the error when the program of a task is not there.
+#: The code of the error if the program of a task does not exist.
 PROGRAM_MISSING = "program_missing"
 
 
@@ -51,7 +51,7 @@ class Finished:
 
 class Sandbox(Protocol):
     async def refusal(self) -> str | None:
-        """Why nothing can be run here, with the fix, in a sentence; None when it can. Found out once."""
+        """Return why nothing can be run here, with the fix, in a sentence; None if programs can be run. Checked once."""
         ...
 
     async def run(self, task: Task, *, answer: Answerer | None = None) -> Finished:
@@ -63,7 +63,7 @@ class Sandbox(Protocol):
 
 
 class Worker(Protocol):
-    """A program that stays and answers lines with lines, one at a time."""
+    """A long-running program that answers lines with lines, one at a time."""
 
     async def ask(self, line: bytes, *, timeout: float) -> bytes:
         """Return the program's answer to a line, both without the end of the line. Raises `ToolError` if the program
@@ -71,13 +71,14 @@ class Worker(Protocol):
         ...
 
     async def close(self) -> None:
-        """End it with all that it started."""
+        """End the program and all its child processes."""
         ...
 
 
 class Workers(Protocol):
     async def start(self, argv: Sequence[str], *, environment: Mapping[str, str], memory: int) -> Worker:
-        """`memory` bounds it with all that it starts, in bytes. Raises `ToolError` when it cannot be started."""
+        """Start a program. `memory` limits it together with all its child processes, in bytes. Raises `ToolError` if
+        it cannot be started."""
         ...
 
 

@@ -19,11 +19,12 @@ class Schedules(Protocol):
     def remove(self, schedule_id: str) -> bool: ...
 
     def of_agent(self, agent_id: str, kind: ScheduleKind | None = None) -> list[Schedule]:
-        """In the order in which they were made, at most 100."""
+        """Return schedules in the order of their creation, at most 100."""
         ...
 
     def of_person(self, principal_id: str, limit: int) -> list[Schedule]:
-        """Those to come that agents made for this person by their tool, in the order in which they were made."""
+        """Return the coming schedules that agents created for this person by their tool, in the order of their
+        creation."""
         ...
 
     def count(self, agent_id: str, kind: ScheduleKind) -> int:
@@ -31,25 +32,25 @@ class Schedules(Protocol):
         ...
 
     def named(self, agent_id: str, kind: ScheduleKind, name: str) -> Schedule | None:
-        """The one of these that has this name."""
+        """Return the schedule of an agent and kind with this name."""
         ...
 
     def forget_reminders(self, principal_id: str, before: int) -> int:
-        """Delete those that agents made for this person and that came for the last time before; how many."""
+        """Delete schedules that agents created for this person and whose last time was before; return their number."""
         ...
 
     def all(self, kind: ScheduleKind, limit: int) -> list[Schedule]: ...
 
     def due(self, now: int, limit: int) -> list[Schedule]:
-        """Switched on, their time has come, and nothing of them runs; the soonest first."""
+        """Return schedules that are switched on, due and not running; the earliest first."""
         ...
 
     def next_due(self, after: int) -> int | None:
-        """When the next one of all is due later than this time; None when none is."""
+        """Return the earliest due time after this time; None if there is none."""
         ...
 
     def to_come(self, after: int, limit: int) -> list[Schedule]:
-        """Switched on, and due later than this time; the soonest first."""
+        """Return schedules that are switched on and due later than this time; the earliest first."""
         ...
 
     def advance(self, known: Schedule, *, last_run: int | None, next_run: int | None) -> bool:
@@ -66,39 +67,39 @@ class Schedules(Protocol):
         ...
 
     def ran(self, schedule_id: str, now: int) -> None:
-        """It ran without being due."""
+        """Note a run that was not due."""
         ...
 
 
 class Occurrences(Protocol):
-    """A time that has a row was dealt with."""
+    """Occurrences. A time with a row was handled."""
 
     def add(self, occurrence: Occurrence) -> bool:
-        """False when this time of the schedule was dealt with before."""
+        """Add an occurrence; return False if this time of the schedule was handled before."""
         ...
 
     def get(self, occurrence_id: str) -> Occurrence | None: ...
 
     def orphans(self, limit: int) -> list[Occurrence]:
-        """Those that have begun and have neither a job nor an execution that could end them."""
+        """Return occurrences that have begun and have neither a job nor an execution that could end them."""
         ...
 
     def of_execution(self, execution_id: str) -> Occurrence | None: ...
 
     def save(self, occurrence: Occurrence) -> None:
-        """Write back cause, status, execution, report and the time of its end."""
+        """Update cause, status, execution, report and end time."""
         ...
 
     def running(self, schedule_id: str) -> list[Occurrence]:
-        """Those that have begun and not ended."""
+        """Return occurrences that have begun and not ended."""
         ...
 
     def newest(self, schedule_id: str, limit: int) -> list[Occurrence]:
-        """The newest first."""
+        """Return occurrences, newest first."""
         ...
 
     def prune(self, before: int, limit: int) -> int:
-        """Delete up to `limit` that were made before this time and have ended; how many."""
+        """Delete up to `limit` occurrences that were created before this time and have ended; return their number."""
         ...
 
 
@@ -113,7 +114,7 @@ class ScheduleInsights(Protocol):
         created_by: MadeBy | None = None,
         enabled: bool | None = None,
     ) -> Page[Schedule]:
-        """Newest first. `agent` is an id or a slug."""
+        """Return schedules, newest first. `agent` is an id or a slug."""
         ...
 
     async def occurrences(self, schedule_id: str, *, limit: int, cursor: str | None) -> Page[Occurrence]:

@@ -11,10 +11,10 @@ class SecretBox(Protocol):
         ...
 
     def open(self, sealed: str) -> str:
-        """Raises `SecretLost` when it was sealed with another key, or changed since."""
+        """Open a sealed text. Raises `SecretLost` if it was sealed with another key, or changed since."""
         ...
 
     def unheard(self) -> SecretBox:
-        """The same box for what is private but no secret by itself, such as a whole answer: the filter of the logs, which
-        learns every secret that passes, does not learn it."""
+        """A sealer with the same key for private data that is no secret, such as a whole answer: the log filter,
+        which learns every secret that is sealed or opened, does not learn it."""
         ...

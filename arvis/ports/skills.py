@@ -9,8 +9,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class StoredSkill:
-    """`text` is the whole Markdown file with its front matter, `source` the address it came from, or `text`. Times in
-    ms."""
+    """`text` is the whole Markdown file with its front matter, `source` the address of its origin, or `text`. Times
+    in ms."""
 
     slug: str
     text: str
@@ -22,7 +22,7 @@ class StoredSkill:
 
 class Skills(Protocol):
     def all(self) -> Sequence[StoredSkill]:
-        """In the order of their slugs."""
+        """Return skills in the order of their slugs."""
         ...
 
     def stamps(self) -> Mapping[str, int]:
@@ -32,9 +32,9 @@ class Skills(Protocol):
     def get(self, slug: str) -> StoredSkill | None: ...
 
     def put(self, skill: StoredSkill) -> None:
-        """In the place of the one of this slug, if there is one; the time of its making stays."""
+        """Store a skill, replacing one with the same slug; the creation time stays."""
         ...
 
     def remove(self, slug: str) -> bool:
-        """False when there is none of this slug."""
+        """Delete a skill; return False if none has this slug."""
         ...

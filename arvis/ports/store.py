@@ -162,7 +162,7 @@ class Transaction(Protocol):
     def workflow_runs(self) -> WorkflowRuns: ...
 
     def new_id(self) -> str:
-        """A fresh sortable id (26 characters)."""
+        """Return a new sortable id (26 characters)."""
         ...
 
 
@@ -173,27 +173,28 @@ class Store(Protocol):
         ...
 
     async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a script and answer after its commit. A cancelled write may still be committed. Raises `Unavailable` when
-        nothing was written and the same may be tried later; other errors of the database are final."""
+        """Run a script and return its result after the commit. A cancelled write may still be committed. Raises
+        `Unavailable` if nothing was written and the script may be retried later; other errors of the database are
+        final."""
         ...
 
     async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a script that only reads, in one snapshot."""
+        """Run a read-only script in one snapshot."""
         ...
 
     def attend(self, claimer: Claimer | None) -> None:
-        """From now on claim jobs for this queue in the commits that add or settle some (None: no more)."""
+        """Set the queue for which commits that add or settle jobs also claim jobs (None: no queue)."""
         ...
 
     async def wait_for_change(self, timeout: float) -> bool:
-        """Until another process changed the queue, at most `timeout` seconds; whether it did. A store that
-        no other process writes just waits."""
+        """Wait at most `timeout` seconds until another process changed the queue; return whether it did. A store
+        without other writing processes only waits."""
         ...
 
     async def put_blob(self, data: bytes) -> str:
-        """Store bytes under their SHA-256, on disk when it returns."""
+        """Store bytes under their SHA-256; they are on disk when this returns."""
         ...
 
     async def get_blob(self, sha256: str) -> bytes | None:
-        """Bytes that were stored; None when they are gone."""
+        """Return stored bytes; None if they were deleted."""
         ...

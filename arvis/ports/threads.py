@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 
 class HandoverThreads(Protocol):
-    """Small JSON objects by name: the thread of a helper, what a plugin keeps."""
+    """Small JSON objects by name, such as the thread of a helper."""
 
     def get(self, conversation_id: str, name: str) -> Mapping[str, Any] | None: ...
 
@@ -28,7 +28,7 @@ class PluginAdditions(Protocol):
     def put(self, message_id: str, conversation_id: str, data: Mapping[str, Any]) -> None: ...
 
     def of(self, conversation_id: str, limit: int) -> Sequence[tuple[str, Mapping[str, Any]]]:
-        """Of the newest messages that have some, by the id of the message, the newest first."""
+        """Return the additions of the newest messages that have some, by the id of the message, newest first."""
         ...
 
     def drop(self, message_id: str) -> None: ...

@@ -1,5 +1,5 @@
-"""A tool: something that a model may ask for. One typed function each (`arvis/tools/function.py`), found by its entry
-point in the group `arvis.tools`, which names a function `create(services) -> Tool`."""
+"""The interface of tools that models call. Usually one typed function each (`arvis/tools/function.py`), found by its
+entry point in the group `arvis.tools`, which names a function `create(services) -> Tool`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Tool(Protocol):
         ...
 
     def check(self, arguments: Mapping[str, Any]) -> None:
-        """Raises `ToolError` when the arguments do not fit the schema; runs nothing."""
+        """Check the arguments without running the tool. Raises `ToolError` if they do not fit the schema."""
         ...
 
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str: ...
@@ -89,7 +89,7 @@ class Current(Protocol):
 
 @runtime_checkable
 class EndsTurn(Protocol):
-    """A tool whose success is the end of the turn: what it gave is the answer."""
+    """A tool whose success ends the turn: its result is the answer."""
 
     def ends_turn(self) -> bool: ...
 
@@ -99,7 +99,7 @@ class WorkflowStarts(Protocol):
     and raises `ToolError`."""
 
     async def listing(self) -> str:
-        """Those that there are, one a line."""
+        """Return the available workflows, one a line."""
         ...
 
     async def start(self, caller: Caller, *, workflow: str, given: str) -> str: ...
@@ -118,7 +118,7 @@ class Reminders(Protocol):
     async def list(self, caller: Caller) -> str: ...
 
     async def cancel(self, caller: Caller, which: str) -> str:
-        """By id or name."""
+        """Remove a reminder by id or name."""
         ...
 
 
@@ -147,5 +147,5 @@ class ToolSource(Protocol):
         ...
 
     async def all(self) -> Sequence[Tool]:
-        """Everything that could be offered."""
+        """Return all tools that could be offered."""
         ...

@@ -31,7 +31,7 @@ class Transcriber(Protocol):
 
 class Speaker(Protocol):
     async def speak(self, text: str) -> Sound:
-        """The text, spoken. Raises `SpeechError`."""
+        """Return the text as speech. Raises `SpeechError`."""
         ...
 
     async def close(self) -> None: ...

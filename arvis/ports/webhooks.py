@@ -1,4 +1,4 @@
-"""The repository of web hooks and of the calls that were taken."""
+"""The repository of web hooks and of accepted calls."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Webhooks(Protocol):
     def remove(self, webhook_id: str) -> bool: ...
 
     def take(self, webhook_id: str, call_id: str, execution_id: str | None, now: int) -> bool:
-        """Note a call (times in ms) and count it; False when it was taken before."""
+        """Note a call (times in ms) and count it; return False if it was accepted before."""
         ...
 
     def taken(self, webhook_id: str, call_id: str) -> str | None:
-        """The run that this call has begun; None when it was never taken."""
+        """Return the run that this call has started; None if the call was never accepted."""
         ...
 
     def note_run(self, webhook_id: str, call_id: str, execution_id: str) -> None:
@@ -32,11 +32,11 @@ class Webhooks(Protocol):
         ...
 
     def prune_calls(self, before: int, limit: int) -> int:
-        """Forget up to `limit` calls that were taken before this time; how many."""
+        """Delete up to `limit` calls that were accepted before this time; return their number."""
         ...
 
 
 class WebhookInsights(Protocol):
     async def webhooks(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[Webhook]:
-        """Newest first. `agent` is an id or a slug."""
+        """Return web hooks, newest first. `agent` is an id or a slug."""
         ...

@@ -12,7 +12,7 @@ from arvis.ports.pages import Page
 
 
 class Workflows(Protocol):
-    """Removed ones are found by their id alone."""
+    """Return a workflow; removed workflows are found by their id only."""
 
     def get(self, workflow_id: str) -> Workflow | None: ...
 
@@ -31,11 +31,11 @@ class Workflows(Protocol):
     def version(self, workflow_id: str, version: int) -> WorkflowVersion | None: ...
 
     def set_triggers(self, workflow_id: str, triggers: Sequence[Trigger]) -> None:
-        """Instead of those it had."""
+        """Replace the triggers of a workflow."""
         ...
 
     def triggers(self, kinds: Collection[str], limit: int) -> list[Trigger]:
-        """Those of these kinds, by the ids of their workflows."""
+        """Return the triggers of these kinds, by the ids of their workflows."""
         ...
 
     def begun_by(self, workflow: Workflow) -> set[str]:
@@ -43,11 +43,11 @@ class Workflows(Protocol):
         ...
 
     def all(self) -> list[Workflow]:
-        """Those that are not removed, by their ids."""
+        """Return workflows that are not removed, by their ids."""
         ...
 
     def count(self) -> int:
-        """Those that are not removed."""
+        """Count the workflows that are not removed."""
         ...
 
 
@@ -57,24 +57,24 @@ class WorkflowRuns(Protocol):
     def get(self, execution_id: str) -> WorkflowRun | None: ...
 
     def of_request(self, request: str) -> WorkflowRun | None:
-        """The one that this request began."""
+        """Return the run that this request started."""
         ...
 
     def log(self, run_id: str, entries: Sequence[tuple[str, str, str]], now: int) -> int:
-        """Append lines of (node, type, content), in this order; the number of the last. Nothing is kept, and 0 is returned,
-        where there is no such run."""
+        """Append lines of (node, type, content), in this order; return the number of the last. If the run does not
+        exist, store nothing and return 0."""
         ...
 
     def entries(self, run_id: str, after: int, limit: int) -> list[LogEntry]:
-        """The lines behind number `after`, in order."""
+        """Return the lines after number `after`, in order."""
         ...
 
     def live(self, workflow_id: str, limit: int) -> list[str]:
-        """The ids of its runs that are not over, the newest first."""
+        """Return the ids of its live runs, newest first."""
         ...
 
     def at_work(self, limit: int) -> list[Execution]:
-        """The executions of all workflows that are not over, the newest first."""
+        """Return the live executions of all workflows, newest first."""
         ...
 
     def prune(self, before: int, limit: int) -> int:
@@ -103,7 +103,7 @@ class WorkflowRow:
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A version without its document; `by` is the name of who saved it."""
+    """A version without its document; `by` is the name of the person who saved it."""
 
     version: int
     problems: int
@@ -114,8 +114,8 @@ class VersionRow:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An open question to a person, of a run or of what works for it, and the position of the run at which that is (as the engine
-    calls it)."""
+    """An open question to a person, of a run or of its child executions, and the position of the run that it belongs
+    to (in the engine's form)."""
 
     wait_id: str
     node: str | None
@@ -138,7 +138,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class RunRetry:
-    """A try that failed: how many did, when the next is (ms), and why the last failed."""
+    """A failed try: the number of failed tries, when the next one is (ms), and why the last one failed."""
 
     attempts: int
     next_at: int
@@ -159,7 +159,7 @@ class RunChild:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A position of a run, and what it waits for there (None: nothing)."""
+    """A position of a run, and the kind of wait there (None: none)."""
 
     node: str
     waits_for: WaitKind | None
@@ -167,8 +167,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """A run as its page shows it. `places` are its positions, `visits` counts those that were left, by them; `children` are what it
-    called, the oldest first; `message_id` is the message that it answers."""
+    """A run as its page shows it. `places` are its positions; `visits` counts completed visits by position;
+    `children` are the executions that it called, oldest first; `message_id` is the message that it answers."""
 
     row: RunRow
     execution: Execution
@@ -202,7 +202,7 @@ class WorkflowInsights(Protocol):
     async def workflow(self, workflow_id: str) -> WorkflowRow | None: ...
 
     async def workflow_versions(self, workflow_id: str, *, limit: int, cursor: str | None) -> Page[VersionRow]:
-        """The newest first."""
+        """Return versions, newest first."""
         ...
 
     async def runs(
@@ -214,13 +214,13 @@ class WorkflowInsights(Protocol):
         limit: int,
         cursor: str | None,
     ) -> Page[RunRow]:
-        """The newest first. `source` is a whole one, or the part before its colon."""
+        """Return runs, newest first. `source` is a whole source, or the part before its colon."""
         ...
 
     async def run(self, run_id: str) -> RunView | None: ...
 
     async def run_head(self, run_id: str) -> RunRow | None:
-        """The same without what it did."""
+        """Return the run without its steps."""
         ...
 
     async def run_figures(self, since: int, until: int) -> RunFigures:
@@ -228,5 +228,5 @@ class WorkflowInsights(Protocol):
         ...
 
     async def run_log(self, run_id: str, *, after: int, limit: int) -> Sequence[LogEntry] | None:
-        """The lines behind number `after`, in order; None where there is no such run."""
+        """Return the lines after number `after`, in order; None if there is no such run."""
         ...

@@ -1,4 +1,4 @@
-"""Files that came with messages, under their SHA-256: the same bytes are stored once."""
+"""Files of messages, stored under their SHA-256: the same bytes are stored once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from arvis.domain.errors import DiskFull, StoreError
 
-# Files that are whole after a crash or a power cut, or not there: the few steps that this takes.
+# Steps that write a file so that it is complete or absent after a crash or a power cut.
 
 
 #: Bytes that are read, hashed or written in one step.
@@ -37,7 +37,7 @@ def go_on(stop: threading.Event) -> None:
 
 
 def private_folder(folder: Path) -> Path:
-    """Make it if needed, for this user only."""
+    """Create a folder if needed, accessible to this user only."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
@@ -49,7 +49,7 @@ def create_private(path: Path) -> BinaryIO:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """A file for this user only with these bytes, in the place of what was there; on the disk when this returns."""
+    """Write a file for this user only with these bytes, replacing an existing one; it is on disk when this returns."""
     fresh = path.with_name(f"{path.name}.new")
     with create_private(fresh) as file:
         file.write(data)
@@ -64,7 +64,7 @@ def sync_file(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Renames inside are on the disk when this returns."""
+    """Sync a folder: renames inside it are on disk when this returns."""
     _sync(folder)
 
 
@@ -77,7 +77,7 @@ def _sync(path: Path) -> None:
 
 
 def sha256_of(path: Path, stop: threading.Event) -> str | None:
-    """The hash of a file; None when there is none."""
+    """Return the hash of a file; None if there is none."""
     digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
@@ -90,7 +90,7 @@ def sha256_of(path: Path, stop: threading.Event) -> str | None:
 
 
 def check_room(folder: Path, needed: int, what: str) -> None:
-    """Raises `DiskFull` when `needed` bytes would not fit."""
+    """Check the free space. Raises `DiskFull` if `needed` bytes would not fit."""
     free = shutil.disk_usage(folder).free
     if free < needed:
         why = f"it may take {_megabytes(needed)} MB, and {folder} has {_megabytes(free)} MB left"
@@ -123,7 +123,7 @@ class Blobs:
         return await asyncio.to_thread(self.keep, data)
 
     async def get(self, sha256: str) -> bytes | None:
-        """None when they are gone."""
+        """Return the bytes; None if they were deleted."""
         return await asyncio.to_thread(self._read, sha256)
 
     def path(self, sha256: str) -> Path:

@@ -43,7 +43,7 @@ from arvis.store.sqlite.wal import with_suffix
 #: The key of `config/stored.py`.
 _SETTINGS = "config.changes"
 
-#: The most rows that one count looks at.
+#: The maximum number of rows that one count reads.
 MOST = 1000
 
 _DAY_MS = 86_400_000
@@ -55,8 +55,8 @@ _GRACE_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class AccountCalls:
-    """Model calls of one account in the last day, of which `failed` did. `error` is what the newest ended with (a
-    provider error kind, None: it gave a reply), `detail` its sentence."""
+    """Model calls of one account in the last day, `failed` of which failed. `error` is the result of the newest one
+    (a provider error kind, None: a reply), `detail` its sentence."""
 
     account: str
     number: int
@@ -130,7 +130,7 @@ def read_records(look: Look, now: int) -> Records:
 
 
 def _unreadable(look: Look) -> list[str]:
-    """Rows that count as disabled, and why."""
+    """Yield rows that count as disabled, and the reasons."""
     return complaints(
         [
             *(complaint("agents", "slug", row, sound_agent) for row in look("all_agents")),
@@ -152,7 +152,7 @@ def _webhooks(look: Look) -> Sequence[Row]:
 
 
 def _complaint_of(look: Look, workflow: Row) -> str | None:
-    """Why the versions of a workflow that count, the newest and the one that runs, cannot be read."""
+    """Return why the newest and the runnable version of a workflow cannot be read."""
     versions = {workflow["version"], workflow["runnable"]} - {None}
     rows = [
         row
@@ -169,7 +169,7 @@ def _sound_bot(row: Row) -> None:
 
 
 def _by_account(calls: Sequence[Row]) -> list[AccountCalls]:
-    """`calls` come newest first."""
+    """Return accounts with their calls. `calls` is ordered newest first."""
     accounts: dict[str, list[Row]] = {}
     for call in calls:
         accounts.setdefault(call["account"], []).append(call)
@@ -187,17 +187,17 @@ def _by_account(calls: Sequence[Row]) -> list[AccountCalls]:
 
 SQLITE_VERSION = sqlite3.sqlite_version_info
 
-#: 0: this SQLite may be used by one thread only. We use several.
+#: 0: this SQLite build may be used by one thread only. Arvis uses several.
 SQLITE_THREADS = sqlite3.threadsafety
 
-#: Bytes of a database whose pages are read beside a running daemon: about a second's work.
+#: Bytes of a database whose pages are checked beside a running daemon: about a second's work.
 _QUICK = 250_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A PostgreSQL server: its `version` as its library counts (150004 is 15.4), and its settings under which a power
-    cut may cost what was committed."""
+    """A PostgreSQL server: its `version` as its library counts (150004 is 15.4), and its settings with which a power
+    cut may lose commits."""
 
     version: int
     unsafe: Sequence[str]
@@ -249,7 +249,7 @@ SQLITE_PARTS: Mapping[str, str] = {
 
 
 def sqlite_lacks(parts: Mapping[str, str] = SQLITE_PARTS) -> list[str]:
-    """Those that this SQLite was built without."""
+    """Return the features that this SQLite was built without."""
     with contextlib.closing(sqlite3.connect(":memory:")) as memory:
         return [name for name, statement in parts.items() if not _runs(memory, statement)]
 
@@ -273,7 +273,7 @@ def _inspect_server(url: str, now: int) -> DatabaseState:
 
 
 def _examine_files(database: Database) -> Sound | LogCut | Damaged:
-    """As the next start will do it, but in a folder that no start uses."""
+    """Check the files as the next start will do it, but in a folder that no start uses."""
     with tempfile.TemporaryDirectory(dir=database.folder, prefix=".doctor-") as folder:
         return examine(database.file, Path(folder) / "workshop")
 

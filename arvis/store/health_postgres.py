@@ -12,7 +12,7 @@ from arvis.domain.errors import StoreError
 from arvis.store.health import Look, Server
 from arvis.store.sql.session import PostgresDialect, load_queries
 
-#: Seconds until a connection is there.
+#: Seconds until a connection must be established.
 _CONNECT = 3
 
 #: If one of these settings is off, the server confirms a commit before it is on disk.

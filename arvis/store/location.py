@@ -10,7 +10,8 @@ from arvis.store.blobs import Blobs
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A file, or `url` of a server. `folder` holds blobs and backups; `keep` backups of each kind stay."""
+    """The locations: a file, or `url` of a server. `folder` holds blobs and backups; `keep` backups of each kind are
+    kept."""
 
     file: Path
     url: str | None
@@ -27,5 +28,5 @@ class Database:
 
     @property
     def aside(self) -> Path:
-        """Databases that a restore has put out of the way. Nothing here is ever deleted."""
+        """The folder of databases that a restore has replaced. Arvis never deletes from it."""
         return self.folder / "aside"

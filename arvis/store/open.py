@@ -1,5 +1,5 @@
-"""Open the configured database: migrated, started, with both of its sides. PostgreSQL's driver is imported only here
-and only when it is configured."""
+"""Open the configured database: migrated, started, with writing and reading side. PostgreSQL's driver is imported
+only here and only if it is configured."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def bring_up_to_date(database: Database, now: int) -> list[str]:
 async def open_store(
     database: Database, *, boot: str, new_id: IdMaker, emergency: Emergency = ALONE
 ) -> AsyncIterator[tuple[Store, Insights]]:
-    """The store and its reading side, until the block ends; what waits then is committed first."""
+    """Yield the store and its reading side until the block ends; waiting scripts are committed first."""
     if database.url is None:
         with telling(), disk_trouble(f"The database {database.file} cannot be opened"):
             sqlite = SqliteStore(path=database.file, blobs=database.blobs, new_id=new_id, emergency=emergency)
@@ -64,7 +64,7 @@ async def open_store(
 
 @asynccontextmanager
 async def open_relay(database: Database, *, boot: str) -> AsyncIterator[Relay | None]:
-    """The way to the other processes of this database until the block ends; None where there are none."""
+    """Yield the relay to the other processes of this database until the block ends; None if there are none."""
     if database.url is None:
         yield None
         return

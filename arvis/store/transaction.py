@@ -1,4 +1,4 @@
-"""One transaction as scripts see it: every repository over one session."""
+"""The transaction of a script: every repository over one session."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from arvis.store.sql.session import Session
 
 
 class SqlTransaction:
-    """`Transaction` over a session. One object serves a connection for its whole life: it holds no state."""
+    """`Transaction` over a session. One object serves a connection during its whole life: it holds no state."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,1 +1,1 @@
-"""Backups of the database and its blobs, and the way back: made, kept, restored."""
+"""Backups of the database and its blobs: making, keeping and restoring them."""

@@ -27,7 +27,7 @@ from arvis.store.blobs import PIECE, create_private, go_on, sync_file
 FORMAT = 1
 MANIFEST, DATABASE = "manifest.json", "arvis.db"
 
-#: A backup is to be over soon: the usual level takes more than twice as long and saves a fifth.
+#: A low compression level, to finish soon: the usual level takes more than twice as long and saves a fifth.
 _LEVEL = 1
 _LARGEST_MANIFEST = 64 << 20
 _BLOB = re.compile(r"blobs/([0-9a-f]{2})/([0-9a-f]{62})")
@@ -62,7 +62,7 @@ def blob_name(sha256: str) -> str:
 
 
 def write_archive(path: Path, manifest: Manifest, sources: Mapping[str, Path], stop: threading.Event) -> None:
-    """Write and sync an archive of `sources`, which are those of the manifest, by name."""
+    """Write and sync an archive of `sources`, which are the files of the manifest, by name."""
     text = json.dumps(_to_json(manifest), separators=(",", ":")).encode()
     with (
         create_private(path) as out,
@@ -111,7 +111,7 @@ def _to_json(manifest: Manifest) -> dict[str, Any]:
 
 
 class Archive:
-    """An archive that is open for reading."""
+    """An archive opened for reading."""
 
     def __init__(self, path: Path, tar: tarfile.TarFile, stop: threading.Event) -> None:
         self._path = path
@@ -150,13 +150,13 @@ class Archive:
             raise damaged(self._path, f"{member.name} has other bytes than its manifest says")
 
     def _read_to_its_end(self) -> None:
-        """The packing has a sum of everything, which is compared at the end only."""
+        """The gzip checksum covers the whole archive, and is compared only at its end."""
         with reading(self._path):
             while self._tar.fileobj.read(PIECE):
                 go_on(self._stop)
 
     def _next(self) -> tarfile.TarInfo | None:
-        """The next member, which must be a plain file: a link or a device has no business here."""
+        """Return the next member, which must be a plain file: links and devices are refused."""
         with reading(self._path):
             member = self._tar.next()
         if member is not None and member.type not in {tarfile.REGTYPE, tarfile.AREGTYPE}:
@@ -174,7 +174,7 @@ class Archive:
 
 @contextlib.contextmanager
 def open_archive(path: Path, stop: threading.Event) -> Iterator[Archive]:
-    """Raises `BackupDamaged`, and `NotFound` when there is no such file."""
+    """Open an archive. Raises `BackupDamaged`, and `NotFound` if there is no such file."""
     with reading(path):
         tar = tarfile.open(path, "r:gz")  # noqa: SIM115 it is closed below, and errors of the block are not of opening
     with tar:
@@ -187,7 +187,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def verify_archive(path: Path, stop: threading.Event) -> Manifest:
-    """Read it to its end and compare every byte. Raises `BackupDamaged`."""
+    """Read an archive to its end and compare every byte. Raises `BackupDamaged`."""
     with open_archive(path, stop) as archive:
         for _ in archive.files():
             pass
@@ -210,7 +210,7 @@ def damaged(path: Path, why: str) -> BackupDamaged:
 
 
 def _manifest_of(data: Any) -> Manifest:
-    """Raises `ValueError` when it is none of ours."""
+    """Parse a manifest. Raises `ValueError` if it is invalid."""
     match data:
         case {"format": int(number)} if number > FORMAT:
             raise ValueError("it was made by a newer Arvis")

@@ -23,7 +23,8 @@ _CARRIED = {"accepted_hook_calls": "carry_hook_call", "accepted_keys": "carry_ke
 
 
 def carry_accepted(database: Database, half: Path) -> None:
-    """Add to the database at `half` what the one that is there has accepted, as far as that can be read."""
+    """Add to the database at `half` the calls and keys that the current database has accepted, as far as it is
+    readable."""
     queries = load_queries(SqliteDialect())
     found = {name: _rows(database, queries[name]) for name in _CARRIED}
     if not any(found.values()):

@@ -34,12 +34,12 @@ class Named:
 
 
 def stamp(at: int) -> str:
-    """A time in ms, as files are named after it."""
+    """Return a time in ms as it appears in file names."""
     return datetime.fromtimestamp(at / _SECOND_MS, UTC).strftime(_STAMP)
 
 
 def free_path(folder: Path, now: int, before: str | None) -> Path:
-    """A name for a new backup; two of one second must not share it."""
+    """Return a name for a new backup that is unique even within one second."""
     kind = "" if before is None else f"-before-{before}"
     while (path := folder / f"arvis-{stamp(now)}{kind}.tar.gz").exists():
         now += _SECOND_MS
@@ -47,26 +47,26 @@ def free_path(folder: Path, now: int, before: str | None) -> Path:
 
 
 def list_backups(database: Database) -> list[BackupFile]:
-    """Those of the data folder, newest first."""
+    """Return the backups of the data folder, newest first."""
     return [_look_at(named) for named in reversed(_named(database.backups))]
 
 
 def prune(database: Database, *, before_migrations: bool) -> None:
-    """Remove all but the newest of one kind."""
+    """Remove all but the newest backups of one kind."""
     same = [named for named in _named(database.backups) if (named.before is not None) is before_migrations]
     for named in same[: -database.keep]:
         named.path.unlink(missing_ok=True)
 
 
 def clear_halves(folder: Path) -> None:
-    """Remove what a crash left half-made."""
+    """Remove unfinished files that a crash left."""
     for part in folder.glob(".arvis-*.part*"):
         part.unlink(missing_ok=True)
 
 
 def due_at(database: Database, every: int, now: int) -> int:
-    """When the next backup is due: `every` ms after the newest, or after the database was made. A backup from the
-    future, which a wrong clock left, does not count."""
+    """Return when the next backup is due: `every` ms after the newest, or after the database was created. A backup
+    from the future, made with a wrong clock, does not count."""
     made = [named.at for named in _named(database.backups) if named.at <= now]
     return (max(made) if made else _installed_at(database, now)) + every
 

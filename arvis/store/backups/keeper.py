@@ -17,7 +17,7 @@ from arvis.store.location import Database
 log = structlog.get_logger(__name__)
 
 _SECOND_MS = 1000
-#: Backups that follow one another faster than this would be all that the daemon does.
+#: The minimum interval: with shorter ones the daemon would do nothing but backups.
 _LEAST_MS = 60_000
 
 
@@ -45,7 +45,8 @@ class BackupService:
         return await asyncio.to_thread(list_backups, self._database)
 
     async def run_due(self) -> float:
-        """Make a backup if one is due; seconds to the next, by the names of those that are there. Raises as `make`."""
+        """Make a backup if one is due; return the seconds to the next, by the names of the existing ones. Raises as
+        `make`."""
         due = await self._due()
         if due <= self._clock.now():
             made = await self.make()

@@ -32,7 +32,7 @@ from arvis.store.sqlite.readonly import looking_at
 from arvis.store.sqlite.session import read_only
 
 _PAGES_AT_ONCE = 256
-#: Instructions of SQLite's machine between two looks at whether the work is still wanted.
+#: SQLite virtual machine instructions between two checks for an abort.
 _STEPS_AT_ONCE = 100_000
 
 
@@ -61,7 +61,7 @@ def make_backup(
 
 
 def back_up_to(database: Database, file: Path, now: int, *, at_rest: bool) -> BackupFile:
-    """A backup at `file`, or in that folder; those in the data folder are left alone. Nothing but a backup is
+    """Make a backup at `file`, or in that folder; those in the data folder are not changed. Only a backup is ever
     overwritten. Raises as `make_backup` does."""
     _check_source(database)
     with disk_trouble(f"The backup {file} cannot be made"):
@@ -125,7 +125,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Backup:
-    """One backup while it is made."""
+    """One backup in progress."""
 
     database: Database
     path: Path
@@ -163,11 +163,11 @@ class _Backup:
             [(pages,)] = source.execute("PRAGMA page_count")
             [(page_size,)] = source.execute("PRAGMA page_size")
             blobs = source.execute(load_queries(SqliteDialect())["size_of_blobs"]).fetchone()["bytes"]
-            # The copy, and an archive that turns out not to be smaller than what is in it.
+            # The space for the copy, and for an archive that is as large as its content.
             check_room(copy.parent, 2 * pages * page_size + blobs, "a backup")
             create_private(copy).close()
             with contextlib.closing(sqlite3.connect(copy)) as target:
-                # It is thrown away when anything happens to it.
+                # The copy is temporary: it is deleted after any failure.
                 target.execute("PRAGMA synchronous = OFF")
                 target.execute("PRAGMA journal_mode = OFF")
                 source.backup(target, pages=_PAGES_AT_ONCE, progress=lambda *_: go_on(self.stop))

@@ -37,7 +37,7 @@ _SQLITE = b"SQLite format 3\0"
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A backup that could not be used, and why."""
+    """A backup that could not be used, and the reason."""
 
     path: Path
     why: str
@@ -60,8 +60,8 @@ class Restored:
 
 
 def restore(database: Database, source: Path, now: int) -> Restored:
-    """Put a backup, or a plain SQLite file, in the place of the database. `source` is checked wholly before anything is
-    touched. Raises `Conflict` for PostgreSQL, `NotFound`, `BackupDamaged`, `SchemaTooNew`, `DiskFull`."""
+    """Replace the database by a backup, or by a plain SQLite file. `source` is checked completely before any file is
+    changed. Raises `Conflict` for PostgreSQL, `NotFound`, `BackupDamaged`, `SchemaTooNew`, `DiskFull`."""
     refuse_server(database)
     with disk_trouble(f"{source} cannot be restored"):
         finish_restore(database)
@@ -82,8 +82,8 @@ def restore(database: Database, source: Path, now: int) -> Restored:
 
 
 def restore_newest(database: Database, now: int) -> Restored | None:
-    """Put the newest backup that is sound in the place of the database; those that are not are named in the answer. None
-    when there is no such backup, and then nothing was changed."""
+    """Replace the database by the newest sound backup; the result names the backups that were passed over. Return
+    None and change nothing if there is no sound backup."""
     passed_over = []
     for backup in list_backups(database):
         try:
@@ -100,7 +100,7 @@ def restore_newest(database: Database, now: int) -> Restored | None:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A database that can take its place. `blobs` are the hashes that its attachments name."""
+    """A prepared database. `blobs` are the hashes that its attachments name."""
 
     created_at: int | None
     messages: int
@@ -141,7 +141,7 @@ def _add_blob(database: Database, sha256: str, pieces: Iterator[bytes]) -> None:
 
 
 def _copy_plain(_: Database, source: Path, half: Path, now: int) -> _Ready:
-    """A database with its log, if that lies beside it; neither is changed."""
+    """Copy a database with its log, if there is one beside it; neither is changed."""
     parts = {end: with_suffix(source, end) for end in ("", _LOG)}
     found = {end: part for end, part in parts.items() if part.exists()}
     check_room(half.parent, 2 * sum(part.stat().st_size for part in found.values()), "the restored database")
@@ -168,7 +168,7 @@ def _make_ready(source: Path, half: Path, now: int) -> _Ready:
             messages=connection.execute(queries["count_messages"]).fetchone()["number"],
             blobs=[row["sha256"] for row in connection.execute(queries["blobs_in_use"])],
         )
-        # Closing does it as well, but does not say when it could not.
+        # Closing also does it, but does not report a failure.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     sync_file(half)
     return ready
@@ -187,7 +187,7 @@ def _sound(source: Path) -> Iterator[None]:
 
 
 def _count_messages(database: Database) -> int | None:
-    """As far as the database that is there can be read."""
+    """Count the messages of the current database, as far as it is readable."""
     if not database.file.exists():
         return None
     try:

@@ -20,7 +20,7 @@ from arvis.store.sql.session import Row, SqliteDialect, load_queries
 from arvis.store.sqlite.session import SqliteSession
 from arvis.store.transaction import SqlTransaction
 
-#: Reason code of jobs and messages.
+#: The reason code of settled jobs and messages.
 RESTORED = "restored"
 
 _FAILED = "the database was restored from a backup: this may have been done since"
@@ -37,8 +37,8 @@ class Settlement:
 
 
 def settle(connection: sqlite3.Connection, now: int) -> Settlement:
-    """Give up what was under way, in one transaction. Questions to people and timers that are not due stay."""
-    # Sortable, and unlike any other: no other id is made in this database before it is in place.
+    """Settle the work under way, in one transaction. Questions to people and timers that are not due stay."""
+    # Sortable and unique: no other process creates ids in this database before it is in place.
     ids = (encode(moment_of(now) + number) for number in itertools.count())
     session = SqliteSession(connection=connection, queries=load_queries(SqliteDialect()), new_id=lambda: next(ids))
     with connection:

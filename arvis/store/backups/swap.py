@@ -38,8 +38,8 @@ def staging(database: Database, now: int) -> Iterator[Path]:
 
 
 def finish_restore(database: Database) -> None:
-    """Complete an exchange that was interrupted after it held. Called at every start, before the database is looked
-    at."""
+    """Complete an exchange that was interrupted after its decision. Called at every start, before the database is
+    opened."""
     for ready in database.aside.glob(f"*/{_READY}"):
         _put_in_place(database.file, ready)
 
@@ -60,7 +60,7 @@ def _put_in_place(file: Path, ready: Path) -> None:
 
 
 def _new_folder(parent: Path, now: int) -> Path:
-    """Named after the time; a folder that is there already holds another database."""
+    """The name contains the time; an existing folder holds another database."""
     while (folder := parent / stamp(now)).exists():
         now += 1000
     folder.mkdir(mode=0o700)
@@ -70,14 +70,14 @@ def _new_folder(parent: Path, now: int) -> Path:
 
 
 def _clear(stage: Path) -> None:
-    """Remove what was not made ready, and the folder if nothing was put into it."""
+    """Remove an unfinished database, and its folder if it is empty."""
     for half in stage.glob(f"{_HALF}*"):
         half.unlink()
     _remove_empty(stage)
 
 
 def _remove_empty(folder: Path) -> None:
-    """The folder, and the one above, unless something is in them."""
+    """Remove the folder, and the one above, unless they contain something."""
     for each in (folder, folder.parent):
         with contextlib.suppress(OSError):
             each.rmdir()

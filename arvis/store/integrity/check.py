@@ -57,8 +57,8 @@ class Damaged:
 
 
 def examine(file: Path, workshop: Path) -> Sound | LogCut | Damaged:
-    """`workshop` is a folder on the disk of the database, which is made and removed again. Raises `OSError` and
-    `sqlite3.Error` when something cannot be read at all."""
+    """Check the files. `workshop` is a folder on the disk of the database, which is created and removed again. Raises
+    `OSError` and `sqlite3.Error` if a file cannot be read at all."""
     try:
         sums = PageSums.load(sums_file(file))
     except FileNotFoundError:
@@ -74,8 +74,8 @@ def examine(file: Path, workshop: Path) -> Sound | LogCut | Damaged:
 
 
 def log_to_play(file: Path) -> Path:
-    """The log; by its second name when another program has folded and removed it, as each does that ends last. Without
-    sums the file may be another one, to which that log does not belong."""
+    """Return the log; by its second name if another program has checkpointed and removed it, as each program does
+    that closes last. Without checksums the file may be another one, to which that log does not belong."""
     log, kept = log_file(file), kept_log(file)
     is_away = _holds_something(kept) and not _holds_something(log)
     return kept if is_away and sums_file(file).exists() else log
@@ -105,7 +105,8 @@ def _examine_with_sums(file: Path, workshop: Path, sums: PageSums) -> Sound | Lo
 
 @dataclass(frozen=True, slots=True)
 class _LogState:
-    """`pages` are those of the sound frames, `size` is that of the database after them; 0 without such frames."""
+    """The valid part of the log. `pages` are the pages of the sound frames, `size` is the size of the database after
+    them; 0 without such frames."""
 
     pages: Collection[int] = ()
     size: int = 0
@@ -129,7 +130,7 @@ def _examine_log(file: Path, folded: Mark, workshop: Path) -> _LogState:
     lost = unsure = None
     if counted is not None and counted.salts == header.salts and counted.frames >= known:
         lost = _missing_frames(counted.frames, known)
-    # A process that ends leaves one transaction unfinished at most.
+    # A process that ends leaves at most one unfinished transaction.
     elif sum(frame.size > 0 and frame.salts == header.salts for frame in behind) > 1:
         lost = f"transactions behind the first {known} frames of the log"
     elif behind:
@@ -144,7 +145,7 @@ def _examine_log(file: Path, folded: Mark, workshop: Path) -> _LogState:
 
 
 def _without_header(log: Log | None, counted: Mark | None, folded: Mark) -> _LogState:
-    """SQLite takes nothing from such a log."""
+    """SQLite uses no frame of such a log."""
     if counted is not None:
         return _LogState(lost=_missing_frames(counted.frames, folded.frames if counted.salts == folded.salts else 0))
     if log is not None and log.bytes > HEADER_BYTES:
@@ -182,6 +183,6 @@ def _complaints(file: Path, check: str) -> list[str]:
 
 def _opened(file: Path) -> AbstractContextManager[sqlite3.Connection]:
     if with_suffix(file, "-journal").exists():
-        # A change that was cut short before the file knew of logs: only a writer can take it back.
+        # A change that was interrupted before the database was in WAL mode: only a writer can roll it back.
         return contextlib.closing(sqlite3.connect(file))
     return looking_at(file, at_rest=True)

@@ -41,8 +41,8 @@ class Finding:
 
 
 def make_sound(database: Database, now: int) -> Finding | None:
-    """Before anything opens the database for writing: is it as it was left? If not, do what can be done. The caller holds
-    the data folder. Raises `StoreError` when it is damaged and there is nothing to put in its place."""
+    """Check and repair the database before any process opens it for writing. The caller holds the data folder. Raises
+    `StoreError` if the database is damaged and there is no replacement."""
     if database.url is not None:
         return None
     with telling(), disk_trouble(f"The database {database.file} cannot be examined"):
@@ -136,7 +136,7 @@ def _report_restore(database: Database, note: _Note, aside: Path | None, restore
 
 
 def _cut_log(database: Database, cut: LogCut, now: int) -> Finding:
-    """Keep a copy, then go on with the sound part."""
+    """Keep a copy, then continue with the sound part."""
     note = _read_note(database)
     if note is None or not note.folder:
         note = _Note(found_at=now, damage=[], folder=_free_name(database, now), lost=cut.lost)
@@ -181,7 +181,7 @@ def _settle(database: Database, now: int) -> Settlement:
 
 
 def _free_name(database: Database, now: int) -> str:
-    """Named after the time; a folder that is there already holds something else."""
+    """The name contains the time; an existing folder holds something else."""
     while (database.aside / stamp(now)).exists():
         now += 1000
     return stamp(now)
@@ -202,10 +202,10 @@ class _Note:
 
 
 def _complete(database: Database, note: _Note, now: int) -> Finding | None:
-    """Everything is sound again, and the process that saw to it died before it could say so."""
+    """All files are sound again, and the process that repaired them died before it could report it."""
     if note.folder:
         return _report_cut(database, note, now)
-    # The file itself may be what was missing: then its log or its sums were set aside.
+    # The file itself may have been missing: then its log or its checksums were set aside.
     later = {file.parent for file in database.aside.glob(f"*/{database.file.name}*")}
     if fresh := [folder for folder in later if folder.name >= stamp(note.found_at)]:
         return _report_restore(database, note, max(fresh), None)

@@ -24,7 +24,7 @@ _WAY_BACK = "If you trust the damaged database more than the backup, stop Arvis 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Messages that are in the one database and not in the other, and when they came (ms)."""
+    """Messages that only one of two databases contains, and when they arrived (ms)."""
 
     number: int
     oldest: int | None
@@ -32,8 +32,8 @@ class Missing:
 
 
 def missing_messages(aside: Path, restored: Path) -> Missing | None:
-    """Those of the database `aside` that are newer than all in the restored one; None when it is gone or cannot be read
-    any more."""
+    """Return the messages of the database `aside` that are newer than all in the restored one; None if it was deleted
+    or is unreadable."""
     queries = load_queries(SqliteDialect())
     try:
         with looking_at(restored, at_rest=True) as connection:
@@ -45,7 +45,7 @@ def missing_messages(aside: Path, restored: Path) -> Missing | None:
 
 
 def write_report(folder: Path, text: str) -> Path:
-    """On the disk when this returns."""
+    """Write the report; it is on disk when this returns."""
     path = folder / REPORT
     write_whole(path, text.encode())
     return path
@@ -60,8 +60,8 @@ def told_of_restore(
     restored: Restored | None,
     written: int,
 ) -> str:
-    """The text after a backup was put in the place of a damaged database, which is the file `aside` now, last `written` at
-    that time (ms). `restored` is None when a later start completed that, which does not know which backup it was."""
+    """Return the report after a backup replaced a damaged database, which is now the file `aside`, last `written` at
+    that time (ms). `restored` is None if a later start completed the restore, which does not know the backup."""
     way_back = [_WAY_BACK, f"arvis restore {aside.absolute()}"] if aside.exists() else [_NO_WAY_BACK]
     return _text(
         f"Arvis found its database damaged at {_time(found_at)}.",

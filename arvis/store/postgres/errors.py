@@ -7,8 +7,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from arvis.domain.errors import DatabaseAway, DiskFull, StoreError
 
-#: Options of every connection that the address does not set itself. Without them a server that vanished from the network
-#: is noticed only after a quarter of an hour (seconds; `tcp_user_timeout` in milliseconds).
+#: Options of every connection, unless the address sets them. Without them a server that vanished from the network is
+#: noticed only after a quarter of an hour (seconds; `tcp_user_timeout` in milliseconds).
 _OPTIONS = {
     "connect_timeout": 5,
     "keepalives_idle": 20,
@@ -17,10 +17,11 @@ _OPTIONS = {
     "tcp_user_timeout": 30_000,
 }
 
-#: A rival came first: the script runs again.
+#: Errors that a concurrent transaction caused: the script runs again.
 AGAIN = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure, psycopg.errors.UniqueViolation)
 
-#: The server stops, starts, is a standby since a failover, has no connection left, or ended ours: all of it passes.
+#: Temporary errors: the server stops, starts, is a standby since a failover, has no free connection, or ended this
+#: one.
 _PASSING = (
     psycopg.errors.DeadlockDetected,
     psycopg.errors.SerializationFailure,
@@ -28,7 +29,8 @@ _PASSING = (
     psycopg.errors.ReadOnlySqlTransaction,
     psycopg.errors.IdleInTransactionSessionTimeout,
 )
-#: Classes of codes (their first two characters): connection, resources, intervention of an operator, the server's disk.
+#: Classes of temporary errors (first two characters of the code): connection, resources, operator intervention, the
+#: server's disk.
 _PASSING_CLASSES = frozenset({"08", "53", "57", "58"})
 
 #: Messages of a reachable server that refuses permanently; its error codes are not available for a failed connection.
@@ -36,13 +38,13 @@ _REFUSALS = ("authentication failed", "no pg_hba.conf entry", 'role "', 'databas
 
 
 def with_options(url: str) -> str:
-    """The address with the time limits that it does not set itself."""
+    """Return the address with the time limits that it does not set."""
     given = conninfo_to_dict(url)
     return make_conninfo(url, **{name: value for name, value in _OPTIONS.items() if name not in given})
 
 
 def failure(error: psycopg.Error) -> StoreError:
-    """The error of the driver as one of ours."""
+    """Convert an error of the driver to our error."""
     if isinstance(error, psycopg.errors.DiskFull):
         return DiskFull("Nothing can be written", why=_why(error), fix="free some space on the database server")
     if is_away(error):

@@ -1,4 +1,4 @@
-"""PostgreSQL as a target of migrations. The transaction is the way back; `doctor` asks for a dump."""
+"""PostgreSQL as a target of migrations. A failed migration is rolled back; for backups `doctor` recommends a dump."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PostgresTarget:
     def applied(self) -> dict[str, str]:
         try:
             with psycopg.connect(self._url, row_factory=dict_row, autocommit=True) as connection:
-                # Even with IF NOT EXISTS, one of two processes at the same moment is refused: the table is there then.
+                # Even with IF NOT EXISTS, one of two concurrent processes gets an error: the table exists then.
                 with contextlib.suppress(*THERE_ALREADY):
                     connection.execute(self._queries["create_migrations"])
                 rows = connection.execute(self._queries["applied_migrations"]).fetchall()
@@ -35,7 +35,7 @@ class PostgresTarget:
         return {row["name"]: row["checksum"] for row in rows}
 
     def snapshot(self, before: str) -> None:
-        """None is taken: DDL is transactional here, and a dump is the operator's."""
+        """Makes no backup: DDL is transactional here, and dumps are the operator's task."""
 
     def apply(self, migration: Migration) -> bool:
         try:
@@ -60,7 +60,7 @@ class PostgresTarget:
 
 
 def _refused_or_away(error: psycopg.Error) -> StoreError:
-    """A server that knows no such user or database refuses at every start: nothing is gained by waiting for it."""
+    """A server without this user or database refuses at every start, so waiting is useless."""
     if refuses_for_good(str(error)):
         fix = "check `database` in the configuration, and the users and databases of the server"
         return StoreError("PostgreSQL refuses the connection", why=str(error).strip(), fix=fix)

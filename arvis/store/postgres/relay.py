@@ -14,7 +14,7 @@ from arvis.domain.errors import DatabaseAway, StoreError
 from arvis.ports.relay import Topic
 from arvis.store.postgres.errors import with_options
 
-#: PostgreSQL takes payloads of less than 8,000 bytes.
+#: PostgreSQL limits payloads to less than 8,000 bytes.
 _PAYLOAD_BYTES = 7_900
 #: Seconds of silence after which the relay checks the connection: a half-open connection reports no error.
 _SILENCE = 30.0
@@ -56,7 +56,7 @@ class PostgresRelay:
             raise _broken(error) from error
 
     async def close(self) -> None:
-        """Say what still waits, then hang up."""
+        """Send the waiting notices, then disconnect."""
         if self._sending is not None:
             await self._sending
         if self._connection is not None:
@@ -98,7 +98,7 @@ class PostgresRelay:
 
 
 def _packed(batch: Sequence[_Waiting], name: str) -> Iterator[tuple[Topic, str]]:
-    """As few payloads as take all of it, in order within each topic: a name and notices, a line each."""
+    """Return as few payloads as possible, in order within each topic: a name and notices, one a line."""
     for topic in Topic:
         payload, size = [name], len(name)
         for notice in (waiting.notice for waiting in batch if waiting.topic is topic):

@@ -20,7 +20,8 @@ from psycopg.rows import DictRow, dict_row
 from arvis.store.sql.scripts import CommitUnknown
 from arvis.store.sql.session import IdMaker, Notices, PostgresDialect, Row, load_queries
 
-#: A literal and a number are put in: only a statement without parameters can travel together with its `COMMIT`.
+#: A literal and a number are inserted into the text: only a statement without parameters can be sent together with
+#: its `COMMIT`.
 _MARK_AND_COMMIT = (
     "INSERT INTO commit_marks (id, number, at)"
     " VALUES (%s, %d, CAST(extract(epoch FROM now()) * 1000 AS bigint))"
@@ -29,7 +30,7 @@ _MARK_AND_COMMIT = (
 
 
 class Queries:
-    """The named queries of this database, and which of them only read."""
+    """The named queries of this database, and the set of read-only ones."""
 
     def __init__(self) -> None:
         texts = load_queries(PostgresDialect())
@@ -45,14 +46,14 @@ class Queries:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The number that a commit left behind, if it happened. `id` names the connection."""
+    """The number that a commit wrote, if it happened. `id` names the connection."""
 
     id: str
     number: int
 
 
 class PostgresSession:
-    """The session of one connection. `name` is unique among all connections that ever were."""
+    """The session of one connection. `name` is unique among all connections of all times."""
 
     locks_rows = True
 
@@ -96,7 +97,7 @@ class PostgresSession:
             raise
 
     def leave(self) -> bool:
-        """Roll back what is open. False when the connection cannot be used any more; it is closed then."""
+        """Roll back the open transaction. Return False if the connection is unusable; it is closed then."""
         try:
             self.connection.rollback()
         except psycopg.Error:

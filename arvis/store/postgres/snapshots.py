@@ -47,7 +47,8 @@ class PostgresSnapshots:
             self._idle.put_nowait(connection)
 
     async def _begin(self, connection: _Connection | None) -> _Connection:
-        """A connection in a new snapshot. One that broke while it was idle is replaced: nothing was read from it yet."""
+        """Yield a connection in a new snapshot. A connection that broke while idle is replaced: nothing was read from
+        it yet."""
         if connection is not None and not connection.closed:
             try:
                 await connection.execute(_BEGIN)
@@ -67,7 +68,7 @@ class PostgresSnapshots:
 
 
 async def _leave(connection: _Connection) -> None:
-    """A connection that cannot even roll back is closed, and replaced when it is needed."""
+    """A connection that cannot roll back is closed, and replaced when one is needed."""
     try:
         await connection.rollback()
     except psycopg.Error:

@@ -38,14 +38,15 @@ A = ParamSpec("A")
 
 CONNECTIONS = 8
 ATTEMPTS = 20
-#: Connections that may break under one script before it is given up for now.
+#: The number of connections that may break under one script before it fails for now.
 BREAKS = 3
 CHANNEL = "arvis_queue"
-#: One notification for all that commits within this time (seconds): one inside each commit serialises them.
+#: All commits within this time (seconds) share one notification: a notification inside each commit would serialise
+#: them.
 BURST = 0.02
 #: Seconds after a failed connection in which no other caller connects: all would wait for the same failure.
 DIAL_PAUSE = 0.25
-#: Between two questions for the outcome of a commit (seconds).
+#: Seconds between two queries for the outcome of a commit.
 ASK_PAUSE = 0.25
 
 
@@ -60,8 +61,8 @@ class _Written(Generic[R]):
 
 
 class PostgresStore:
-    """`Store` on a server that other processes use, too, which share no folder with us: blobs lie in a table. `name`
-    (the boot id) marks our own notifications."""
+    """`Store` on a server that other processes also use. They share no folder with this process, so blobs are in a
+    table. `name` (the boot id) marks this process's own notifications."""
 
     shared = True
 
@@ -82,7 +83,7 @@ class PostgresStore:
         self._announcement: asyncio.Future[None] | None = None
 
     def start(self) -> None:
-        """Connections are made by the threads that need them."""
+        """Threads open connections when they need them."""
 
     async def stop(self) -> None:
         """Finish waiting scripts, notify other processes of remaining work, and close."""
@@ -179,7 +180,7 @@ class PostgresStore:
             raise failure(error) from error
 
     def _alone(self, work: Callable[[PostgresSession], T]) -> T:
-        """One statement that is its own transaction and may be repeated."""
+        """Run one statement that is its own transaction and may be repeated."""
         return self._unbroken(work)
 
     def _unbroken(self, work: Callable[[PostgresSession], T]) -> T:
@@ -202,7 +203,7 @@ class PostgresStore:
                 self._leave(session)
 
     def _session(self) -> PostgresSession:
-        """This thread's connection, a new one when the last one broke."""
+        """Return this thread's connection, a new one if the last one broke."""
         session: PostgresSession | None = getattr(self._local, "session", None)
         if session is None or session.connection.closed:
             session = self._dial()
@@ -225,7 +226,7 @@ class PostgresStore:
         return f"{self._name}:{next(self._numbers)}"
 
     def _leave(self, session: PostgresSession) -> None:
-        """End the transaction; a connection that cannot even roll back is closed."""
+        """End the transaction; a connection that cannot roll back is closed."""
         if not session.leave() and session in self._sessions:
             self._sessions.remove(session)
 
@@ -260,7 +261,7 @@ class PostgresStore:
             self._announcement = loop.run_in_executor(self._threads, self._notify)
 
     def _notify(self) -> None:
-        # A lost notice costs the others five seconds, not a message: they look by themselves.
+        # A lost notice delays the others by five seconds, and loses no message: they also check periodically.
         with contextlib.suppress(psycopg.Error, StoreError):
             session = self._session()
             session.connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, self._name))

@@ -13,7 +13,7 @@ ON CONFLICT (lane) DO UPDATE SET tail = lanes.tail + 1, live = lanes.live + 1
 RETURNING tail, live;
 
 -- name: leave_lane_empty
--- The common case of a chat in one statement: the lane is empty.
+-- The common case of a chat in one statement: the lane has no other jobs.
 DELETE FROM lanes WHERE lane = :lane AND live <= :count;
 
 -- name: leave_lane

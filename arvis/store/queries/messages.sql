@@ -52,7 +52,7 @@ UPDATE messages SET turn = :turn WHERE execution_id = :execution_id AND role = '
 UPDATE messages SET turn = NULL, compaction_id = NULL WHERE execution_id = :execution_id AND role = 'progress';
 
 -- name: reopen_turn
--- If a summary of the run reports its failure, the turn gets a new notice.
+-- If a summary already contains its failure, the turn returns to the prompts.
 UPDATE messages SET status = 'accepted', reason = NULL, turn = NULL, answered_by = NULL, compaction_id = NULL
 WHERE execution_id = :execution_id AND role = 'user';
 

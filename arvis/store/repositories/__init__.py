@@ -1,1 +1,1 @@
-"""Write and read the rows of one aggregate each, inside a transaction."""
+"""Read and write rows inside a transaction, one module for each aggregate."""

@@ -1,4 +1,4 @@
-"""Accounts that were entered in the product, and what is known of all accounts, over SQL."""
+"""Stored accounts, cooldowns of all accounts, and variables, over SQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arvis.domain.runs import Cooldown
 from arvis.store.sql.session import Row, Session, dump
 from arvis.store.sql.unreadable import lenient, texts_of
 
-# Variables over SQL. A secret one is sealed before it comes here, and leaves as it lies.
+# Variables over SQL. Secret values are sealed before they are passed here, and returned sealed.
 
 
 class SqlVariables:
@@ -76,7 +76,7 @@ class SqlCooldowns:
 
 
 def account_of(row: Row) -> StoredAccount:
-    """An account whose row cannot be read is disabled."""
+    """Return an account; one with an unreadable row is disabled."""
     disabled: Callable[[Row], StoredAccount] = lambda row: _account(row, lambda _: (), lambda _: AccountStatus.DISABLED)  # noqa: E731
     return lenient("accounts", "name", row, sound_account, disabled)
 

@@ -13,12 +13,12 @@ from arvis.store.repositories.messages import NOTHING
 from arvis.store.sql.session import Row, Session, dump
 from arvis.store.sql.unreadable import lenient, texts_of
 
-#: No list of people: everybody may ask it.
+#: No list of people: everyone may use it.
 EVERYBODY = "null"
 
 
 def agent_of(row: Row) -> Agent:
-    """An agent whose row cannot be read is paused, and has no tools."""
+    """Return an agent; one with an unreadable row is paused, and has no tools."""
     return lenient(
         "agents", "slug", row, sound_agent, lambda row: _agent(row, lambda _: (), lambda _: AgentStatus.PAUSED)
     )
@@ -53,7 +53,7 @@ def _agent(row: Row, texts: Callable[[str], tuple[str, ...]], status: Callable[[
 
 
 def _texts_of(column: str) -> tuple[str, ...]:
-    """Of a list that is empty more often than not."""
+    """Parse a list that is usually empty."""
     return texts_of(column) if column != NOTHING else ()
 
 
@@ -113,7 +113,7 @@ def version_of(row: Row) -> AgentVersion:
 
 
 def _kept_binding(agent_id: str, place: list[Any]) -> Binding:
-    """Earlier versions kept only the first three."""
+    """Earlier versions stored only the first three."""
     platform, channel, permission, respond, observe = [*place, None, None][:5]
     return Binding(platform, channel, agent_id, Permission(permission), Respond(respond) if respond else None, observe)
 

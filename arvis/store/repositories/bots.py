@@ -1,4 +1,4 @@
-"""`Bots` over SQL: those that were entered in the product, and how all of them are."""
+"""`Bots` over SQL: bots that were entered in the product, and the status of all bots."""
 
 from __future__ import annotations
 

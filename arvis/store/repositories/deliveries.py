@@ -22,12 +22,12 @@ from arvis.store.repositories.messages import (
 )
 from arvis.store.sql.session import Row, Session
 
-# A channel that has become another one: everything that belongs to it goes along.
+# The move of a channel that was replaced by another one: its rows get the new channel.
 
 
 class Mover:
-    """Moves one channel of a bot, once in its life. It may be run again: then what has come to the old one since goes
-    along."""
+    """Moves one channel of a bot, once in its life. It may be run again: then rows that were added to the old channel
+    since are moved."""
 
     def __init__(self, session: Session, old: Address, new_channel: str) -> None:
         self._session = session
@@ -45,7 +45,7 @@ class Mover:
             self._execute(query)
 
     def _move_lanes(self, threads: Iterable[str], now: int) -> None:
-        """Deliveries that have not left, each with its job; numbers are those of the new channel, in the same order."""
+        """Move unsent deliveries, each with its job; they get numbers of the new channel, in the same order."""
         places = [(replace(self._old, thread=thread), replace(self._new, thread=thread)) for thread in threads]
         jobs = SqlJobs(self._session)
         jobs.lock([address.lane for pair in places for address in pair])
@@ -64,7 +64,7 @@ class Mover:
         self._session.execute("move_states", old=old, new=new)
 
     def _threads(self, query: str) -> list[str]:
-        """The channel itself is one of them."""
+        """The channel itself is one of the threads."""
         rows = self._session.rows(query, **self._channels())
         return sorted({"", *(row["thread"] for row in rows)})
 
@@ -180,7 +180,7 @@ class SqlDrafts:
 
 
 class SqlChannelStatuses:
-    """`ChannelStatuses` in one transaction. A place is a channel: its threads are part of it."""
+    """`ChannelStatuses` in one transaction. The status of a channel includes its threads."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""Events of chat platforms besides messages, how far bots have read, and what they read along, over SQL."""
+"""Events of chat platforms besides messages, read positions of bots, and overheard messages, over SQL."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""The queue's mechanism over SQL (queue.md): lanes, claims, leases, settlements.
-
-Every method is a handful of statements; the policy (when, how many, what next) is `arvis/queue`.
-"""
+"""The queue's mechanism over SQL (queue.md): lanes, claims, leases, settlements. Every method runs a handful of
+statements; the policy (when, how many, what next) is in `arvis/queue`."""
 
 from __future__ import annotations
 
@@ -41,13 +39,13 @@ from arvis.store.sql.session import Row, Session, dump
 
 
 class Lanes:
-    """In one transaction."""
+    """The lanes in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def enter(self, lane: str, run_at: int, now: int) -> tuple[int, int]:
-        """Position in the lane and the value of `ready` for a job that joins its tail."""
+        """Return the position in the lane and the value of `ready` for a job at its tail."""
         position, live = self._counted(lane)
         if live > 1:
             return position, 0
@@ -55,8 +53,9 @@ class Lanes:
         return position, 1 if run_at <= now else 2
 
     def make_room(self, lane: str, count: int, now: int) -> tuple[int, bool] | None:
-        """Make room for `count` jobs before all that waits in a lane, which is locked; what was to run next waits behind them.
-        The first position, and whether the job there is the head now; None when nothing waits, so that they join the tail."""
+        """Make room for `count` jobs before all waiting jobs of a lane, which is locked; the former next job then
+        waits behind them. Return the first position, and whether the job there is the head now; None if no job waits,
+        so that the new ones join the tail."""
         head = self._session.one("head_of_lane", lane=lane)
         waits = head is not None and head["status"] == JobStatus.PENDING and head["claim"] == 0
         if head is not None and waits:
@@ -95,7 +94,7 @@ class Lanes:
         return row["tail"], row["live"]
 
 
-#: Enums by their value: a look-up costs a fraction of the enum's call, and every claim makes jobs of rows.
+#: Enums by their value: a look-up is much cheaper than the enum's call, and every claim creates jobs from rows.
 _KINDS = {kind.value: kind for kind in JobKind}
 _STATUSES = {status.value: status for status in JobStatus}
 _POOLS = {pool.value: pool for pool in Pool}
@@ -337,7 +336,7 @@ class SqlJobs:
     def live_of_execution(self, execution_id: str) -> list[Job]:
         rows = self._session.rows("live_of_execution", execution_id=execution_id)
         if self._session.locks_rows:
-            # Another process may just have passed over one of them, because it is held here.
+            # Another process may just have skipped one of them, because this transaction locks it.
             self._session.notices.heads += sum(row["ready"] == 1 for row in rows)
         return [job_of(row) for row in rows]
 
@@ -409,7 +408,7 @@ class SqlJobs:
         return job
 
     def _unlock(self, job: Job | None) -> None:
-        """Take back the row that the lock made for a lane in which nothing lives."""
+        """Delete the row that the lock created for a lane without live jobs."""
         if job is not None and self._session.locks_rows:
             self._session.execute("drop_lane", lane=job.lane)
 

@@ -11,7 +11,7 @@ from arvis.store.sql.session import Row, Session, dump
 from arvis.store.sql.snapshots import LAST
 from arvis.store.sql.unreadable import lenient, texts_of
 
-#: Behind every hexadecimal digit.
+#: Sorts after every hexadecimal digit.
 _END = "g"
 
 
@@ -152,10 +152,10 @@ def _key(row: Row) -> StoredKey:
 
 
 def _role(row: Row) -> UserRole:
-    """A role that cannot be read is the least one."""
+    """Return a role; an unreadable one becomes the one with the fewest rights."""
     return UserRole(row["role"]) if row["role"] in {role.value for role in UserRole} else UserRole.CHAT
 
 
 def _agents(row: Row) -> tuple[str, ...]:
-    """A list that cannot be read allows no agent; an empty one would allow all."""
+    """An unreadable list allows no agent; an empty one would allow all."""
     return lenient("api_keys", "id", row, lambda row: texts_of(row["agents"]), lambda _: ("",))

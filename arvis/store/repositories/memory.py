@@ -24,7 +24,7 @@ _AS_LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
 def _threes(scopes: Sequence[str]) -> Iterator[dict[str, str]]:
-    """The scopes, each once, as the parameters of one query after the other."""
+    """Return the scopes, each once, as the parameters of consecutive queries."""
     different = list(dict.fromkeys(scopes))
     for start in range(0, len(different), 3):
         three = different[start : start + 3]
@@ -118,7 +118,7 @@ class SqlFacts:
                 self._index(fact)
 
     def touch(self, fact_ids: Sequence[str], now: int) -> None:
-        # In one order, so that two writers never wait for one another.
+        # In a fixed order, so that two writers never wait for one another.
         for fact_id in sorted(set(fact_ids)):
             self._session.execute("touch_fact", id=fact_id, now=now)
 

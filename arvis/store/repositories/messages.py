@@ -24,7 +24,7 @@ from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
 from arvis.store.repositories.attachments import attachment_of
 from arvis.store.sql.session import Row, Session, dump
 
-#: An empty list, as most rows have it.
+#: An empty list, the value in most rows.
 NOTHING = "[]"
 
 
@@ -100,11 +100,11 @@ def files_of(text: str) -> tuple[OutgoingFile, ...]:
 
 
 def list_of(parts: Sequence[Button | OutgoingFile]) -> str:
-    """As `buttons_of` and `files_of` read it."""
+    """The JSON that `buttons_of` and `files_of` read."""
     return dump([asdict(part) for part in parts]) if parts else NOTHING
 
 
-#: A look-up is much cheaper than the enum's call, and a history is a hundred rows for every turn.
+#: A look-up is much cheaper than the enum's call, and a history has a hundred rows for every turn.
 _ROLES = {role.value: role for role in Role}
 
 

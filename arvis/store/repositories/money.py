@@ -24,7 +24,7 @@ from arvis.ports.insights import UsageSums
 from arvis.store.sql.session import Row, Session
 from arvis.store.sql.snapshots import LAST
 
-# The receipts of model calls, and what they add up to.
+# The receipts of model calls, and their sums.
 
 
 class SqlUsage:
@@ -87,7 +87,7 @@ class SqlUsage:
         )
 
 
-#: Pots of which there is one for each agent or person and day; old ones are of no use.
+#: Pots with one row for each agent or person and day; old ones are not needed.
 _DAILY = (Budget.AGENT, Budget.PRINCIPAL)
 
 
@@ -173,7 +173,7 @@ class SqlSpending:
         return gone + self._session.execute("prune_reservations", now=now, limit=limit)
 
     def _held(self, pot: Pot) -> Spent:
-        """A single writer needs no lock, and then no row before there is something to write."""
+        """A single writer needs no lock, and so no row before there is an amount to write."""
         if not self._session.locks_rows:
             return self.get(pot)
         row = self._session.one("hold_spending", **_key(pot))

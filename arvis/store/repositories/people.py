@@ -102,7 +102,7 @@ _ROLES = {role.value: role for role in PrincipalRole}
 
 
 def principal_of(row: Row) -> Principal:
-    """A person whose role cannot be read is blocked."""
+    """Return a person; one with an unreadable role is blocked."""
     return Principal(
         id=row["id"],
         platform=row["platform"],

@@ -127,7 +127,7 @@ class SqlOccurrences:
 
 
 def schedule_of(row: Row) -> Schedule:
-    """A schedule whose row cannot be read is switched off."""
+    """Return a schedule; one with an unreadable row is switched off."""
     return lenient("schedules", "name", row, sound_schedule, _switched_off)
 
 
@@ -163,7 +163,7 @@ def occurrence_of(row: Row) -> Occurrence:
 
 
 def _columns(schedule: Schedule) -> dict[str, object]:
-    """All but its kind and the times of the row, which the callers give."""
+    """Return all columns except its kind and the times of the row, which the callers add."""
     names = set(Schedule.__slots__) - {"kind", "created_at", "updated_at"}
     return {
         **{name: getattr(schedule, name) for name in names},

@@ -53,7 +53,7 @@ class SqlWebhooks:
 
 
 def webhook_of(row: Row) -> Webhook:
-    """A web hook whose row cannot be read is switched off."""
+    """Return a web hook; one with an unreadable row is switched off."""
     return lenient("webhooks", "name", row, sound_webhook, _switched_off)
 
 

@@ -56,7 +56,7 @@ class SqlWorkflows:
             self._session.execute("add_workflow_trigger", **fields)
 
     def triggers(self, kinds: Collection[str], limit: int) -> list[Trigger]:
-        """Two kinds at a look: every message looks for two."""
+        """Two kinds in one query: every message needs two."""
         known = list(kinds)
         pairs = [(known[at], known[min(at + 1, len(known) - 1)]) for at in range(0, len(known), 2)]
         rows = [
@@ -131,7 +131,7 @@ def workflow_of(row: Row) -> Workflow:
 
 
 def version_of(row: Row) -> WorkflowVersion:
-    """A version whose document cannot be read is an empty one with a problem, so that nothing runs it."""
+    """Return a version; one with an unreadable document is empty with a problem, so that it cannot run."""
     return lenient("workflow_versions", "workflow_id", row, sound_version, _emptied)
 
 

@@ -1,6 +1,6 @@
-"""Numbered SQL files, applied forward only, one transaction each; the way back is the backup made before.
+"""Numbered SQL files, applied forward only, one transaction each; to go back, restore the backup made before.
 
-A file that has landed is never edited: its checksum is kept and compared. A database written by a newer Arvis is
+A file that has landed is never edited: its checksum is stored and compared. A database written by a newer Arvis is
 refused (reliability.md H28).
 """
 
@@ -17,7 +17,7 @@ from typing import Protocol
 import arvis
 from arvis.domain.errors import MigrationFailed, SchemaTooNew
 
-#: Before a statement that only one of the databases understands.
+#: The comment before a statement for only one of the databases.
 _ONLY = re.compile(r"-- only: (sqlite|postgres)")
 _POSTGRES_WORDS = {"INTEGER": "BIGINT", "BLOB": "BYTEA", "STRICT": "", ", WITHOUT ROWID": ""}
 
@@ -39,7 +39,7 @@ class Migration:
                 yield _for_postgres(statement) if postgres else statement
 
     def _parts(self) -> Iterator[tuple[str, str]]:
-        """The statements, each with the database that it is for ("": both)."""
+        """Yield the statements, each with its database ("": both)."""
         database, statement = "", ""
         for line in self.text.splitlines():
             if (only := _ONLY.fullmatch(line)) is not None:
@@ -54,23 +54,23 @@ class Migration:
 
 
 class MigrationTarget(Protocol):
-    """A database as the runner needs it."""
+    """The interface of a database for the migration runner."""
 
     def applied(self) -> dict[str, str]:
-        """Checksums of the migrations that ran, by name (creates the table of migrations if needed)."""
+        """Return the checksums of the applied migrations by name (creates the table of migrations if needed)."""
         ...
 
     def snapshot(self, before: str) -> None:
-        """Back up a database that holds something, on SQLite; `before` names the migration to come."""
+        """Back up a database that is not new, on SQLite; `before` names the next migration."""
         ...
 
     def apply(self, migration: Migration) -> bool:
-        """Run it and note it, in one transaction; False when another process has meanwhile."""
+        """Run a migration and record it, in one transaction; return False if another process has done so meanwhile."""
         ...
 
 
 def available() -> list[Migration]:
-    """The migrations that travel with this Arvis, in order."""
+    """Return the migrations of this version of Arvis, in order."""
     package = Path(arvis.__file__).parent
     inside, beside = package / "_migrations", package.parent / "migrations"
     folder = inside if inside.is_dir() else beside
@@ -87,8 +87,8 @@ def migrate(target: MigrationTarget, migrations: Sequence[Migration]) -> list[st
 
 
 def missing_among(migrations: Sequence[Migration], applied: Mapping[str, str]) -> list[Migration]:
-    """Those that have not run; `applied` are checksums by name. Raises `SchemaTooNew` or `MigrationFailed` when this
-    version cannot use the database."""
+    """Return the migrations that have not run; `applied` are checksums by name. Raises `SchemaTooNew` or
+    `MigrationFailed` if this version cannot use the database."""
     _check(applied, migrations)
     return [migration for migration in migrations if migration.name not in applied]
 

@@ -34,7 +34,7 @@ def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> 
         raise RuntimeError("a script raised StopIteration") from stop
     if inspect.iscoroutine(result):
         result.close()
-    # A cursor of either database is an iterator, too.
+    # A cursor of either database is also an iterator.
     if any(hasattr(result, later) for later in _LATER):
         raise TypeError(f"a script returned a {type(result).__name__}: settle first, then return a value")
     return result
@@ -55,7 +55,7 @@ class Claim:
             self.jobs = jobs.claim(self._reserved, *self._claimer.lease())
 
     def settle(self, *, committed: bool) -> None:
-        """Give the claimed jobs to the queue when they were committed, else the reserved slots back."""
+        """Pass the claimed jobs to the queue if they were committed, else free the reserved slots."""
         if self._reserved is not None:
             self._claimer.deliver(self._reserved, self._ended, self.jobs if committed else None)
         if committed and self._due_at is not None:
@@ -63,7 +63,7 @@ class Claim:
 
 
 class CommitUnknown(Exception):
-    """The connection broke while the commit was under way. `claim` is still to be settled."""
+    """The connection broke during the commit. `claim` is not settled yet."""
 
     claim: Claim | None = None
 
@@ -71,7 +71,7 @@ class CommitUnknown(Exception):
 def claim_and_commit(
     claimer: Claimer | None, notices: Notices, jobs: JobStore, commit: Callable[[], object]
 ) -> Sequence[Job]:
-    """Commit, and in the same commit claim jobs when a head became claimable or a slot became free; the claimed
+    """Commit, and in the same commit claim jobs if a head became claimable or a slot became free; return the claimed
     jobs."""
     if claimer is None:
         commit()

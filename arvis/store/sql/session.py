@@ -1,8 +1,5 @@
-"""Named queries and the session they run in: the seam between repositories and the two databases.
-
-Repositories see `rows`, `one`, `execute` and a query's name, never a connection; the dialect is parameter style
-and one lock clause.
-"""
+"""Named queries and the session that runs them: the boundary between repositories and the two databases. Repositories
+use `rows`, `one`, `execute` and a query's name, never a connection; a dialect is a parameter style and a lock clause."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ class Dialect(Protocol):
     def name(self) -> str: ...
 
     def text(self, sql: str) -> str:
-        """The portable text of a query in this database's spelling."""
+        """Return the text of a query in this database's syntax."""
         ...
 
 
@@ -55,7 +52,7 @@ class PostgresDialect:
 
 
 def load_queries(dialect: Dialect) -> dict[str, str]:
-    """Every named query in this dialect; a file in `queries/<dialect>/` overrides queries of the same name."""
+    """Return every named query in this dialect; a file in `queries/<dialect>/` overrides queries of the same name."""
     folder = files("arvis.store") / "queries"
     texts = [entry for entry in sorted(folder.iterdir(), key=lambda e: e.name) if entry.name.endswith(".sql")]
     own = folder / dialect.name
@@ -120,7 +117,7 @@ class Session(Protocol):
     def one(self, query: str, **parameters: Any) -> Row | None: ...
 
     def execute(self, query: str, **parameters: Any) -> int:
-        """Run a statement that returns no rows; how many rows it changed."""
+        """Run a statement that returns no rows; return how many rows it changed."""
         ...
 
     @property

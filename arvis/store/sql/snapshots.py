@@ -1,4 +1,4 @@
-"""The reading side as reports see it: named queries in one snapshot, and how a list is cut into pages."""
+"""The interface of the reading side: named queries in one snapshot, and pages of lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arvis.store.sql.session import Row
 
 T = TypeVar("T")
 
-#: After every id, in every collation: where a list begins.
+#: Sorts after every id, in every collation: the start of a list.
 LAST = "Z" * 27
 
 

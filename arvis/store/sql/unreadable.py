@@ -1,5 +1,5 @@
-"""Rows that cannot be read: changed by hand, or left by a defect. Such a row is disabled and reported; it never keeps the
-daemon from starting, nor a list from being shown."""
+"""Rows that cannot be read: changed by hand, or left by a defect. Such a row is disabled and reported; it never
+prevents the start of the daemon or the display of a list."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ UNREADABLE = (ValueError, TypeError, KeyError)
 
 
 def lenient(table: str, key: str, row: Row, read: Callable[[Row], T], disabled: Callable[[Row], T]) -> T:
-    """The row as `read` reads it; one that it cannot read as `disabled` does, and a line in the log. `key` is the column
-    by which people know the row."""
+    """Return the row as `read` reads it; if that fails, log a line and return it as `disabled` reads it. `key` is the
+    column by which people identify the row."""
     try:
         return read(row)
     except UNREADABLE as error:
@@ -30,7 +30,7 @@ def lenient(table: str, key: str, row: Row, read: Callable[[Row], T], disabled: 
 
 
 def complaint(table: str, key: str, row: Row, read: Callable[[Row], object]) -> str | None:
-    """Why a row cannot be read, for `arvis doctor`; None when it can."""
+    """Return why a row cannot be read, for `arvis doctor`; None if it can."""
     try:
         read(row)
     except UNREADABLE as error:
@@ -39,7 +39,7 @@ def complaint(table: str, key: str, row: Row, read: Callable[[Row], object]) -> 
 
 
 def texts_of(column: str) -> tuple[str, ...]:
-    """A JSON list of texts. Raises `ValueError` for anything else."""
+    """Parse a JSON list of texts. Raises `ValueError` for anything else."""
     found = json.loads(column)
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
         raise ValueError("it is no list of texts")
@@ -47,7 +47,7 @@ def texts_of(column: str) -> tuple[str, ...]:
 
 
 def object_of(found: Any) -> dict[str, Any]:
-    """A value that is an object. Raises `ValueError` for anything else."""
+    """Return a value that is an object. Raises `ValueError` for anything else."""
     if isinstance(found, dict):
         return found
     raise ValueError("it is no object")
@@ -59,6 +59,6 @@ def complaints(found: Sequence[str | None]) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _report(table: str, name: str, why: str) -> None:
-    """Once for each row: some are read with every message."""
+    """Log each row once: some rows are read with every message."""
     fix = "It counts as disabled. Save it again in the dashboard or by the command line, or remove it."
     log.error("The row %s of the table %s cannot be read (%s). %s", name, table, why, fix)

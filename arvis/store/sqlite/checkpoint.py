@@ -44,8 +44,8 @@ def log_file(database: Path) -> Path:
 
 
 def kept_log(database: Path) -> Path:
-    """A second name of the log. Any program that only looks into the file after a crash folds the log away when it
-    ends; by this name it can be had back."""
+    """Return the second name of the log. Any program that only reads the file after a crash checkpoints the log away
+    when it closes; this name preserves it."""
     return with_suffix(database, "-kept")
 
 
@@ -89,7 +89,7 @@ class Sealing:
         self._connection.close()
 
     def _checkpoint(self, mode: str) -> int | None:
-        """The number of frames in the log, all of them folded; None: not all of them."""
+        """Run a checkpoint; return the number of frames in the log if all were written, else None."""
         try:
             [(busy, frames, folded)] = self._connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
         except sqlite3.Error as error:
@@ -110,7 +110,7 @@ class Sealing:
                 _save(sums, self._file)
 
     def _take(self, sums: PageSums, frames: int) -> bool:
-        """Take the sums of these frames; whether any were new. Raises `SumsDamaged`."""
+        """Add the checksums of these frames; return whether any were new. Raises `SumsDamaged`."""
         with open_log(log_file(self._file)) as found:
             if found is None or found.header is None:
                 raise SumsDamaged
@@ -130,7 +130,7 @@ def _save(sums: PageSums, file: Path) -> None:
 
 
 def _forget(file: Path, why: str) -> None:
-    """Sums that are behind the file would accuse it of damage. The next start takes new ones."""
+    """Outdated checksums would report sound pages as damaged, so they are removed. The next start computes new ones."""
     log.warning("page_sums_lost", why=why, fix="nothing: the next start checks the database and takes new ones")
     sums_file(file).unlink(missing_ok=True)
     sync_folder(file.parent)

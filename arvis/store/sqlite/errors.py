@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from arvis.domain.errors import DatabaseAway, DiskFull, StoreError, StoreLost
 
-# Whom the store calls when the disk fails it (reliability.md, H24).
+# The handlers that the store calls if the disk fails (reliability.md, H24).
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +22,23 @@ class Emergency:
     lost: Callable[[StoreLost], None]
 
 
-#: For those who only look, and have no daemon to end.
+#: Handlers for read-only users, which have no daemon to end.
 ALONE = Emergency(make_room=lambda: None, lost=lambda _: None)
 
 
-#: The upper bytes of a code only say where it happened.
+#: The upper bytes of a code only tell where it happened.
 _FAMILY = 0xFF
-#: There was no room for the index of the log, which SQLite files under I/O errors.
+#: No space for the index of the log, which SQLite reports as an I/O error.
 _NO_ROOM = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
 #: After a failed write or sync the kernel may have dropped the unwritten data, and a second try would "succeed": only
 #: a restart reads the real content of the disk. Damage is also left to the next start, which can repair it.
 _FATAL = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-#: Damage to an index for searching costs a search.
+#: Damage to a search index only affects searches.
 _HARMLESS = frozenset({sqlite3.SQLITE_CORRUPT_VTAB})
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Nothing of it was written, and with more room it can be."""
+    """Nothing was written; with more space the write can succeed."""
     return _code(error) in _NO_ROOM
 
 
@@ -100,5 +100,5 @@ def _broken(error: BaseException) -> StoreLost:
 
 
 def _code(error: BaseException | None) -> int:
-    """SQLite's extended code; 0 for what is no error of SQLite's own."""
+    """Return SQLite's extended code; 0 for other errors."""
     return int(getattr(error, "sqlite_errorcode", 0) or 0)

@@ -20,7 +20,7 @@ from typing import BinaryIO
 from arvis.store.blobs import write_whole
 from arvis.store.sqlite.wal import NOWHERE, Log, Mark, place_of, with_suffix
 
-#: Page size, number of pages, salts and frames of the log up to which they were folded in, sum of everything else.
+#: Page size, number of pages, salts and frames of the log up to which they are included, checksum of everything else.
 _HEADER = struct.Struct("<16s2I8s2I")
 _MAGIC = b"arvis page sums1"
 _PAGES_AT_ONCE = 256
@@ -28,7 +28,7 @@ _LOCKS_AT = 1 << 30
 
 
 class SumsDamaged(Exception):
-    """There is a file of sums, and it is not whole."""
+    """The checksum file exists, but is incomplete or invalid."""
 
 
 def sums_file(database: Path) -> Path:
@@ -50,19 +50,20 @@ class PageSums:
 
     @property
     def _lock_page(self) -> int:
-        """SQLite keeps its locks there, and never stores anything in it."""
+        """SQLite places its locks on this page, and never stores data in it."""
         return _LOCKS_AT // self.page_size + 1
 
     @classmethod
     def of_file(cls, file: Path, page_size: int) -> PageSums:
-        """Those of a file into which the whole log has been folded, and that this process has not open."""
+        """Compute the checksums of a file into which the whole log was written, and which this process does not have
+        open."""
         with file.open("rb") as pages:
             sums = array("I", map(zlib.crc32, _pages(pages, page_size)))
         return cls(page_size=page_size, sums=sums, folded=NOWHERE)
 
     @classmethod
     def load(cls, path: Path) -> PageSums:
-        """Raises `FileNotFoundError` or `SumsDamaged`."""
+        """Read checksums. Raises `FileNotFoundError` or `SumsDamaged`."""
         data = path.read_bytes()
         try:
             magic, page_size, pages, salts, frames, total = _HEADER.unpack_from(data)
@@ -74,7 +75,7 @@ class PageSums:
         return cls(page_size=page_size, sums=_in_little_endian(array("I", body)), folded=Mark(salts, frames))
 
     def save(self, path: Path) -> None:
-        """On the disk, whole, when this returns."""
+        """Write the checksums; the whole file is on disk when this returns."""
         body = _in_little_endian(array("I", self._sums)).tobytes()
         head = _HEADER.pack(_MAGIC, self.page_size, self.pages, self.folded.salts, self.folded.frames, 0)[:-4]
         write_whole(path, head + struct.pack("<I", zlib.crc32(body, zlib.crc32(head))) + body)

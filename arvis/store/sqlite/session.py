@@ -18,7 +18,8 @@ def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA busy_timeout = 5000")
     connection.execute("PRAGMA foreign_keys = ON")
-    # Inside a writing transaction SQLite makes a file for every temporary table: 100 µs a claim, for some ids.
+    # Inside a writing transaction SQLite creates a file for every temporary table: 100 µs for each claim, for a few
+    # ids.
     connection.execute("PRAGMA temp_store = MEMORY")
     if writing:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -51,7 +52,7 @@ WIDE = 8
 
 
 class SqliteSession:
-    """The session of one connection; `notices` gathers what the open group did."""
+    """The session of one connection; `notices` collects the changes of the open group."""
 
     locks_rows = False
 
@@ -73,7 +74,7 @@ class SqliteSession:
         return self._connection.execute(self._queries[query], parameters).rowcount
 
     def _found(self, query: str, parameters: Mapping[str, Any]) -> Sequence[Row]:
-        """Read to the end: a statement that is left open keeps its transaction's snapshot."""
+        """Fetch all rows: an open statement keeps its transaction's snapshot."""
         cursor = self._connection.execute(self._queries[query], parameters)
         found = cursor.fetchall()
         if not found:

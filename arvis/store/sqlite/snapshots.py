@@ -34,7 +34,7 @@ class SqliteSnapshots:
             if connection is None:
                 connection = await self._open()
             try:
-                # Inside, because a reader that is cancelled here has begun all the same.
+                # Inside the block, because a reader that is cancelled here has still begun.
                 await connection.execute("BEGIN")
                 yield _SqliteSnapshot(connection, self._queries)
             finally:

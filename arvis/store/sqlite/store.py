@@ -28,7 +28,7 @@ READERS = 2
 
 
 class SqliteStore:
-    """`Store` on one database file that no other process writes. `start` before use, `stop` at the end."""
+    """`Store` on one database file that no other process writes. Call `start` before use, `stop` at the end."""
 
     shared = False
 
@@ -60,7 +60,7 @@ class SqliteStore:
             reader.start()
 
     async def stop(self) -> None:
-        """Commit what waits, fold the log into the database and close."""
+        """Commit waiting scripts, write the log into the database and close."""
         self._closed = True
         for _ in self._readers:
             self._reads.put(None)

@@ -23,7 +23,7 @@ HEADER_BYTES = 32
 FRAME_HEADER_BYTES = 24
 
 _HEADER = struct.Struct(">4I8s2I")
-#: Of the index only the first of its two headers' fields: flags, page size, frames, pages, checksum, salts, checksum.
+#: The fields of the index's first header: flags, page size, frames, pages, checksum, salts, checksum.
 _INDEX = struct.Struct("=12x2BH2I8x8s2I")
 _INDEX_HEADER_BYTES = 48
 _LITTLE, _BIG = 0x377F0682, 0x377F0683
@@ -38,18 +38,19 @@ ByteOrder = Literal["little", "big"]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place in one life of the log: its salts, which every restart changes, and the number of frames up to there."""
+    """A position in one cycle of the log: its salts, which every restart changes, and the number of frames up to
+    there."""
 
     salts: bytes
     frames: int
 
 
-#: Of no log at all.
+#: The position without a log.
 NOWHERE = Mark(bytes(8), 0)
 
 
 class Frame(NamedTuple):
-    """The header of a frame. `size` is that of the database in pages if the frame ends a transaction, else 0."""
+    """The header of a frame. `size` is the size of the database in pages if the frame ends a transaction, else 0."""
 
     page: int
     size: int
@@ -58,7 +59,8 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogHeader:
-    """`restarts` counts how often the log was begun again from its start since the file was made."""
+    """The header of the log. `restarts` counts how often the log was restarted from its beginning since the file was
+    created."""
 
     page_size: int
     restarts: int
@@ -71,7 +73,7 @@ class LogHeader:
 
 
 class Log:
-    """An open log. `header` is None when it is damaged, or not there yet. Frames are counted from 1."""
+    """An open log. `header` is None if it is damaged or missing. Frames are counted from 1."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -79,7 +81,7 @@ class Log:
         self.header = _header_in(os.pread(descriptor, HEADER_BYTES, 0))
 
     def frames(self, page_size: int) -> Iterator[Frame]:
-        """The headers of all that lie in the file, whether they count or not."""
+        """Yield the headers of all frames in the file, valid or not."""
         frame = struct.Struct(f">2I8s8x{page_size}x")
         last = (self.bytes - HEADER_BYTES) // frame.size
         for number in range(0, last, _FRAMES_AT_ONCE):
@@ -89,16 +91,14 @@ class Log:
             )
 
     def size(self, page_size: int, number: int) -> int:
-        """That of the database after this frame, in pages, if it ends a transaction, else 0."""
+        """Return the size of the database after this frame, in pages, if it ends a transaction, else 0."""
         place = place_of(page_size, number - 1) + 4
         return int.from_bytes(os.pread(self._descriptor, 4, place), "big")
 
     def sums(self, page_size: int, after: int, upto: int) -> dict[int, int]:
-        """The newest CRC-32 of each page in the frames behind `after`, up to this one.
-
-        For frames that were just written. They are mapped, because few of their bytes are of interest: a disk that
-        cannot read them would end the process.
-        """
+        """Return the newest CRC-32 of each page in the frames after `after`, up to this one. For recently written
+        frames: they are mapped, because few of their bytes are needed, and a disk that cannot read them would end the
+        process."""
         start, end = place_of(page_size, after), place_of(page_size, upto)
         stride = FRAME_HEADER_BYTES + page_size
         with (
@@ -112,7 +112,7 @@ class Log:
 
 @contextlib.contextmanager
 def open_log(path: Path) -> Iterator[Log | None]:
-    """The log until the end of the block; None when there is none, or nothing in it."""
+    """Yield the log until the end of the block; None if there is none, or if it is empty."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -130,7 +130,7 @@ def committed(index: Path) -> Mark | None:
     of the log. None if the index is missing or invalid."""
     with contextlib.suppress(FileNotFoundError), index.open("rb") as file:
         copies = [file.read(_INDEX_HEADER_BYTES) for _ in range(2)]
-        # A process that dies between the two leaves one of them whole.
+        # A process that dies between writing the two headers leaves one of them valid.
         return next((mark for mark in map(_mark_in, copies) if mark is not None), None)
     return None
 
@@ -173,12 +173,12 @@ def place_of(page_size: int, number: int) -> int:
 
 
 def with_suffix(file: Path, suffix: str) -> Path:
-    """SQLite's way to name what belongs to a database."""
+    """Return the path with SQLite's suffix for a file that belongs to a database."""
     return file.with_name(f"{file.name}{suffix}")
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """A second name, or a copy where the file system knows no second names."""
+    """Create a second name, or a copy if the file system does not support hard links."""
     try:
         os.link(source, target)
     except OSError:

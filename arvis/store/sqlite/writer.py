@@ -29,7 +29,7 @@ from arvis.store.sqlite.errors import Emergency, is_fatal, is_full, is_locked, s
 from arvis.store.sqlite.session import SqliteSession, close_abandoned
 from arvis.store.transaction import SqlTransaction
 
-# Scripts on their way to a thread of the store, and their answers on the way back.
+# Scripts on their way to a thread of the store, and their results on the way back.
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +47,7 @@ class Submission:
         self.result = run_script(self.script, transaction)
 
     def resolve(self) -> None:
-        """On the event loop. A waiter that was cancelled must not strand the others."""
+        """Runs on the event loop. A cancelled waiter must not affect the others."""
         if self.future.done():
             return
         if self.error is not None:
@@ -101,7 +101,7 @@ class _TransactionEnded(Exception):
 
 
 class Writer(threading.Thread):
-    """Owns the writing connection for its whole life."""
+    """Owns the writing connection during its whole life."""
 
     def __init__(
         self, *, connection: sqlite3.Connection, session: SqliteSession, sealing: Sealing, emergency: Emergency
@@ -124,7 +124,7 @@ class Writer(threading.Thread):
         self._claimer = claimer
 
     def stop(self) -> None:
-        """Finish what waits, then end. A lock of another program is waited for no longer."""
+        """Finish waiting scripts, then end. The writer no longer waits for a lock of another program."""
         self._stopping.set()
         self._waiting.put(None)
 
@@ -173,7 +173,7 @@ class Writer(threading.Thread):
         self._commit_singly(group)
 
     def _commit_group(self, group: list[Submission]) -> None:
-        """Run the first script and all that wait with it, then commit once."""
+        """Run the first script and all scripts that wait, then commit once."""
         self._begin()
         deadline = time.monotonic() + GROUP_SECONDS
         self._run_in_savepoint(group[0])
@@ -216,7 +216,7 @@ class Writer(threading.Thread):
                 submission.error = told(error)
 
     def _begin(self) -> None:
-        """Wait for as long as another program holds the lock: what waits is neither refused nor acknowledged."""
+        """Wait while another program holds the lock: waiting scripts are neither refused nor confirmed."""
         self._session.notices.clear()
         since, said = time.monotonic(), False
         while not self._has_begun():

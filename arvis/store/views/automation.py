@@ -1,4 +1,4 @@
-"""Pages about what agents do on their own: schedules and their times, projects, web hooks. A base of `SqlInsights`."""
+"""Pages about schedules, occurrences, projects and web hooks. A base class of `SqlInsights`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages about conversations, their messages and their questions. A base of `SqlInsights`."""
+"""Pages about conversations, their messages and their questions. A base class of `SqlInsights`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from arvis.store.sql.session import Row
 from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots, page
 from arvis.store.views.queue import id_of_agent
 
-# Pages about what became of long conversations. A base of `SqlInsights`.
+# Pages about summaries of conversations. A base class of `SqlInsights`.
 
 
 #: The maximum number of messages of one summary that a page shows: more than any summary replaces.

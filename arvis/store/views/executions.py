@@ -1,4 +1,4 @@
-"""Pages about passes through graphs. A base of `SqlInsights`."""
+"""Pages about executions. A base class of `SqlInsights`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arvis.store.sql.session import Row
 from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots, page
 from arvis.store.views.queue import call_of
 
-# Receipts of executions, put together in one snapshot. A base of `SqlInsights`.
+# Receipts of executions, read in one snapshot. A base class of `SqlInsights`.
 
 
 #: The name of the effect of a tool call: `tool 2: web_search`.
@@ -78,7 +78,7 @@ async def _reply(snapshot: Snapshot, asked: Sequence[Row]) -> str:
 
 
 async def _tools(snapshot: Snapshot, execution_id: str, created_at: int, notes: Sequence[Row]) -> Iterator[ToolUse]:
-    """A call begins when the step before it was committed, or the person allowed it that it waited for."""
+    """A call begins when the previous step was committed, or when a person approved it."""
     steps = await snapshot.rows("steps_of", execution_id=execution_id)
     waits = await snapshot.rows("waits_of", execution_id=execution_id)
     moments = sorted([created_at, *(row["at"] for row in steps), *(row["answered_at"] or 0 for row in waits)])

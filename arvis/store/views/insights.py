@@ -1,4 +1,4 @@
-"""`Insights` over named queries: one function answers one page, in one snapshot, with its cursor read to the end."""
+"""`Insights` over named queries: one function serves one page, in one snapshot, with its cursor read to the end."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SqlInsights(
         async with self._snapshots.snapshot() as snapshot:
             found = await snapshot.rows("get_message", id=message_id)
             if found and found[0]["role"] != Role.USER and found[0]["reply_to"] is not None:
-                # The story of an answer is that of the message it answers.
+                # The timeline of an answer is that of the message it answers.
                 found = await snapshot.rows("get_message", id=found[0]["reply_to"])
             if not found:
                 return None

@@ -1,4 +1,4 @@
-"""Pages of memory: what is kept, where it came from, what became of it. A base of `SqlInsights`."""
+"""Pages about memory: facts, their sources and their changes. A base class of `SqlInsights`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arvis.ports.pages import Page
 from arvis.store.repositories.memory import change_of, either, fact_of, state_of
 from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots, page
 
-#: Changes of one fact that are shown.
+#: The maximum number of changes shown for one fact.
 _SHOWN = 200
 
 
@@ -52,7 +52,7 @@ class SqlMemoryInsights:
             return [change_of(row) for row in await snapshot.rows("changes_of_fact", fact_id=fact_id, limit=_SHOWN)]
 
     async def states(self, *, agent: str | None, scope: str | None, limit: int, cursor: str | None) -> Page[State]:
-        """A cursor is the number of those before."""
+        """A cursor is the number of preceding rows."""
         skipped = int(cursor) if cursor and cursor.isdecimal() and cursor.isascii() else 0
         async with self._snapshots.snapshot() as snapshot:
             rows = await snapshot.rows(
@@ -66,6 +66,6 @@ class SqlMemoryInsights:
 
 
 async def _agent_id(snapshot: Snapshot, agent: str | None) -> str | None:
-    """The id of an agent that is named by its id or its slug."""
+    """Return the id of an agent for its id or slug."""
     agents = await snapshot.rows("agent_by_slug", slug=agent) if agent else []
     return agents[0]["id"] if agents else agent

@@ -1,4 +1,4 @@
-"""Reports about money: who used how much, and the accounts of clients. The base of `SqlInsights`."""
+"""Reports about usage, and the accounts of clients. The base class of `SqlInsights`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _QUARTER_MS = 900_000
 _SPLIT = 8
 OTHERS = "*"
 
-#: Groups of a report that are shown; all of them are in its total.
+#: The maximum number of groups in a report; its total includes all of them.
 _SHOWN = 1000
 
 

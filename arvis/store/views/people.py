@@ -1,4 +1,4 @@
-"""Pages about people and pairings. A base of `SqlInsights`."""
+"""Pages about people and pairings. A base class of `SqlInsights`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arvis.store.repositories.people import pairing_of, principal_of
 from arvis.store.sql.session import Row
 from arvis.store.sql.snapshots import LAST, Snapshots, page
 
-# Pages about what models wanted to change, and which turns they gave to one another. A base of `SqlInsights`.
+# Pages about requested actions and delegated turns. A base class of `SqlInsights`.
 
 
 class SqlAuditInsights:
@@ -84,7 +84,7 @@ class SqlPeopleInsights:
 
 
 def _part(text: str) -> str:
-    """Anything with this text in it, as `LIKE … ESCAPE '!'` reads it."""
+    """Return a pattern for texts that contain this text, for `LIKE … ESCAPE '!'`."""
     return f"%{text.replace('!', '!!').replace('%', '!%').replace('_', '!_')}%"
 
 

@@ -1,4 +1,4 @@
-"""Pages about the queue. A base of `SqlInsights`."""
+"""Pages about the queue. A base class of `SqlInsights`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from arvis.store.repositories.messages import address_of, delivery_of
 from arvis.store.sql.session import Row
 from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots
 
-#: Characters of what a job is about.
+#: The maximum length of a job's subject, in characters.
 _ABOUT = 120
-#: While fewer jobs live, those that live or failed are read by their indexes.
+#: With fewer live jobs than this, live and failed jobs are read by their indexes.
 _FEW = 1000
 _TROUBLED = frozenset({JobStatus.PENDING, JobStatus.RUNNING, JobStatus.FAILED})
 _NAMED_BY = {"schedule": "get_schedule", "webhook": "get_webhook"}
@@ -174,6 +174,6 @@ def _address(row: Row, state: Mapping[str, Any]) -> Address | None:
 
 
 def _cut(text: str) -> str:
-    """The beginning of a text, on one line."""
+    """Return the beginning of a text, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= _ABOUT else line[: _ABOUT - 1] + "…"

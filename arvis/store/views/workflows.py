@@ -1,4 +1,4 @@
-"""Pages about workflows and their runs. A base of `SqlInsights`."""
+"""Pages about workflows and their runs. A base class of `SqlInsights`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from arvis.store.sql.session import Row
 from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots
 from arvis.store.views.conversations import pattern_of
 
-#: Above every version.
+#: A number above every version.
 _NEWEST = 2**31 - 1
-#: Of what a run called.
+#: The maximum number of executions shown that a run called.
 _MOST_CHILDREN = 500
 _LIVE = frozenset({ExecutionStatus.RUNNING, ExecutionStatus.PAUSED})
-#: Of runs that are over, the status of their execution.
+#: The execution status of ended runs.
 _OVER: Mapping[RunStatus, ExecutionStatus] = {ended: stored for stored, ended in ENDS.items()}
 
 
