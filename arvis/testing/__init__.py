@@ -1,1 +1,1 @@
-"""Real small counterparts and conformance suites for people who extend Arvis. Nothing but tests imports this."""
+"""Small real implementations and conformance suites for people who extend Arvis. Only tests import this."""

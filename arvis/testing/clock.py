@@ -1,4 +1,4 @@
-"""A clock for tests: its time moves only when somebody sleeps on it, and then at once."""
+"""A clock for tests: its time advances only when code sleeps on it, and then immediately."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 
 class SteppedClock:
-    """`Clock` without waiting. `slept` lists every sleep in seconds."""
+    """A `Clock` without waiting. `slept` lists every sleep in seconds."""
 
     def __init__(self, *, now: int = 1_800_000_000_000) -> None:
         self._ms = float(now)
@@ -25,7 +25,7 @@ class SteppedClock:
 
 
 class StoppedClock(SteppedClock):
-    """A clock on which no sleep ever ends. `asleep` is set once somebody tries."""
+    """A clock on which no sleep ever ends. `asleep` is set once code tries to sleep."""
 
     def __init__(self) -> None:
         super().__init__()

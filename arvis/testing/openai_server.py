@@ -1,7 +1,7 @@
 """A model server on the loopback interface that speaks the chat-completions format, and misbehaves on demand.
 
-Written from the public wire documentation. Tests hand it a script: each request takes the next entry, and
-when there is none left the default. It is a real server on a real socket: nothing in the client is replaced.
+Written from the public wire documentation. Tests give it a script: each request takes the next entry, and after the
+last one the default. It is a real server on a real socket: no part of the client is replaced.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SSE_HEADERS = {"Content-Type": "text/event-stream; charset=utf-8"}
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """What a client sent: `document` is its JSON, `http` the open exchange that an entry answers."""
+    """A received request: `document` is its JSON, `http` the open exchange that an entry answers."""
 
     path: str
     headers: Mapping[str, str]
@@ -45,9 +45,9 @@ class Behaviour(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A good answer in these pieces. `delay` is the wait before the headers and `pause` the wait before each
-    piece, in seconds; a `finish_reason` of None leaves the end unmarked; `cut_at` breaks the connection after
-    so many bytes of the body."""
+    """A good answer in these pieces. `delay` is the wait before the headers and `pause` the wait before each piece,
+    in seconds; a `finish_reason` of None leaves the end unmarked; `cut_at` breaks the connection after this many
+    bytes of the body."""
 
     pieces: tuple[str, ...] = ("Hello", " from the", " loopback model.")
     delay: float = 0.0
@@ -67,7 +67,7 @@ class Reply:
         return await _send(received.http, [document], headers={"Content-Type": "application/json"}, cut_at=self.cut_at)
 
     def wire(self, received: ReceivedRequest) -> bytes:
-        """The body of a streamed answer as it stands on the wire."""
+        """Return the body of a streamed answer as it is sent."""
         return b"".join(self._events(received))
 
     def _events(self, received: ReceivedRequest) -> Iterable[bytes]:
@@ -91,7 +91,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class CallsTools:
-    """An answer that asks for tools: pairs of a name and the arguments as text. Streamed, the arguments come in
+    """An answer with tool calls: pairs of a name and the arguments as text. When streamed, the arguments come in
     pieces of seven characters, the calls one after the other."""
 
     calls: tuple[tuple[str, str], ...]
@@ -168,7 +168,7 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Say nothing until the client goes away: before the headers, or after them and these first bytes."""
+    """Sends nothing until the client disconnects: before the headers, or after them and these first bytes."""
 
     after_headers: bool = False
     first: bytes = b""
@@ -184,7 +184,7 @@ class Hang:
 
 
 class OpenAIServer:
-    """The running server. `base_url` is what an account is configured with."""
+    """The running server. `base_url` is the address for an account."""
 
     def __init__(self, *, script: Iterable[Behaviour] = (), default: Behaviour | None = None) -> None:
         self.script: deque[Behaviour] = deque(script)
@@ -213,7 +213,7 @@ class OpenAIServer:
 async def openai_server(
     *, script: Iterable[Behaviour] = (), default: Behaviour | None = None
 ) -> AsyncIterator[OpenAIServer]:
-    """A server on a free port of 127.0.0.1, closed at the end."""
+    """Run a server on a free port of 127.0.0.1, and close it at the end."""
     async with model_server("/v1/chat/completions", base="/v1", script=script, default=default) as server:
         yield server
 
@@ -222,12 +222,12 @@ async def openai_server(
 async def model_server(
     route: str, *, base: str = "", script: Iterable[Behaviour] = (), default: Behaviour | None = None
 ) -> AsyncIterator[OpenAIServer]:
-    """The same for another vendor's `route`, a pattern of aiohttp, whose behaviours speak that vendor's format. `base`
-    is the part of the path that belongs to `base_url`."""
+    """Run a server for another vendor's `route`, a pattern of aiohttp, whose behaviours speak that vendor's format.
+    `base` is the part of the path that belongs to `base_url`."""
     server = OpenAIServer(script=script, default=default)
     app = web.Application(client_max_size=64 * 1024 * 1024)
     app.router.add_post(route, server.handle)
-    # Without cancellation a handler would not learn that its client has gone.
+    # Without cancellation a handler would not notice that its client has disconnected.
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:
@@ -268,7 +268,7 @@ async def _send(
     cut_at: int | None = None,
     pause: float = 0.0,
 ) -> web.StreamResponse:
-    """Send a body piece by piece; `cut_at` ends the connection without the mark that ends a body."""
+    """Send a body piece by piece; `cut_at` closes the connection without the mark that ends a body."""
     response = web.StreamResponse(status=status, headers=headers)
     await response.prepare(request)
     left = cut_at

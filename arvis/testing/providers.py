@@ -1,4 +1,4 @@
-"""Providers that are there already, and what others are made with."""
+"""Given providers, and the services with which providers are made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arvis.ports.sandbox import Finished, Programs, Task
 
 
 class GivenProviders:
-    """`Providers` by name."""
+    """Implements `Providers` with given ones, by name."""
 
     def __init__(self, providers: Mapping[str, Provider]) -> None:
         self._providers = dict(providers)
@@ -26,7 +26,7 @@ class GivenProviders:
 
 
 class NoPrograms:
-    """`Programs` of a machine on which nothing is installed."""
+    """Implements `Programs` for a machine on which no program is installed."""
 
     async def run(self, task: Task, *, on_stdout: Callable[[bytes], None] | None = None) -> Finished:
         raise ToolError(f"The program {task.argv[0]} is not installed.")
@@ -41,7 +41,7 @@ def provider_services(
     folder: Path = Path("no-folder"),
     environ: Mapping[str, str] | None = None,
 ) -> ProviderServices:
-    """What `create(name, services)` of a provider takes; what is not given it does not need."""
+    """Return the services for a provider's `create(name, services)`; services that are not given are not needed."""
     return ProviderServices(
         http=http,
         clock=clock,

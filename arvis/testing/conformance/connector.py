@@ -1,7 +1,7 @@
 """The rules of the `Connector` port as tests: subclass `ConnectorConformance` and give it a stage.
 
-A connector that passes loses no event, tells its platform nothing before it is kept, sends in order and within limits, and
-says of a failure what can be done about it. The cases need pytest-asyncio in its auto mode.
+A connector that passes loses no event, acknowledges an event only after it is stored, sends in order and within
+limits, and reports for each failure what can be done about it. The cases need pytest-asyncio in its auto mode.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from arvis.testing.conformance.connector_things import ThingCases
 
 
 class ConnectorConformance(IncomingCases, OutgoingCases, ThingCases, FailureCases):
-    """Override `stage`: a platform of the test's own, as an asynchronous context."""
+    """All cases for connectors. Override `stage`: a test platform as an asynchronous context."""
 
 
 __all__ = ["ConnectorConformance", "Shown", "Stage"]

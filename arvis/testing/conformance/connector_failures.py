@@ -12,9 +12,9 @@ from arvis.testing.conformance.connector_incoming import StageCases, need
 from arvis.testing.conformance.connector_parts import delivery, failure_of, parts_of, send_all, send_as_promised
 from arvis.testing.conformance.connector_stage import Stage
 
-#: So many refusals outlast the tries of any client library.
+#: More refusals than any client library retries.
 _MANY = 100
-#: Guarantees under which a reply stands in the chat once, whatever happened on its way.
+#: Guarantees under which a reply appears in the chat once, whatever happens during the send.
 _ONCE = {Guarantee.IDEMPOTENT, Guarantee.RECONCILED, Guarantee.RESERVE_THEN_FILL}
 
 

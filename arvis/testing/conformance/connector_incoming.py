@@ -1,4 +1,4 @@
-"""Cases for what a connector brings to the inbox."""
+"""Cases for the events that a connector passes to the inbox."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOUR_MS = 3_600_000
 
 
 def need(stage: Stage, *abilities: str) -> None:
-    """Leave a case out where the platform lacks what it is about."""
+    """Skip a case if the platform lacks the feature that it tests."""
     assert set(stage.can) <= set(ABILITIES)
     missing = [ability for ability in abilities if ability not in stage.can]
     if missing:
@@ -28,7 +28,7 @@ def need_limit(stage: Stage) -> None:
 
 
 class StageCases:
-    """Every case opens a stage of its own."""
+    """Opens a separate stage for every case."""
 
     def stage(self) -> AbstractAsyncContextManager[Stage]:
         raise NotImplementedError("a subclass gives the stage")

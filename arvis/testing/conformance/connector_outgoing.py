@@ -1,4 +1,4 @@
-"""Cases for what a connector sends. None of them runs it: any process may send."""
+"""Cases for sending. None of them runs the connector: any process may send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cases for connectors are played with: an inbox that remembers, and deliveries to send."""
+"""The parts of the connector cases: an inbox that remembers, and deliveries to send."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from arvis.domain.platforms import Click, MessageDeletion, MessageEdit, Part, Pi
 from arvis.ports.connector import BotUp, Connector, FindsParts, Guarantee, Receipt, Reserves, SendError
 from arvis.ports.inbox import Clicked, Received
 
-#: Seconds that anything may take; whoever waits longer has failed.
+#: Timeout in seconds for everything; a longer wait is a failure.
 PATIENCE = 20
 
 
 class RememberingInbox:
-    """An `Inbox` that keeps what it is given, and may refuse it first. `Unavailable` is raised `refusals` times."""
+    """An `Inbox` that keeps all events, and may refuse them first: `Unavailable` is raised `refusals` times."""
 
     def __init__(self, *, refusals: int = 0) -> None:
         self.messages: list[IncomingMessage] = []
@@ -83,18 +83,18 @@ class RememberingInbox:
         return 0
 
     async def until(self, holds: Callable[[], object]) -> None:
-        """Until something that was brought makes it true."""
+        """Wait until an event makes this true."""
         async with asyncio.timeout(PATIENCE), self._changed:
             await self._changed.wait_for(lambda: bool(holds()))
 
     async def message(self, content: str) -> IncomingMessage:
-        """The first message with this text, once it is there."""
+        """Return the first message with this text, once it has arrived."""
         await self.until(lambda: self.named(content))
         return self.named(content)[0]
 
     @property
     def distinct(self) -> list[IncomingMessage]:
-        """The messages without those that were brought again: a platform may tell of one in several ways."""
+        """Return the messages without repetitions: a platform may report one in several ways."""
         return list({message.event_id: message for message in reversed(self.messages)}.values())[::-1]
 
     def named(self, content: str) -> list[IncomingMessage]:
@@ -116,7 +116,7 @@ class RememberingInbox:
 
 @asynccontextmanager
 async def running(connector: Connector, inbox: RememberingInbox) -> AsyncIterator[BotUp]:
-    """The connector at work, from when its platform's events come in."""
+    """Run the connector, and yield once its platform's events arrive."""
     ups: asyncio.Queue[BotUp] = asyncio.Queue()
     run = asyncio.create_task(connector.run(inbox, ups.put_nowait))
     is_up = asyncio.create_task(ups.get())
@@ -170,7 +170,7 @@ async def send_all(connector: Connector, planned: Delivery) -> list[Receipt]:
 
 
 async def failure_of(connector: Connector, part: Part) -> SendError | None:
-    """What becomes of a send; None when it went well."""
+    """Return the error of a send; None when it succeeded."""
     try:
         await connector.send(part)
     except SendError as error:
@@ -179,7 +179,7 @@ async def failure_of(connector: Connector, part: Part) -> SendError | None:
 
 
 async def send_as_promised(connector: Connector, part: Part) -> Receipt:
-    """As the deliver job does it: what may have arrived is looked for before it is sent again."""
+    """Send as the deliver job does: search for a part that may have arrived before sending it again."""
     if connector.capabilities.guarantee is Guarantee.RESERVE_THEN_FILL and isinstance(connector, Reserves):
         part = replace(part, platform_id=(await connector.reserve(part)).platform_id)
     try:

@@ -1,7 +1,7 @@
-"""A platform as `ConnectorConformance` sees it: people who write, and what stands in their chats.
+"""The platform that `ConnectorConformance` tests against: people who write, and the messages in their chats.
 
-Each connector's tests give a `Stage`: a server on this machine that does what the platform's documents say, and the
-connector with the platform's real client library.
+Each connector's tests provide a `Stage`: a server on this machine that behaves as the platform's documentation says,
+and the connector with the platform's real client library.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from arvis.domain.messages import Address
 from arvis.ports.connector import Connector
 
-#: What platforms may have besides text that comes and goes, as `Stage.can` names it.
+#: The optional features of platforms, as `Stage.can` names them.
 ABILITIES = {
     "buttons": "choices that are clicked",
     "changes": "the bot can change its messages",
@@ -33,9 +33,9 @@ ABILITIES = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A message of the bot as people see it. `text` is what the platform shows or, where it renders Markdown itself, what it
-    was given; `reply_ref` is the message that it replies to; `buttons` are the ids that a click brings back, `files` the
-    names; `pings` are those whom it calls."""
+    """A message of the bot as people see it. `text` is the displayed text or, if the platform renders Markdown
+    itself, its source; `reply_ref` is the message that it replies to; `buttons` are the ids that a click returns,
+    `files` the names; `pings` are the people that it notifies."""
 
     platform_id: str
     text: str
@@ -46,30 +46,30 @@ class Shown:
 
 
 class Stage(Protocol):
-    """Opened as an asynchronous context by `ConnectorConformance.stage`. People are named by plain names (`ann`), channels,
-    too; `direct` is the chat of a person alone with the bot. `ref` is the platform's id of a message, as
-    `IncomingMessage.platform_ref` has it. What a platform cannot do need not be written when its stage is a subclass."""
+    """A test platform, opened as an asynchronous context by `ConnectorConformance.stage`. People and channels have
+    plain names (`ann`); `direct` is the direct chat of a person with the bot. `ref` is the platform's id of a
+    message, as in `IncomingMessage.platform_ref`. A subclass need not implement the features that its platform lacks."""
 
     @property
     def can(self) -> frozenset[str]:
-        """Some of `ABILITIES`."""
+        """Return the supported features, some of `ABILITIES`."""
         ...
 
     @property
     def text_limit(self) -> int:
-        """The longest text that the platform takes, by `length`; 0 for one that takes any."""
+        """Return the maximum length of a text, by `length`; 0 if there is none."""
         ...
 
     def length(self, text: str) -> int:
-        """In the platform's unit."""
+        """Return the length in the platform's unit."""
         ...
 
     async def connector(self, **values: Any) -> Connector:
-        """A connector with these settings besides those that it needs; closed with the stage."""
+        """Return a connector with these settings in addition to the required ones; it is closed with the stage."""
         ...
 
     def address(self, channel: str = "room", *, direct: bool = False, thread: str = "", user: str = "ann") -> Address:
-        """Where a message written there comes from."""
+        """Return the address of messages written there."""
         ...
 
     async def say(
@@ -82,55 +82,55 @@ class Stage(Protocol):
         channel: str = "room",
         thread: str = "",
     ) -> str:
-        """Somebody writes; in a group with a mention of the bot before the text if `addressed`. The `ref`."""
+        """Let a person write, in a group with a mention of the bot before the text if `addressed`. Returns the `ref`."""
         ...
 
     async def say_file(
         self, name: str, content_type: str, data: bytes, *, voice: bool = False, user: str = "ann", text: str = ""
     ) -> str:
-        """Somebody sends a file in their direct chat. The `ref`."""
+        """Let a person send a file in their direct chat. Returns the `ref`."""
         raise NotImplementedError
 
     async def say_as_bot(self, text: str, *, own: bool) -> None:
-        """A program writes in the group `room`: this bot, or another one."""
+        """Let a program write in the group `room`: this bot, or another one."""
         raise NotImplementedError
 
     async def edit(self, ref: str, text: str) -> None:
         raise NotImplementedError
 
     async def delete(self, ref: str) -> None:
-        """Take back what somebody wrote, or a message of the bot."""
+        """Delete a message of a person or of the bot."""
         raise NotImplementedError
 
     async def click(self, platform_id: str, button_id: str, *, user: str = "ann") -> None:
-        """Press a button of a message that is shown."""
+        """Press a button of a visible message."""
         raise NotImplementedError
 
     async def redeliver(self, ref: str) -> None:
-        """Bring the event of this message once more."""
+        """Send the event of this message once more."""
         raise NotImplementedError
 
     async def drop_connections(self) -> None:
-        """Cut every connection; new ones are taken."""
+        """Close every connection; new ones are accepted."""
         raise NotImplementedError
 
     def refuse_sends(self, count: int, *, status: int = 429, retry_after: float | None = None) -> None:
-        """Answer the next sends with this, and do nothing; 0 ends it."""
+        """Refuse the next sends with this status, without any effect; 0 ends it."""
         raise NotImplementedError
 
     def reset_sends(self, count: int, *, after: bool) -> None:
-        """Cut the connection of the next sends, before or after they were carried out."""
+        """Close the connection of the next sends, before or after they were carried out."""
         raise NotImplementedError
 
     def close_channel(self, *, user: str = "ann") -> None:
-        """Take nothing from the bot any more in the direct chat of a person: it was blocked, or put out."""
+        """Refuse all messages of the bot in the direct chat of a person, because it was blocked or removed."""
         raise NotImplementedError
 
     def shown(self, address: Address) -> Sequence[Shown]:
-        """The bot's messages there, in order."""
+        """Return the bot's messages there, in order."""
         ...
 
     @property
     def sends(self) -> Sequence[float]:
-        """When requests came that send something (`time.monotonic`)."""
+        """Return the times (`time.monotonic`) of requests that send something."""
         ...

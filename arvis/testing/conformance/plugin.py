@@ -1,7 +1,7 @@
 """The rules of the `Plugin` port as tests: subclass `PluginConformance` and give it a plugin.
 
-A plugin that passes answers every hook in its second, within its bounds, in a conversation that has nothing yet, and forgets a
-conversation twice without harm. The cases need pytest-asyncio in its auto mode.
+A plugin that passes answers every hook within a second and within its limits, in a conversation without any data, and
+can forget a conversation twice. The cases need pytest-asyncio in its auto mode.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def _nobody() -> Sequence[str]:
 
 
 def plugin_turn(workspace: Path, *, after_tools: bool = False) -> PluginTurn:
-    """A turn of an agent that is alone with one person."""
+    """Return a turn of an agent in a direct chat with one person."""
     agent = Agent(id="a", slug="helper", name="Helper", helpers=("other",))
     return PluginTurn(
         agent=agent,
@@ -65,11 +65,11 @@ def plugin_message(text: str) -> StoredMessage:
 
 
 class PluginConformance(ABC):
-    """Override `plugin`."""
+    """The cases for plugins. Override `plugin`."""
 
     @abstractmethod
     def plugin(self) -> Plugin:
-        """A fresh one."""
+        """Return a new plugin."""
 
     @pytest.mark.parametrize("after_tools", [False, True])
     async def test_every_hook_answers_in_its_second_and_within_its_bounds(
@@ -89,7 +89,7 @@ class PluginConformance(ABC):
         assert failures == []
 
     async def test_the_same_state_gives_the_same_words(self, tmp_path: Path) -> None:
-        """Or no provider could keep a prompt."""
+        """Otherwise no provider could cache a prompt."""
         plugin, turn = self.plugin(), plugin_turn(tmp_path)
         await plugin.init()
         assert list(await plugin.blocks(turn)) == list(await plugin.blocks(turn))

@@ -1,7 +1,7 @@
-"""The rules of the `Provider` port as tests: subclass `ProviderConformance` and hand it a scene.
+"""The rules of the `Provider` port as tests: subclass `ProviderConformance` and give it a scene.
 
-A provider that passes can be trusted by the runner: whole texts, bounded replies, errors of a kind and
-nothing else, no secret in a text, and a cancellation that gets through at once.
+A provider that passes can be trusted by the runner: complete texts, limited replies, only errors with a kind, no
+secret in a text, and immediate cancellation.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ ARGUMENTS: Mapping[str, Any] = {"word": "Straße 東京 🚀", "deep": {"list": 
 
 
 class ProviderScene(Protocol):
-    """A provider together with a vendor that does as the test says. `account` carries a key if the vendor
-    takes one."""
+    """A provider with a test vendor. `account` carries a key if the vendor requires one."""
 
     @property
     def provider(self) -> StreamingProvider: ...
@@ -38,33 +37,32 @@ class ProviderScene(Protocol):
     def account(self) -> Account: ...
 
     def say(self, text: str) -> RunRequest:
-        """Make the vendor answer the next call with this text; the request to make."""
+        """Make the vendor answer the next call with this text, and return the request to make."""
         ...
 
     def fail(self, kind: ProviderErrorKind) -> RunRequest:
-        """Make the vendor fail the next call in this way; the request to make."""
+        """Make the vendor fail the next call in this way, and return the request to make."""
         ...
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> RunRequest:
-        """Make the vendor answer the next call by asking for this tool, which the request offers."""
+        """Make the vendor answer the next call with a call of this tool, which the request offers."""
         ...
 
     def hang(self) -> RunRequest:
-        """Make the vendor never answer the next call; the request to make."""
+        """Make the vendor never answer the next call, and return the request to make."""
         ...
 
     async def called(self) -> None:
-        """Until the hanging call has reached the vendor."""
+        """Wait until the hanging call has reached the vendor."""
         ...
 
 
 def ignore(piece: str) -> None:
-    """For streams whose pieces do not matter."""
+    """Ignore the pieces of a stream."""
 
 
 class ProviderConformance:
-    """Cases for every provider that streams. Override `scene`, and `kinds` if the vendor cannot fail in
-    some way."""
+    """Cases for every provider that streams. Override `scene`, and `kinds` if the vendor cannot fail in some way."""
 
     kinds: frozenset[ProviderErrorKind] = frozenset(ProviderErrorKind)
     calls_tools = True

@@ -1,7 +1,7 @@
 """The rules of the `Store` port as tests: subclass `StoreConformance` and give it an `open_store` fixture.
 
-A store that passes loses no message and never runs two jobs of a lane at once, however many writers, failures and
-crashes there are. The cases need pytest-asyncio in its auto mode.
+A store that passes loses no message and never runs two jobs of a lane at the same time, with any number of writers,
+failures and crashes. The cases need pytest-asyncio in its auto mode.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class StoreConformance(
     WorkflowCases,
     TimingCases,
 ):
-    """Override the fixture `open_store`: a function that opens the store of the test, always the same one, as an
-    asynchronous context. Opened one after the other, never twice at once."""
+    """All cases for stores. Override the fixture `open_store`: a function that opens the test's store, always the
+    same one, as an asynchronous context. It is opened several times in sequence, never twice at the same time."""
 
 
 __all__ = ["OpenStore", "StoreConformance"]

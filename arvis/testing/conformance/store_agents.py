@@ -1,4 +1,4 @@
-"""Cases for agents that are changed: their channels and their versions."""
+"""Cases for changes of agents: their channels and their versions."""
 
 from __future__ import annotations
 

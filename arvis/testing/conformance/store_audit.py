@@ -1,4 +1,4 @@
-"""Cases for what models wanted, and for the turns that they gave to one another."""
+"""Cases for actions that models request, and for turns that agents hand over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases for bots that were entered in the product, and for how bots are."""
+"""Cases for stored bots, and for the states of bots."""
 
 from __future__ import annotations
 

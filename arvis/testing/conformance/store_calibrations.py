@@ -1,4 +1,4 @@
-"""Cases for what is kept of how models count."""
+"""Cases for the token calibrations of models."""
 
 from __future__ import annotations
 

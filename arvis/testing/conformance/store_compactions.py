@@ -1,4 +1,4 @@
-"""Cases for compaction: a message is in the prompts or in exactly one summary, and can be brought back."""
+"""Cases for compaction: a message is in the prompts or in exactly one summary, and can be restored."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from arvis.testing.conformance.store_scripts import AGENT, NOW, PLACE, add_agent
 from arvis.testing.conformance.store_transactions import TransactionCases
 
 DAY_MS = 86_400_000
-#: More than any of these conversations hold.
+#: More than any of these conversations contains.
 ALL = 100
 
 
 def talk(tx: Transaction, turns: int) -> str:
-    """A conversation of so many ended turns, each a question and a reply, and a question that is still open."""
+    """Write a conversation of this number of ended turns, each a question and a reply, and an open question."""
     add_agent(tx)
     conversation = tx.conversations.open(AGENT.id, PLACE, NOW)
     for number in range(1, turns + 1):

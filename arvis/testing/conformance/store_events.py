@@ -1,4 +1,4 @@
-"""Cases for what platforms bring besides messages: events, positions, what is read along, messages that change."""
+"""Cases for the events of platforms besides messages: positions, observed messages, edits and deletions."""
 
 from __future__ import annotations
 

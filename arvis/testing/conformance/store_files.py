@@ -1,4 +1,4 @@
-"""Cases for the files of messages: what is waited for, and what became of it."""
+"""Cases for the files of messages: those still to be fetched, and their results."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ from arvis.testing.conformance.store_scripts import (
 
 
 def loose(kind: JobKind, priority: int, key: str | None = None, *, key_live: bool = False) -> NewJob:
-    """A job in a lane of its own."""
+    """Return a job in its own lane."""
     return NewJob(kind=kind, priority=priority, key=key, key_live=key_live)
 
 

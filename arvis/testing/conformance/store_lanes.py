@@ -1,4 +1,4 @@
-"""Cases for lanes: one at a time, in order, whatever happens to the jobs of a lane (queue.md)."""
+"""Cases for lanes: one job at a time, in order, whatever happens to the jobs of a lane (queue.md)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LaneCases(RecoveryCases):
             assert (await store.write(add, message("a"))).position == 1
             stale = await store.write(claim_one)
             await store.write(settle, stale, end)
-            # Nothing that comes too late brings the lane back.
+            # No late event creates the lane again.
             assert not await store.write(settle, stale, Released())
             assert await store.write(cancel, stale.id) is None
             assert await store.write(fold, stale) == []
@@ -245,7 +245,7 @@ class LaneCases(RecoveryCases):
         assert await self._in_order(store) == [first, early.id, last]
 
     async def _in_order(self, store: Store) -> list[str]:
-        """The ids of what runs there, one after the other."""
+        """Run the jobs there one after the other, and return their ids."""
         ran = []
         while jobs := await store.write(claim):
             (job,) = jobs
@@ -274,7 +274,7 @@ class LaneCases(RecoveryCases):
     # -- all at once ---------------------------------------------------------------------------------------
 
     async def test_lanes_hold_under_adders_and_workers_at_once(self, store: Store) -> None:
-        """200 lanes of 10 jobs: no two of a lane at once, none before its turn, none lost, none twice."""
+        """Run 200 lanes of 10 jobs: no two of a lane at the same time, none before its turn, none lost, none twice."""
         load = _Load(store, lanes=200, depth=10, chance=random.Random(7))
         await asyncio.gather(*(load.add() for _ in range(8)), *(load.work(f"boot-{n}") for n in range(8)))
         assert load.overlaps == 0
@@ -300,7 +300,7 @@ class _Load:
     async def add(self) -> None:
         while self._waiting:
             lane = self._waiting.pop()
-            # The number is given in the order of commits: one adder of a lane at a time.
+            # Numbers are given in the order of commits, so one caller adds to a lane at a time.
             async with self._locks[lane]:
                 number, self._added[lane] = self._added[lane], self._added[lane] + 1
                 await self._store.write(add, replace(message(f"lane-{lane}"), payload={"number": number}))
@@ -321,6 +321,6 @@ class _Load:
 
 
 def _ended_and_put_first(tx: Transaction, head: Job) -> list[str]:
-    """In one commit: a job ends, which lets the next one be the head, and two others are put before that one."""
+    """In one commit, end a job, which makes the next one the head, and put two others before that one."""
     tx.jobs.settle(head, Done(), NOW)
     return [job.id for job in tx.jobs.add_first([message("a"), message("a")], NOW)]

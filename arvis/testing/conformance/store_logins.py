@@ -1,4 +1,4 @@
-"""Cases for who may come in: logins of the dashboard, its users, keys that were made in the product."""
+"""Cases for access: logins of the dashboard, its users, and keys that were created in the product."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ALL = (10**15, "g")
 
 
 def log_in(tx: Transaction, user_id: str, *tokens: str) -> str:
-    """Logins that begin one after the other; the id of their person."""
+    """Create logins one after the other, and return the id of their person."""
     person = tx.principals.seen("web", user_id, user_id, None, NOW)
     for number, token in enumerate(tokens):
         tx.logins.open_session(token, person.id, "Firefox on Linux", NOW + number)

@@ -1,4 +1,4 @@
-"""Cases for memory: facts with their words, what became of them, state keys."""
+"""Cases for memory: facts with their words, their changes, and state keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from arvis.testing.conformance.store_transactions import TransactionCases
 
 ANN, BOB = "principal:ann", "principal:bob"
 
-#: What is kept -> what finds it.
+#: Stored text -> a query that finds it.
 LANGUAGES = {
     "writes C": ("writes",),
     "a gift 🎁": ("gift",),

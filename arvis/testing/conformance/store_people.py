@@ -1,4 +1,4 @@
-"""Cases for people who were let in, and for strangers who ask."""
+"""Cases for paired people, and for unpaired people who ask."""
 
 from __future__ import annotations
 

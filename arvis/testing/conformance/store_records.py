@@ -1,4 +1,4 @@
-"""Cases for what is stored besides jobs: messages, conversations, people, waits, deliveries, logins, settings."""
+"""Cases for other stored records: messages, conversations, people, waits, deliveries, logins, settings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from arvis.testing.conformance.store_transactions import TransactionCases
 
 
 def accept(tx: Transaction, event_id: str) -> tuple[str, AddedJob | None]:
-    """The shape of acceptance: inbox key, person, conversation, message and job in one script."""
+    """Accept a message as the inbox does: inbox key, person, conversation, message and job in one script."""
     if (known := tx.messages.by_event(PLACE, event_id)) is not None:
         return known.id, None
     tx.principals.seen(PLACE.platform, "ann", "Ann", None, NOW)
@@ -320,7 +320,7 @@ StoredIds = tuple[str, MessageStatus, str | None]
 
 
 def ask(tx: Transaction, wait_id: str, expires_at: int | None) -> None:
-    """A question of an execution of its own."""
+    """Store a question with its own execution."""
     execution_id = f"execution-{wait_id}"
     begin_execution(tx, execution_id)
     cursor = f"{execution_id}-cursor"

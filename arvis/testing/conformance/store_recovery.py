@@ -1,4 +1,4 @@
-"""Cases for jobs that outlive a worker: recovery, keys, and what is done by hand (queue.md)."""
+"""Cases for jobs that survive a worker: recovery, keys, and manual operations (queue.md)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class RecoveryCases(JobCases):
         assert await store.write(sweep, NOW + 3_600_000) == [orphan.id]
 
     async def test_each_crash_rests_longer_and_is_counted(self, store: Store) -> None:
-        """At once, then after 1, 5 and 30 s; the fifth comes back at once, to be given up (queue.md)."""
+        """The waits are 0, 1, 5 and 30 s; the fifth time it comes back immediately, to be given up (queue.md)."""
         await store.write(add, message())
         now, rests = NOW, []
         for crash in range(1, 6):
@@ -118,7 +118,7 @@ class RecoveryCases(JobCases):
         assert crashes == [1, 0, 1, 0]
 
     async def test_suspects_start_one_by_one(self, store: Store) -> None:
-        """Together, the guilty one would take the innocents with it at every crash (reliability.md H14)."""
+        """If they started together, the faulty job would crash the others with it each time (reliability.md H14)."""
         for lane in ("a", "b", "c"):
             await store.write(add, message(lane))
         rescued: list[Job] = []
@@ -138,7 +138,7 @@ class RecoveryCases(JobCases):
         assert (await self._only(store, now)).id == third
 
     async def test_a_retry_goes_on_when_a_model_can_answer_again(self, store: Store) -> None:
-        """The failure before is explained by that, and counts no attempt."""
+        """The earlier failure was caused by the missing model, so it counts no attempt."""
         await store.write(add, message())
         job = await store.write(claim_one)
         await store.write(settle, job, Retry(NOW + 60_000, "no model"))
@@ -171,7 +171,7 @@ class RecoveryCases(JobCases):
         assert {job.id for job in await self._started(store, suspect.run_at)} == {suspect.id, other.id}
 
     async def test_a_death_without_a_suspect_takes_one_crash_of_each_suspect_back(self, store: Store) -> None:
-        """A process that dies without it, too, is no evidence against a job; it stays a suspect."""
+        """A process that crashes without the job, too, is no evidence against it; it stays a suspect."""
         await store.write(add, message("slow"))
         now = await self._crashed(store, POISON_CRASHES - 1)
         for crashes in (POISON_CRASHES - 2, SUSPECT_CRASHES, SUSPECT_CRASHES):
@@ -191,7 +191,7 @@ class RecoveryCases(JobCases):
         assert (await self._head(store, "slow")).crashes == POISON_CRASHES - 2
 
     async def test_a_death_with_another_suspect_takes_nothing_back(self, store: Store) -> None:
-        """Two that kill their process do not excuse each other."""
+        """Two jobs that crash their process do not excuse each other."""
         for lane in ("a", "b"):
             await store.write(add, message(lane))
         now, deaths, poison = NOW, 0, 0
@@ -213,7 +213,7 @@ class RecoveryCases(JobCases):
         assert (await self._head(store, "slow")).crashes == POISON_CRASHES
 
     async def _crashed(self, store: Store, times: int) -> int:
-        """Let the one job be part of so many deaths; the time at which it may run again."""
+        """Let the job take part in this number of crashes, and return the time at which it may run again."""
         now = NOW
         for _ in range(times):
             await store.write(wake, now)
@@ -232,7 +232,7 @@ class RecoveryCases(JobCases):
         return job
 
     async def _started(self, store: Store, now: int) -> list[Job]:
-        """What starts when the queue looks at this time."""
+        """Return the jobs that start when the queue checks at this time."""
 
         def look(tx: Transaction) -> list[Job]:
             tx.jobs.hold_suspects(now)

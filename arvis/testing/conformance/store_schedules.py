@@ -1,4 +1,4 @@
-"""Cases for crons, heartbeats and skills that were brought in."""
+"""Cases for crons, heartbeats and imported skills."""
 
 from __future__ import annotations
 

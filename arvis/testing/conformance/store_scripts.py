@@ -1,4 +1,4 @@
-"""Scripts and makers that the cases of the store share."""
+"""Scripts and factories that the cases of the store share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arvis.domain.messages import Address, Delivery, DeliveryState, MessageStatu
 from arvis.ports.job_store import AddedJob, Slots
 from arvis.ports.store import Transaction
 
-#: The time of every case (ms); later times are counted from it.
+#: The time of every case (ms); later times are relative to it.
 NOW = 1_800_000_000_000
 LEASE = 30_000
 

@@ -1,4 +1,4 @@
-"""Cases for what is on its way to chat platforms: parts, drafts, places that are shut or have moved, incidents."""
+"""Cases for deliveries to chat platforms: parts, drafts, closed or moved channels, incidents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DRAFT = Draft("turn-1", "draft-1", OLD, DraftState.SENDING, None, NOW)
 
 
 def deliver(tx: Transaction, number: int, address: Address = PLACE) -> Delivery:
-    """A delivery with its job."""
+    """Store a delivery with its job."""
     tx.messages.add(said(f"m{number}"))
     seq = tx.deliveries.next_seq(address)
     delivery = replace(part(f"d{number}", f"m{number}", seq), address=address)
@@ -39,7 +39,7 @@ def where(tx: Transaction, delivery_id: str) -> tuple[str, int]:
 
 
 def sent_in_order(tx: Transaction) -> list[tuple[str, str | None]]:
-    """Every delivery that is left, as it is claimed, one after the other."""
+    """Claim the remaining deliveries one after the other, and return them."""
     found = []
     while jobs := claim(tx):
         for job in jobs:

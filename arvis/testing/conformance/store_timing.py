@@ -1,4 +1,4 @@
-"""Cases for the times of schedules: taken once, left alone while they run, and found when nobody ends them."""
+"""Cases for the times of schedules: taken once, skipped while they run, and found if no process ends them."""
 
 from __future__ import annotations
 

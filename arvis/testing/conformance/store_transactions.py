@@ -17,7 +17,7 @@ OpenStore = Callable[[], AbstractAsyncContextManager[Store]]
 
 
 class TransactionCases:
-    """What every script may rely on (architecture §4)."""
+    """The guarantees for every script (architecture §4)."""
 
     @pytest.fixture
     async def store(self, open_store: OpenStore) -> AsyncIterator[Store]:
@@ -51,7 +51,7 @@ class TransactionCases:
         assert await store.read(get_setting, "word") is None
 
     async def test_a_read_sees_one_moment(self, store: Store) -> None:
-        """A script that reads twice reads the same, whatever is committed between."""
+        """A script that reads twice reads the same data, whatever is committed in between."""
         loop = asyncio.get_running_loop()
         first_read, written = asyncio.Event(), asyncio.Event()
 
@@ -88,7 +88,7 @@ class TransactionCases:
                 raise failure
             return number
 
-        # Not `gather`: it hands a SystemExit to the event loop at once.
+        # `gather` would pass a SystemExit to the event loop immediately.
         writes = [asyncio.ensure_future(_outcome(store, script, number)) for number in range(64)]
         outcomes = [await write for write in writes]
         assert outcomes == [None if number % 5 == 0 else number for number in range(64)]
@@ -190,7 +190,7 @@ class TransactionCases:
 
 
 async def _outcome(store: Store, script: Callable[[Transaction, int], int], number: int) -> int | None:
-    """What the script answered; None when it failed in whatever way."""
+    """Return the result of the script; None when it failed in any way."""
     try:
         return await store.write(script, number)
     except (ValueError, RuntimeError, SystemExit):

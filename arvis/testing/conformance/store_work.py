@@ -1,4 +1,4 @@
-"""Cases for what agents do on their own: times of schedules, projects, web hooks, and what stands between turns."""
+"""Cases for the work of agents without a message: times of schedules, projects, web hooks, and data between turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases for workflows, their versions, what begins them, their runs and what these tell."""
+"""Cases for workflows, their versions, their triggers, their runs and the logs of these."""
 
 from __future__ import annotations
 
