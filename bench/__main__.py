@@ -1,6 +1,7 @@
-"""`python -m bench [NAMES]`: run the rows (all, or those named), print them and keep them.
+"""`python -m bench [NAMES]`: run the rows (all, or the named ones), print them and save them.
 
-`--compare OLD.json` shows beside them what another run saw; with a second file nothing is run and the two are compared.
+`--compare OLD.json` shows the results of another run beside them; with a second file nothing is run and the two files
+are compared.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ ROWS: dict[str, Row] = {
 
 
 async def measure(names: Sequence[str], *, folder: Path, scale: Scale, keep: Callable[[Run], None]) -> Run:
-    """Run these rows one after another, each in an empty folder below `folder`, which is on the disk to measure. `keep`
-    is given all that was seen after each: a row that fails does not take the others with it."""
+    """Run these rows one after another, each in an empty folder below `folder`, which is on the disk to measure.
+    `keep` gets all results so far after each row, so that a row that fails does not lose the others."""
     before, about = os.getloadavg()[0], results.about()
     figures: list[Figure] = []
 

@@ -1,5 +1,5 @@
-"""A daemon that finds no more packages than the default install brings: what extras and the tools of developers bring is
-there in this interpreter, and some libraries import it when they can (7 MB of `cryptography`, for nothing)."""
+"""A daemon that finds only the packages of the default install: those of extras and of development tools exist in
+this interpreter, and some libraries import them if they can (7 MB of `cryptography`, for nothing)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.architecture.test_installed_size import needed
 
 
 def settings_without_extras(folder: Path) -> Mapping[str, str]:
-    """For the environment of a daemon; `folder` takes a module that Python loads at its start."""
+    """Return environment variables for a daemon; `folder` gets a module that Python loads at its start."""
     ours = needed("arvis", frozenset(), set())
     providers = packages_distributions().items()
     hidden = sorted(name for name, from_ in providers if ours.isdisjoint(map(canonicalize_name, from_)))

@@ -1,4 +1,4 @@
-"""A store and a queue on a fresh database, without the daemon around them: what the rows about the queue work on."""
+"""A store and a queue on a fresh database, without the daemon: used by the rows about the queue."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OnJob = Callable[[Job], Awaitable[None]]
 
 
 class Worker:
-    """A handler that calls `on_job`, then settles the job in a commit of its own."""
+    """A handler that calls `on_job`, then settles the job in a separate commit."""
 
     def __init__(self, *, store: Store, clock: SystemClock, on_job: OnJob) -> None:
         self._store = store
@@ -39,11 +39,11 @@ class Worker:
         raise AssertionError(f"nothing fails here, but {job.id} did: {outcome}")
 
     async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
-        """Nobody waits."""
+        """Do nothing: no caller waits."""
 
 
 class Bed:
-    """One database. `new_id` makes lanes and boots, too; `boot` is also the name of the node."""
+    """One database. `new_id` also makes lanes and boots; `boot` is also the name of the node."""
 
     def __init__(self, *, store: Store, clock: SystemClock, new_id: IdMaker, boot: str) -> None:
         self.store = store
@@ -52,13 +52,13 @@ class Bed:
         self._node = boot
 
     async def add(self, count: int, *, slice_size: int = 1_000) -> None:
-        """Jobs that may all run at once, each in a lane of its own."""
+        """Add jobs that may all run at the same time, each in its own lane."""
         for start in range(0, count, slice_size):
             await self.store.write(add_jobs, min(slice_size, count - start), self.clock.now())
 
     @asynccontextmanager
     async def queue(self, on_job: OnJob, *, workers: int = WORKERS) -> AsyncIterator[Queue]:
-        """A queue that runs until the end of the block, as the daemon's does; every time as a new boot."""
+        """Run a queue until the end of the block, as the daemon does; each time as a new boot."""
         worker = Worker(store=self.store, clock=self.clock, on_job=on_job)
         queue = Queue(
             store=self.store,
@@ -79,7 +79,7 @@ class Bed:
             await queue.stop()
 
     async def drain(self, count: int, *, workers: int = WORKERS) -> float:
-        """Jobs a second over the next `count` jobs; what is left waits on."""
+        """Return jobs per second over the next `count` jobs; the remaining ones stay."""
         loop = asyncio.get_running_loop()
         started: list[float] = []
         enough = asyncio.Event()
@@ -121,10 +121,10 @@ def settle(tx: Transaction, job: Job, now: int) -> None:
 
 
 def add_in_lanes(tx: Transaction, lanes: Sequence[str], number: int, now: int) -> None:
-    """The `number`-th job of each lane."""
+    """Add the `number`-th job of each lane."""
     for lane in lanes:
         tx.jobs.add(NewJob(JobKind.ADVANCE, Priority.MESSAGE, lane=lane, payload={"number": number}), now)
 
 
 def _expire_nothing(_tx: Transaction, _now: int) -> None:
-    """There are no questions here."""
+    """Do nothing: there are no questions here."""

@@ -1,5 +1,5 @@
 """The row about a whole cluster: a web process, worker processes and a scheduler over one PostgreSQL, and people who
-talk to it."""
+write to it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.postgres import PostgresServer
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """`server` is what people see; its processes are the web's and the workers'."""
+    """A cluster. `server` is its address for people; its processes are the web process and the workers."""
 
     server: Server
     web: Daemon
@@ -37,7 +37,8 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """`database_ms` is the PostgreSQL server's processor time a message; `commits` a second are the control."""
+    """One round. `database_ms` is the PostgreSQL server's processor time per message; `commits` per second are the
+    control."""
 
     load: Load
     database_ms: float
@@ -45,7 +46,7 @@ class Round:
 
 
 async def cluster(setting: Setting) -> list[Figure]:
-    """16 chats, demo model, one web process and 1, 2 and 4 worker processes."""
+    """Measure 16 chats with the demo model, one web process and 1, 2 and 4 worker processes."""
     place = setting.place
     assert isinstance(place, Postgres)
     return [figure for number in setting.scale.processes for figure in await _with_workers(setting, place, number)]
@@ -91,7 +92,7 @@ def _figures(name: str, rounds: list[Round], one: list[Load], memory: list[float
 
 
 def _overlaps(name: str, database: Database) -> Figure:
-    """The jobs of all these rounds: messages by conversation, deliveries by channel."""
+    """Count overlaps of the jobs of all these rounds: messages by conversation, deliveries by channel."""
     with connected(database) as connection:
         rows = connection.execute("SELECT lane, 0, started_at, finished_at FROM jobs WHERE finished_at IS NOT NULL")
         overlaps, _ = disorder(Stay(*row) for row in rows)
@@ -100,7 +101,7 @@ def _overlaps(name: str, database: Database) -> Figure:
 
 @contextmanager
 def running_cluster(folder: Path, database: Database, workers: int) -> Iterator[Cluster]:
-    """Each process with a data folder of its own, as the guide says."""
+    """Run each process with its own data folder, as the guide says."""
     assert database.url is not None
     with ExitStack() as stack:
         settings = {**PLAIN, "ARVIS__DATABASE": database.url}

@@ -1,4 +1,4 @@
-"""What the machine can do at best, in plain loops: the measure of every figure, taken in the same run."""
+"""The maximum that the machine can do, in plain loops: the control of every figure, measured in the same run."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ BODY = "x" * 200
 
 
 class RawCommits(Protocol):
-    """One insert of 200 bytes a durable commit, nothing else."""
+    """One insert of 200 bytes per durable commit, nothing else."""
 
     def once(self) -> float:
-        """Seconds of one commit."""
+        """Return the seconds of one commit."""
         ...
 
     def rate(self, commits: int) -> float:
-        """Commits a second."""
+        """Return commits per second."""
         ...
 
 
@@ -54,7 +54,8 @@ class SqliteCommits:
 
 
 class PostgresCommits:
-    """As many connections as asked for, each with a thread that commits one row after the other. A context manager."""
+    """The requested number of connections, each with a thread that commits one row after the other. A context
+    manager."""
 
     def __init__(self, url: str, connections: int) -> None:
         self._connections = [psycopg.connect(url, autocommit=True) for _ in range(connections)]
@@ -86,13 +87,13 @@ class PostgresCommits:
 
 
 class ThreadTrip:
-    """asyncio → another thread → asyncio, with nothing done there."""
+    """A round trip from asyncio to another thread and back, without any work."""
 
     def __init__(self, requests: queue.SimpleQueue[asyncio.Future[None] | None]) -> None:
         self._requests = requests
 
     async def once(self) -> float:
-        """Seconds of one round trip."""
+        """Return the seconds of one round trip."""
         loop = asyncio.get_running_loop()
         begun = time.perf_counter()
         future: asyncio.Future[None] = loop.create_future()
@@ -119,7 +120,7 @@ def thread_trip() -> Iterator[ThreadTrip]:
 
 
 def interpreter_start() -> float:
-    """Seconds until a bare interpreter has started and ended."""
+    """Return the seconds until a bare interpreter has started and ended."""
     begun = time.perf_counter()
     subprocess.run([sys.executable, "-c", "pass"], check=True)
     return time.perf_counter() - begun

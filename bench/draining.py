@@ -1,4 +1,4 @@
-"""Rows about working off: the speed, what a large queue or a long history costs, and the order inside lanes."""
+"""Rows about processing jobs: the speed, the cost of a large queue or a long history, and the order inside lanes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ NOTHING = Target(gate=0, goal=0, lower=True)
 
 
 async def drain(setting: Setting) -> list[Figure]:
-    """No-op jobs a second, claimed and settled one by one: what the queue can do, so by more workers than a model
-    would be asked by at once. The processor's time beside it tells what is left where the disk costs nothing."""
+    """Measure no-op jobs per second, claimed and settled one by one: the maximum of the queue, so with more workers
+    than a model would be called by at the same time. The processor time shows the remaining cost on a disk without
+    delay."""
     work = setting.scale.work
     used = _Used(work)
     with setting.place.commits() as commits:
@@ -56,7 +57,7 @@ async def drain(setting: Setting) -> list[Figure]:
 
 
 class _Used:
-    """Microseconds of this process's processors that each of `work` operations took, by round."""
+    """Microseconds of this process's processor time for each of `work` operations, by round."""
 
     def __init__(self, work: int) -> None:
         self._work = work
@@ -71,7 +72,8 @@ class _Used:
 
 
 async def depth(setting: Setting) -> list[Figure]:
-    """What a million waiting jobs, or a million finished ones, cost the drain: ÷ a small queue beside it."""
+    """Measure the cost of a million waiting jobs, or a million finished ones, for the drain, compared with a small
+    queue."""
     jobs = setting.scale.depth
     waiting = await _beside_small(setting, "pending", finished=False)
     history = await _beside_small(setting, "finished", finished=True)
@@ -99,13 +101,14 @@ async def _beside_small(setting: Setting, name: str, *, finished: bool) -> Paire
 
 
 async def _drain_all(bed: Bed, count: int, *, workers: int = WORKERS) -> float:
-    """Put in as many as are taken out, so that each round finds the same depth."""
+    """Add as many jobs as are removed, so that each round has the same depth."""
     await bed.add(count)
     return await bed.drain(count - 10, workers=workers)
 
 
 async def lanes(setting: Setting) -> list[Figure]:
-    """200 lanes × 10 jobs from four producers: how often two jobs of a lane ran at once, or a later one first."""
+    """Count in 200 lanes × 10 jobs from four producers how often two jobs of a lane ran at the same time, or a later
+    one first."""
     watch = _Watch(expected=setting.scale.lanes * EACH)
     async with open_bed(setting.place.fresh("lanes")) as bed, bed.queue(watch.see):
         await produce(bed, setting.scale.lanes)
@@ -114,7 +117,7 @@ async def lanes(setting: Setting) -> list[Figure]:
 
 
 async def produce(bed: Bed, lanes: int) -> None:
-    """Fill the lanes, several hands at once, each job of a lane after the one before."""
+    """Fill the lanes with several producers at the same time, each job of a lane after the one before."""
     names = [f"lane-{number}" for number in range(lanes)]
 
     async def hand(mine: list[str]) -> None:
@@ -132,7 +135,7 @@ def order_figures(found: tuple[int, int], lanes: int, who: str = "") -> list[Fig
 
 
 class _Watch:
-    """Runs jobs of varying length and notes when."""
+    """Runs jobs of varying length and records their times."""
 
     def __init__(self, *, expected: int) -> None:
         self._expected = expected

@@ -1,7 +1,7 @@
-"""The control of the daemon's rows: the least that a socket server of this kind can do.
+"""The control of the daemon's rows: the minimum work of a socket server of this kind.
 
-Speaks just enough of the socket for `bench.people`: greets, acknowledges, and answers at once. Run as a program it
-prints its address and serves until it is ended.
+It implements only the part of the socket protocol that `bench.people` needs: it greets, acknowledges, and answers
+immediately. Run as a program it prints its address and serves until it is ended.
 """
 
 from __future__ import annotations

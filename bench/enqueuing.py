@@ -1,4 +1,4 @@
-"""Rows about putting work in: alone, with many others at once, and until its handler starts."""
+"""Rows about adding jobs: alone, with many others at the same time, and until the handler starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IN_FLIGHT = 64
 
 
 async def enqueue(setting: Setting) -> list[Figure]:
-    """Jobs added a second: one at a time, and 64 at once."""
+    """Measure jobs added per second: one at a time, and 64 at the same time."""
     return [await _alone(setting), await _together(setting)]
 
 
@@ -46,7 +46,7 @@ async def _alone(setting: Setting) -> Figure:
 
 
 async def _together(setting: Setting) -> Figure:
-    """The control: the scripts of the store without its thread, queue and futures."""
+    """Run the control: the scripts of the store without its thread, queue and futures."""
     work = setting.scale.work * 4
     beside = setting.place.fresh("plain")
     async with open_bed(setting.place.fresh("together")) as bed:
@@ -77,7 +77,7 @@ async def _together(setting: Setting) -> Figure:
 
 
 async def _enqueue_rate(bed: Bed, count: int, *, in_flight: int) -> float:
-    """`in_flight` callers, each of which waits for its commit before the next."""
+    """Measure with `in_flight` callers, each of which waits for its commit before the next."""
 
     async def caller() -> None:
         for _ in range(count // in_flight):
@@ -93,7 +93,7 @@ async def _commit_and_trip(commits: RawCommits, trip: ThreadTrip) -> float:
 
 
 async def pickup(setting: Setting) -> list[Figure]:
-    """From the call that adds a job to the first line of its handler, on an idle queue (p50)."""
+    """Measure from the call that adds a job to the first line of its handler, on an idle queue (p50)."""
     with setting.place.commits() as commits, thread_trip() as trip:
         async with open_bed(setting.place.fresh("pickup")) as bed:
             starts: asyncio.Queue[float] = asyncio.Queue()
@@ -110,7 +110,8 @@ async def pickup(setting: Setting) -> list[Figure]:
                 samples = []
                 for _ in range(setting.scale.work // 10):
                     samples.append(await once())
-                    # Idle again, the control as well: a processor that slept wakes slowly for both.
+                    # The queue is idle again, and the control as well, because a processor that slept reacts slowly
+                    # for both.
                     await asyncio.sleep(0.002)
                 return p50(samples)
 

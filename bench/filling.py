@@ -1,5 +1,5 @@
-"""Large queues and long histories, made in seconds by plain statements: by its scripts the store would take minutes, and
-the rows look the same."""
+"""Large queues and long histories, made in seconds by plain statements: the store's scripts would take minutes, and
+the rows are the same."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LANES = "INSERT INTO lanes (lane, tail, live) SELECT lane, 1, 1 FROM jobs WHERE
 
 
 def fill(database: Database, count: int, *, finished: bool) -> None:
-    """So many jobs, each in a lane of its own, that wait, or that have ended. The database is empty and nobody uses it."""
+    """Add this number of jobs, each in its own lane, that wait or have ended. The database is empty and not in use."""
     if database.url is not None:
         _fill_postgres(database.url, count, finished=finished)
     else:
@@ -43,10 +43,10 @@ def _fill_sqlite(database: Database, count: int, *, finished: bool) -> None:
         for statement in _statements(count, "printf('%026d', n)", numbers, finished=finished):
             connection.execute(statement)
         connection.execute("PRAGMA journal_mode = WAL")
-    # What the system still holds would be written while something is measured.
+    # Otherwise data in the system's cache would be written during the measurement.
     with database.file.open("rb") as file:
         os.fsync(file.fileno())
-    # The sums of the pages are taken anew when it is opened.
+    # The checksums of the pages are computed again when it is opened.
     sums_file(database.file).unlink(missing_ok=True)
     kept_log(database.file).unlink(missing_ok=True)
     bring_up_to_date(database, SystemClock().now())
@@ -63,7 +63,7 @@ def _fill_postgres(url: str, count: int, *, finished: bool) -> None:
 
 
 def _statements(count: int, new_id: str, numbers: str, *, finished: bool) -> list[str]:
-    """The rows are older than whatever is added afterwards, and so are claimed before."""
+    """Return the statements. These rows are older than all rows that are added later, so they are claimed first."""
     now = SystemClock().now()
     jobs = _JOBS.format(
         id=new_id,

@@ -1,8 +1,9 @@
-"""`python -m bench.loading --minutes 30`: everything at once, and what one quiet person notices of it.
+"""`python -m bench.loading --minutes 30`: apply every kind of load at once, and measure its effect on one quiet
+person.
 
-A wide join that runs again and again, one person who floods, 300 open sockets and uploads, beside one person who talks
-with the demo model. Printed are the answers of `/health` (p99) and the waits of the quiet person (p95) with and without the
-load, and what the watch over the event loop saw.
+A wide join that runs repeatedly, one person who floods, 300 open sockets and uploads, beside one person who writes to
+the demo model. It prints the response times of `/health` (p99) and the waits of the quiet person (p95) with and
+without the load, and the blocked times of the event loop.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tests.acceptance.daemon import running_daemon
 SOCKETS = 300
 WIDTH = 400
 UPLOAD = 2_000_000
-#: Goals: `/health` in ms, and by how much the quiet person may wait longer.
+#: Goals: `/health` in ms, and the additional wait of the quiet person.
 HEALTH_MS, FACTOR = 50.0, 2.0
 
 
@@ -70,7 +71,7 @@ def wide() -> dict[str, object]:
 
 
 async def measured(house: House, seconds: float) -> tuple[list[float], list[float]]:
-    """Answers of `/health` and waits of the quiet person, in ms."""
+    """Return response times of `/health` and waits of the quiet person, in ms."""
     end, health, waits = time.monotonic() + seconds, list[float](), list[float]()
 
     async def ask() -> None:
@@ -95,7 +96,7 @@ async def measured(house: House, seconds: float) -> tuple[list[float], list[floa
 
 @asynccontextmanager
 async def loaded(house: House, workflow: str) -> AsyncIterator[dict[str, int]]:
-    """The load, until the block ends; how often each part of it was done or refused."""
+    """Apply the load until the block ends, and count how often each part of it was done or refused."""
     counts: dict[str, int] = {}
 
     async def again(name: str, act: Callable[[], Awaitable[int]], pause: float) -> None:

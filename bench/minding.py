@@ -1,4 +1,4 @@
-"""What a turn costs before the model is asked: reading what is true now, and composing the prompt."""
+"""The cost of a turn before the model call: reading the current data, and composing the prompt."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from bench.report import Figure, Target
 from bench.rounds import Round, Setting, in_turn
 
 SHORT, LONG = 100, 100_000
-#: Messages that no summary stands for, and summaries of all others, in both.
+#: Messages without a summary, and summaries of all others, in both conversations.
 RECENT, SUMMARIES = 60, 4
 TEXT = "What we agreed on: the crane comes to the harbour on Monday, and somebody has to be there at seven."
 SUMMARY = f"- {TEXT}\n" * 10
@@ -60,7 +60,7 @@ FROM counted WHERE (n + 1) * {each} / 2 <= ({count} - {recent}) / 2
 
 
 async def prompt_cost(setting: Setting) -> list[Figure]:
-    """A conversation of 100,000 messages against one of 100: what is compacted costs nothing."""
+    """Compare a conversation of 100,000 messages with one of 100: compacted messages must cost nothing."""
     prompts = max(50, setting.scale.work // 10)
     async with (
         _conversation(setting.folder / "long", LONG) as long,
@@ -73,7 +73,7 @@ async def prompt_cost(setting: Setting) -> list[Figure]:
 
 @asynccontextmanager
 async def _conversation(folder: Path, messages: int) -> AsyncIterator[Round]:
-    """Builds one prompt in it, and says how many milliseconds that took."""
+    """Build one prompt, and return the milliseconds that it took."""
     clock = SystemClock()
     database = _fresh(folder, clock.now())
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
@@ -117,7 +117,7 @@ def _begin(tx: Transaction, now: int) -> Execution:
 
 
 def _fill(database: Database, execution: Execution, count: int, now: int) -> None:
-    """By plain statements: by its scripts the store would take minutes, and the rows look the same."""
+    """Fill by plain statements: the store's scripts would take minutes, and the rows are the same."""
     values = {
         "count": count,
         "conversation": execution.state["conversation"],
@@ -134,7 +134,7 @@ def _fill(database: Database, execution: Execution, count: int, now: int) -> Non
     with closing(sqlite3.connect(database.file)) as connection, connection:
         connection.execute(_MESSAGES.format(**values))
         connection.execute(_COMPACTIONS.format(**values))
-    # The sums of the pages are taken anew when it is opened.
+    # The checksums of the pages are computed again when it is opened.
     sums_file(database.file).unlink(missing_ok=True)
     kept_log(database.file).unlink(missing_ok=True)
 

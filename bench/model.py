@@ -1,5 +1,5 @@
-"""A model server that answers at once: chat completions as a stream, nothing parsed, so that it costs little beside
-the daemon that is measured. (`arvis.testing.openai_server` is the thorough one.)"""
+"""A model server that answers immediately: chat completions as a stream, without parsing requests, so that it costs
+little beside the measured daemon. (`arvis.testing.openai_server` is the complete one.)"""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Model:
 
 
 class _Connection(asyncio.Protocol):
-    """Any number of requests, one after another. Clients send a length and wait for the answer."""
+    """Handles any number of requests, one after another. Clients send a length and wait for the answer."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

@@ -1,4 +1,5 @@
-"""The row about the page: from opening the chat in a browser until one can write, and what that fetches."""
+"""The row about the page: from opening the chat in a browser until a message can be written, and the size of its
+downloads."""
 
 from __future__ import annotations
 
@@ -18,18 +19,18 @@ from tests.parts import find
 COOKIE = "arvis_session"
 KB = 1024
 
-#: Bytes of the bodies as they came through the wire, after everything was asked for.
+#: Bytes of the bodies as transferred, after all requests were made.
 _FETCHED = """() => performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
     .filter(entry => !entry.name.includes('/api/')).reduce((sum, entry) => sum + entry.encodedBodySize, 0)"""
 
 
 async def page(setting: Setting) -> list[Figure]:
-    """A browser that has never seen the page, beside one that opens an empty page of the same server."""
+    """Measure a browser with an empty cache, beside one that opens an empty page of the same server."""
     program = find("chromium")
     if program is None:
         raise LookupError("it needs Chromium")
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with daemon(setting.folder / "house") as server:
+    with daemon(setting.folder / "daemon") as server:
         door = server.doors[0]
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=program, args=arguments)
@@ -40,7 +41,7 @@ async def page(setting: Setting) -> list[Figure]:
     against = "an empty page of the same server"
     return [
         Figure(
-            "chat page, until one can write",
+            "chat page, until a message can be written",
             opened.value,
             "ms",
             opened.control,
@@ -62,7 +63,7 @@ async def _log_in(door: Door) -> str:
 
 
 async def _context(browser: Browser, door: Door, cookie: str | None) -> BrowserContext:
-    """A browser without a cache of before."""
+    """Open a browser without a cache."""
     context = await browser.new_context(base_url=door.url)
     if cookie is not None:
         await context.add_cookies([{"name": COOKIE, "value": cookie, "url": door.url}])
@@ -70,7 +71,7 @@ async def _context(browser: Browser, door: Door, cookie: str | None) -> BrowserC
 
 
 async def _empty(browser: Browser, door: Door) -> float:
-    """Milliseconds until a text of some bytes is shown."""
+    """Return the milliseconds until a text of some bytes is shown."""
     async with await _context(browser, door, None) as context:
         shown = await context.new_page()
         begun = time.perf_counter()
@@ -79,7 +80,7 @@ async def _empty(browser: Browser, door: Door) -> float:
 
 
 async def _chat(browser: Browser, door: Door, cookie: str) -> float:
-    """Milliseconds until the field for a message takes what is typed."""
+    """Return the milliseconds until the message field accepts typed text."""
     async with await _context(browser, door, cookie) as context:
         shown = await context.new_page()
         begun = time.perf_counter()

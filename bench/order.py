@@ -1,4 +1,4 @@
-"""What must never happen inside a lane, seen from the times at which its jobs ran."""
+"""Find violations of the order inside a lane from the times at which its jobs ran."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """One job at work: its lane, its `number` in the order in which the jobs of the lane were added, and when it ran, in
-    any unit."""
+    """The run of one job: its lane, its `number` in the order in which the jobs of the lane were added, and its
+    times, in any unit."""
 
     lane: str
     number: int
@@ -19,7 +19,7 @@ class Stay:
 
 
 def disorder(stays: Iterable[Stay]) -> tuple[int, int]:
-    """How often two jobs of a lane ran at once, and how often a later one began first."""
+    """Return how often two jobs of a lane ran at the same time, and how often a later one began first."""
     overlaps = inversions = 0
     lanes: dict[str, list[Stay]] = defaultdict(list)
     for stay in stays:

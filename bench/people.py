@@ -1,7 +1,7 @@
-"""People who write over the socket: each waits for the reply to one message before writing the next.
+"""Simulated people who write over the socket: each waits for the reply to one message before writing the next.
 
-Run as a program (`python -m bench.people URL API_KEY`) they are a process of their own, so that a daemon in ours can be
-watched; it prints when each message was sent and answered.
+Run as a program (`python -m bench.people URL API_KEY`) they are a separate process, so that a daemon in our process
+can be measured; it prints the times at which each message was sent and answered.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REPLY = '{"type":"message"'
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Where people come in."""
+    """An address to which people connect."""
 
     url: str
     api_key: str
@@ -37,7 +37,8 @@ class Door:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server under load: the daemon or its control. People spread evenly over the doors; `pids` are its processes."""
+    """A server under load: the daemon or its control. People are spread evenly over its addresses; `pids` are its
+    processes."""
 
     doors: Sequence[Door]
     pids: Sequence[int]
@@ -45,7 +46,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one round showed: messages a second, the server's processor time and the median wait, both in ms."""
+    """The result of one round: messages per second, the server's processor time and the median wait, both in ms."""
 
     rate: float
     cpu_ms: float
@@ -61,7 +62,7 @@ class Exchange:
 
 
 class Person:
-    """`pause` is how many seconds they think before they write."""
+    """A simulated person. `pause` is the number of seconds before each message."""
 
     def __init__(self, socket: ClientConnection, pause: float) -> None:
         self._socket = socket
@@ -81,7 +82,7 @@ class Person:
 
 @asynccontextmanager
 async def person(door: Door, *, pause: float = 0.0) -> AsyncIterator[Person]:
-    """Somebody new, in a channel of their own."""
+    """Connect a new person, in a separate channel."""
     name = secrets.token_hex(6)
     async with connect(door.url.replace("http", "ws", 1) + "/ws", compression=None) as socket:
         greeting = {"type": "auth", "userId": name, "userName": "Bench", "channelId": f"web-{name}"}
@@ -100,13 +101,13 @@ async def crowd(doors: Sequence[Door], people: int, *, pause: float = 0.0) -> As
 
 
 async def talk(everybody: Sequence[Person], messages: int) -> list[Exchange]:
-    """Each says so much, all at once."""
+    """Let each person write this number of messages, all at the same time."""
     talks = await asyncio.gather(*(_converse(each, messages) for each in everybody))
     return [exchange for each in talks for exchange in each]
 
 
 async def chat(server: Server, *, people: int, messages: int) -> Load:
-    """`people` new conversations of so many messages each, all at once."""
+    """Run `people` new conversations with this number of messages each, all at the same time."""
     async with crowd(server.doors, people) as everybody:
         used, begun = [cpu_seconds(pid) for pid in server.pids], time.perf_counter()
         exchanges = await talk(everybody, messages)

@@ -1,5 +1,5 @@
-"""Where a row is measured: files on the disk of a folder, or a PostgreSQL server of our own. Each place makes empty
-databases and knows the least that it needs for a commit."""
+"""The storage of a row: files on the disk of a folder, or a PostgreSQL server of our own. Each creates empty
+databases and measures the minimum cost of its commits."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from tests.postgres import PostgresServer, running_postgres
 
 class Place(Protocol):
     def fresh(self, name: str) -> Database:
-        """An empty database."""
+        """Return an empty database."""
         ...
 
     def commits(self) -> AbstractContextManager[RawCommits]:
-        """One insert a commit."""
+        """Return the control with one insert per commit."""
         ...
 
     def plain(self, database: Database, new_id: IdMaker) -> AbstractContextManager[tuple[Session, Callable[[], None]]]:
-        """A session that nothing stands around, in a transaction, and what commits it and begins the next."""
+        """Return a plain session in a transaction, and a function that commits it and begins the next."""
         ...
 
 
@@ -90,7 +90,7 @@ class Postgres:
 
 @contextmanager
 def postgres_in(folder: Path) -> Iterator[Postgres]:
-    """A server that waits for its disk, as one in use does. Raises `LookupError` where there is no PostgreSQL."""
+    """Run a server that waits for its disk, as in production. Raises `LookupError` if PostgreSQL is not installed."""
     initdb = find("initdb")
     if initdb is None:
         raise LookupError("needs PostgreSQL's server (Debian: apt-get install postgresql)")

@@ -1,4 +1,4 @@
-"""Rows about a daemon with a bot on each chat platform, which are servers of this process, as is its model."""
+"""Rows about a daemon with a bot on each chat platform. The platforms' servers and the model run in this process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.acceptance.town import Chats, settle_in, town, until
 
 AGENT = {"slug": "helper", "name": "Helper"}
 
-#: Seconds of silence before a message: the one before is settled then.
+#: Seconds of silence before a message, in which the one before is settled.
 _PAUSE = 0.03
 
 _WAIT = Target(10, 6, lower=True)
@@ -30,7 +30,8 @@ _BARE_ECHO = "a message and its echo over a bare asyncio and websockets server"
 
 
 async def start(setting: Setting) -> list[Figure]:
-    """From the command to the ready line with three connectors, from the second start on, and until all three listen."""
+    """Measure from the command to the ready line with three connectors, from the second start on, and until all three
+    are connected."""
     listening: list[float] = []
 
     async def control() -> float:
@@ -58,7 +59,7 @@ async def start(setting: Setting) -> list[Figure]:
 
 
 async def idle(setting: Setting) -> list[Figure]:
-    """Memory and processor time of a daemon whose three bots are connected and have nothing to do."""
+    """Measure memory and processor time of a daemon whose three bots are connected and idle."""
     async with town() as chats, _daemon(setting.folder, chats) as (daemon, _):
         await _started(daemon, chats)
         # The start is over when it has been quiet for a moment.
@@ -75,8 +76,8 @@ async def idle(setting: Setting) -> list[Figure]:
 
 
 async def event(setting: Setting) -> list[Figure]:
-    """From what somebody writes on a platform to the model being asked, one message at a time; a person of their own in
-    each round. The time of the platform's server, which is Python as well, is in it."""
+    """Measure from a message on a platform to the model call, one message at a time, with a new person in each round.
+    This includes the time of the platform's server, which is written in Python as well."""
     people = [f"person{number}" for number in range(setting.scale.rounds + 1)]
     waits: dict[str, list[float]] = {}
     async with town() as chats, _daemon(setting.folder, chats, owners=people) as (daemon, model):
@@ -102,7 +103,7 @@ def _figure(platform: str, waits: Sequence[float], bare: Sequence[float]) -> Fig
 
 
 async def _wait_of(here: Chats, person: str, model: Model, messages: int) -> float:
-    """The median over so many messages, in ms."""
+    """Return the median over this number of messages, in ms."""
     waits = []
     place = here.direct(person)
     for number in range(messages):
@@ -120,7 +121,8 @@ async def _wait_of(here: Chats, person: str, model: Model, messages: int) -> flo
 async def _daemon(
     folder: Path, chats: Mapping[str, Chats], *, owners: Sequence[str] = ("ann",)
 ) -> AsyncIterator[tuple[Daemon, Model]]:
-    """One of the default install that is not started yet, with a bot on each platform and a model of the OpenAI kind."""
+    """Prepare a daemon of the default install that is not started yet, with a bot on each platform and a model of the
+    OpenAI type."""
     settle_in(folder, chats, AGENT, owners=owners)
     async with running_model() as model:
         account = {"OPENAI_API_KEY": "sk-bench", "OPENAI_BASE_URL": model.base_url}

@@ -1,4 +1,4 @@
-"""The rows of the queue once more, on a PostgreSQL server that is started for them."""
+"""The rows of the queue on a PostgreSQL server that is started for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = Callable[[Setting], Awaitable[list[Figure]]]
 
 
 def on_postgres(*rows: Row) -> Row:
-    """These rows, with one server. Their targets are SQLite's, but that order is order everywhere."""
+    """Run these rows with one server. They have no targets, which are SQLite's, except for the order in lanes."""
 
     async def measure(setting: Setting) -> list[Figure]:
         with postgres_in(setting.folder) as place:
@@ -33,7 +33,7 @@ def _renamed(figure: Figure) -> Figure:
 
 
 async def raw(setting: Setting) -> list[Figure]:
-    """What the server does at best: durable commits a second, alone and together."""
+    """Measure the maximum of the server: durable commits per second, alone and together."""
     place = setting.place
     assert isinstance(place, Postgres)
     figures = []

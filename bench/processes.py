@@ -1,4 +1,4 @@
-"""What the system says about other processes: processor time and memory. Linux only."""
+"""Processor time and memory of other processes, from the system. Linux only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time (user and system) of a process and all its threads, to the nanosecond: `/proc` counts in
+    """Return the processor time (user and system) of a process and all its threads, in nanoseconds: `/proc` counts in
     hundredths of a second, which is more than an idle daemon uses in ten."""
     clock = ctypes.c_int()
     error = ctypes.CDLL(None).clock_getcpuclockid(pid, ctypes.byref(clock))
@@ -21,7 +21,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def cpu_seconds_of_family(pid: int) -> float:
-    """The same for a process and everything it started that is still there."""
+    """Return the same for a process and all its running descendants."""
     total = 0.0
     for member in family(pid):
         with contextlib.suppress(OSError):
@@ -30,13 +30,13 @@ def cpu_seconds_of_family(pid: int) -> float:
 
 
 def memory_mb(pid: int) -> float:
-    """Resident memory of a process and everything it started, in MB of 1,000,000 bytes; shared pages count once in
-    each."""
+    """Return the resident memory of a process and its descendants, in MB of 1,000,000 bytes; shared pages count once
+    in each."""
     return sum(_resident_kib(member) for member in family(pid)) * 1024 / 1_000_000
 
 
 def family(pid: int) -> list[int]:
-    """A process and everything it started."""
+    """Return a process and all its descendants."""
     children: dict[int, list[int]] = defaultdict(list)
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal() and (parent := _status(int(entry.name)).get("PPid")):
@@ -48,7 +48,7 @@ def family(pid: int) -> list[int]:
 
 
 def _resident_kib(pid: int) -> int:
-    """A process that has just ended has none."""
+    """Return the resident memory; a process that has just ended has none."""
     return int(_status(pid).get("VmRSS", "0 kB").split()[0])
 
 

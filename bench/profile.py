@@ -1,8 +1,8 @@
-"""`python -m bench.profile`: where the time of one message goes, as two tables.
+"""`python -m bench.profile`: show in two tables where the time of one message is spent.
 
-The whole daemon runs in this process with the demo model, the people in another. First one person writes, with pauses,
-so that each message has the daemon to itself: the stages of its wait. Then sixteen write at once: the processor's time
-by thread and by module.
+The whole daemon runs in this process with the demo model, the people in another. First one person writes, with
+pauses, so that each message has the daemon to itself: the stages of its wait. Then sixteen write at the same time:
+the processor time by thread and by module.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WARM_UP = 25
 #: Modules with a smaller share of a thread's time are added up.
 SMALL = 0.01
 
-#: What comes after what, and the mark that each ends with.
+#: The stages in order, and the mark that ends each.
 STAGES = (
     ("socket: in", "received"),
     ("accept: way to the writer", "script"),
@@ -50,9 +50,9 @@ STAGES = (
     ("deliver: way to the worker", "delivering"),
     ("deliver: into the socket's queue", "pushed"),
 )
-#: What comes after the last of these, until the reply is at the client.
+#: The stage after the last of these, until the reply is at the client.
 OUT = "socket: out"
-#: Nobody waits for these.
+#: Stages for which no person waits.
 AFTERWARDS = (
     ("sent: way to the writer", "script"),
     ("sent: script", "scripted"),
@@ -63,7 +63,7 @@ AFTERWARDS = (
 
 @asynccontextmanager
 async def daemon_in_this_process(folder: Path) -> AsyncIterator[Door]:
-    """As `arvis run` starts it, with the built-in configuration and the demo model."""
+    """Run the daemon as `arvis run` does, with the built-in configuration and the demo model."""
     url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     nothing = folder / "config.yaml"
     nothing.write_text("{}\n", encoding="utf-8")
@@ -100,7 +100,7 @@ async def talk_from_outside(door: Door, *, people: int, messages: int, pause: fl
 
 
 def stages_of(exchange: Exchange, stamps: Stamps) -> dict[str, float] | None:
-    """Seconds by stage; None when the marks do not tell (something else was written in between)."""
+    """Return the seconds by stage; None when the marks are ambiguous (something else was written in between)."""
     seconds: dict[str, float] = {}
     at = _follow(STAGES, exchange.asked, stamps, seconds)
     if at is None or at > exchange.answered:
@@ -110,7 +110,7 @@ def stages_of(exchange: Exchange, stamps: Stamps) -> dict[str, float] | None:
 
 
 def _follow(stages: Sequence[tuple[str, str]], at: float, stamps: Stamps, seconds: dict[str, float]) -> float | None:
-    """Notes each stage from `at` on; when the last one ended."""
+    """Record each stage from `at` on, and return the end of the last one."""
     for name, mark in stages:
         reached = stamps.first_after(mark, at)
         if reached is None:
@@ -120,7 +120,7 @@ def _follow(stages: Sequence[tuple[str, str]], at: float, stamps: Stamps, second
 
 
 async def waits(folder: Path, messages: int) -> tuple[list[dict[str, float]], list[float]]:
-    """The stages of each message, and how long each was waited for, in seconds."""
+    """Return the stages of each message, and its total wait, in seconds."""
     with stamping() as stamps:
         async with daemon_in_this_process(folder) as door:
             await talk_from_outside(door, people=1, messages=min(WARM_UP, messages), pause=PAUSE)
@@ -146,7 +146,8 @@ def _microseconds(told: Sequence[Mapping[str, float]], name: str) -> float:
 
 
 async def processor_time(folder: Path, messages: int) -> tuple[dict[str, float], Sampler]:
-    """Seconds a message by thread, unwatched; and a sampler that watched as many messages again."""
+    """Return the seconds per message by thread, without the sampler; and a sampler that observed the same number of
+    messages again."""
     total = CHATS * messages
     async with daemon_in_this_process(folder) as door:
         await talk_from_outside(door, people=CHATS, messages=min(WARM_UP, messages))
@@ -159,7 +160,7 @@ async def processor_time(folder: Path, messages: int) -> tuple[dict[str, float],
 
 
 def print_processor_time(used: Mapping[str, float], sampler: Sampler) -> None:
-    """The shares come from the sampler, the sums from the run without it."""
+    """Print the shares from the sampler, and the sums from the run without it."""
     print(f"\nProcessor time of one message with {CHATS} chats: {sum(used.values()) * 1e6:,.0f} µs")
     for thread, seconds in sorted(used.items(), key=lambda each: -each[1]):
         if seconds < SMALL * sum(used.values()) or not sampler.threads[thread]:

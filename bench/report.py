@@ -1,4 +1,4 @@
-"""What a benchmark says: figures beside their controls, judged against gate and goal, for people and as JSON."""
+"""The report of a benchmark: figures beside their controls, judged against gate and goal, for people and as JSON."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-#: More runnable tasks than cores before the run, or one more after it (it loads the machine itself): wall times of such
-#: a run say little.
+#: With more runnable tasks than cores before the run, or one more after it (it loads the machine itself), wall times
+#: are not reliable.
 CORES = os.cpu_count() or 1
 
 
@@ -24,8 +24,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Below the gate is a defect (above it, where `lower` is better). `of_ratio`: the ratio to the control is judged,
-    not the value."""
+    """The targets of a figure. Below the gate is a defect (above it, if `lower` is better). `of_ratio`: the ratio to
+    the control is judged, not the value."""
 
     gate: float
     goal: float
@@ -65,8 +65,8 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All figures of one call, how busy the machine was (load averages of one minute, before and after), and `about`:
-    when, where and of which commit."""
+    """All figures of one call, the load of the machine (load averages of one minute, before and after), and `about`:
+    time, machine and commit."""
 
     figures: Sequence[Figure]
     short: bool
@@ -96,7 +96,7 @@ HEADINGS = ("measure", "value", "control", "ratio", "gate", "goal", "verdict")
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """The figures as a table of the seven columns of `HEADINGS`, each control named below."""
+    """Return the figures as a table of the seven columns of `HEADINGS`, each control named below."""
     rows = [HEADINGS, *(_cells(figure) for figure in figures)]
     lines = aligned(rows)
     controls = [f"control of “{figure.name}”: {figure.against}" for figure in figures if figure.against]
@@ -104,7 +104,7 @@ def table(figures: Sequence[Figure]) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns of one width, the headings underlined."""
+    """Return columns of one width, with underlined headings."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return [lines[0], "-" * len(lines[0]), *lines[1:]]
@@ -126,7 +126,7 @@ def _cells(figure: Figure) -> tuple[str, ...]:
 
 
 def number(value: float) -> str:
-    """Three digits that mean something; whole numbers from a hundred on."""
+    """Format with three significant digits; whole numbers from a hundred on."""
     if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"

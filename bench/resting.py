@@ -1,4 +1,4 @@
-"""Rows about a daemon that does nothing: how soon it is ready, what it holds, what it uses, what it takes on disk."""
+"""Rows about an idle daemon: its start, memory, processor time and size on disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.architecture.test_installed_size import needed, size_of, size_of_arvi
 
 
 async def start(setting: Setting) -> list[Figure]:
-    """From the command to the ready line, from the second start on (byte code and database are there)."""
+    """Measure from the command to the ready line, from the second start on (byte code and database exist)."""
     folder = setting.folder / "start"
     folder.mkdir()
     used: list[float] = []
@@ -53,7 +53,7 @@ async def start(setting: Setting) -> list[Figure]:
 
 
 async def idle(setting: Setting) -> list[Figure]:
-    """Memory and processor time of a daemon without work, beside the bare echo server."""
+    """Measure memory and processor time of a daemon without work, beside the bare echo server."""
     with daemon(setting.folder / "idle") as server, echo() as control:
         # The start is over when it has been quiet for a moment.
         await asyncio.sleep(2)
@@ -80,7 +80,7 @@ async def idle(setting: Setting) -> list[Figure]:
 
 
 async def size(_: Setting) -> list[Figure]:
-    """The default install without byte code; `tests/architecture/test_installed_size.py` guards the gate."""
+    """Measure the default install without byte code; `tests/architecture/test_installed_size.py` guards the gate."""
     names = needed("arvis", frozenset(), set()) - {"arvis"}
     total = sum(size_of(distribution(name)) for name in names) + size_of_arvis()
     return [Figure("installed size", total / 1_000_000, "MB", target=Target(65, 62, lower=True))]

@@ -1,4 +1,4 @@
-"""Results are kept, so that a later run can be compared: one file of JSON a run, named after when and which commit."""
+"""Save results for later comparison: one JSON file per run, named after date and commit."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.parts import find
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "bench"
 
-#: A judged figure that moved by less is the same figure on another day.
+#: A judged figure that changed by less counts as unchanged.
 NOISE = 0.1
 
 
 def about() -> dict[str, Any]:
-    """When, where and what was measured."""
+    """Return the time, the machine and the commit of the measurement."""
     return {
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commit": _said_by("git", "describe", "--always", "--dirty", "--exclude=*"),
@@ -36,7 +36,7 @@ def about() -> dict[str, Any]:
 
 
 def file_for(run: Mapping[str, Any]) -> Path:
-    """`build/bench/DATE-COMMIT.json`; without a commit (no git) the date alone."""
+    """Return `build/bench/DATE-COMMIT.json`; without a commit (no git) only the date."""
     moment = str(run["at"]).translate(str.maketrans("T", "-", ":-Z"))
     return KEPT / ("-".join(part for part in (moment, run["commit"]) if part) + ".json")
 
@@ -52,7 +52,7 @@ HEADINGS = ("measure", "was", "is", "change", "ratio was", "is", "change", "verd
 
 
 def comparison(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """The rows that both have, and what is different about the two runs themselves."""
+    """Compare the rows that both have, and the conditions of the two runs."""
     before = {figure["name"]: figure for figure in old["figures"]}
     rows = [_row(before[figure["name"]], figure) for figure in new["figures"] if figure["name"] in before]
     differing = [
@@ -82,7 +82,7 @@ def _ratio(figure: Mapping[str, Any]) -> str:
 
 
 def _change(old: float | None, new: float | None) -> str:
-    """In per cent, and `~` where that is no more than noise."""
+    """Return the change in per cent, or `~` if it is within the noise."""
     if not old or new is None:
         return ""
     change = new / old - 1
@@ -99,7 +99,7 @@ def _postgresql() -> str | None:
 
 
 def _said_by(*command: str) -> str | None:
-    """The first line that a program prints, None where it is missing or fails."""
+    """Return the first line that a program prints, None if it is missing or fails."""
     try:
         ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):

@@ -1,4 +1,4 @@
-"""Short rounds of control and measure in turn, so that what else runs on the machine meets both alike."""
+"""Alternate short rounds of control and measurement, so that other load on the machine affects both equally."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from statistics import median
 
 from bench.places import Place
 
-#: One round: does its work and says what it measured.
+#: One round: does its work and returns its result.
 Round = Callable[[], Awaitable[float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much work a run does: `rounds` of control and measure, `work` operations in each (or so many `messages` of each
-    person, which makes conversations of the length that people have), `depth` jobs that wait or
-    are kept in the rows about large queues, `lanes` in those about order, how many worker `processes` a cluster has, and
-    how long (seconds) an idle daemon is watched."""
+    """The amount of work of a run: `rounds` of control and measurement, `work` operations in each (or `messages` of
+    each person, for conversations of a realistic length), `depth` jobs that wait or are kept in the rows about large
+    queues, `lanes` in those about order, the number of worker `processes` of a cluster, and the seconds for which an
+    idle daemon is observed."""
 
     rounds: int
     work: int
@@ -31,13 +31,13 @@ class Scale:
 
 FULL = Scale(rounds=9, work=2_000, messages=25, depth=1_000_000, lanes=200, processes=(1, 2, 4), idle_seconds=60)
 SHORT = Scale(rounds=3, work=300, messages=25, depth=50_000, lanes=200, processes=(1, 2), idle_seconds=5)
-#: Says nothing but that it runs.
+#: Only enough work to show that every row runs.
 TINY = Scale(rounds=1, work=64, messages=2, depth=2_000, lanes=20, processes=(2,), idle_seconds=0.1)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What every row is given: an empty folder on the disk to measure, where its databases are, and the scale."""
+    """The setting of every row: an empty folder on the disk to measure, the storage of its databases, and the scale."""
 
     folder: Path
     place: Place
@@ -46,7 +46,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """What the rounds measured, in order."""
+    """The results of the rounds, in order."""
 
     values: tuple[float, ...]
     controls: tuple[float, ...]
@@ -61,12 +61,12 @@ class Paired:
 
     @property
     def ratio(self) -> float:
-        """The median of the rounds' own ratios: a slow minute of the machine slows both halves of a round."""
+        """Return the median of the rounds' own ratios: a slow minute of the machine slows both halves of a round."""
         return median(value / control for value, control in zip(self.values, self.controls, strict=True))
 
 
 async def in_turn(rounds: int, control: Round, measure: Round) -> Paired:
-    """A B A B …, after a round of each that does not count."""
+    """Run A B A B …, after a round of each that does not count."""
     await control()
     await measure()
     values, controls = [], []

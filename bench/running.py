@@ -1,4 +1,4 @@
-"""The rows about workflows: how many short runs end in a second, and what it costs to keep runs that wait for people."""
+"""The rows about workflows: the number of short runs per second, and the cost of runs that wait for people."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from bench.report import Figure, Target
 from bench.rounds import Setting
 from bench.servers import daemon
 
-#: So many requests at once begin runs.
+#: Number of concurrent requests that start runs.
 HANDS = 16
 PAUSED = 1_000
 PATIENCE = 120.0
 
 
 async def workflows(setting: Setting) -> list[Figure]:
-    """Runs of three nodes with the built-in model; memory and jobs beside a thousand runs that wait for a yes."""
+    """Measure runs of three nodes with the built-in model; and memory and jobs with a thousand runs that wait for an
+    approval."""
     folder = setting.folder / "workflows"
     with daemon(folder) as server:
         data, pid = folder / "data", server.pids[0]
@@ -66,7 +67,7 @@ async def _rate(http: aiohttp.ClientSession, data: Path, count: int) -> float:
 
 
 async def _paused(http: aiohttp.ClientSession, data: Path, pid: int, count: int) -> float:
-    """What `count` of them add (MB), counted for a thousand. None of them may hold a job."""
+    """Return the additional memory of `count` runs in MB, scaled to a thousand. None of them may hold a job."""
     await _begin(http, "ask", count)
     await _until(lambda: _number(data, "SELECT COUNT(*) FROM waits WHERE answered_at IS NULL") >= count)
     await asyncio.sleep(1)
@@ -108,7 +109,7 @@ async def _begin(http: aiohttp.ClientSession, slug: str, count: int) -> None:
 
 
 async def _until(holds: Callable[[], bool]) -> None:
-    """Look every ten milliseconds: what is waited for happens in another process."""
+    """Poll every ten milliseconds, because the awaited change happens in another process."""
     deadline = time.monotonic() + PATIENCE
     for _ in iter(holds, True):
         if time.monotonic() > deadline:

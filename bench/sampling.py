@@ -1,8 +1,8 @@
-"""Where the processor's time of this process goes, by thread and by module: every thread is looked at many times a
-second, and what it has used since the last look counts for the line it is at.
+"""Attribute the processor time of this process to threads and modules: every thread is sampled many times a second,
+and the time since the last sample counts for its current line.
 
-Nothing is hooked into calls, so the small functions cost no more than they do. Time that a thread waits, for another
-thread's turn or for the disk, is no processor time and is not counted.
+Function calls are not instrumented, so small functions cost no more than usual. Time in which a thread waits, for
+another thread or for the disk, is no processor time and is not counted.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-#: Seconds between two looks.
+#: Seconds between two samples.
 INTERVAL = 0.0002
-#: Modules that run what others bring: whose time it is says the next one on the stack.
+#: Modules that run code of others: their time is attributed to the next module on the stack.
 CARRIERS = frozenset(
     [
         *(
@@ -44,8 +44,8 @@ CARRIERS = frozenset(
         *("arvis.store.transaction", "arvis.store.sqlite.writer", "arvis.web.http.errors"),
     ]
 )
-#: Where threads wait for work, by module and function. What one that is found there has used went to runs that were over
-#: before they were seen: they are left to those that were.
+#: The places where threads wait for work, by module and function. The time of a thread that is sampled there was used
+#: by work that ended before the sample: it is divided among the work that was sampled.
 WAITS = frozenset(
     [
         ("selectors", "select"),
@@ -55,12 +55,12 @@ WAITS = frozenset(
         ("arvis.store.sqlite.store", "run"),
     ]
 )
-#: How long (seconds) a thread may keep the interpreter while the sampler asks for it.
+#: Maximum seconds for which a thread may keep the interpreter while the sampler requests it.
 _SWITCH = 0.0001
 
 
 class Sampler:
-    """Seconds by thread, by (thread, module), and by (thread, module of ours that is being served)."""
+    """Seconds by thread, by (thread, module), and by (thread, our module for which the work is done)."""
 
     def __init__(self) -> None:
         self.threads: dict[str, float] = defaultdict(float)
@@ -108,7 +108,7 @@ def sampling() -> Iterator[Sampler]:
 
 
 def processor_seconds_by_thread() -> dict[str, float]:
-    """What the threads of this process have used, by kind."""
+    """Return the processor time of the threads of this process, by kind."""
     used: dict[str, float] = defaultdict(float)
     for thread in threading.enumerate():
         if thread.ident is not None:
@@ -117,7 +117,7 @@ def processor_seconds_by_thread() -> dict[str, float]:
 
 
 def _processor_seconds(ident: int) -> float | None:
-    """None for a thread that has just ended."""
+    """Return the time; None for a thread that has just ended."""
     try:
         return time.clock_gettime(time.pthread_getcpuclockid(ident))
     except OSError:
@@ -125,20 +125,20 @@ def _processor_seconds(ident: int) -> float | None:
 
 
 def _kind(name: str) -> str:
-    """Threads of one pool count as one."""
+    """Return the kind of a thread; threads of one pool count as one."""
     if name == "MainThread":
         return "event loop"
     return name.rstrip("0123456789-_() ") or name
 
 
 def _module(frame: FrameType) -> str:
-    """Ours by module, others by package."""
+    """Return our modules by module, others by package."""
     name: str = frame.f_globals.get("__name__", "?")
     return name if name.startswith("arvis.") else name.partition(".")[0]
 
 
 def _served(frame: FrameType | None) -> str:
-    """The outermost module of ours on the stack that is no mere carrier: what this was begun for."""
+    """Return our outermost module on the stack that does not only run code of others: the origin of the work."""
     ours: list[str] = []
     while frame is not None:
         if (name := _module(frame)).startswith("arvis."):

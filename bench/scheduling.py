@@ -1,4 +1,4 @@
-"""The row about schedules that are not due: what it costs to wait for a thousand of them."""
+"""The row about schedules that are not due: the cost of waiting for a thousand of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ HOUR_MS = 3_600_000
 
 
 async def schedules(setting: Setting) -> list[Figure]:
-    """Processor time of a daemon without work in a minute, without schedules and with a thousand of the next day."""
+    """Measure the processor time of an idle daemon in a minute, without schedules and with a thousand of the next
+    day."""
     folder = setting.folder / "schedules"
     without = await _idle(folder, setting.scale.idle_seconds)
     await _add(folder / "data")
@@ -42,7 +43,7 @@ async def schedules(setting: Setting) -> list[Figure]:
 
 
 async def _idle(folder: Path, seconds: float) -> float:
-    """Milliseconds a minute."""
+    """Return milliseconds per minute."""
     with daemon(folder) as server:
         # The start is over when it has been quiet for a moment.
         await asyncio.sleep(2)
@@ -58,7 +59,7 @@ async def _add(data: Path) -> None:
 
 
 def add_schedules(tx: Transaction, now: int) -> None:
-    """None is due within the hour."""
+    """Add schedules of which none is due within the hour."""
     agent = tx.agents.by_slug("helper") or tx.agents.all()[0]
     blank = Schedule(
         id="", kind=ScheduleKind.CRON, agent_id=agent.id, name="", schedule="0 8 * * *", timezone=None, prompt="Report.",

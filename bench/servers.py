@@ -1,4 +1,4 @@
-"""The whole daemon as its user starts it, and the bare echo server beside it: processes of their own."""
+"""The whole daemon as its user starts it, and the bare echo server, as separate processes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tests.acceptance.daemon import Daemon, running_daemon
 
 ROOT = Path(__file__).parents[1]
 
-#: An agent without rules of its own answers, so that prompts are short.
+#: The answering agent has no rules of its own, so that prompts are short.
 PLAIN = {"ARVIS__ROUTING__FALLBACK": "helper"}
 
 
 @contextmanager
 def daemon(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[Server]:
-    """Ready to be talked to; nothing of the caller's keys reaches it, so the demo answers unless `settings` say
-    otherwise."""
+    """Run a daemon that is ready for messages; it gets no key of the caller, so the demo answers unless `settings`
+    configure another model."""
     folder.mkdir(parents=True, exist_ok=True)
     with running_daemon(folder, settings={**PLAIN, **(settings or {})}) as running:
         yield server_of(running)

@@ -1,7 +1,7 @@
-"""Marks in time on the way of a message through a running daemon, at methods that every part shows to the others.
+"""Record the times at which a message passes methods of a running daemon that its parts offer to one another.
 
-For `bench.profile` only: while the block lasts, these methods of the classes are replaced by ones that note the time and
-call them. Nothing else is changed, so what runs is the daemon as it is wired for its users.
+For `bench.profile` only: while the block lasts, these methods of the classes are replaced by ones that record the
+time and call the originals. The daemon is otherwise wired as for its users.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from arvis.web.realtime.connector import WebConnector
 
 
 class Stamps:
-    """Times by name, each in the order of its making. Any thread may mark."""
+    """Times by name, in order. Any thread may add one."""
 
     def __init__(self) -> None:
         self._times: dict[str, list[float]] = {}
@@ -33,7 +33,7 @@ class Stamps:
         self._times.setdefault(name, []).append(time.perf_counter())
 
     def first_after(self, name: str, moment: float) -> float | None:
-        """When this was next reached, None if it never was after that moment."""
+        """Return the next time of this mark, None if there is none after that moment."""
         times = self._times.get(name, [])
         place = bisect_right(times, moment)
         return times[place] if place < len(times) else None

@@ -28,13 +28,13 @@ HTTP = Targets(Target(100, 200), Target(10, 5, lower=True), Target(20, 10, lower
 
 
 async def demo(setting: Setting) -> list[Figure]:
-    """With the built-in model, which answers at once."""
+    """Measure with the built-in model, which answers immediately."""
     with daemon(setting.folder / "demo") as server:
         return await _talk(setting, server, "demo model", DEMO)
 
 
 async def http(setting: Setting) -> list[Figure]:
-    """With an OpenAI-compatible model over HTTP that answers at once, served by this process."""
+    """Measure with an OpenAI-compatible model over HTTP that answers immediately, served by this process."""
     async with running_model() as model:
         settings = {"OPENAI_API_KEY": "sk-bench", "OPENAI_BASE_URL": model.base_url}
         with daemon(setting.folder / "http", settings) as server:
@@ -42,7 +42,7 @@ async def http(setting: Setting) -> list[Figure]:
 
 
 async def prompt(setting: Setting) -> list[Figure]:
-    """What a model is sent for the word "hello", as JSON on the wire."""
+    """Measure the request body for the word "hello", as JSON."""
     async with running_model() as model:
         settings = {"OPENAI_API_KEY": "sk-bench", "OPENAI_BASE_URL": model.base_url}
         with daemon(setting.folder / "prompt", settings) as server:
@@ -63,7 +63,7 @@ async def _talk(setting: Setting, server: Server, name: str, targets: Targets) -
 
 
 async def _round(server: Server, control: Server, people: int, messages: int) -> tuple[Load, Load]:
-    # It is forty times as fast: as many messages would be over before they could be measured.
+    # It is forty times as fast: the same number of messages would end before they could be measured.
     against = await chat(control, people=people, messages=messages * 10)
     return await chat(server, people=people, messages=messages), against
 

@@ -1,4 +1,4 @@
-"""The row about the dashboard: what the page Now costs with a long history, and what a page that is open costs the chats."""
+"""The row about the dashboard: the cost of the page Now with a long history, and of an open page for the chats."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bench.report import Figure, Target
 from bench.rounds import Setting, in_turn
 from bench.servers import daemon
 
-#: Jobs kept: of twenty, fifteen are done, four wait for tomorrow and one has failed.
+#: Jobs kept: of twenty, fifteen are done, four wait until tomorrow and one has failed.
 JOBS = 100_000
 DAY_MS = 86_400_000
 CHATS = 16
@@ -46,8 +46,8 @@ INSERT INTO messages (
 
 
 async def dashboard(setting: Setting) -> list[Figure]:
-    """The answer of `/api/overview` beside the same of an empty house; messages with a page that listens and keeps asking,
-    beside the same daemon without."""
+    """Measure `/api/overview` beside that of an empty database; and messages with a page that listens and reloads,
+    beside the same daemon without it."""
     full = setting.folder / "full"
     jobs = JOBS if setting.scale.work >= 300 else 2_000
     _fill(full / "data", jobs)
@@ -93,7 +93,7 @@ class _Asking:
         self._door = door
 
     async def overview(self, span: str) -> float:
-        """Milliseconds until the whole answer is here."""
+        """Return the milliseconds until the whole response has arrived."""
         begun = time.perf_counter()
         headers = {"Authorization": f"Bearer {self._door.api_key}"}
         async with self._session.get(f"{self._door.url}/api/overview?span={span}", headers=headers) as response:
@@ -111,7 +111,7 @@ async def _asking(door: Door) -> AsyncIterator[_Asking]:
 
 @asynccontextmanager
 async def _page(door: Door) -> AsyncIterator[None]:
-    """A page as people leave it open: it watches everything that Now shows, and reads it anew at most once a second."""
+    """Run a page as people leave it open: it watches all topics of Now, and reloads at most once a second."""
     async with connect(door.url.replace("http", "ws", 1) + "/ws", compression=None) as socket, _asking(door) as asking:
         await socket.send(json.dumps({"type": "auth", "channelId": "web-page", "apiKey": door.api_key}))
         await socket.send(json.dumps({"type": "watch", "topics": ["overview", "jobs", "messages", "questions"]}))
@@ -131,7 +131,7 @@ async def _page(door: Door) -> AsyncIterator[None]:
 
 
 def _fill(data: Path, count: int) -> None:
-    """By plain statements: by its scripts the store would take minutes, and the rows look the same."""
+    """Fill by plain statements: the store's scripts would take minutes, and the rows are the same."""
     data.mkdir(parents=True)
     database = Database(data / "arvis.db", None, data, 1)
     now = SystemClock().now()
@@ -140,7 +140,7 @@ def _fill(data: Path, count: int) -> None:
         connection.executemany(_JOB, _jobs(count, now))
         connection.execute(_LANES)
         connection.executemany(_MESSAGE, _messages(count // 4, now))
-    # The sums of the pages are taken anew when it is opened.
+    # The checksums of the pages are computed again when it is opened.
     sums_file(database.file).unlink(missing_ok=True)
     kept_log(database.file).unlink(missing_ok=True)
 
@@ -179,7 +179,7 @@ def _jobs(count: int, now: int) -> Iterator[tuple[object, ...]]:
 
 
 def _messages(count: int, now: int) -> Iterator[tuple[object, ...]]:
-    """Questions and their answers over the day."""
+    """Add questions and their answers over the day."""
     for number in range(count):
         at = now - DAY_MS + number * (DAY_MS - 60_000) // count
         took = 200 + number * 7919 % 9_000

@@ -1,5 +1,5 @@
-"""One of several processes that work off the same PostgreSQL: `python -m bench.worker URL`. It says when it is ready and
-works until its standard input ends."""
+"""One of several worker processes of the same PostgreSQL: `python -m bench.worker URL`. It prints when it is ready
+and works until its standard input ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.bed import open_bed
 
 
 async def work(url: str, *, workers: int, lengths: list[float]) -> None:
-    """Each job takes one of these lengths (seconds), by chance."""
+    """Run jobs that each take one of these lengths (seconds), at random."""
     chance = random.Random()
 
     async def on_job(_: Job) -> None:

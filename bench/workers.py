@@ -1,5 +1,4 @@
-"""Rows about several worker processes over one PostgreSQL: how much more they do together, and whether they keep the
-order inside lanes."""
+"""Rows about several worker processes over one PostgreSQL: their combined speed, and the order inside lanes."""
 
 from __future__ import annotations
 
@@ -21,12 +20,13 @@ from bench.report import Figure
 from bench.rounds import Setting, in_turn
 from bench.servers import ROOT
 
-#: Seconds between two looks whether everything is done.
+#: Seconds between two checks if everything is done.
 _LOOK = 0.02
 
 
 async def workers(setting: Setting) -> list[Figure]:
-    """Each number of processes beside what the server commits for as many plain connections as one store has."""
+    """Measure each number of processes beside the commits of the server for as many plain connections as one store
+    has."""
     place = setting.place
     assert isinstance(place, Postgres)
     figures = [await _drain(setting, place, processes) for processes in setting.scale.processes]
@@ -56,7 +56,7 @@ async def _drain(setting: Setting, place: Postgres, processes: int) -> Figure:
 
 
 async def _drained(database: Database, bed: Bed, count: int) -> float:
-    """Jobs a second from the first end to the last, as the rows tell it."""
+    """Return jobs per second from the first end to the last, by the rows."""
     await bed.add(count, slice_size=count)
     await all_done(database)
     with connected(database) as connection:
@@ -68,7 +68,7 @@ async def _drained(database: Database, bed: Bed, count: int) -> float:
 
 
 async def _order(place: Postgres, lanes: int, processes: int) -> list[Figure]:
-    """The same lanes and producers as for one process; when each job ran is in its row."""
+    """Check the same lanes and producers as for one process; the time at which each job ran is in its row."""
     database = place.fresh("lanes-of-many")
     with working(database, processes, lengths=LENGTHS):
         async with open_bed(database) as bed:
@@ -100,7 +100,7 @@ def connected(database: Database) -> Iterator[psycopg.Connection]:
 def working(
     database: Database, processes: int, *, workers: int = 8, lengths: tuple[float, ...] = (0.0,)
 ) -> Iterator[None]:
-    """So many processes that work off this database, until the end of the block."""
+    """Run this number of processes that work on this database, until the end of the block."""
     with ExitStack() as stack:
         started = [stack.enter_context(_worker(database, workers, lengths)) for _ in range(processes)]
         for process in started:
