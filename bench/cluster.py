@@ -114,6 +114,6 @@ def running_cluster(folder: Path, database: Database, workers: int) -> Iterator[
         web = started("web", "web,scheduler")
         working = [started(f"worker-{number}", "workers") for number in range(workers)]
         entrance = server_of(web)
-        yield Cluster(Server(entrance.doors, [web.pid, *(worker.pid for worker in working)]), web, working)
+        yield Cluster(Server(entrance.endpoints, [web.pid, *(worker.pid for worker in working)]), web, working)
         for daemon in (web, *working):
             daemon.stop()

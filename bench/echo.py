@@ -14,12 +14,12 @@ from websockets.asyncio.server import ServerConnection, serve
 
 async def answer(socket: ServerConnection) -> None:
     async for text in socket:
-        asked = json.loads(text)
-        if asked["type"] == "auth":
+        request = json.loads(text)
+        if request["type"] == "auth":
             await socket.send(json.dumps({"type": "auth_ok", "clientId": "echo", "seq": 0}, separators=(",", ":")))
             continue
-        await socket.send(json.dumps({"type": "ack", "messageId": "1", "id": asked["id"]}, separators=(",", ":")))
-        reply = {"type": "message", "content": asked["content"], "replyTo": "1"}
+        await socket.send(json.dumps({"type": "ack", "messageId": "1", "id": request["id"]}, separators=(",", ":")))
+        reply = {"type": "message", "content": request["content"], "replyTo": "1"}
         await socket.send(json.dumps(reply, separators=(",", ":")))
 
 

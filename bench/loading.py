@@ -31,7 +31,7 @@ UPLOAD = 2_000_000
 HEALTH_MS, FACTOR = 50.0, 2.0
 
 
-class House:
+class LoadedDaemon:
     """The daemon under load, over one session."""
 
     def __init__(self, url: str, key: str, session: aiohttp.ClientSession) -> None:
@@ -70,32 +70,32 @@ def wide() -> dict[str, object]:
     return {"schema": 1, "settings": settings, "nodes": nodes, "connections": connections}
 
 
-async def measured(house: House, seconds: float) -> tuple[list[float], list[float]]:
+async def measured(target: LoadedDaemon, seconds: float) -> tuple[list[float], list[float]]:
     """Return response times of `/health` and waits of the quiet person, in ms."""
     end, health, waits = time.monotonic() + seconds, list[float](), list[float]()
 
     async def ask() -> None:
         while time.monotonic() < end:
             begin = time.perf_counter()
-            await house.call("GET", "/health")
+            await target.call("GET", "/health")
             health.append((time.perf_counter() - begin) * 1000)
             await asyncio.sleep(0.05)
 
-    async def talk() -> None:
+    async def write() -> None:
         while time.monotonic() < end:
             begin = time.perf_counter()
-            _, told = await house.call("POST", "/api/messages", {"content": "Hello", "channelId": "quiet"})
-            assert isinstance(told, dict)
-            await house.call("GET", f"/api/messages/{told['messageId']}/wait?timeout=60")
+            _, answer = await target.call("POST", "/api/messages", {"content": "Hello", "channelId": "quiet"})
+            assert isinstance(answer, dict)
+            await target.call("GET", f"/api/messages/{answer['messageId']}/wait?timeout=60")
             waits.append((time.perf_counter() - begin) * 1000)
             await asyncio.sleep(0.2)
 
-    await asyncio.gather(ask(), talk())
+    await asyncio.gather(ask(), write())
     return health, waits
 
 
 @asynccontextmanager
-async def loaded(house: House, workflow: str) -> AsyncIterator[dict[str, int]]:
+async def loaded(target: LoadedDaemon, workflow: str) -> AsyncIterator[dict[str, int]]:
     """Apply the load until the block ends, and count how often each part of it was done or refused."""
     counts: dict[str, int] = {}
 
@@ -106,21 +106,21 @@ async def loaded(house: House, workflow: str) -> AsyncIterator[dict[str, int]]:
             await asyncio.sleep(pause)
 
     async def run() -> int:
-        return (await house.call("POST", f"/api/workflows/{workflow}/runs", {}))[0]
+        return (await target.call("POST", f"/api/workflows/{workflow}/runs", {}))[0]
 
     async def flood() -> int:
         message = {"content": "spam " * 50, "channelId": "spam", "userId": "spammer"}
-        return (await house.call("POST", "/api/messages", message))[0]
+        return (await target.call("POST", "/api/messages", message))[0]
 
     data = base64.b64encode(os.urandom(UPLOAD)).decode()
     async with contextlib.AsyncExitStack() as stack:
         for number in range(SOCKETS):
-            await stack.enter_async_context(house.socket(f"room-{number}"))
+            await stack.enter_async_context(target.socket(f"room-{number}"))
         counts["sockets"] = SOCKETS
         tasks = [
             asyncio.create_task(again("join", run, 1.0)),
             asyncio.create_task(again("flood", flood, 0.02)),
-            asyncio.create_task(again("upload", lambda: house.upload(data, "files"), 0.5)),
+            asyncio.create_task(again("upload", lambda: target.upload(data, "files"), 0.5)),
         ]
         try:
             yield counts
@@ -136,15 +136,15 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 async def measure(url: str, key: str, minutes: float) -> bool:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        house = House(url, key, session)
-        status, told = await house.call("POST", "/api/workflows", {"name": "Wide", "document": wide()})
-        assert status == 201, told
-        assert isinstance(told, dict)
-        await measured(house, 3)
-        _, idle = await measured(house, min(30.0, minutes * 20))
-        async with loaded(house, told["id"]) as counts:
-            health, waits = await measured(house, minutes * 60)
-        _, seen = await house.call("GET", "/health")
+        target = LoadedDaemon(url, key, session)
+        status, answer = await target.call("POST", "/api/workflows", {"name": "Wide", "document": wide()})
+        assert status == 201, answer
+        assert isinstance(answer, dict)
+        await measured(target, 3)
+        _, idle = await measured(target, min(30.0, minutes * 20))
+        async with loaded(target, answer["id"]) as counts:
+            health, waits = await measured(target, minutes * 60)
+        _, seen = await target.call("GET", "/health")
     p99, before, during = percentile(health, 0.99), percentile(idle, 0.95), percentile(waits, 0.95)
     print(json.dumps({"load": counts, "health": seen}, indent=1))
     print(f"/health: {len(health)} answers, p99 {p99:.1f} ms (goal {HEALTH_MS:.0f} ms), longest {max(health):.1f} ms")

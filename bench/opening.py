@@ -10,7 +10,7 @@ from functools import partial
 import aiohttp
 from playwright.async_api import Browser, BrowserContext, async_playwright
 
-from bench.people import Door
+from bench.people import Endpoint
 from bench.report import Figure, Target
 from bench.rounds import Setting, in_turn
 from bench.servers import daemon
@@ -31,12 +31,15 @@ async def page(setting: Setting) -> list[Figure]:
         raise LookupError("it needs Chromium")
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with daemon(setting.folder / "daemon") as server:
-        door = server.doors[0]
+        endpoint = server.endpoints[0]
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=program, args=arguments)
-            control, measure = partial(_empty, browser, door), partial(_chat, browser, door, await _log_in(door))
+            control, measure = (
+                partial(_empty, browser, endpoint),
+                partial(_chat, browser, endpoint, await _log_in(endpoint)),
+            )
             opened = await in_turn(setting.scale.rounds * 2, control, measure)
-            fetched = await _fetched(browser, door, await _log_in(door))
+            fetched = await _fetched(browser, endpoint, await _log_in(endpoint))
             await browser.close()
     against = "an empty page of the same server"
     return [
@@ -53,35 +56,35 @@ async def page(setting: Setting) -> list[Figure]:
     ]
 
 
-async def _log_in(door: Door) -> str:
+async def _log_in(endpoint: Endpoint) -> str:
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        headers = {"Authorization": f"Bearer {door.api_key}"}
-        async with session.post(f"{door.url}/api/auth/codes", headers=headers) as made:
+        headers = {"Authorization": f"Bearer {endpoint.api_key}"}
+        async with session.post(f"{endpoint.url}/api/auth/codes", headers=headers) as made:
             code = (await made.json())["code"]
-        async with session.post(f"{door.url}/api/auth/login", json={"code": code}) as entered:
+        async with session.post(f"{endpoint.url}/api/auth/login", json={"code": code}) as entered:
             return entered.cookies[COOKIE].value
 
 
-async def _context(browser: Browser, door: Door, cookie: str | None) -> BrowserContext:
+async def _context(browser: Browser, endpoint: Endpoint, cookie: str | None) -> BrowserContext:
     """Open a browser without a cache."""
-    context = await browser.new_context(base_url=door.url)
+    context = await browser.new_context(base_url=endpoint.url)
     if cookie is not None:
-        await context.add_cookies([{"name": COOKIE, "value": cookie, "url": door.url}])
+        await context.add_cookies([{"name": COOKIE, "value": cookie, "url": endpoint.url}])
     return context
 
 
-async def _empty(browser: Browser, door: Door) -> float:
+async def _empty(browser: Browser, endpoint: Endpoint) -> float:
     """Return the milliseconds until a text of some bytes is shown."""
-    async with await _context(browser, door, None) as context:
+    async with await _context(browser, endpoint, None) as context:
         shown = await context.new_page()
         begun = time.perf_counter()
         await shown.goto("/health")
         return (time.perf_counter() - begun) * 1000
 
 
-async def _chat(browser: Browser, door: Door, cookie: str) -> float:
+async def _chat(browser: Browser, endpoint: Endpoint, cookie: str) -> float:
     """Return the milliseconds until the message field accepts typed text."""
-    async with await _context(browser, door, cookie) as context:
+    async with await _context(browser, endpoint, cookie) as context:
         shown = await context.new_page()
         begun = time.perf_counter()
         await shown.goto("/chat", wait_until="commit")
@@ -89,8 +92,8 @@ async def _chat(browser: Browser, door: Door, cookie: str) -> float:
         return (time.perf_counter() - begun) * 1000
 
 
-async def _fetched(browser: Browser, door: Door, cookie: str) -> float:
-    async with await _context(browser, door, cookie) as context:
+async def _fetched(browser: Browser, endpoint: Endpoint, cookie: str) -> float:
+    async with await _context(browser, endpoint, cookie) as context:
         shown = await context.new_page()
         await shown.goto("/chat", wait_until="networkidle")
         return float(await shown.evaluate(_FETCHED))

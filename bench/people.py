@@ -28,7 +28,7 @@ _REPLY = '{"type":"message"'
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class Endpoint:
     """An address to which people connect."""
 
     url: str
@@ -40,7 +40,7 @@ class Server:
     """A server under load: the daemon or its control. People are spread evenly over its addresses; `pids` are its
     processes."""
 
-    doors: Sequence[Door]
+    endpoints: Sequence[Endpoint]
     pids: Sequence[int]
 
 
@@ -57,7 +57,7 @@ class Load:
 class Exchange:
     """A message and its reply, in seconds of the clock that all processes of a machine share."""
 
-    asked: float
+    sent: float
     answered: float
 
 
@@ -71,22 +71,22 @@ class Person:
     async def ask(self, text: str) -> Exchange:
         if self._pause:
             await asyncio.sleep(self._pause)
-        asked = time.perf_counter()
+        sent = time.perf_counter()
         frame = {"type": "message", "id": secrets.token_hex(8), "content": text}
         await self._socket.send(json.dumps(frame))
         async with asyncio.timeout(PATIENCE):
             while not str(await self._socket.recv()).startswith(_REPLY):
                 pass
-        return Exchange(asked, time.perf_counter())
+        return Exchange(sent, time.perf_counter())
 
 
 @asynccontextmanager
-async def person(door: Door, *, pause: float = 0.0) -> AsyncIterator[Person]:
+async def person(endpoint: Endpoint, *, pause: float = 0.0) -> AsyncIterator[Person]:
     """Connect a new person, in a separate channel."""
     name = secrets.token_hex(6)
-    async with connect(door.url.replace("http", "ws", 1) + "/ws", compression=None) as socket:
+    async with connect(endpoint.url.replace("http", "ws", 1) + "/ws", compression=None) as socket:
         greeting = {"type": "auth", "userId": name, "userName": "Bench", "channelId": f"web-{name}"}
-        await socket.send(json.dumps({**greeting, "apiKey": door.api_key}))
+        await socket.send(json.dumps({**greeting, "apiKey": endpoint.api_key}))
         welcome = json.loads(await socket.recv())
         if welcome["type"] != "auth_ok":
             raise RuntimeError(f"the server said {welcome}")
@@ -94,13 +94,13 @@ async def person(door: Door, *, pause: float = 0.0) -> AsyncIterator[Person]:
 
 
 @asynccontextmanager
-async def crowd(doors: Sequence[Door], people: int, *, pause: float = 0.0) -> AsyncIterator[list[Person]]:
+async def crowd(endpoints: Sequence[Endpoint], people: int, *, pause: float = 0.0) -> AsyncIterator[list[Person]]:
     async with AsyncExitStack() as stack:
-        spread = itertools.islice(itertools.cycle(doors), people)
-        yield [await stack.enter_async_context(person(door, pause=pause)) for door in spread]
+        spread = itertools.islice(itertools.cycle(endpoints), people)
+        yield [await stack.enter_async_context(person(endpoint, pause=pause)) for endpoint in spread]
 
 
-async def talk(everybody: Sequence[Person], messages: int) -> list[Exchange]:
+async def exchange_all(everybody: Sequence[Person], messages: int) -> list[Exchange]:
     """Let each person write this number of messages, all at the same time."""
     talks = await asyncio.gather(*(_converse(each, messages) for each in everybody))
     return [exchange for each in talks for exchange in each]
@@ -108,12 +108,12 @@ async def talk(everybody: Sequence[Person], messages: int) -> list[Exchange]:
 
 async def chat(server: Server, *, people: int, messages: int) -> Load:
     """Run `people` new conversations with this number of messages each, all at the same time."""
-    async with crowd(server.doors, people) as everybody:
+    async with crowd(server.endpoints, people) as everybody:
         used, begun = [cpu_seconds(pid) for pid in server.pids], time.perf_counter()
-        exchanges = await talk(everybody, messages)
+        exchanges = await exchange_all(everybody, messages)
         seconds = time.perf_counter() - begun
         cpu = sum(cpu_seconds(pid) - before for pid, before in zip(server.pids, used, strict=True))
-    waits = [exchange.answered - exchange.asked for exchange in exchanges]
+    waits = [exchange.answered - exchange.sent for exchange in exchanges]
     return Load(len(exchanges) / seconds, cpu / len(exchanges) * 1000, median(waits) * 1000)
 
 
@@ -121,9 +121,9 @@ async def _converse(each: Person, messages: int) -> list[Exchange]:
     return [await each.ask(f"hello, number {number}") for number in range(messages)]
 
 
-async def _visit(door: Door, *, people: int, messages: int, pause: float) -> list[Exchange]:
-    async with crowd([door], people, pause=pause) as everybody:
-        return await talk(everybody, messages)
+async def _visit(endpoint: Endpoint, *, people: int, messages: int, pause: float) -> list[Exchange]:
+    async with crowd([endpoint], people, pause=pause) as everybody:
+        return await exchange_all(everybody, messages)
 
 
 def main() -> None:
@@ -134,9 +134,9 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=25)
     parser.add_argument("--pause", type=float, default=0.0)
     given = parser.parse_args()
-    door = Door(given.url, given.api_key)
-    exchanges = asyncio.run(_visit(door, people=given.people, messages=given.messages, pause=given.pause))
-    print(json.dumps([[each.asked, each.answered] for each in exchanges]))
+    endpoint = Endpoint(given.url, given.api_key)
+    exchanges = asyncio.run(_visit(endpoint, people=given.people, messages=given.messages, pause=given.pause))
+    print(json.dumps([[each.sent, each.answered] for each in exchanges]))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from statistics import median
 
 from arvis.app import daemon
 from arvis.config import load
-from bench.people import Door, Exchange
+from bench.people import Endpoint, Exchange
 from bench.sampling import Sampler, processor_seconds_by_thread, sampling
 from bench.servers import ROOT
 from bench.stamps import Stamps, stamping
@@ -62,7 +62,7 @@ AFTERWARDS = (
 
 
 @asynccontextmanager
-async def daemon_in_this_process(folder: Path) -> AsyncIterator[Door]:
+async def daemon_in_this_process(folder: Path) -> AsyncIterator[Endpoint]:
     """Run the daemon as `arvis run` does, with the built-in configuration and the demo model."""
     url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     nothing = folder / "config.yaml"
@@ -76,16 +76,16 @@ async def daemon_in_this_process(folder: Path) -> AsyncIterator[Door]:
     running = asyncio.create_task(daemon.run(config, say=say))
     running.add_done_callback(lambda _: url.done() or url.cancel())
     try:
-        yield Door(await url, (config.data_dir / "api-key").read_text().strip())
+        yield Endpoint(await url, (config.data_dir / "api-key").read_text().strip())
     finally:
         if not running.done():
             os.kill(os.getpid(), signal.SIGTERM)
         await running
 
 
-async def talk_from_outside(door: Door, *, people: int, messages: int, pause: float = 0.0) -> list[Exchange]:
+async def chat_from_outside(endpoint: Endpoint, *, people: int, messages: int, pause: float = 0.0) -> list[Exchange]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bench.people", door.url, door.api_key),
+        *(sys.executable, "-m", "bench.people", endpoint.url, endpoint.api_key),
         *("--people", str(people), "--messages", str(messages), "--pause", str(pause)),
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
@@ -93,7 +93,7 @@ async def talk_from_outside(door: Door, *, people: int, messages: int, pause: fl
     out, _ = await process.communicate()
     if process.returncode:
         raise RuntimeError("the people gave up")
-    return [Exchange(asked, answered) for asked, answered in json.loads(out)]
+    return [Exchange(sent, answered) for sent, answered in json.loads(out)]
 
 
 # -- the wait of one message -------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ async def talk_from_outside(door: Door, *, people: int, messages: int, pause: fl
 def stages_of(exchange: Exchange, stamps: Stamps) -> dict[str, float] | None:
     """Return the seconds by stage; None when the marks are ambiguous (something else was written in between)."""
     seconds: dict[str, float] = {}
-    at = _follow(STAGES, exchange.asked, stamps, seconds)
+    at = _follow(STAGES, exchange.sent, stamps, seconds)
     if at is None or at > exchange.answered:
         return None
     seconds[OUT] = exchange.answered - at
@@ -122,24 +122,24 @@ def _follow(stages: Sequence[tuple[str, str]], at: float, stamps: Stamps, second
 async def waits(folder: Path, messages: int) -> tuple[list[dict[str, float]], list[float]]:
     """Return the stages of each message, and its total wait, in seconds."""
     with stamping() as stamps:
-        async with daemon_in_this_process(folder) as door:
-            await talk_from_outside(door, people=1, messages=min(WARM_UP, messages), pause=PAUSE)
-            exchanges = await talk_from_outside(door, people=1, messages=messages, pause=PAUSE)
-    told = [stages for exchange in exchanges if (stages := stages_of(exchange, stamps)) is not None]
-    return told, [exchange.answered - exchange.asked for exchange in exchanges]
+        async with daemon_in_this_process(folder) as endpoint:
+            await chat_from_outside(endpoint, people=1, messages=min(WARM_UP, messages), pause=PAUSE)
+            exchanges = await chat_from_outside(endpoint, people=1, messages=messages, pause=PAUSE)
+    stage_times = [stages for exchange in exchanges if (stages := stages_of(exchange, stamps)) is not None]
+    return stage_times, [exchange.answered - exchange.sent for exchange in exchanges]
 
 
-def print_waits(told: Sequence[Mapping[str, float]], waited: Sequence[float]) -> None:
-    print(f"The wait of one message, median of {len(told)} (µs)\n")
+def print_waits(stage_times: Sequence[Mapping[str, float]], waited: Sequence[float]) -> None:
+    print(f"The wait of one message, median of {len(stage_times)} (µs)\n")
     for name in [*(name for name, _ in STAGES), OUT]:
-        print(f"  {name:38}{_microseconds(told, name):8,.0f}")
+        print(f"  {name:38}{_microseconds(stage_times, name):8,.0f}")
     print(f"  {'until the reply is there':38}{median(waited) * 1e6:8,.0f}\n")
     for name, _ in AFTERWARDS:
-        print(f"  {name:38}{_microseconds(told, name):8,.0f}")
+        print(f"  {name:38}{_microseconds(stage_times, name):8,.0f}")
 
 
-def _microseconds(told: Sequence[Mapping[str, float]], name: str) -> float:
-    return median(stages[name] for stages in told) * 1e6
+def _microseconds(stage_times: Sequence[Mapping[str, float]], name: str) -> float:
+    return median(stages[name] for stages in stage_times) * 1e6
 
 
 # -- the processor's time ----------------------------------------------------------------------------------
@@ -149,13 +149,13 @@ async def processor_time(folder: Path, messages: int) -> tuple[dict[str, float],
     """Return the seconds per message by thread, without the sampler; and a sampler that observed the same number of
     messages again."""
     total = CHATS * messages
-    async with daemon_in_this_process(folder) as door:
-        await talk_from_outside(door, people=CHATS, messages=min(WARM_UP, messages))
+    async with daemon_in_this_process(folder) as endpoint:
+        await chat_from_outside(endpoint, people=CHATS, messages=min(WARM_UP, messages))
         before = processor_seconds_by_thread()
-        await talk_from_outside(door, people=CHATS, messages=messages)
+        await chat_from_outside(endpoint, people=CHATS, messages=messages)
         used = processor_seconds_by_thread()
         with sampling() as sampler:
-            await talk_from_outside(door, people=CHATS, messages=messages)
+            await chat_from_outside(endpoint, people=CHATS, messages=messages)
     return {thread: (used[thread] - before[thread]) / total for thread in used}, sampler
 
 
@@ -187,9 +187,9 @@ def main() -> None:
         alone, together = Path(folder, "alone"), Path(folder, "together")
         alone.mkdir()
         together.mkdir()
-        told, waited = asyncio.run(waits(alone, given.messages))
+        stage_times, waited = asyncio.run(waits(alone, given.messages))
         used, sampler = asyncio.run(processor_time(together, given.messages))
-    print_waits(told, waited)
+    print_waits(stage_times, waited)
     print_processor_time(used, sampler)
 
 

@@ -26,7 +26,7 @@ def about() -> dict[str, Any]:
     """Return the time, the machine and the commit of the measurement."""
     return {
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "commit": _said_by("git", "describe", "--always", "--dirty", "--exclude=*"),
+        "commit": _first_line("git", "describe", "--always", "--dirty", "--exclude=*"),
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -94,11 +94,11 @@ def _change(old: float | None, new: float | None) -> str:
 
 def _postgresql() -> str | None:
     initdb = find("initdb")
-    said = _said_by(str(initdb), "--version") if initdb else None
-    return said.rpartition(" ")[2] if said else None
+    version = _first_line(str(initdb), "--version") if initdb else None
+    return version.rpartition(" ")[2] if version else None
 
 
-def _said_by(*command: str) -> str | None:
+def _first_line(*command: str) -> str | None:
     """Return the first line that a program prints, None if it is missing or fails."""
     try:
         ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -32,9 +32,9 @@ async def workflows(setting: Setting) -> list[Figure]:
     folder = setting.folder / "workflows"
     with daemon(folder) as server:
         data, pid = folder / "data", server.pids[0]
-        door = server.doors[0]
-        headers = {"Authorization": f"Bearer {door.api_key}"}
-        async with aiohttp.ClientSession(door.url, headers=headers) as http:
+        endpoint = server.endpoints[0]
+        headers = {"Authorization": f"Bearer {endpoint.api_key}"}
+        async with aiohttp.ClientSession(endpoint.url, headers=headers) as http:
             await _draw(http, "three", [("say", "agent"), ("more", "agent")])
             await _draw(http, "ask", [("yes", "approval")])
             scale = setting.scale

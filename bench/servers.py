@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.people import Door, Server
+from bench.people import Endpoint, Server
 from tests.acceptance.daemon import Daemon, running_daemon
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +28,7 @@ def daemon(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[
 
 
 def server_of(running: Daemon) -> Server:
-    return Server([Door(running.url, running.api_key)], [running.pid])
+    return Server([Endpoint(running.url, running.api_key)], [running.pid])
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def echo() -> Iterator[Server]:
     process = subprocess.Popen([sys.executable, "-m", "bench.echo"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        yield Server([Door(process.stdout.readline().strip(), "")], [process.pid])
+        yield Server([Endpoint(process.stdout.readline().strip(), "")], [process.pid])
     finally:
         process.kill()
         process.communicate()

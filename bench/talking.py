@@ -30,7 +30,7 @@ HTTP = Targets(Target(100, 200), Target(10, 5, lower=True), Target(20, 10, lower
 async def demo(setting: Setting) -> list[Figure]:
     """Measure with the built-in model, which answers immediately."""
     with daemon(setting.folder / "demo") as server:
-        return await _talk(setting, server, "demo model", DEMO)
+        return await _measure(setting, server, "demo model", DEMO)
 
 
 async def http(setting: Setting) -> list[Figure]:
@@ -38,7 +38,7 @@ async def http(setting: Setting) -> list[Figure]:
     async with running_model() as model:
         settings = {"OPENAI_API_KEY": "sk-bench", "OPENAI_BASE_URL": model.base_url}
         with daemon(setting.folder / "http", settings) as server:
-            return await _talk(setting, server, "HTTP model", HTTP)
+            return await _measure(setting, server, "HTTP model", HTTP)
 
 
 async def prompt(setting: Setting) -> list[Figure]:
@@ -50,7 +50,7 @@ async def prompt(setting: Setting) -> list[Figure]:
     return [Figure("prompt for “hello”", len(model.newest) / 1000, "KB", target=Target(6, 3, lower=True))]
 
 
-async def _talk(setting: Setting, server: Server, name: str, targets: Targets) -> list[Figure]:
+async def _measure(setting: Setting, server: Server, name: str, targets: Targets) -> list[Figure]:
     with echo() as control:
         rounds, messages = setting.scale.rounds, setting.scale.messages
         many = [await _round(server, control, CHATS, messages) for _ in range(rounds + 1)][1:]

@@ -20,7 +20,7 @@ from arvis.process.clock import SystemClock
 from arvis.store.open import Database, bring_up_to_date
 from arvis.store.sqlite.checkpoint import kept_log
 from arvis.store.sqlite.page_checksums import sums_file
-from bench.people import Door, Server, chat
+from bench.people import Endpoint, Server, chat
 from bench.report import Figure, Target
 from bench.rounds import Setting, in_turn
 from bench.servers import daemon
@@ -52,10 +52,10 @@ async def dashboard(setting: Setting) -> list[Figure]:
     jobs = JOBS if setting.scale.work >= 300 else 2_000
     _fill(full / "data", jobs)
     with daemon(full) as server, daemon(setting.folder / "empty") as empty:
-        return [*await _answers(setting, server.doors[0], empty.doors[0]), *await _chats(setting, server)]
+        return [*await _answers(setting, server.endpoints[0], empty.endpoints[0]), *await _chats(setting, server)]
 
 
-async def _answers(setting: Setting, full: Door, empty: Door) -> list[Figure]:
+async def _answers(setting: Setting, full: Endpoint, empty: Endpoint) -> list[Figure]:
     async with _asking(full) as there, _asking(empty) as here:
         cold = [await there.overview("hour"), await there.overview("day")]
         against = "the same of a daemon with an empty database"
@@ -77,7 +77,7 @@ async def _chats(setting: Setting, server: Server) -> list[Figure]:
         return (await chat(server, people=CHATS, messages=setting.scale.messages)).p50_ms
 
     async def watched() -> float:
-        async with _page(server.doors[0]):
+        async with _page(server.endpoints[0]):
             return await alone()
 
     paired = await in_turn(setting.scale.rounds, alone, watched)
@@ -88,9 +88,9 @@ async def _chats(setting: Setting, server: Server) -> list[Figure]:
 
 
 class _Asking:
-    def __init__(self, session: aiohttp.ClientSession, door: Door) -> None:
+    def __init__(self, session: aiohttp.ClientSession, endpoint: Endpoint) -> None:
         self._session = session
-        self._door = door
+        self._door = endpoint
 
     async def overview(self, span: str) -> float:
         """Return the milliseconds until the whole response has arrived."""
@@ -104,16 +104,19 @@ class _Asking:
 
 
 @asynccontextmanager
-async def _asking(door: Door) -> AsyncIterator[_Asking]:
+async def _asking(endpoint: Endpoint) -> AsyncIterator[_Asking]:
     async with aiohttp.ClientSession() as session:
-        yield _Asking(session, door)
+        yield _Asking(session, endpoint)
 
 
 @asynccontextmanager
-async def _page(door: Door) -> AsyncIterator[None]:
+async def _page(endpoint: Endpoint) -> AsyncIterator[None]:
     """Run a page as people leave it open: it watches all topics of Now, and reloads at most once a second."""
-    async with connect(door.url.replace("http", "ws", 1) + "/ws", compression=None) as socket, _asking(door) as asking:
-        await socket.send(json.dumps({"type": "auth", "channelId": "web-page", "apiKey": door.api_key}))
+    async with (
+        connect(endpoint.url.replace("http", "ws", 1) + "/ws", compression=None) as socket,
+        _asking(endpoint) as asking,
+    ):
+        await socket.send(json.dumps({"type": "auth", "channelId": "web-page", "apiKey": endpoint.api_key}))
         await socket.send(json.dumps({"type": "watch", "topics": ["overview", "jobs", "messages", "questions"]}))
 
         async def look() -> None:
@@ -183,6 +186,6 @@ def _messages(count: int, now: int) -> Iterator[tuple[object, ...]]:
     for number in range(count):
         at = now - DAY_MS + number * (DAY_MS - 60_000) // count
         took = 200 + number * 7919 % 9_000
-        asked, reply = _id(at, 2 * number), _id(at + took, 2 * number + 1)
-        yield (asked, "user", "failed" if number % 50 == 0 else "answered", None, reply, at)
-        yield (reply, "assistant", "answered", asked, None, at + took)
+        question_id, reply = _id(at, 2 * number), _id(at + took, 2 * number + 1)
+        yield (question_id, "user", "failed" if number % 50 == 0 else "answered", None, reply, at)
+        yield (reply, "assistant", "answered", question_id, None, at + took)
