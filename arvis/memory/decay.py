@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from arvis.domain.memory import Category, Fact
-from arvis.memory.keeping import fade
+from arvis.memory.service import fade
 from arvis.ports.store import Transaction
 
 _DAY_MS = 86_400_000

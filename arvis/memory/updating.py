@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from arvis.memory.likeness import Wording
+from arvis.memory.similarity import Wording
 
 #: A value has so many words.
 _LONGEST_VALUE = 8

@@ -26,7 +26,7 @@ from arvis.memory import (
     remember,
 )
 from arvis.memory.decay import LIVES_MS
-from arvis.memory.keeping import MOST_FACTS
+from arvis.memory.service import MOST_FACTS
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
 from arvis.testing.clock import SteppedClock

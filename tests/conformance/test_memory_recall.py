@@ -26,7 +26,7 @@ from arvis.memory import (
     touch,
 )
 from arvis.memory.decay import LIVES_MS
-from arvis.memory.keeping import MOST_KEYS
+from arvis.memory.service import MOST_KEYS
 from arvis.ports.store import Store, Transaction
 from arvis.testing.conformance.store_scripts import AGENT, NOW
 from tests.conformance.memory_kit import (

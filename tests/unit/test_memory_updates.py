@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from arvis.memory.likeness import Wording, likeness
+from arvis.memory.similarity import Wording, similarity
 from arvis.memory.updating import updates
 
 PAIRS = yaml.safe_load(Path(__file__).with_name("memory_pairs.yaml").read_text("utf-8"))
@@ -16,7 +16,7 @@ PAIRS = yaml.safe_load(Path(__file__).with_name("memory_pairs.yaml").read_text("
 def gives_way(known: str, new: str) -> bool:
     """Whether the known fact is superseded, as `remember` decides it."""
     one, other = Wording.of(new), Wording.of(known)
-    like = likeness(one, other)
+    like = similarity(one, other)
     return like is not None and not like.same and updates(one, other)
 
 

@@ -20,7 +20,7 @@ from arvis.graphs.compaction.selection import KEPT_MESSAGES
 from arvis.graphs.context import SUMMARIES
 from arvis.llm.budgets import spender_of
 from arvis.memory import remember
-from arvis.memory.keeping import ARVIS
+from arvis.memory.service import ARVIS
 from arvis.messaging import notices
 from arvis.messaging.owner_alerts import DAY_MS, tell_owner
 from arvis.ports.compactions import Calibration, Size

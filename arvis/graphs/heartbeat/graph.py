@@ -27,7 +27,7 @@ from arvis.engine.decisions import Call, Decision, End, Graph, Next, Repeat
 from arvis.graphs.agent.completion import EXPLICIT
 from arvis.graphs.context import INCIDENTS, OBSERVED_MS
 from arvis.graphs.heartbeat.prompt import MOST_PROJECTS, Blocker, Cycle, autonomous_prompt
-from arvis.memory.likeness import Wording, likeness
+from arvis.memory.similarity import Wording, similarity
 from arvis.messaging.messages import is_silent
 from arvis.messaging.owner_alerts import DAY_MS, tell_owner
 from arvis.ports.store import Store, Transaction
@@ -227,7 +227,7 @@ def _same(before: str, now: str) -> bool:
     """Whether two blockers are one, in other words perhaps."""
     if before.strip() == now.strip():
         return True
-    return likeness(Wording.of(now), Wording.of(before)) is not None
+    return similarity(Wording.of(now), Wording.of(before)) is not None
 
 
 # -- scripts -----------------------------------------------------------------------------------------------

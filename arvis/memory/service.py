@@ -16,8 +16,8 @@ from arvis.domain.messages import RANKS
 from arvis.domain.taint import CLEAN
 from arvis.domain.text import storable
 from arvis.domain.words import asked_words
-from arvis.memory.likeness import Likeness, Wording, likeness
-from arvis.memory.telling import brief
+from arvis.memory.render import brief
+from arvis.memory.similarity import Similarity, Wording, similarity
 from arvis.memory.updating import updates
 from arvis.ports.memory import FactChange
 from arvis.ports.store import Transaction
@@ -156,7 +156,7 @@ def _may_yield(fact: Fact, new: NewFact, now: int) -> bool:
     )
 
 
-def _nearest(new: NewFact, known: Sequence[Fact]) -> tuple[Fact, Likeness] | tuple[None, None]:
+def _nearest(new: NewFact, known: Sequence[Fact]) -> tuple[Fact, Similarity] | tuple[None, None]:
     """The fact that says the same, else the one that the new one is the clearest news about."""
     wording = Wording.of(new.content)
     worded = [(fact, Wording.of(fact.content)) for fact in known]
@@ -165,7 +165,7 @@ def _nearest(new: NewFact, known: Sequence[Fact]) -> tuple[Fact, Likeness] | tup
     alike = [
         (fact, like)
         for fact, old in worded[:_COMPARED]
-        if (like := likeness(wording, old)) is not None and (like.same or updates(wording, old))
+        if (like := similarity(wording, old)) is not None and (like.same or updates(wording, old))
     ]
     return min(alike, key=lambda pair: (not pair[1].same, pair[1].differing, pair[0].number), default=(None, None))
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.memory.likeness import Wording, distance, likeness
+from arvis.memory.similarity import Wording, distance, similarity
 
 SAME, NEWS, OTHER = "same", "news", "other"
 
@@ -44,7 +44,7 @@ TABLE = [
 
 
 def verdict(old: str, new: str) -> str:
-    like = likeness(Wording.of(new), Wording.of(old))
+    like = similarity(Wording.of(new), Wording.of(old))
     return OTHER if like is None else SAME if like.same else NEWS
 
 

@@ -67,26 +67,26 @@ class Wording:
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class Similarity:
     """`same`: the new one says nothing that the old one does not. `differing` is the part of the letters that differ."""
 
     same: bool
     differing: float
 
 
-def likeness(new: Wording, old: Wording) -> Likeness | None:
+def similarity(new: Wording, old: Wording) -> Similarity | None:
     """None: they are about different things."""
     if new.text == old.text:
-        return Likeness(same=True, differing=0.0)
+        return Similarity(same=True, differing=0.0)
     longer = max(len(new.text), len(old.text))
     if longer > _LONG or abs(len(new.text) - len(old.text)) > _LENGTHS * longer:
         return None
     if _mostly_the_same_words(new.seen, old.seen):
-        return Likeness(same=_says_the_same(new, old), differing=distance(new.text, old.text) / longer)
+        return Similarity(same=_says_the_same(new, old), differing=distance(new.text, old.text) / longer)
     if not _may_be_near(new.text, old.text):
         return None
     differing = distance(new.text, old.text, most=int(_NEAR * longer)) / longer
-    return Likeness(same=_says_the_same(new, old), differing=differing) if differing < _NEAR else None
+    return Similarity(same=_says_the_same(new, old), differing=differing) if differing < _NEAR else None
 
 
 def distance(one: str, other: str, *, most: int = _LONG) -> int:
