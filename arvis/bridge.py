@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from arvis.domain.changes import TELLING, changes_of
+from arvis.domain.changes import CHANGE_EVENTS, changes_of
 from arvis.domain.events import (
     AccountsChanged,
     AgentMoved,
@@ -55,7 +55,7 @@ CROSSING: Mapping[type[Any], Topic] = {
 _BY_NAME = {kind.__name__: kind for kind in CROSSING}
 
 #: Events that pages need, and that otherwise only processes with workers receive or none: they cross as `Changed`.
-_SENT_AS_CHANGES = [kind for kind in TELLING if CROSSING.get(kind) is not Topic.CHAT]
+_SENT_AS_CHANGES = [kind for kind in CHANGE_EVENTS if CROSSING.get(kind) is not Topic.CHAT]
 #: Seconds for which changes are collected before they cross together, and the number of one topic from which they
 #: cross without their ids.
 _CHANGES_SECONDS = 0.2

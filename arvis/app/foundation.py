@@ -30,7 +30,7 @@ from arvis.services import agents
 from arvis.services.conductor import ensure_conductor
 from arvis.settings import SettingsService
 from arvis.skills.shelf import SkillRegistry
-from arvis.store.backups.keeper import BackupService
+from arvis.store.backups.service import BackupService
 from arvis.store.integrity.repair import make_sound
 from arvis.store.open import bring_up_to_date, open_relay, open_store
 from arvis.store.sqlite.errors import Emergency

@@ -53,8 +53,8 @@ class ChangeTopic(StrEnum):
     WORKFLOWS = "workflows"
 
 
-#: Events with their own message format for clients.
-TELLING: Sequence[type[Event]] = (
+#: Events other than `Changed` that imply changes.
+CHANGE_EVENTS: Sequence[type[Event]] = (
     AccountsChanged,
     BotsChanged,
     BotStateChanged,

@@ -33,7 +33,7 @@ LONGEST_LEASE_MS = 600_000
 SUSPECT_CRASHES = 2
 SUSPECT_ALONE_MS = 30_000
 #: How long (ms) a suspect waits before the queue checks again whether it may start.
-SUSPECT_REST_MS = 250
+SUSPECT_RETRY_MS = 250
 
 
 class JobKind(StrEnum):

@@ -89,7 +89,7 @@ _ANGLE: dict[str, tuple[str, Form]] = {
 FORMS = {name: form for name, (_, form) in (_SQUARE | _ANGLE).items()}
 
 #: Tags that `find_tags` returns. All others are only removed from the text.
-TOLD = frozenset(_SQUARE) | {DONE, BLOCKED, CONTINUE, EXECUTOR_DONE, EXECUTOR_BLOCKED, METADATA}
+READ_TAGS = frozenset(_SQUARE) | {DONE, BLOCKED, CONTINUE, EXECUTOR_DONE, EXECUTOR_BLOCKED, METADATA}
 
 LONGEST_MARKER = 160
 
@@ -179,7 +179,7 @@ def unfinished(text: str) -> int:
     return len(text) - start if known else 0
 
 
-def tells(beginning: str) -> bool:
+def is_recognisable(beginning: str) -> bool:
     """Return whether an incomplete marker at the end of a reply has enough letters to count as one."""
     found = _BEGINNING.fullmatch(beginning)
     return found is not None and len(found["name"]) >= _TELLING

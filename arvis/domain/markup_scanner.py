@@ -27,12 +27,12 @@ from arvis.domain.markup_grammar import (
     MESSAGE_MARK,
     METADATA,
     OPENING,
-    TOLD,
+    READ_TAGS,
     Form,
     argument_of,
+    is_recognisable,
     name_of,
     opens,
-    tells,
     unfinished,
 )
 from arvis.domain.markup_text import VisibleText, unfinished_lead
@@ -166,7 +166,7 @@ class Scanner:
             begun = blanks.end() if blanks else line
             end = begun if unfinished_lead(text, begun) else end
         if self._final:
-            end = end if tells(text[end:]) else len(text)
+            end = end if is_recognisable(text[end:]) else len(text)
         else:
             self._rest = text[end:]
         self._visible.add(text[position:end])
@@ -238,7 +238,7 @@ class Scanner:
 
     def _tell(self, name: str, opening: re.Match[str], body: str, end: int) -> int:
         self._enveloped = self._enveloped or name == METADATA
-        if name in TOLD and len(self.tags) <= MOST_TAGS:
+        if name in READ_TAGS and len(self.tags) <= MOST_TAGS:
             problem = None
             if len(self.tags) == MOST_TAGS:
                 problem = f"this reply holds more than {MOST_TAGS} tags; this one and what follows it is left out"

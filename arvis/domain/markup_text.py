@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from arvis.domain.markup_grammar import LONGEST_MARKER, MESSAGE_MARK, tells, unfinished
+from arvis.domain.markup_grammar import LONGEST_MARKER, MESSAGE_MARK, is_recognisable, unfinished
 
 _WIDE_GAP = re.compile(r"\n{3,}")
 
@@ -64,7 +64,7 @@ class VisibleText:
         """Return the last text; no text may follow. If the end looks like an incomplete tag, it must not become one
         when the text is read again."""
         text = self.take()
-        return text + "…" if tells(self._shown[len(self._shown) - unfinished(self._shown) :]) else text
+        return text + "…" if is_recognisable(self._shown[len(self._shown) - unfinished(self._shown) :]) else text
 
     def _follow(self, text: str) -> None:
         start = text.rfind("\n") + 1

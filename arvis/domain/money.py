@@ -119,7 +119,7 @@ class SpendingLimits:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spender:
     """The payer of a model call. `execution_id` and `visit` identify the reservation; `turn` is the execution at the
-    root of the turn, whose budget its children share. A `stranger` (an unpaired user) also has a limit of turns; an
+    root of the turn, whose budget its children share. An `unpaired` user also has a limit of turns; an
     `owner` may use the whole daily budget instead of a share."""
 
     execution_id: str
@@ -129,7 +129,7 @@ class Spender:
     agent_id: str | None = None
     principal_id: str | None = None
     client_id: str | None = None
-    stranger: bool = False
+    unpaired: bool = False
     owner: bool = False
 
     def pots(self, zone: str, now: int) -> Mapping[Budget, Pot]:

@@ -54,7 +54,7 @@ _FAILED: Mapping[str, str] = {
     "budget_share": "this person's share of the budget of the day is used up",
     "budget_client": "the client's budget of the month is used up",
     "budget_day": "the budget of the day is used up",
-    "budget_turns": "this stranger has asked as often as strangers may in a day",
+    "budget_turns": "this unpaired user has asked as many questions as unpaired users may ask in a day",
     "budget_credit": "the client's credit is used up",
     "budget_client_status": "the client is paused",
     "stopped": "a person stopped it",

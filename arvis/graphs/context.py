@@ -155,7 +155,7 @@ def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnCo
         spender=spender_of(tx, execution, agent_id=agent.id),
         taint=taint_in(execution.state),
         observed=read_along,
-        incidents=[] if alone else tx.incidents.untold(conversation.id, INCIDENTS),
+        incidents=[] if alone else tx.incidents.unreported(conversation.id, INCIDENTS),
         run=is_run(execution),
         reachable=_reachable(tx, execution, agent),
     )

@@ -27,7 +27,7 @@ class BudgetSession:
         call = OpenCall(spender, receipt) if receipt is not None else None
         if call is not None or self._asks(spender, estimate):
             await self._store.write(self._reserve, spender, estimate, call)
-        elif spender.stranger:
+        elif spender.unpaired:
             await self._store.read(self._judge_stranger, spender)
         return call
 
@@ -59,7 +59,7 @@ class BudgetSession:
             verdict = budgets.reserve(tx, spender, estimate, limits, self._clock.now())
             if not isinstance(verdict, Reserved):
                 raise budgets.error_of(verdict, limits.zone)
-        elif spender.stranger:
+        elif spender.unpaired:
             self._judge_stranger(tx, spender)
         if call is not None:
             open_calls.begin(tx, call, limits)

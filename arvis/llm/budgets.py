@@ -61,7 +61,7 @@ def spender_of(
         agent_id=agent_id,
         principal_id=execution.principal_id,
         client_id=client.id if client else None,
-        stranger=principal is not None and _is_stranger(tx, principal, agent_id),
+        unpaired=principal is not None and _is_unpaired(tx, principal, agent_id),
         owner=principal is not None and principal.role is PrincipalRole.OWNER,
     )
 
@@ -89,7 +89,7 @@ def _above(tx: Transaction, execution: Execution) -> Execution | None:
     return tx.executions.get(given.root_id) if given is not None else None
 
 
-def _is_stranger(tx: Transaction, principal: Principal, agent_id: str | None) -> bool:
+def _is_unpaired(tx: Transaction, principal: Principal, agent_id: str | None) -> bool:
     """A member whom nobody let in by name (behaviour.md 1.4): no owner or operator, not here by a key or login, and not
     among the users that the agent lists."""
     if principal.role is not PrincipalRole.MEMBER or principal.platform == _KNOWN_PLATFORM:
@@ -113,7 +113,7 @@ def reserve(
     pots = spender.pots(limits.zone, now)
     share = _share(tx, spender, limits)
     limited = _limited(pots, limits, client, share) if estimate_micros else {}
-    counting = spender.stranger and Budget.PRINCIPAL in pots
+    counting = spender.unpaired and Budget.PRINCIPAL in pots
     # All that may be written is held at once, for only then there is one order.
     spent = tx.spending.hold(sorted({*(pots.values() if counting else limited), *_credit_pots(client)}))
     turns = _stranger_refusal(pots, spent, limits, now) if counting else None
@@ -135,10 +135,10 @@ def reserve(
 
 
 def refusal_of_stranger(tx: Transaction, spender: Spender, limits: SpendingLimits, now: int) -> OverBudget | None:
-    """For a call without a price: whether this stranger has asked enough today. Reads only, because the turn is counted by
+    """Check, for a call without a price, whether this unpaired user has used up the daily questions. Reads only, because the turn is counted by
     `settle`: turns that run at the same moment may together pass the limit."""
     pots = spender.pots(limits.zone, now)
-    if not spender.stranger or Budget.PRINCIPAL not in pots:
+    if not spender.unpaired or Budget.PRINCIPAL not in pots:
         return None
     asked = {pots[budget]: tx.spending.get(pots[budget]) for budget in (Budget.PRINCIPAL, Budget.TURN)}
     return _stranger_refusal(pots, asked, limits, now)

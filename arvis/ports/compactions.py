@@ -44,12 +44,12 @@ class Compactions(Protocol):
         active."""
         ...
 
-    def rest(self, conversation_id: str, turns: int, *, planned_only: bool = False) -> None:
+    def postpone(self, conversation_id: str, turns: int, *, planned_only: bool = False) -> None:
         """Postpone compaction of this conversation until this many more turns have ended; with `planned_only` only
         compaction that no prompt needs."""
         ...
 
-    def rests(self, conversation_id: str, *, planned: bool) -> bool:
+    def is_postponed(self, conversation_id: str, *, planned: bool) -> bool:
         """Return whether compaction is postponed; `planned`: for compaction that no prompt needs."""
         ...
 

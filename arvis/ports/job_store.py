@@ -77,7 +77,7 @@ class JobStore(Protocol):
         """Put a failed job at the tail of its lane with fresh counters; return None if it has not failed."""
         ...
 
-    def take_up(self, execution_id: str, now: int) -> None:
+    def cancel_failed(self, execution_id: str, now: int) -> None:
         """Cancel the failed jobs of an execution whose caller has handled the failure, with the reason
         `handled_by_caller` and their error."""
         ...

@@ -161,11 +161,11 @@ class ChannelStatuses(Protocol):
 class Incidents(Protocol):
     def add(self, conversation_id: str, text: str, now: int) -> None: ...
 
-    def untold(self, conversation_id: str, limit: int) -> list[Incident]:
+    def unreported(self, conversation_id: str, limit: int) -> list[Incident]:
         """Return the newest unreported incidents, in order."""
         ...
 
-    def told(self, conversation_id: str, execution_id: str, upto: str) -> None:
+    def mark_reported(self, conversation_id: str, execution_id: str, upto: str) -> None:
         """Note that the prompt of this turn reported the incidents up to this id."""
         ...
 

@@ -20,7 +20,7 @@ from arvis.store.location import Database
 from arvis.store.sql.migrations import available, migrate
 from arvis.store.sql.session import IdMaker
 from arvis.store.sqlite.checkpoint import sealed
-from arvis.store.sqlite.errors import ALONE, Emergency, telling
+from arvis.store.sqlite.errors import ALONE, Emergency, store_errors
 from arvis.store.sqlite.migrations import SqliteTarget
 from arvis.store.sqlite.snapshots import SqliteSnapshots
 from arvis.store.sqlite.store import SqliteStore
@@ -36,7 +36,11 @@ def bring_up_to_date(database: Database, now: int) -> list[str]:
         target = load_postgres("postgres.migrations").PostgresTarget(url=database.url, now=now)
         return migrate(target, available())
     finish_restore(database)
-    with telling(), disk_trouble(f"The database {database.file} cannot be opened"), sealed(database.file) as connection:
+    with (
+        store_errors(),
+        disk_trouble(f"The database {database.file} cannot be opened"),
+        sealed(database.file) as connection,
+    ):
         back_up = partial(make_backup, database, now)
         return migrate(SqliteTarget(connection=connection, now=now, back_up=back_up), available())
 
@@ -47,7 +51,7 @@ async def open_store(
 ) -> AsyncIterator[tuple[Store, Insights]]:
     """Yield the store and its reading side until the block ends; waiting scripts are committed first."""
     if database.url is None:
-        with telling(), disk_trouble(f"The database {database.file} cannot be opened"):
+        with store_errors(), disk_trouble(f"The database {database.file} cannot be opened"):
             sqlite = SqliteStore(path=database.file, blobs=database.blobs, new_id=new_id, emergency=emergency)
         insights = SqlInsights(SqliteSnapshots(database.file))
         sqlite.start()

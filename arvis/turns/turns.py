@@ -298,7 +298,7 @@ def end_turn(
     if ending.status is MessageStatus.ANSWERED:
         charge_turn(tx, execution, now, message_id=reply.id)
         if told := execution.state.get("incidents"):
-            tx.incidents.told(reply.conversation_id or "", execution.id, told)
+            tx.incidents.mark_reported(reply.conversation_id or "", execution.id, told)
     tx.messages.settle_turn(
         execution.id, ending.status, reason=ending.reason, turn=turn, reply_id=reply.id, straight=straight
     )

@@ -214,29 +214,29 @@ async def test_a_turn_without_a_price_is_counted_once_whoever_asked(store: Store
 async def test_strangers_have_so_many_turns_a_day(store: Store) -> None:
     made = desk(store, unpaired_daily_turns=2)
     for turn in ("turn-1", "turn-1", "turn-2"):
-        assert await made.reserve(spender(turn, stranger=True), 0) == Reserved(0)
+        assert await made.reserve(spender(turn, unpaired=True), 0) == Reserved(0)
     refused = OverBudget(Budget.TURNS, 2, 2, NOON + 12 * HOUR_MS)
-    assert await made.reserve(spender("turn-3", stranger=True), 0) == refused
-    assert await made.reserve(spender("turn-2", "9", stranger=True), 0) == Reserved(0), "a turn that began goes on"
-    assert await made.reserve(spender("turn-3"), 0) == Reserved(0), "no stranger"
-    assert await made.reserve(spender("turn-3", stranger=True), 0, NOON + DAY_MS) == Reserved(0)
+    assert await made.reserve(spender("turn-3", unpaired=True), 0) == refused
+    assert await made.reserve(spender("turn-2", "9", unpaired=True), 0) == Reserved(0), "a turn that began goes on"
+    assert await made.reserve(spender("turn-3"), 0) == Reserved(0), "paired"
+    assert await made.reserve(spender("turn-3", unpaired=True), 0, NOON + DAY_MS) == Reserved(0)
 
 
 async def test_a_stranger_s_turn_without_a_price_is_counted_once_at_its_end(store: Store) -> None:
-    made, who = desk(store, unpaired_daily_turns=1), spender(stranger=True)
+    made, who = desk(store, unpaired_daily_turns=1), spender(unpaired=True)
     refusal = partial(refusal_of_stranger, limits=made.limits, now=NOON)
     assert await store.read(lambda tx: refusal(tx, who)) is None
     for _ in range(2):
         await made.settle(who, 0)
         assert await made.spent(who, Budget.PRINCIPAL) == Spent(0, 0, 1)
     assert await store.read(lambda tx: refusal(tx, who)) is None, "a turn that began goes on"
-    other = spender("turn-2", stranger=True)
+    other = spender("turn-2", unpaired=True)
     assert await store.read(lambda tx: refusal(tx, other)) == OverBudget(Budget.TURNS, 1, 1, NOON + 12 * HOUR_MS)
-    assert await store.read(lambda tx: refusal(tx, spender("turn-2"))) is None, "no stranger"
+    assert await store.read(lambda tx: refusal(tx, spender("turn-2"))) is None, "paired"
 
 
 async def test_a_stranger_who_is_refused_for_money_has_not_asked(store: Store) -> None:
-    made, who = desk(store, daily=1, unpaired_daily_turns=1), spender(stranger=True)
+    made, who = desk(store, daily=1, unpaired_daily_turns=1), spender(unpaired=True)
     await made.settle(spender("turn-9", principal_id="bob"), 1)
     assert isinstance(await made.reserve(who, 1), OverBudget)
     assert (await made.spent(who, Budget.PRINCIPAL)).turns == 0
@@ -273,7 +273,7 @@ async def test_who_is_a_stranger_and_whose_turn_it_is(
         return _begin(tx, Agent(id="a1", slug="helper", name="Helper", allow_users=allow_users), platform, role), client
 
     who, client = await store.write(script)
-    assert (who.turn, who.execution_id, who.client_id, who.stranger) == ("parent", "child", client.id, stranger)
+    assert (who.turn, who.execution_id, who.client_id, who.unpaired) == ("parent", "child", client.id, stranger)
 
 
 # -- clients -----------------------------------------------------------------------------------------------

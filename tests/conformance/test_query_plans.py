@@ -68,7 +68,7 @@ COLD = {
     "accepted_hook_calls": "once a restore",
     "accepted_keys": "once a restore",
     "other_person": "ends at the first person besides the asker who is no owner",
-    "doubt_unsent_deliveries": "once a restore, before anybody works with the database",
+    "mark_unsent_deliveries_unknown": "once a restore, before anybody works with the database",
     "interrupted_executions": "once a restore",
     "fail_live_jobs": "once a restore",
     "empty_lanes": "once a restore",

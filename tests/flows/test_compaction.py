@@ -149,7 +149,7 @@ async def test_without_a_summary_nothing_is_replaced(town: Town, said: Answer) -
     assert await town.summaries() == []
     assert len(await town.history()) == 2 * TURNS
     assert await town.facts() == {}
-    assert await town.store.read(lambda tx: tx.compactions.rests(town.conversation, planned=False))
+    assert await town.store.read(lambda tx: tx.compactions.is_postponed(town.conversation, planned=False))
     assert not await town.enqueue()
     for number in range(rows.REST_TURNS):
         await town.talk(number)
@@ -187,7 +187,7 @@ async def test_a_message_that_is_too_long_for_a_call_is_cut_for_it_alone(town: T
         await town.talk(number)
     long = "begin " + "x" * 50_000 + " end"
     first = next(iter(town.said))
-    await town.store.write(lambda tx: tx.compactions.rest(town.conversation, 0))
+    await town.store.write(lambda tx: tx.compactions.postpone(town.conversation, 0))
     await _rewrite(town, first, long)
     assert await town.enqueue()
     await town.play()

@@ -30,7 +30,7 @@ async def parts_of(voyage: Voyage, delivery_id: str) -> list[Part]:
 
 
 async def heard(voyage: Voyage, conversation: str) -> list[str]:
-    return [one.text for one in await voyage.store.read(lambda tx: tx.incidents.untold(conversation, 9))]
+    return [one.text for one in await voyage.store.read(lambda tx: tx.incidents.unreported(conversation, 9))]
 
 
 async def converse(voyage: Voyage) -> str:

@@ -277,4 +277,4 @@ def state_files(tx: Transaction, message_id: str) -> list[str]:
 
 def untold(tx: Transaction, message_id: str) -> list[str]:
     message = tx.messages.get(message_id)
-    return [each.text for each in tx.incidents.untold(message.conversation_id or "", 10)] if message else []
+    return [each.text for each in tx.incidents.unreported(message.conversation_id or "", 10)] if message else []

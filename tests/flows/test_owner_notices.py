@@ -37,7 +37,7 @@ def compact(tx: Transaction, conversation_id: str, now: int) -> Job:
 
 
 def rests(tx: Transaction, conversation_id: str) -> bool:
-    return tx.compactions.rests(conversation_id, planned=True)
+    return tx.compactions.is_postponed(conversation_id, planned=True)
 
 
 async def failed(house: House, execution_id: str) -> None:

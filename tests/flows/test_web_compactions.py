@@ -70,5 +70,5 @@ async def test_what_is_past_its_time_is_not_brought_back(site: Site) -> None:
 async def test_after_a_restore_nothing_is_planned_for_some_turns(site: Site) -> None:
     conversation = await compacted(site)
     await site.store.write(rows.restore_messages, "C1", NOW)
-    assert await site.store.read(lambda tx: tx.compactions.rests(conversation, planned=True))
-    assert not await site.store.read(lambda tx: tx.compactions.rests(conversation, planned=False))
+    assert await site.store.read(lambda tx: tx.compactions.is_postponed(conversation, planned=True))
+    assert not await site.store.read(lambda tx: tx.compactions.is_postponed(conversation, planned=False))

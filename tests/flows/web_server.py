@@ -42,7 +42,7 @@ from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.skills.importing import Importer
 from arvis.skills.shelf import SkillRegistry
 from arvis.speech import UtteranceRules
-from arvis.store.backups.keeper import BackupService
+from arvis.store.backups.service import BackupService
 from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.web.dependencies import PAGE_FOLDER, AdminServices, WebDependencies

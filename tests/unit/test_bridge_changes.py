@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from arvis.bridge import CROSSING, Bridge, decode
 from arvis.bus import EventBus
-from arvis.domain.changes import TELLING, ChangeTopic, changes_of, topic_of_effect
+from arvis.domain.changes import CHANGE_EVENTS, ChangeTopic, changes_of, topic_of_effect
 from arvis.domain.effects import EffectKind
 from arvis.domain.events import (
     BotStateChanged,
@@ -97,7 +97,7 @@ async def test_what_crosses_by_itself_or_came_from_outside_is_not_said_twice() -
 
 
 def test_every_event_that_tells_means_a_topic() -> None:
-    assert {kind.__name__ for kind in TELLING} >= {
+    assert {kind.__name__ for kind in CHANGE_EVENTS} >= {
         kind.__name__ for kind in CROSSING if kind.__name__.endswith("sChanged")
     }
     topics = set(ChangeTopic)

@@ -115,7 +115,7 @@ The damage
 What was done
   The damaged database was set aside whole: {aside}
   The newest sound backup was put in its place: arvis-20270115T090000Z.tar.gz of 2027-01-15 09:00:00 UTC, 3 messages.
-  What may have been done or sent already is not done again by itself: 0 turns, 0 jobs, 3 deliveries. \
+  Work that may have been done or sent already is not repeated automatically: 0 turns, 0 jobs, 3 deliveries. \
 `arvis jobs list` shows them; each can be tried again by hand.
 
 What is missing
@@ -227,7 +227,7 @@ def test_a_superseded_log_is_not_played(tmp_path: Path) -> None:
     assert finding is not None
     assert finding.report is not None
     assert (finding.level, finding.event) == ("warning", "log_damaged")
-    assert "Nothing: all of it stood in the database already." in finding.report.read_text()
+    assert "Nothing: the database already contained all of it." in finding.report.read_text()
     assert messages(dead) == BEFORE + AFTER
     assert delivery_states(dead) == {"pending"}
     assert started(dead) is None

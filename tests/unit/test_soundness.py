@@ -261,7 +261,7 @@ def test_without_an_index_the_last_transaction_may_have_been_unfinished(dead: Da
 def test_without_an_index_a_log_without_a_beginning_is_lost(dead: Database) -> None:
     with_suffix(dead.file, "-shm").unlink()
     flip(log_file(dead.file), 9)
-    assert look(dead) == LogCut("all that stood in the log, and not yet in the file", superseded=False)
+    assert look(dead) == LogCut("everything in the log that was not yet in the file", superseded=False)
 
 
 def test_file_and_log_may_both_be_damaged(dead: Database) -> None:

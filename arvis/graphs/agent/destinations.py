@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from arvis.domain.client_history import BEFORE, own_words
 from arvis.domain.messages import StoredMessage
 from arvis.domain.taint import Label
-from arvis.domain.told import BEFORE, own_words
 
 #: Labels of a message whose words are not its sender's.
 _FOREIGN = frozenset({Label.PEOPLE, Label.TOOLS, Label.AGENTS, Label.FLAGGED})

@@ -84,7 +84,7 @@ def load_backlog(tx: Transaction, execution: Execution, *, planned: bool, tried:
         accounts=tx.cooldowns.all(),
         calibrations=tx.calibrations.all(),
         spender=spender_of(tx, execution, agent_id=agent.id),
-        rests=tx.compactions.rests(conversation.id, planned=planned),
+        rests=tx.compactions.is_postponed(conversation.id, planned=planned),
         written=tried is not None and tx.compactions.get(tried) is not None,
     )
 
@@ -158,7 +158,7 @@ def note_failure(
     tx: Transaction, execution: Execution, messages: Sequence[PastMessage], now: int, *, reason: str, error: str
 ) -> None:
     """Nothing was replaced. Not tried again for some turns; an owner is told."""
-    tx.compactions.rest(execution.state["conversation"], REST_TURNS)
+    tx.compactions.postpone(execution.state["conversation"], REST_TURNS)
     tx.timeline.note(_concerned(tx, execution, messages), "compaction_failed", {"reason": reason, "error": error}, now)
     agent = tx.agents.get(execution.state["agent"])
     text = notices.compaction_failed(agent.name if agent else "An agent", error)
@@ -173,7 +173,7 @@ def give_up(tx: Transaction, execution: Execution, now: int, *, reason: str, err
 
 def leave_alone(tx: Transaction, conversation_id: str) -> None:
     """Nothing to do, though there is much: a look after every turn would find the same."""
-    tx.compactions.rest(conversation_id, REST_TURNS, planned_only=True)
+    tx.compactions.postpone(conversation_id, REST_TURNS, planned_only=True)
 
 
 def enqueue(
@@ -181,7 +181,7 @@ def enqueue(
 ) -> bool:
     """Let a conversation be compacted behind the turns that wait in it, at the cost of who asked last; False when it is
     about to be, or rests. Only for one that is due (`compaction_due`)."""
-    if tx.compactions.rests(conversation.id, planned=True):
+    if tx.compactions.is_postponed(conversation.id, planned=True):
         return False
     execution_id = tx.new_id()
     asker = _last_asker(tx, conversation.id)
@@ -223,7 +223,7 @@ def restore_messages(tx: Transaction, compaction_id: str, now: int) -> int:
         done = compaction.status is CompactionStatus.RESTORED
         why = "it was restored already" if done else "its messages are past their time and deleted"
         raise Conflict(f"The summary {compaction_id} cannot be restored.", why=why, fix=_FIXES[done])
-    tx.compactions.rest(compaction.conversation_id, REST_TURNS, planned_only=True)
+    tx.compactions.postpone(compaction.conversation_id, REST_TURNS, planned_only=True)
     return restored
 
 

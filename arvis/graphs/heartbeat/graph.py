@@ -250,7 +250,7 @@ def look_around(tx: Transaction, execution: Execution, now: int) -> Look:
         projects=projects,
         taint=taint_of_authors(tx, execution.principal_id, [project.author for project in projects]),
         observed=observed,
-        incidents=tx.incidents.untold(conversation.id, INCIDENTS),
+        incidents=tx.incidents.unreported(conversation.id, INCIDENTS),
         others=active_agents_block(found, agent.id),
         heard=any(each.said for each in found),
     )
@@ -278,7 +278,7 @@ def _touch(tx: Transaction, project_id: str, now: int) -> None:
 
 
 def _told(tx: Transaction, execution: Execution, upto: str) -> None:
-    tx.incidents.told(execution.state["conversation"], execution.id, upto)
+    tx.incidents.mark_reported(execution.state["conversation"], execution.id, upto)
 
 
 def _tell(tx: Transaction, execution: Execution, outcome: WorkOutcome, *, posted: bool, now: int) -> None:

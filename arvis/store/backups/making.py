@@ -27,7 +27,7 @@ from arvis.store.backups.folder import clear_halves, described, free_path, prune
 from arvis.store.blobs import check_room, create_private, disk_trouble, go_on, private_folder, sha256_of, sync_folder
 from arvis.store.location import Database
 from arvis.store.sql.session import SqliteDialect, load_queries
-from arvis.store.sqlite.errors import is_full, told
+from arvis.store.sqlite.errors import as_store_error, is_full
 from arvis.store.sqlite.readonly import looking_at
 from arvis.store.sqlite.session import read_only
 
@@ -220,7 +220,7 @@ class _Backup:
             yield
         except sqlite3.Error as error:
             if is_full(error):
-                raise told(error) from error
+                raise as_store_error(error) from error
             raise StoreError(
                 f"The database {self.database.file} cannot be backed up",
                 why=str(error),

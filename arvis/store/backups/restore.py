@@ -16,7 +16,7 @@ from pathlib import Path
 
 from arvis.domain.errors import BackupDamaged, MigrationFailed, SchemaTooNew
 from arvis.store.backups.archive import DATABASE, damaged, open_archive, reading, verify_archive
-from arvis.store.backups.carrying import carry_accepted
+from arvis.store.backups.carry_over import carry_accepted
 from arvis.store.backups.folder import list_backups
 from arvis.store.backups.making import damage_in, refuse_server
 from arvis.store.backups.settlement import Settlement, settle
@@ -25,7 +25,7 @@ from arvis.store.blobs import check_room, create_private, disk_trouble, sha256_o
 from arvis.store.location import Database
 from arvis.store.sql.migrations import available, migrate
 from arvis.store.sql.session import SqliteDialect, load_queries
-from arvis.store.sqlite.errors import is_full, told
+from arvis.store.sqlite.errors import as_store_error, is_full
 from arvis.store.sqlite.migrations import SqliteTarget
 from arvis.store.sqlite.readonly import looking_at
 from arvis.store.sqlite.session import connect
@@ -180,7 +180,7 @@ def _sound(source: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         if is_full(error):
-            raise told(error) from error
+            raise as_store_error(error) from error
         raise damaged(source, str(error)) from error
     except UnicodeError as error:  # of a damaged name in a message of SQLite's own
         raise damaged(source, str(error)) from error

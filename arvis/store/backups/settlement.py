@@ -47,7 +47,7 @@ def settle(connection: sqlite3.Connection, now: int) -> Settlement:
 
 
 def _settle(session: SqliteSession, tx: SqlTransaction, now: int) -> Settlement:
-    deliveries = session.execute("doubt_unsent_deliveries", error=_UNSURE, now=now)
+    deliveries = session.execute("mark_unsent_deliveries_unknown", error=_UNSURE, now=now)
     interrupted = session.rows("interrupted_executions", now=now)
     for row in interrupted:
         _interrupt(tx, row, now)

@@ -24,11 +24,13 @@ from arvis.store.sqlite.wal import HEADER_BYTES, NOWHERE, Log, Mark, committed, 
 _NAMED = 20
 
 _NOTHING_FOUND = "SQLite itself finds nothing wrong with the database"
-_NO_SUMS = f"there were no sums of its pages: it is new to this version, or was put there by hand. {_NOTHING_FOUND}"
-_BAD_SUMS = f"the sums of its pages were damaged. {_NOTHING_FOUND}"
+_NO_SUMS = (
+    f"there were no page checksums: the database is new to this version, or was put there by hand. {_NOTHING_FOUND}"
+)
+_BAD_SUMS = f"its page checksums were damaged. {_NOTHING_FOUND}"
 _UNSURE = (
-    "the log ends in a transaction that is not whole. It was being written when the last process ended, and nobody was "
-    "told that it was stored; or it was damaged since, and cannot be told apart from that"
+    "the log ends in a transaction that is not whole. It was being written when the last process ended, and was "
+    "never confirmed; or it was damaged since, which looks the same"
 )
 
 
@@ -149,7 +151,7 @@ def _without_header(log: Log | None, counted: Mark | None, folded: Mark) -> _Log
     if counted is not None:
         return _LogState(lost=_missing_frames(counted.frames, folded.frames if counted.salts == folded.salts else 0))
     if log is not None and log.bytes > HEADER_BYTES:
-        return _LogState(lost="all that stood in the log, and not yet in the file")
+        return _LogState(lost="everything in the log that was not yet in the file")
     return _LogState()
 
 

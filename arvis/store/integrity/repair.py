@@ -21,11 +21,11 @@ from arvis.store.backups.settlement import Settlement, settle
 from arvis.store.backups.swap import finish_restore
 from arvis.store.blobs import create_private, disk_trouble, private_folder, sync_file, sync_folder, write_whole
 from arvis.store.integrity.check import Damaged, LogCut, Sound, examine, log_to_play
-from arvis.store.integrity.report import missing_messages, told_of_cut, told_of_restore, write_report
+from arvis.store.integrity.report import cut_report, missing_messages, told_of_restore, write_report
 from arvis.store.location import Database
 from arvis.store.sql.migrations import available, migrate
 from arvis.store.sqlite.checkpoint import kept_log, log_file, sealed
-from arvis.store.sqlite.errors import telling
+from arvis.store.sqlite.errors import store_errors
 from arvis.store.sqlite.migrations import SqliteTarget
 from arvis.store.sqlite.wal import link_or_copy, with_suffix
 
@@ -45,7 +45,7 @@ def make_sound(database: Database, now: int) -> Finding | None:
     `StoreError` if the database is damaged and there is no replacement."""
     if database.url is not None:
         return None
-    with telling(), disk_trouble(f"The database {database.file} cannot be examined"):
+    with store_errors(), disk_trouble(f"The database {database.file} cannot be examined"):
         finish_restore(database)
         _clear(database)
         _give_back_log(database.file)
@@ -164,11 +164,11 @@ def _copy_aside(database: Database, note: _Note, files: Sequence[Path]) -> None:
 def _report_cut(database: Database, note: _Note, now: int) -> Finding:
     """The lost commits may have sent messages, so nothing old is sent again."""
     given_up = None if note.lost is None else _settle(database, now)
-    text = told_of_cut(note.lost, note.found_at, given_up)
+    text = cut_report(note.lost, note.found_at, given_up)
     report = write_report(private_folder(database.aside / note.folder), text)
     _note_file(database).unlink()
     if note.lost is None:
-        what = "its log was damaged; all of that stood in the database already, so nothing is missing"
+        what = "its log was damaged; the database already contained all of it, so nothing is missing"
         return Finding("warning", "log_damaged", what, report)
     what = f"its log was damaged, and its sound part was kept; missing: {note.lost}"
     return Finding("error", "log_damaged", what, report)

@@ -72,13 +72,13 @@ def told_of_restore(
     )
 
 
-def told_of_cut(lost: str | None, found_at: int, given_up: Settlement | None) -> str:
+def cut_report(lost: str | None, found_at: int, given_up: Settlement | None) -> str:
     """Return the report for a damaged log of which the sound part was kept; `given_up` counts the work that was
     settled because of the lost part."""
     return _text(
         f"Arvis found the write-ahead log of its database damaged at {_time(found_at)}.",
         ("What was done", [_KEPT, *([] if given_up is None else [_told_given_up(given_up)])]),
-        ("What is missing", [lost or "Nothing: all of it stood in the database already."]),
+        ("What is missing", [lost or "Nothing: the database already contained all of it."]),
     )
 
 
@@ -93,7 +93,7 @@ def _doings(aside: Path, restored: Restored | None) -> Iterator[str]:
     if aside.exists():
         yield f"The damaged database was set aside whole: {aside.absolute()}"
     else:
-        yield f"What was left of the database was set aside: {aside.parent.absolute()}"
+        yield f"The damaged database was set aside: {aside.parent.absolute()}"
     if restored is None:
         yield "The newest sound backup was put in its place."
         return
@@ -105,7 +105,7 @@ def _doings(aside: Path, restored: Restored | None) -> Iterator[str]:
 
 def _told_given_up(given_up: Settlement) -> str:
     return (
-        f"What may have been done or sent already is not done again by itself: {given_up.turns} turns, {given_up.jobs} "
+        f"Work that may have been done or sent already is not repeated automatically: {given_up.turns} turns, {given_up.jobs} "
         f"jobs, {given_up.deliveries} deliveries. `arvis jobs list` shows them; each can be tried again by hand."
     )
 

@@ -24,7 +24,7 @@ _SILENCE = 30.0
 class _Waiting:
     topic: Topic
     notice: str
-    told: asyncio.Future[None] | None
+    sent: asyncio.Future[None] | None
 
 
 class PostgresRelay:
@@ -41,9 +41,9 @@ class PostgresRelay:
         self._send(_Waiting(topic, notice, None))
 
     async def tell(self, topic: Topic, notice: str) -> None:
-        told = asyncio.get_running_loop().create_future()
-        self._send(_Waiting(topic, notice, told))
-        await told
+        sent = asyncio.get_running_loop().create_future()
+        self._send(_Waiting(topic, notice, sent))
+        await sent
 
     @asynccontextmanager
     async def listen(self, topics: Collection[Topic]) -> AsyncIterator[AsyncIterator[Sequence[str]]]:
@@ -64,8 +64,8 @@ class PostgresRelay:
 
     async def _heard(self, connection: psycopg.AsyncConnection) -> AsyncIterator[Sequence[str]]:
         while True:
-            async for heard in connection.notifies(timeout=_SILENCE):
-                name, *notices = heard.payload.split("\n")
+            async for notification in connection.notifies(timeout=_SILENCE):
+                name, *notices = notification.payload.split("\n")
                 if name != self._name:
                     yield notices
             await connection.execute("SELECT 1")
@@ -85,7 +85,7 @@ class PostgresRelay:
             else:
                 failure = None
             for waiting in batch:
-                _resolve(waiting.told, failure)
+                _resolve(waiting.sent, failure)
 
     async def _notify(self, batch: Sequence[_Waiting]) -> None:
         if self._connection is None or self._connection.closed:
@@ -112,14 +112,14 @@ def _packed(batch: Sequence[_Waiting], name: str) -> Iterator[tuple[Topic, str]]
             yield topic, "\n".join(payload)
 
 
-def _resolve(told: asyncio.Future[None] | None, failure: StoreError | None) -> None:
+def _resolve(sent: asyncio.Future[None] | None, failure: StoreError | None) -> None:
     """There may be no waiter, or it may have given up."""
-    if told is None or told.done():
+    if sent is None or sent.done():
         return
     if failure is not None:
-        told.set_exception(failure)
+        sent.set_exception(failure)
     else:
-        told.set_result(None)
+        sent.set_result(None)
 
 
 def _channel(topic: Topic) -> str:

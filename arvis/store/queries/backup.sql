@@ -12,7 +12,7 @@ SELECT DISTINCT sha256 FROM attachments WHERE sha256 <> '' ORDER BY sha256;
 SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) AS bytes
 FROM (SELECT DISTINCT sha256, size FROM attachments WHERE sha256 <> '') AS blobs;
 
--- name: doubt_unsent_deliveries
+-- name: mark_unsent_deliveries_unknown
 -- They may have been sent since the backup was made.
 UPDATE deliveries SET state = 'unknown', error = :error, settled_at = :now WHERE state IN ('pending', 'sending');
 

@@ -22,7 +22,7 @@ UPDATE lanes SET live = live - :count WHERE lane = :lane;
 -- name: join_lane
 UPDATE lanes SET live = live + :count WHERE lane = :lane;
 
--- name: stand_back
+-- name: requeue_head
 -- Makes the former next job wait behind jobs that were added before it.
 UPDATE jobs SET ready = 0 WHERE id = :id AND ready IN (1, 2) AND status = 'pending';
 

@@ -83,7 +83,7 @@ SELECT id AS execution_id FROM executions
 WHERE graph = :graph AND substr(graph, 1, 9) = 'workflow:' AND status IN ('running', 'paused')
 ORDER BY id DESC LIMIT :limit;
 
--- name: drawn_at_work
+-- name: live_workflow_runs
 SELECT * FROM executions
 WHERE substr(graph, 1, 9) = 'workflow:' AND status IN ('running', 'paused')
 ORDER BY id DESC LIMIT :limit;

@@ -224,9 +224,9 @@ class SqlIncidents:
             "add_incident", id=self._session.new_id(), conversation_id=conversation_id, text=text, now=now
         )
 
-    def untold(self, conversation_id: str, limit: int) -> list[Incident]:
+    def unreported(self, conversation_id: str, limit: int) -> list[Incident]:
         rows = self._session.rows("untold_incidents", conversation_id=conversation_id, limit=limit)
         return [Incident(row["id"], row["conversation_id"], row["text"], row["created_at"]) for row in reversed(rows)]
 
-    def told(self, conversation_id: str, execution_id: str, upto: str) -> None:
+    def mark_reported(self, conversation_id: str, execution_id: str, upto: str) -> None:
         self._session.execute("told_incidents", conversation_id=conversation_id, execution_id=execution_id, upto=upto)

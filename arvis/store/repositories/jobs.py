@@ -14,7 +14,7 @@ from arvis.domain.jobs import (
     POISON_CRASHES,
     SUSPECT_ALONE_MS,
     SUSPECT_CRASHES,
-    SUSPECT_REST_MS,
+    SUSPECT_RETRY_MS,
     Done,
     Failed,
     Job,
@@ -59,7 +59,7 @@ class Lanes:
         head = self._session.one("head_of_lane", lane=lane)
         waits = head is not None and head["status"] == JobStatus.PENDING and head["claim"] == 0
         if head is not None and waits:
-            self._session.execute("stand_back", id=head["id"])
+            self._session.execute("requeue_head", id=head["id"])
             first: int = head["position"]
         else:
             rows = self._session.rows("followers", lane=lane, limit=1)
@@ -272,7 +272,7 @@ class SqlJobs:
         )
         return job
 
-    def take_up(self, execution_id: str, now: int) -> None:
+    def cancel_failed(self, execution_id: str, now: int) -> None:
         self._session.execute("take_up_failed", execution_id=execution_id, now=now)
 
     def take_over(self, job_id: str, by: str, now: int) -> None:
@@ -353,7 +353,7 @@ class SqlJobs:
             now=now,
             crashes=SUSPECT_CRASHES,
             alone_since=now - SUSPECT_ALONE_MS,
-            until=now + SUSPECT_REST_MS,
+            until=now + SUSPECT_RETRY_MS,
         )
 
     def wake(self, now: int) -> int:

@@ -81,8 +81,8 @@ class SqlCompactions:
             "first_turn": compaction.first_turn,
             "last_turn": compaction.last_turn,
         }
-        standing = [row["id"] for row in self._session.rows("hold_range", **place)]
-        if not standing or sorted(standing) != sorted(message_ids):
+        uncompacted = [row["id"] for row in self._session.rows("hold_range", **place)]
+        if not uncompacted or sorted(uncompacted) != sorted(message_ids):
             return False
         self._session.execute("mark_range", compaction_id=compaction.id, **place)
         self._session.execute(
@@ -114,11 +114,11 @@ class SqlCompactions:
             return None
         return self._session.execute("bring_back_messages", compaction_id=compaction_id)
 
-    def rest(self, conversation_id: str, turns: int, *, planned_only: bool = False) -> None:
+    def postpone(self, conversation_id: str, turns: int, *, planned_only: bool = False) -> None:
         query = "rest_from_planned_compaction" if planned_only else "rest_from_compaction"
         self._session.execute(query, id=conversation_id, turns=turns)
 
-    def rests(self, conversation_id: str, *, planned: bool) -> bool:
+    def is_postponed(self, conversation_id: str, *, planned: bool) -> bool:
         row = self._session.one("rest_of_conversation", id=conversation_id)
         if row is None:
             return False

@@ -115,7 +115,7 @@ class SqlWorkflowRuns:
         return [row["execution_id"] for row in rows]
 
     def at_work(self, limit: int) -> list[Execution]:
-        return [execution_of(row) for row in self._session.rows("drawn_at_work", limit=limit)]
+        return [execution_of(row) for row in self._session.rows("live_workflow_runs", limit=limit)]
 
     def prune(self, before: int, limit: int) -> int:
         bounds = {"oldest": first_id_at(before), "before": before, "limit": limit}

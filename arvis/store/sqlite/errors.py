@@ -54,7 +54,7 @@ def is_fatal(error: BaseException | None) -> bool:
     return code & _FAMILY in _FATAL and code not in _NO_ROOM | _HARMLESS
 
 
-def told(error: BaseException) -> BaseException:
+def as_store_error(error: BaseException) -> BaseException:
     """Return a script's failure for its caller: errors of the database become our errors."""
     if not isinstance(error, sqlite3.Error):
         return error
@@ -70,12 +70,12 @@ def told(error: BaseException) -> BaseException:
 
 
 @contextlib.contextmanager
-def telling() -> Iterator[None]:
+def store_errors() -> Iterator[None]:
     """Convert database errors inside the block to our errors."""
     try:
         yield
     except sqlite3.Error as error:
-        raise told(error) from error
+        raise as_store_error(error) from error
 
 
 def store_lost(error: BaseException) -> StoreLost:
@@ -85,7 +85,7 @@ def store_lost(error: BaseException) -> StoreLost:
 
 def _lost(error: sqlite3.Error) -> StoreLost:
     return StoreLost(
-        "The database failed, and nobody knows what of the last commit is on the disk",
+        "The database failed, and it is unknown whether the last commit is on disk",
         why=f"{error} ({getattr(error, 'sqlite_errorname', 'unknown')})",
         fix="look at the disk and at the kernel's log, then start Arvis again: it goes on from what is really stored",
     )

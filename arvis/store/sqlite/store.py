@@ -16,7 +16,7 @@ from arvis.store.blobs import Blobs
 from arvis.store.sql.scripts import store_closed
 from arvis.store.sql.session import IdMaker, SqliteDialect, load_queries
 from arvis.store.sqlite.checkpoint import Sealing
-from arvis.store.sqlite.errors import Emergency, is_fatal, store_lost, told
+from arvis.store.sqlite.errors import Emergency, as_store_error, is_fatal, store_lost
 from arvis.store.sqlite.session import SqliteSession, close_abandoned, connect
 from arvis.store.sqlite.writer import Submission, Writer, refuse_all, wake_waiters
 from arvis.store.transaction import SqlTransaction
@@ -142,6 +142,6 @@ class Reader(threading.Thread):
         except BaseException as error:  # whatever a script throws is its caller's: the reader lives on
             if is_fatal(error):
                 raise
-            submission.error = told(error)
+            submission.error = as_store_error(error)
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")

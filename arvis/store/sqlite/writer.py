@@ -25,7 +25,7 @@ from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
 from arvis.store.sql.scripts import claim_and_commit, run_script
 from arvis.store.sqlite.checkpoint import Sealing
-from arvis.store.sqlite.errors import Emergency, is_fatal, is_full, is_locked, store_lost, told
+from arvis.store.sqlite.errors import Emergency, as_store_error, is_fatal, is_full, is_locked, store_lost
 from arvis.store.sqlite.session import SqliteSession, close_abandoned
 from arvis.store.transaction import SqlTransaction
 
@@ -199,7 +199,7 @@ class Writer(threading.Thread):
                 raise _TransactionEnded from error
             self._connection.execute("ROLLBACK TO script")
             self._session.notices.back_to(mark)
-            submission.error = told(error)
+            submission.error = as_store_error(error)
         self._connection.execute("RELEASE script")
 
     def _commit_singly(self, group: list[Submission]) -> None:
@@ -213,7 +213,7 @@ class Writer(threading.Thread):
                 if is_fatal(error):
                     raise
                 self._roll_back()
-                submission.error = told(error)
+                submission.error = as_store_error(error)
 
     def _begin(self) -> None:
         """Wait while another program holds the lock: waiting scripts are neither refused nor confirmed."""

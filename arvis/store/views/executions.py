@@ -83,19 +83,19 @@ async def _tools(snapshot: Snapshot, execution_id: str, created_at: int, notes: 
     waits = await snapshot.rows("waits_of", execution_id=execution_id)
     moments = sorted([created_at, *(row["at"] for row in steps), *(row["answered_at"] or 0 for row in waits)])
     effects = await snapshot.rows("effects_of", execution_id=execution_id)
-    told = [{**json.loads(row["data"]), "at": row["at"]} for row in notes if row["step"] == "tool"]
+    tool_notes = [{**json.loads(row["data"]), "at": row["at"]} for row in notes if row["step"] == "tool"]
     made = [row for row in effects if row["name"].startswith(_TOOL) and row["state"] == EffectState.FINISHED]
-    return (_tool_of(row, moments, told) for row in sorted(made, key=lambda row: (row["at"], row["name"])))
+    return (_tool_of(row, moments, tool_notes) for row in sorted(made, key=lambda row: (row["at"], row["name"])))
 
 
-def _tool_of(row: Row, moments: Sequence[int], told: list[dict[str, Any]]) -> ToolUse:
-    """Return the tool call of an effect. `told` are the timeline entries without a call so far; the entry of this
+def _tool_of(row: Row, moments: Sequence[int], tool_notes: list[dict[str, Any]]) -> ToolUse:
+    """Return the tool call of an effect. `tool_notes` are the timeline entries without a call so far; the entry of this
     call is removed from it."""
     name, at = row["name"].partition(": ")[2], row["at"]
     result: Mapping[str, Any] = json.loads(row["result"]) or {}
-    note = next((each for each in told if each["tool"] == name and each["at"] >= at), None)
+    note = next((each for each in tool_notes if each["tool"] == name and each["at"] >= at), None)
     if note is not None:
-        told.remove(note)
+        tool_notes.remove(note)
     before = max((moment for moment in moments if moment <= at), default=at)
     took = note.get("durationMs") if note is not None else None
     return ToolUse(

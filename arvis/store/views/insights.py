@@ -102,8 +102,8 @@ class SqlInsights(
     async def accounts(self) -> AccountRows:
         async with self._snapshots.snapshot() as snapshot:
             accounts = [account_of(row) for row in await snapshot.rows("all_accounts")]
-            rests = [cooldown_of(row) for row in await snapshot.rows("all_cooldowns")]
-        return AccountRows(sorted(accounts, key=lambda account: account.name), rests)
+            cooldowns = [cooldown_of(row) for row in await snapshot.rows("all_cooldowns")]
+        return AccountRows(sorted(accounts, key=lambda account: account.name), cooldowns)
 
     async def variables(self, *, limit: int, cursor: str | None) -> Page[Variable]:
         found = [variable_of(row) for row in await self._rows("variables_after", after=cursor or "", limit=limit + 1)]

@@ -165,12 +165,14 @@ class CompactionCases(TransactionCases):
         conversation = await store.write(talk, 2)
 
         def rests(tx: Transaction) -> tuple[bool, bool]:
-            return tx.compactions.rests(conversation, planned=True), tx.compactions.rests(conversation, planned=False)
+            return tx.compactions.is_postponed(conversation, planned=True), tx.compactions.is_postponed(
+                conversation, planned=False
+            )
 
         assert await store.read(rests) == (False, False)
-        await store.write(lambda tx: tx.compactions.rest(conversation, 2, planned_only=True))
+        await store.write(lambda tx: tx.compactions.postpone(conversation, 2, planned_only=True))
         assert await store.read(rests) == (True, False)
-        await store.write(lambda tx: tx.compactions.rest(conversation, 1))
+        await store.write(lambda tx: tx.compactions.postpone(conversation, 1))
         assert await store.read(rests) == (True, True)
         await store.write(end_turn, conversation, 3)
         assert await store.read(rests) == (True, False)

@@ -11,7 +11,7 @@ from arvis.domain.jobs import (
     POISON_CRASHES,
     SUSPECT_ALONE_MS,
     SUSPECT_CRASHES,
-    SUSPECT_REST_MS,
+    SUSPECT_RETRY_MS,
     Done,
     Failed,
     Job,
@@ -129,10 +129,10 @@ class RecoveryCases(JobCases):
         now = rescued[0].run_at
         job = await self._only(store, now)
         assert job.id == first
-        assert await store.write(next_due) == now + SUSPECT_REST_MS
-        assert await self._started(store, now + SUSPECT_REST_MS) == []
+        assert await store.write(next_due) == now + SUSPECT_RETRY_MS
+        assert await self._started(store, now + SUSPECT_RETRY_MS) == []
         await store.write(settle, job, Done(), now)
-        now += 2 * SUSPECT_REST_MS
+        now += 2 * SUSPECT_RETRY_MS
         assert (await self._only(store, now)).id == second
         now += SUSPECT_ALONE_MS  # a long turn is no reason to wait for ever
         assert (await self._only(store, now)).id == third
@@ -203,7 +203,7 @@ class RecoveryCases(JobCases):
             if any(job.crashes < POISON_CRASHES for job in started):
                 await store.write(rescue, now, died=BOOT)
                 deaths += 1
-            now += SUSPECT_REST_MS
+            now += SUSPECT_RETRY_MS
         assert deaths == SUSPECT_CRASHES + 2 * (POISON_CRASHES - SUSPECT_CRASHES)
 
     async def test_a_verdict_is_not_taken_back(self, store: Store) -> None:

@@ -127,10 +127,10 @@ class SendingCases(TransactionCases):
         conversation = await store.write(begin)
         for number in range(3):
             await store.write(lambda tx, text: tx.incidents.add(conversation, text, NOW), f"{number}")
-        untold = await store.read(lambda tx: tx.incidents.untold(conversation, 2))
+        untold = await store.read(lambda tx: tx.incidents.unreported(conversation, 2))
         assert [incident.text for incident in untold] == ["1", "2"]
-        await store.write(lambda tx: tx.incidents.told(conversation, "turn", untold[0].id))
-        assert [one.text for one in await store.read(lambda tx: tx.incidents.untold(conversation, 9))] == ["2"]
+        await store.write(lambda tx: tx.incidents.mark_reported(conversation, "turn", untold[0].id))
+        assert [one.text for one in await store.read(lambda tx: tx.incidents.unreported(conversation, 9))] == ["2"]
 
 
 class MovingCases(TransactionCases):

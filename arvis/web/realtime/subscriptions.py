@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import dataclass
 from typing import Any
 
-from arvis.domain.changes import TELLING, ChangeTopic, changes_of
+from arvis.domain.changes import CHANGE_EVENTS, ChangeTopic, changes_of
 from arvis.domain.errors import NotFound, TooMany, Unprocessable
 from arvis.domain.events import AgentMoved, Changed, DeliveryAdded, Event, NoticesMissed
 from arvis.domain.messages import Address
@@ -127,7 +127,7 @@ _LONGEST_TOPIC = 100
 
 #: Topics that change none of the counters.
 _UNCOUNTED = frozenset({ChangeTopic.MEMORY, ChangeTopic.SKILLS, ChangeTopic.VARIABLES, ChangeTopic.OVERVIEW})
-_HEARD: Sequence[type[Event]] = (*TELLING, Changed, DeliveryAdded, AgentMoved)
+_HEARD: Sequence[type[Event]] = (*CHANGE_EVENTS, Changed, DeliveryAdded, AgentMoved)
 
 
 @dataclass(frozen=True, slots=True)

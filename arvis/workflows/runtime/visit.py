@@ -185,7 +185,7 @@ def _settle(tx: Transaction, execution: Execution, now: int) -> None:
     """Close the failed jobs of children whose failure the run has handled, so that no operator needs to."""
     for child in tx.executions.children_of(execution.id):
         if child.status is ExecutionStatus.FAILED:
-            tx.jobs.take_up(child.id, now)
+            tx.jobs.cancel_failed(child.id, now)
 
 
 async def ask_model(

@@ -15,7 +15,7 @@ from arvis.domain.jobs import (
     POISON_CRASHES,
     SUSPECT_ALONE_MS,
     SUSPECT_CRASHES,
-    SUSPECT_REST_MS,
+    SUSPECT_RETRY_MS,
     Done,
     Failed,
     Job,
@@ -251,7 +251,7 @@ class JobModel:
         due = [h for h in heads if h.status == "pending" and not h.claimable and h.run_at <= now]
         suspects = sorted((h for h in due if h.crashes >= SUSPECT_CRASHES), key=lambda job: (job.run_at, job.id))
         for held_back in suspects[1:] if alone else suspects:
-            held_back.run_at = now + SUSPECT_REST_MS
+            held_back.run_at = now + SUSPECT_RETRY_MS
 
     def _see_wake(self, now: int, *, result: int) -> None:
         heads = (lane[0] for lane in self.lanes.values())
