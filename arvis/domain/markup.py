@@ -86,8 +86,8 @@ _MESSAGE = MESSAGE_MARK[:-1]
 
 
 def _openers(square: str, angle: str, colon: str) -> re.Pattern[str]:
-    """Matches up to the last character of an opener: all beginnings of markers, and some more, written with these
-    brackets and colon."""
+    """Return a pattern for openers written with these brackets and colon, up to their last character. It matches all
+    beginnings of markers, and some more."""
     return re.compile(
         rf"{square}(?=(?ai:/?(?:{OPENER_NAMES['[']})(?:[ \t]*[:\]]|\Z)))"
         rf"|{angle}(?=(?ai:/?(?:{OPENER_NAMES['<']})(?![A-Z0-9_-])))"

@@ -130,7 +130,7 @@ def read_records(look: Look, now: int) -> Records:
 
 
 def _unreadable(look: Look) -> list[str]:
-    """Yield rows that count as disabled, and the reasons."""
+    """Return the rows that count as disabled, with the reasons."""
     return complaints(
         [
             *(complaint("agents", "slug", row, sound_agent) for row in look("all_agents")),

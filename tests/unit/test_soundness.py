@@ -305,7 +305,7 @@ def test_damaged_sums_are_said(dead: Database) -> None:
     flip(sums_file(dead.file), 100)
     found = look(dead)
     assert isinstance(found, Sound)
-    assert "sums of its pages were damaged" in str(found.remark)
+    assert "page checksums were damaged" in str(found.remark)
     assert found.warning
 
 

@@ -38,7 +38,7 @@ _HARMLESS = frozenset({sqlite3.SQLITE_CORRUPT_VTAB})
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Nothing was written; with more space the write can succeed."""
+    """Return whether the disk is full: nothing was written, and with more space the write can succeed."""
     return _code(error) in _NO_ROOM
 
 
