@@ -22,7 +22,7 @@ GRAPHS = frozenset({"agent", "planning", "code", "handover"})
 #: Names of graphs in seed 000.
 _ALIASES = {"general": "agent", "overlord": "heartbeat"}
 COMPLETIONS = ("implicit", "explicit")
-#: How an agent takes a message that arrives while it works for the same person: the message waits for its turn, the
+#: The ways in which an agent takes a message that arrives while it works for the same person: the message waits for its turn, the
 #: model sees it before the next call, or the turn restarts.
 ON_NEW_MESSAGE = ("queue", "steer", "restart")
 

@@ -32,7 +32,7 @@ LONGEST_LEASE_MS = 600_000
 #: for this time (ms); otherwise the guilty job would crash the same innocent jobs until all of them count as poison.
 SUSPECT_CRASHES = 2
 SUSPECT_ALONE_MS = 30_000
-#: How long (ms) a suspect waits before the queue checks again whether it may start.
+#: The time (ms) for which a suspect waits before the queue checks again whether it may start.
 SUSPECT_RETRY_MS = 250
 
 

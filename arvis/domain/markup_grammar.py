@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Form(Enum):
-    """Where a tag ends after its opening marker. `BLOCK`: at its closing marker. `LINE`: at its closing marker, or
+    """The end of a tag after its opening marker. `BLOCK`: at its closing marker. `LINE`: at its closing marker, or
     else at the end of the line or the next marker. `ALONE`: the marker is the whole tag; a closing marker in the same
     line belongs to it. `HULL`: only the markers themselves are removed from the text."""
 

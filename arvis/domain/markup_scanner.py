@@ -46,7 +46,7 @@ _LEAD = rf"{_BLANK}(?P<lead>`{{3}}|~{{3}}|{MESSAGE_MARK})"
 _LEAD_HERE = re.compile(_LEAD)
 _BLANKS = re.compile(_BLANK)
 
-#: Where text ends or is no longer plain.
+#: Points at which plain text ends.
 _POINT = re.compile(rf"\n{_LEAD}|{BARE}|{OPENING}")
 
 _FENCE = re.compile(r"(?P<run>`{3,}|~{3,})(?P<rest>.*)", re.DOTALL)

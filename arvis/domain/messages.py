@@ -103,7 +103,7 @@ class FileState(StrEnum):
 
 
 class FileKind(StrEnum):
-    """How an agent can use a file: view a picture, read a text, read a transcript, or only see its name."""
+    """The use of a file for an agent: view a picture, read a text, read a transcript, or only see its name."""
 
     IMAGE = "image"
     DOCUMENT = "document"
@@ -139,7 +139,7 @@ class Respond(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FeedPosition:
-    """How far a bot has read: every event of `feed` (the bot's one queue, or the history of a channel) up to
+    """The read position of a bot: every event of `feed` (the bot's one queue, or the history of a channel) up to
     `position` is committed."""
 
     feed: str

@@ -183,7 +183,7 @@ class OverBudget:
 
 
 class ClientPlan(StrEnum):
-    """How a client pays: for each answer, by a fee that the owner charges each month, or in advance."""
+    """The way in which a client pays: for each answer, by a fee that the owner charges each month, or in advance."""
 
     PER_TASK = "per_task"
     MONTHLY = "monthly"

@@ -16,7 +16,7 @@ class ScheduleKind(StrEnum):
 
 
 class Missed(StrEnum):
-    """How to handle times that passed while the daemon did not run."""
+    """The handling of times that passed while the daemon did not run."""
 
     SKIP = "skip"
     ONCE = "once"
@@ -93,7 +93,7 @@ class Schedule:
 
 
 class Cause(StrEnum):
-    """Why a schedule ran: its time came, the time had been missed, a person asked for it, or the condition of its
+    """The reason for a run of a schedule: its time came, the time had been missed, a person asked for it, or the condition of its
     script held."""
 
     DUE = "due"

@@ -30,7 +30,7 @@ _LONGEST_NAME = 64
 
 
 class Permit(StrEnum):
-    """Whether an agent's tool may run: never, after a person approves the call, or always."""
+    """The permission of an agent's tool to run: never, after a person approves the call, or always."""
 
     NEVER = "never"
     ASK = "ask"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-#: How long a request is remembered (ms). A request that continues a conversation later is treated as new text with
+#: The time for which a request is remembered (ms). A request that continues a conversation later is treated as new text with
 #: its history.
 KEPT_MS = 90 * 86_400_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-#: How long a key is remembered (in ms).
+#: The time for which a key is remembered (in ms).
 KEPT_MS = 86_400_000
 
 

@@ -21,7 +21,7 @@ class AddedJob:
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """How many jobs may be claimed now: `work` for interactive and background together, of which at most `background`
+    """The number of jobs that may be claimed now: `work` for interactive and background together, of which at most `background`
     for background, and `delivery`."""
 
     work: int

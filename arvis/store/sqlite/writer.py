@@ -89,7 +89,7 @@ GROUP_SECONDS = 0.010
 CHECKPOINT_IDLE = 2_000
 CHECKPOINT_BUSY = 8_000
 MOMENT = 0.02
-#: How long SQLite itself waits for a lock of another program, in ms: the writer checks for a stop between two such
+#: The time for which SQLite itself waits for a lock of another program, in ms: the writer checks for a stop between two such
 #: waits.
 LOCK_SLICE_MS = 250
 #: Seconds of waiting for the lock after which a line is logged.
