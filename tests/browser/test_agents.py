@@ -43,7 +43,7 @@ async def test_an_agent_is_made_with_prompt_model_and_tools(dashboard: Page, dae
     await expect(dashboard).to_have_url("/agents/zoe-s-news")
     made = await known(daemon, "zoe-s-news")
     assert (made["name"], made["model"], made["tools"]) == ("Zoë's News!", "demo/demo", ["web_search", "get_time"])
-    assert made["prompt"].startswith("You find things out")
+    assert made["prompt"].startswith("You research questions")
     assert (made["role"], made["graph"], made["contextTokens"]) == ("custom", "agent", 96_000)
 
 

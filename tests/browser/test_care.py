@@ -17,7 +17,7 @@ async def test_a_budget_is_changed_and_taken_back(dashboard: Page, daemon: Daemo
     await dashboard.get_by_label("Search settings").fill("daily_usd")
     field = dashboard.get_by_label("budgets.daily_usd", exact=True)
     await field.fill("7.5")
-    await dashboard.get_by_role("button", name="Save one change").click()
+    await dashboard.get_by_role("button", name="Save 1 change").click()
     await expect(dashboard.get_by_text("Set here").first).to_be_visible()
     assert await setting(daemon, "budgets.daily_usd") == 7.5
     await dashboard.get_by_role("button", name="Undo the last change").click()
@@ -29,7 +29,7 @@ async def test_a_wrong_value_is_told_and_stays_in_its_field(dashboard: Page, dae
     await dashboard.goto("/settings/configuration?q=daily_usd")
     field = dashboard.get_by_label("budgets.daily_usd", exact=True)
     await field.fill("-3")
-    await dashboard.get_by_role("button", name="Save one change").click()
+    await dashboard.get_by_role("button", name="Save 1 change").click()
     await expect(dashboard.get_by_role("alert")).to_contain_text("budgets.daily_usd")
     await expect(field).to_have_value("-3")
     assert await setting(daemon, "budgets.daily_usd") == 5

@@ -115,7 +115,7 @@ async def test_what_went_wrong_stands_first_in_the_doctor(dashboard: Page, daemo
     await dashboard.goto("/settings/doctor")
     await expect(dashboard.get_by_text(re.compile(r"\d+ checks"))).to_be_visible(timeout=15_000)
     groups = dashboard.locator("main section").filter(has=dashboard.locator("ul"))
-    troubled = [await group.get_by_text(re.compile("^(Look|Wrong)$")).count() > 0 for group in await groups.all()]
+    troubled = [await group.get_by_text(re.compile("^(Warning|Failed)$")).count() > 0 for group in await groups.all()]
     assert troubled[0]
     assert troubled == sorted(troubled, reverse=True)
 
