@@ -339,4 +339,4 @@ async def test_leaving_by_a_key_or_the_way_back_keeps_the_changes(dashboard: Pag
     await expect(dashboard).to_have_url(address)
     await dashboard.get_by_role("button", name="Restore them").click()
     await step(dashboard, "b").click()
-    await expect(dashboard.get_by_label("Goes on", exact=True)).to_have_value("first")
+    await expect(dashboard.get_by_label("Continues", exact=True)).to_have_value("first")
