@@ -11,7 +11,6 @@ from arvis import __version__
 from arvis.web.api.accounts import ACCOUNT
 from arvis.web.api.agents import AGENT_DETAIL, BINDING, VERSION
 from arvis.web.api.api_keys import KEY, MADE_KEY
-from arvis.web.api.approvals import WAIT as QUESTION
 from arvis.web.api.bots import BOT, FINDINGS
 from arvis.web.api.clients import CHANNEL, CHARGE, CLIENT, CLIENT_DETAIL
 from arvis.web.api.conversation_models import (
@@ -26,6 +25,7 @@ from arvis.web.api.memory import FACT, FACT_CHANGE, FACT_DETAIL, STATE
 from arvis.web.api.overview import OVERVIEW, RUNNING
 from arvis.web.api.people import PAIRING, PERSON, PERSON_DETAIL
 from arvis.web.api.projects import PROJECT
+from arvis.web.api.questions import WAIT as QUESTION
 from arvis.web.api.schedules import OCCURRENCE, SCHEDULE, SCHEDULE_DETAIL
 from arvis.web.api.sessions import CODE, ME, SESSION
 from arvis.web.api.users import MADE_USER, USER

@@ -108,7 +108,7 @@ def _make_room(newest: RequestProtocol) -> None:
         min(waiting, key=lambda each: each.born).transport.abort()
 
 
-class QuietAccepting:
+class AcceptErrorLimiter:
     """An error handler of the event loop that limits the log lines about connections that cannot be accepted because
     too many files are open.
 
@@ -201,8 +201,8 @@ class UvicornServer(uvicorn.Server):
     async def begin(self, listener: socket.socket) -> asyncio.Task[None]:
         """Start serving in a separate task. Returns once connections are accepted."""
         loop = asyncio.get_running_loop()
-        if not isinstance(loop.get_exception_handler(), QuietAccepting):
-            loop.set_exception_handler(QuietAccepting(loop))
+        if not isinstance(loop.get_exception_handler(), AcceptErrorLimiter):
+            loop.set_exception_handler(AcceptErrorLimiter(loop))
         serving = asyncio.create_task(self.serve([listener]))
         up = asyncio.create_task(self._up.wait())
         await asyncio.wait({serving, up}, return_when=asyncio.FIRST_COMPLETED)

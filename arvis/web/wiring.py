@@ -11,7 +11,6 @@ from arvis.web.api.accounts import AccountRoutes
 from arvis.web.api.activity import ActivityRoutes
 from arvis.web.api.agents import AgentRoutes, AgentStatRoutes
 from arvis.web.api.api_keys import ApiKeyRoutes
-from arvis.web.api.approvals import WaitRoutes
 from arvis.web.api.audit import AuditRoutes
 from arvis.web.api.backups import BackupRoutes
 from arvis.web.api.bots import BotRoutes
@@ -26,16 +25,17 @@ from arvis.web.api.memory import MemoryRoutes
 from arvis.web.api.message_input import MessageParser
 from arvis.web.api.message_status import StatusWaiter
 from arvis.web.api.messages import DeliveryRoutes, MessageRoutes
-from arvis.web.api.options import ChoiceRoutes
+from arvis.web.api.options import OptionRoutes
 from arvis.web.api.overview import OverviewRoutes
 from arvis.web.api.people import PeopleRoutes
 from arvis.web.api.projects import ProjectRoutes
+from arvis.web.api.questions import QuestionRoutes
 from arvis.web.api.schedules import ScheduleRoutes
 from arvis.web.api.sessions import LoginRoutes, SessionRoutes
 from arvis.web.api.settings import SettingRoutes
 from arvis.web.api.setup import SetupRoutes
 from arvis.web.api.skills import SkillRoutes
-from arvis.web.api.summaries import CompactionRoutes
+from arvis.web.api.summaries import SummaryRoutes
 from arvis.web.api.usage import UsageRoutes
 from arvis.web.api.users import UserRoutes
 from arvis.web.api.variables import VariableRoutes
@@ -45,17 +45,17 @@ from arvis.web.api.workflows import WorkflowRoutes
 from arvis.web.application import EndpointHandler, build_application
 from arvis.web.auth.api_keys import ApiKeyCache
 from arvis.web.auth.authorization import Authorizer
-from arvis.web.auth.failed_logins import Failures
+from arvis.web.auth.failed_logins import FailedLogins
 from arvis.web.auth.open_access import OpenAccess
 from arvis.web.auth.passwords import LoginService
-from arvis.web.auth.sessions import Life, Sessions
+from arvis.web.auth.sessions import SessionLifetime, Sessions
 from arvis.web.dependencies import WebDependencies
 from arvis.web.http.endpoints import Endpoint
 from arvis.web.http.idempotency import Idempotency
 from arvis.web.http.identity import OWNER_ID, PLATFORM
 from arvis.web.http.rate_limits import LoginLimiter
 from arvis.web.http.static_files import Page
-from arvis.web.incoming_webhooks.receiver import HookCalls, HookRoutes
+from arvis.web.incoming_webhooks.receiver import IncomingWebhookRoutes, WebhookReceiver
 from arvis.web.latency import LatencySeries
 from arvis.web.mcp.routes import McpRoutes
 from arvis.web.mcp.tools import ArvisTools
@@ -64,8 +64,8 @@ from arvis.web.monitoring.health import ReadinessProbe, SystemRoutes
 from arvis.web.monitoring.metrics import Metrics
 from arvis.web.openai.routes import CompletionDependencies, CompletionRoutes
 from arvis.web.realtime.socket import Handshake, SocketRoute
-from arvis.web.realtime.speech import Listening
-from arvis.web.realtime.subscriptions import Watching
+from arvis.web.realtime.speech import SpeechBuffers
+from arvis.web.realtime.subscriptions import Subscriptions
 
 
 class Assembly:
@@ -80,10 +80,10 @@ class Assembly:
             clock=deps.clock,
             bus=deps.bus,
             new_token=deps.new_token,
-            life=Life(idle=deps.config.session_idle_timeout, whole=deps.config.session_max_age),
+            life=SessionLifetime(idle=deps.config.session_idle_timeout, whole=deps.config.session_max_age),
         )
         self.parser = MessageParser(inbox=deps.inbox, limits=deps.limits, new_token=deps.new_token)
-        self._failures = Failures(clock=deps.clock, store=deps.store)
+        self._failures = FailedLogins(clock=deps.clock, store=deps.store)
         self._gate = Authorizer(
             keys=ApiKeyCache(daemon_key=deps.daemon_key, keys=deps.config.api_keys, store=deps.store, clock=deps.clock),
             sessions=self.sessions,
@@ -96,7 +96,7 @@ class Assembly:
         self.access = OpenAccess(renew=self._gate.renew)
         self.board = StatusWaiter(access=self.access)
         self.latency = LatencySeries(insights=deps.insights, store=deps.store, clock=deps.clock, zone=deps.zone)
-        self.watching = Watching(
+        self.watching = Subscriptions(
             insights=deps.insights,
             store=deps.store,
             clock=deps.clock,
@@ -160,7 +160,7 @@ class Assembly:
         return [
             *JobRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *ExecutionRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
-            *WaitRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
+            *QuestionRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *self._agents().endpoints(),
             *ConversationRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *AuditRoutes(insights=insights).endpoints(),
@@ -172,7 +172,7 @@ class Assembly:
             *self._hooks(),
             *self._variables().endpoints(),
             *self._memory().endpoints(),
-            *CompactionRoutes(insights=insights, store=self._deps.store, clock=self._deps.clock).endpoints(),
+            *SummaryRoutes(insights=insights, store=self._deps.store, clock=self._deps.clock).endpoints(),
             *self._schedules().endpoints(),
             *self._projects(),
             *SkillRoutes(importer=self._deps.skills, gate=self._gate).endpoints(),
@@ -222,7 +222,7 @@ class Assembly:
 
     def _hooks(self) -> list[Endpoint]:
         deps = self._deps
-        calls = HookCalls(store=deps.store, secrets=deps.secrets, clock=deps.clock, room=deps.room)
+        calls = WebhookReceiver(store=deps.store, secrets=deps.secrets, clock=deps.clock, room=deps.room)
         webhooks = WebhookRoutes(
             insights=deps.insights,
             store=deps.store,
@@ -230,7 +230,7 @@ class Assembly:
             secrets=deps.secrets,
             clock=deps.clock,
         )
-        platform_hooks = HookRoutes(connector_of=deps.bot_connector, inbox=deps.inbox, calls=calls)
+        platform_hooks = IncomingWebhookRoutes(connector_of=deps.bot_connector, inbox=deps.inbox, calls=calls)
         return [*platform_hooks.endpoints(), *webhooks.endpoints()]
 
     def _projects(self) -> list[Endpoint]:
@@ -253,7 +253,7 @@ class Assembly:
             *SettingRoutes(service=admin.settings, insights=deps.insights, gate=self._gate).endpoints(),
             *LogRoutes(folder=admin.logs).endpoints(),
             *DoctorRoutes(examine=admin.examine, clock=deps.clock).endpoints(),
-            *ChoiceRoutes(choices=admin.choices).endpoints(),
+            *OptionRoutes(choices=admin.choices).endpoints(),
             *ConnectionTestRoutes(accounts=deps.accounts, bots=deps.bots, choices=admin.choices).endpoints(),
             *setup.endpoints(),
             *stats.endpoints(),
@@ -362,7 +362,7 @@ class Assembly:
             timeouts=deps.timeouts,
             watching=self.watching,
             access=self.access,
-            listening=Listening(parser=self.parser, clock=deps.clock, rules=deps.speech, detector=deps.detector),
+            listening=SpeechBuffers(parser=self.parser, clock=deps.clock, rules=deps.speech, detector=deps.detector),
         )
 
     def _handler(self) -> EndpointHandler:

@@ -11,7 +11,7 @@ from arvis.domain.workflows import RunStatus
 from arvis.ports.insights import UsageBy, UsageGroup, UsageReport, UsageSums
 from arvis.ports.overview import Answers, Headline
 from arvis.ports.workflows import RunFigures
-from arvis.web.monitoring.metrics import Figures
+from arvis.web.monitoring.metrics import DatabaseMetrics
 from tests.flows.web_script import ScriptedInsights
 from tests.flows.web_server import MovableClock
 
@@ -47,7 +47,7 @@ def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None
 
 async def test_what_is_new_is_counted_once() -> None:
     registry, insights, clock = CollectorRegistry(), Told("demo/demo"), MovableClock()
-    figures = Figures(registry=registry, insights=insights, clock=clock)
+    figures = DatabaseMetrics(registry=registry, insights=insights, clock=clock)
     clock.shift_ms += 60_000
     await asyncio.gather(figures.look(), figures.look())
     await figures.look()
@@ -63,7 +63,7 @@ async def test_what_is_new_is_counted_once() -> None:
 
 async def test_figures_are_those_of_the_database() -> None:
     registry, clock = CollectorRegistry(), MovableClock()
-    figures = Figures(registry=registry, insights=Told("openai/gpt", "custom/a/b"), clock=clock)
+    figures = DatabaseMetrics(registry=registry, insights=Told("openai/gpt", "custom/a/b"), clock=clock)
     clock.shift_ms += 60_000
     await figures.look()
     assert value(registry, "arvis_model_calls_total", provider="openai", model="gpt", outcome="error") == 2
@@ -81,7 +81,7 @@ async def test_figures_are_those_of_the_database() -> None:
 async def test_models_without_number_are_counted_together() -> None:
     registry, clock = CollectorRegistry(), MovableClock()
     models = [f"custom/model-{number}" for number in range(230)]
-    figures = Figures(registry=registry, insights=Told(*models), clock=clock)
+    figures = DatabaseMetrics(registry=registry, insights=Told(*models), clock=clock)
     clock.shift_ms += 60_000
     await figures.look()
     assert value(registry, "arvis_model_calls_total", provider="other", model="other", outcome="ok") == 90

@@ -10,7 +10,7 @@ import structlog
 from pydantic import SecretStr
 
 from arvis.config.sections import ApiKey, Web
-from arvis.web.auth.failed_logins import Failures
+from arvis.web.auth.failed_logins import FailedLogins
 from tests.flows.web_server import CHAT_KEY, DAEMON_KEY, KEYS, Site, running_site
 
 STRONG = "uGh8aeTheiWo3ahngu0ahghoh8"
@@ -89,7 +89,7 @@ async def test_failed_attempts_are_in_the_audit_and_repeated_ones_are_summed_up(
 
 
 async def test_a_guesser_with_many_addresses_does_not_fill_the_audit(site: Site) -> None:
-    failures = Failures(clock=site.clock, store=site.store)
+    failures = FailedLogins(clock=site.clock, store=site.store)
     for number in range(2_000):
         await failures.note(f"2001:db8::{number:x}", "wrong_key", "key")
     answer = (await site.call("GET", "/api/audit?limit=100")).json()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from arvis.web.api import logs
-from arvis.web.api.logs import Wanted, place_of, read_back
+from arvis.web.api.logs import LogFilter, position_of, read_back
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, Site, running_site
 
 PATH = "/api/logs"
@@ -115,7 +115,7 @@ def test_wherever_a_block_ends(tmp_path: Path, block: int, monkeypatch: pytest.M
     monkeypatch.setattr(logs, "_BLOCK", block)
     texts = ["a", "", "bcd", "é" * 9, "", "last"]
     write(tmp_path, "2026-07-01", "\n".join(texts) + "\n")
-    found = read_back(tmp_path / "logs", Wanted(), None, 200)
+    found = read_back(tmp_path / "logs", LogFilter(), None, 200)
     assert [line.event for line in found.found] == ["last", "é" * 9, "bcd", "a"]
 
 
@@ -123,15 +123,15 @@ def test_a_call_reads_no_more_than_is_good_and_goes_on_later(tmp_path: Path, mon
     monkeypatch.setattr(logs, "_MOST_READ", 50_000)
     day = "2026-07-01"
     write(tmp_path, day, a_line(day, 0, "needle"), *(a_line(day, 1, f"hay {number}") for number in range(2_000)))
-    found: list[logs.Line] = []
+    found: list[logs.LogLine] = []
     cursor, calls = None, 0
     while True:
-        lines = read_back(tmp_path / "logs", Wanted(text="needle"), cursor, 10)
+        lines = read_back(tmp_path / "logs", LogFilter(text="needle"), cursor, 10)
         calls += 1
         found += lines.found
         if lines.cursor is None:
             break
-        cursor = place_of(lines.cursor)
+        cursor = position_of(lines.cursor)
     assert [line.event for line in found] == ["needle"]
     assert calls > 3
 
@@ -140,7 +140,7 @@ def test_a_line_as_long_as_the_file_is_not_held(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(logs, "_LONGEST", 1_000)
     monkeypatch.setattr(logs, "_BLOCK", 300)
     write(tmp_path, "2026-07-01", "before\n", "z" * 50_000, "\n", "after\n")
-    found = read_back(tmp_path / "logs", Wanted(), None, 50).found
+    found = read_back(tmp_path / "logs", LogFilter(), None, 50).found
     assert [line.event[:6] for line in found] == ["after", "zzzzzz", "before"]
     assert len(found[1].event) <= 1_300
 

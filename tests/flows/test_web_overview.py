@@ -144,7 +144,7 @@ async def test_accounts_and_bots_say_how_they_are(site: Site) -> None:
     await site.store.write(rest)
     found = (await site.call("GET", "/api/overview", key=VIEWER_KEY)).json()
     assert [(each["name"], each["state"], each["error"]) for each in found["accounts"]] == [
-        ("main", "resting", "rate_limit"),
+        ("main", "cooldown", "rate_limit"),
         ("spare", "ok", None),
     ]
     assert found["accounts"][0]["cooldownUntil"] == now + 60_000

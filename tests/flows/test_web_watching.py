@@ -27,7 +27,7 @@ from arvis.ports.store import Transaction
 from arvis.web.http.endpoints import change_by, topic_of
 from arvis.web.http.identity import Identity, Role
 from arvis.web.realtime.client import Client
-from arvis.web.realtime.subscriptions import Pace, Watching
+from arvis.web.realtime.subscriptions import Intervals, Subscriptions
 from tests.flows.web_server import (
     CHAT_KEY,
     DAEMON_KEY,
@@ -178,26 +178,26 @@ async def test_a_watcher_whose_key_is_revoked_elsewhere_ends_at_once(site: Site)
 
 
 async def test_nothing_runs_while_nobody_watches(site: Site) -> None:
-    quick = Watching(
+    quick = Subscriptions(
         insights=site.insights, store=site.store, clock=site.clock, zone="UTC",
-        pace=Pace(notices=0.01, counts=0.01),
+        pace=Intervals(notices=0.01, counts=0.01),
     )  # fmt: skip
     client = _client(Identity(Role.VIEWER, "ann", "Ann"))
     with quick.listening(site.bus):
-        assert quick.resting
+        assert quick.idle
         await quick.watch(client, ["overview", "jobs"])
         site.bus.publish(Changed("jobs", "j1"))
-        assert not quick.resting
+        assert not quick.idle
         quick.unwatch(client)
-        assert quick.resting
+        assert quick.idle
         site.bus.publish(Changed("jobs", "j1"))
-        assert quick.resting
+        assert quick.idle
 
 
 async def test_who_is_slow_is_bounded_and_hears_in_the_end(site: Site) -> None:
-    quick = Watching(
+    quick = Subscriptions(
         insights=site.insights, store=site.store, clock=site.clock, zone="UTC",
-        pace=Pace(notices=0.001),
+        pace=Intervals(notices=0.001),
     )  # fmt: skip
     slow = _client(Identity(Role.VIEWER, "ann", "Ann"))
     with quick.listening(site.bus):
@@ -239,8 +239,8 @@ async def test_a_socket_that_leaves_is_forgotten(site: Site) -> None:
     async with site.socket(apiKey=DAEMON_KEY) as socket:
         await watching(socket, "jobs")
         parts = site.server._parts.watching
-        assert not parts.resting
-    await eventually(lambda: parts.resting)
+        assert not parts.idle
+    await eventually(lambda: parts.idle)
 
 
 def _converse(tx: Transaction, now: int) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import pytest
 from arvis.domain.executions import Wait
 from arvis.ports.operations import WaitRights
 from arvis.store.open import Database
-from arvis.web.api.approvals import listed_view, question_view
+from arvis.web.api.questions import listed_view, question_view
 from tests.flows.drawn_kit import drawing, node
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.people_kit import TRIGGER, approval, begun, decide, drawn, ended, lines, question

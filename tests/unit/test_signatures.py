@@ -10,7 +10,7 @@ import random
 import pytest
 
 from arvis.domain.webhooks import Preset
-from arvis.web.incoming_webhooks.signatures import Genuine, examine, headers_of, may_be_shown
+from arvis.web.incoming_webhooks.signatures import VerifiedCall, headers_of, may_be_shown, verify
 
 NOW = 1_800_000_000_000
 SECRET = "It's a Secret to Everybody"
@@ -37,8 +37,8 @@ def stripe(body: bytes = BODY, seconds: int = NOW // 1000, secret: str = SECRET)
     return "Stripe-Signature", f"t={seconds},v1={digest(f'{seconds}.'.encode() + body, secret)}"
 
 
-def look(preset: Preset, *headers: tuple[str, str], body: bytes = BODY, secret: str = SECRET) -> Genuine | None:
-    return examine(preset, secret, headers_of(headers), body, NOW)
+def look(preset: Preset, *headers: tuple[str, str], body: bytes = BODY, secret: str = SECRET) -> VerifiedCall | None:
+    return verify(preset, secret, headers_of(headers), body, NOW)
 
 
 GUID = ("X-GitHub-Delivery", "72d3162e")
@@ -46,26 +46,26 @@ GUID = ("X-GitHub-Delivery", "72d3162e")
 
 def test_the_example_of_github_is_right() -> None:
     signed = ("X-Hub-Signature-256", EXAMPLE_SIGNATURE)
-    assert look(Preset.GITHUB, signed, GUID, body=EXAMPLE) == Genuine("x-github-delivery:72d3162e")
+    assert look(Preset.GITHUB, signed, GUID, body=EXAMPLE) == VerifiedCall("x-github-delivery:72d3162e")
 
 
 @pytest.mark.parametrize("headers", [[hub()], [own()], [hub(), own()]])
 def test_plain_takes_either_header(headers: list[tuple[str, str]]) -> None:
-    assert look(Preset.PLAIN, *headers) == Genuine(None)
+    assert look(Preset.PLAIN, *headers) == VerifiedCall(None)
 
 
 def test_a_call_is_known_by_the_id_that_its_caller_gave() -> None:
     for name in ("X-Webhook-Id", "X-GitHub-Delivery", "Idempotency-Key"):
         found = look(Preset.PLAIN, own(), (name, "7"))
-        assert found == Genuine(f"{name.lower()}:7")
+        assert found == VerifiedCall(f"{name.lower()}:7")
     long = look(Preset.PLAIN, own(), ("X-Webhook-Id", "x" * 5_000))
     assert long is not None
     assert len(long.id or "") < 100
-    assert look(Preset.PLAIN, own(), ("X-Webhook-Id", "")) == Genuine(None)
+    assert look(Preset.PLAIN, own(), ("X-Webhook-Id", "")) == VerifiedCall(None)
 
 
 def test_a_stripe_event_is_known_by_its_id() -> None:
-    assert look(Preset.STRIPE, stripe()) == Genuine("event:evt_1")
+    assert look(Preset.STRIPE, stripe()) == VerifiedCall("event:evt_1")
     nameless = look(Preset.STRIPE, stripe(b"[]"), body=b"[]")
     assert nameless is not None
     assert nameless == look(Preset.STRIPE, stripe(b"[]"), body=b"[]")
@@ -75,7 +75,7 @@ def test_a_stripe_event_is_known_by_its_id() -> None:
 def test_while_stripe_changes_the_secret_either_signature_will_do() -> None:
     name, right = stripe()
     seconds, _, good = right.partition(",")
-    assert look(Preset.STRIPE, (name, f"{seconds},v1={'0' * 64},{good},v0={'1' * 64}")) == Genuine("event:evt_1")
+    assert look(Preset.STRIPE, (name, f"{seconds},v1={'0' * 64},{good},v0={'1' * 64}")) == VerifiedCall("event:evt_1")
 
 
 @pytest.mark.parametrize(("shift", "accepted"), [(0, True), (300, True), (-300, True), (301, False), (-301, False)])

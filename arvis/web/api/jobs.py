@@ -120,7 +120,7 @@ def queue_view(item: QueueItem) -> Json:
     }
 
 
-def told_view(item: QueueItem, timeline: MessageTimeline) -> Json:
+def message_timeline_view(item: QueueItem, timeline: MessageTimeline) -> Json:
     """Return the timeline of a message's job, which is that of its message."""
     timeline_fields: Mapping[str, Any] = timeline_view(timeline)
     same = ("explanation", "content", "steps", "costUsd", "inputTokens", "outputTokens")
@@ -313,7 +313,7 @@ class JobRoutes:
         if item.job.kind is JobKind.MESSAGE and item.job.message_id is not None:
             timeline = await self._insights.message(item.job.message_id)
             if timeline is not None:
-                return answer(told_view(item, timeline))
+                return answer(message_timeline_view(item, timeline))
         story = await self._insights.job_story(item.job.id)
         if story is None:
             raise _no_job()

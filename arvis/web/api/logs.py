@@ -41,7 +41,7 @@ _OWN = frozenset({"timestamp", "level", "logger", "event", "exception"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LogPosition:
     """A position in the log: the next line ends before this byte of the file of this day (UTC)."""
 
     day: str
@@ -52,7 +52,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LogFilter:
     """A filter of log lines: the lowest `level`, a prefix of `logger`, and a `text` anywhere in the line
     (case-insensitive).
 
@@ -67,7 +67,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LogLine:
     """A log line. `id` is its position and never changes. `at` is in ms; None if the line has no time. `fields` are
     its other fields, as texts and numbers."""
 
@@ -81,17 +81,17 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class LogPage:
     """A page of lines, newest first. A `cursor` of None means that there are no older ones."""
 
-    found: Sequence[Line]
+    found: Sequence[LogLine]
     cursor: str | None
 
 
-def place_of(cursor: str) -> Place | None:
+def position_of(cursor: str) -> LogPosition | None:
     """Parse a cursor; None if it is invalid."""
     match = _CURSOR.fullmatch(cursor)
-    return Place(match[1], int(match[2])) if match else None
+    return LogPosition(match[1], int(match[2])) if match else None
 
 
 def days_of(folder: Path) -> list[tuple[str, int]]:
@@ -112,9 +112,9 @@ def file_of(folder: Path, day: str) -> Path | None:
     return next((folder / f"arvis-{name}.log" for name, _ in days_of(folder) if name == day), None)
 
 
-def read_back(folder: Path, wanted: Wanted, start: Place | None, limit: int) -> Lines:
+def read_back(folder: Path, wanted: LogFilter, start: LogPosition | None, limit: int) -> LogPage:
     """Read at most `limit` lines. The page has a cursor if the read limit was reached before enough lines matched."""
-    found: list[Line] = []
+    found: list[LogLine] = []
     left = _MOST_READ
     for day, size in days_of(folder):
         if start is not None and day > start.day:
@@ -131,8 +131,8 @@ def read_back(folder: Path, wanted: Wanted, start: Place | None, limit: int) -> 
             if line is not None and _fits(line, raw, wanted):
                 found.append(line)
             if len(found) == limit or left <= 0:
-                return Lines(found, str(Place(day, begin)))
-    return Lines(found, None)
+                return LogPage(found, str(LogPosition(day, begin)))
+    return LogPage(found, None)
 
 
 def _begin_of(day: str) -> int:
@@ -178,7 +178,7 @@ def _lines_before(stream: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
         yield 0, held[:stop]
 
 
-def _file_line(place: str, raw: bytes) -> Line | None:
+def _file_line(place: str, raw: bytes) -> LogLine | None:
     """Parse one line; None for an empty one. A line that is not a JSON object (a crash cut it off) is shown
     unchanged."""
     text = raw[:_LONGEST].decode("utf-8", "replace").strip()
@@ -189,9 +189,9 @@ def _file_line(place: str, raw: bytes) -> Line | None:
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict):
-        return Line(place, None, "info", "", _short(text), "", {})
+        return LogLine(place, None, "info", "", _short(text), "", {})
     level = str(values.get("level", "info")).lower()
-    return Line(
+    return LogLine(
         id=place,
         at=_time_of(values.get("timestamp")),
         level=level if level in LEVELS else "info",
@@ -228,7 +228,7 @@ def _time_of(value: Any) -> int | None:
     return int(moment.timestamp() * 1000)
 
 
-def _fits(line: Line, raw: bytes, wanted: Wanted) -> bool:
+def _fits(line: LogLine, raw: bytes, wanted: LogFilter) -> bool:
     if LEVELS[line.level] < LEVELS[wanted.level] or not line.logger.startswith(wanted.logger):
         return False
     if wanted.since is not None and (line.at is None or line.at < wanted.since):
@@ -305,7 +305,7 @@ class LogRoutes:
 
     async def _list(self, call: Call) -> Response:
         cursor = call.query("cursor")
-        start = place_of(cursor) if cursor is not None else None
+        start = position_of(cursor) if cursor is not None else None
         if cursor is not None and start is None:
             raise Unprocessable(
                 "`cursor` must be the `nextCursor` of the previous page.", fix="Start without a cursor."
@@ -327,11 +327,13 @@ class LogRoutes:
         return FileResponse(file, media_type="application/x-ndjson", filename=file.name)
 
 
-def _wanted(call: Call) -> Wanted:
+def _wanted(call: Call) -> LogFilter:
     level = call.query("level") or "debug"
     if level not in LEVELS:
         raise Unprocessable(f"`level` must be one of {', '.join(LEVELS)}.", fix="Choose one.")
-    return Wanted(level, call.query("logger") or "", call.query("q") or "", _time(call, "since"), _time(call, "until"))
+    return LogFilter(
+        level, call.query("logger") or "", call.query("q") or "", _time(call, "since"), _time(call, "until")
+    )
 
 
 def _time(call: Call, name: str) -> int | None:
@@ -343,11 +345,11 @@ def _time(call: Call, name: str) -> int | None:
     return int(text)
 
 
-def _view(lines: Lines) -> dict[str, Any]:
+def _view(lines: LogPage) -> dict[str, Any]:
     return {"items": [_line(line) for line in lines.found], "nextCursor": lines.cursor}
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line(line: LogLine) -> dict[str, Any]:
     return {
         "id": line.id,
         "at": line.at,

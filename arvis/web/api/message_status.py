@@ -19,7 +19,7 @@ from arvis.web.http.errors import STOPPING, Failure, failure_of
 from arvis.web.http.identity import Identity
 
 #: Statuses that end a wait: the message is finished, or it needs a person.
-RESTING = FINAL_STATUSES | {MessageStatus.WAITING}
+SETTLED_STATUSES = FINAL_STATUSES | {MessageStatus.WAITING}
 
 
 class Watch:
@@ -106,6 +106,6 @@ class StatusWaiter:
                 watch.wake(close=close)
 
     def _status_changed(self, event: StatusChanged) -> None:
-        if event.status in RESTING:
+        if event.status in SETTLED_STATUSES:
             for watch in self._watches.get(event.message_id, ()):
                 watch.wake()

@@ -15,7 +15,7 @@ from arvis.ports.operations import Operations
 from arvis.ports.store import Store, Transaction
 from arvis.web.api.conversation_models import ASKED_MESSAGE, asked_view
 from arvis.web.api.message_input import MessageParser
-from arvis.web.api.message_status import RESTING, StatusWaiter
+from arvis.web.api.message_status import SETTLED_STATUSES, StatusWaiter
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import IDEMPOTENCY_KEY, PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import ANYONE, OPERATE, READ, SEND, address_for
@@ -218,7 +218,7 @@ class MessageRoutes:
         with self._board.watch(call.id("message"), call.identity) as watch:
             timeline = await self._timeline(call)
             status = timeline.status
-            while status not in RESTING and not watch.closed and not await call.request.is_disconnected():
+            while status not in SETTLED_STATUSES and not watch.closed and not await call.request.is_disconnected():
                 remaining = end - self._clock.monotonic()
                 if remaining <= 0:
                     break

@@ -126,7 +126,7 @@ _GRAPHS: Mapping[str, str] = {
 }
 
 
-class ChoiceRoutes:
+class OptionRoutes:
     def __init__(self, *, choices: Choices) -> None:
         self._choices = choices
 

@@ -45,11 +45,11 @@ _LONGEST_ACTIVITY = 200
 
 
 class AccountState(StrEnum):
-    """The state of an account. `resting`: in cooldown after a refusal. `problem`: it cannot be used. `off`: it is
+    """The state of an account. `cooldown`: in cooldown after a refusal. `problem`: it cannot be used. `off`: it is
     disabled."""
 
     OK = "ok"
-    RESTING = "resting"
+    COOLDOWN = "cooldown"
     PROBLEM = "problem"
     OFF = "off"
 
@@ -177,7 +177,7 @@ def account_view(
 ) -> Json:
     own = [rest for rest in rests if rest.account == name and rest.until > now]
     longest = max(own, key=lambda rest: rest.until, default=None)
-    state = AccountState.OK if longest is None else AccountState.RESTING
+    state = AccountState.OK if longest is None else AccountState.COOLDOWN
     if problem is not None:
         state = AccountState.PROBLEM
     elif status is not AccountStatus.ACTIVE:

@@ -161,7 +161,7 @@ class PeopleRoutes:
             by=await self._by(call),
             now=self._clock.now(),
         )
-        self._sessions.tell_of_end(ended)
+        self._sessions.announce_end(ended)
         return await self._shown(call.id("person"))
 
     async def _pairings(self, call: Call) -> Response:

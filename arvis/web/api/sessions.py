@@ -16,9 +16,9 @@ from arvis.ports.clock import Clock
 from arvis.ports.logins import LoginSession
 from arvis.ports.store import Store, Transaction
 from arvis.web.auth.authorization import Authorizer
-from arvis.web.auth.failed_logins import Failures, address_of
+from arvis.web.auth.failed_logins import FailedLogins, address_of
 from arvis.web.auth.passwords import LoginService
-from arvis.web.auth.sessions import CODE_LIFE_MS, Life, Login, Sessions, device_of
+from arvis.web.auth.sessions import CODE_LIFE_MS, Login, SessionLifetime, Sessions, device_of
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import ANYONE, OWN, PLATFORM, PUBLIC, Identity, Role
 from arvis.web.http.rate_limits import LoginLimiter
@@ -119,7 +119,7 @@ def _view(session: LoginSession, current: str | None) -> dict[str, object]:
 
 
 def _sessions_of(
-    tx: Transaction, user_id: str, *, life: Life, now: int, before: tuple[int, str], limit: int
+    tx: Transaction, user_id: str, *, life: SessionLifetime, now: int, before: tuple[int, str], limit: int
 ) -> Sequence[LoginSession]:
     principal = tx.principals.find(PLATFORM, user_id)
     if principal is None:
@@ -175,7 +175,7 @@ class LoginRoutes:
         clock: Clock,
         login_link: Callable[[str], str],
         secure: bool,
-        failures: Failures,
+        failures: FailedLogins,
     ) -> None:
         self._sessions = sessions
         self._limiter = limiter

@@ -66,7 +66,7 @@ class SetupRoutes:
         ]
 
     async def _show(self, _: Call) -> Response:
-        has_password, dismissed, own_agent = await self._store.read(_looked)
+        has_password, dismissed, own_agent = await self._store.read(_read_progress)
         registry = self._accounts.book
         usable = (*registry.configured, *registry.usable)
         found = {
@@ -74,15 +74,15 @@ class SetupRoutes:
             "hasAccount": any(account.provider != _DEMO for account in usable),
             "hasOwnAgent": own_agent,
             "hasBot": any(spec.platform != "console" for spec in self._bots.registry.specs),
-            "hasReply": await self._said_hello(),
+            "hasReply": await self._has_reply(),
         }
         return answer({**found, "dismissed": dismissed, "done": dismissed or all(found.values())})
 
     async def _dismiss(self, _: Call) -> Response:
-        await self._store.write(_put_away, self._clock.now())
+        await self._store.write(_set_dismissed, self._clock.now())
         return answer({"ok": True})
 
-    async def _said_hello(self) -> bool:
+    async def _has_reply(self) -> bool:
         page = await self._insights.talks(ConversationFilter(platform=PLATFORM), limit=_LOOK, cursor=None)
         for conversation in page.items:
             messages = await self._insights.conversation_messages(conversation.id, limit=_LOOK, cursor=None)
@@ -91,12 +91,12 @@ class SetupRoutes:
         return False
 
 
-def _looked(tx: Transaction) -> tuple[bool, bool, bool]:
+def _read_progress(tx: Transaction) -> tuple[bool, bool, bool]:
     agents = tx.agents.all()
     own = any(agent.slug not in _GIVEN_AGENTS and not agent.is_conductor for agent in agents)
     changed = any(len(tx.agents.versions(agent.id, 2)) > 1 for agent in agents)
     return tx.users.any_password(), tx.settings.get(_DISMISSED) is not None, own or changed
 
 
-def _put_away(tx: Transaction, now: int) -> None:
+def _set_dismissed(tx: Transaction, now: int) -> None:
     tx.settings.put(_DISMISSED, str(now), now)

@@ -50,7 +50,7 @@ PAST_MESSAGE: Schema = object_schema(
 RESTORED: Schema = object_schema({"ok": {"type": "boolean"}, "messages": INTEGER})
 
 
-class CompactionRoutes:
+class SummaryRoutes:
     def __init__(self, *, insights: CompactionInsights, store: Store, clock: Clock) -> None:
         self._insights = insights
         self._store = store

@@ -120,11 +120,11 @@ class UserRoutes:
         name, role = fields.label("name", _LONGEST_NAME), _role(fields)
         self._check_agrees(call.id("user"), role)
         user, ended = await self._store.write(users.change, call.id("user"), name, role, self._clock.now())
-        self._sessions.tell_of_end(ended)
+        self._sessions.announce_end(ended)
         return answer(_view(user))
 
     async def _remove(self, call: Call) -> Response:
-        self._sessions.tell_of_end(await self._store.write(users.remove, call.id("user"), self._clock.now()))
+        self._sessions.announce_end(await self._store.write(users.remove, call.id("user"), self._clock.now()))
         return answer({"ok": True})
 
     async def _link(self, call: Call) -> Response:

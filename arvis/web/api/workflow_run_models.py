@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from arvis.domain.executions import CUT_OFF, ExecutionStatus, WaitKind
 from arvis.domain.workflows import ENDS, OUTPUT, LogType, RunStatus
 from arvis.ports.workflows import Place, RunChild, RunRetry, RunRow, RunView
-from arvis.web.api.approvals import WAIT
+from arvis.web.api.questions import WAIT
 from arvis.web.http.schema import (
     ANYTHING,
     BOOLEAN,

@@ -20,8 +20,8 @@ from arvis.ports.operations import Operations, WaitAnswer
 from arvis.ports.store import Store, Transaction
 from arvis.ports.workflows import RunView
 from arvis.services import workflow_runs
-from arvis.web.api.approvals import question_view
 from arvis.web.api.message_status import StatusWaiter
+from arvis.web.api.questions import question_view
 from arvis.web.api.workflow_run_events import RunStream, line_view, result_view, waking
 from arvis.web.api.workflow_run_models import (
     AGAIN,

@@ -13,7 +13,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
 from arvis.web.auth.api_keys import ApiKeyCache
-from arvis.web.auth.failed_logins import Failures, address_of
+from arvis.web.auth.failed_logins import FailedLogins, address_of
 from arvis.web.auth.sessions import Sessions
 from arvis.web.http.identity import NOBODY, PLATFORM, READ, Access, Identity, Role, address_for, sender_for
 from arvis.web.http.rate_limits import KeyGuesses
@@ -37,7 +37,7 @@ class Authorizer:
         clock: Clock,
         cookie: str,
         owners: frozenset[str],
-        failures: Failures,
+        failures: FailedLogins,
     ) -> None:
         self._keys = keys
         self._sessions = sessions

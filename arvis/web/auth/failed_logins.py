@@ -30,7 +30,7 @@ _OTHERS = "other addresses"
 
 
 @dataclass
-class _Seen:
+class _AttemptCount:
     """Attempts of one kind within an hour: their number, the start of the hour (seconds), and the number that no row
     states yet."""
 
@@ -39,11 +39,11 @@ class _Seen:
     unwritten: int = 0
 
 
-class Failures:
+class FailedLogins:
     def __init__(self, *, clock: Clock, store: Store) -> None:
         self._clock = clock
         self._store = store
-        self._seen: dict[tuple[str, str, str], _Seen] = {}
+        self._counts: dict[tuple[str, str, str], _AttemptCount] = {}
         self._lines: deque[float] = deque(maxlen=_MOST_LINES)
         self._untold = 0
 
@@ -57,13 +57,13 @@ class Failures:
             seen.unwritten = 0
             await self._store.write(_keep, Attempt(AccessKind(event), shown, fields), self._clock.now())
 
-    def _counted(self, address: str, event: str, by: str) -> tuple[_Seen, str]:
+    def _counted(self, address: str, event: str, by: str) -> tuple[_AttemptCount, str]:
         """Return the count of this attempt, and the address that it is counted under."""
         now = self._clock.monotonic()
-        self._seen = {key: seen for key, seen in self._seen.items() if seen.unwritten or now - seen.begun < _HOUR}
-        if (address, event, by) not in self._seen and len(self._seen) >= _MOST_KEYS:
+        self._counts = {key: seen for key, seen in self._counts.items() if seen.unwritten or now - seen.begun < _HOUR}
+        if (address, event, by) not in self._counts and len(self._counts) >= _MOST_KEYS:
             address = _OTHERS
-        seen = self._seen.setdefault((address, event, by), _Seen(now))
+        seen = self._counts.setdefault((address, event, by), _AttemptCount(now))
         if now - seen.begun >= _HOUR:
             seen.begun, seen.times = now, 0
         seen.times += 1

@@ -42,7 +42,7 @@ class OpenAccess:
         self._renew = renew
         self._held: set[_Held] = set()
         self._fresh: set[_Held] = set()
-        self._all_doubted = False
+        self._all_stale = False
         self._changed = False
         self._checking: asyncio.Task[None] | None = None
 
@@ -51,7 +51,7 @@ class OpenAccess:
         endings = [
             bus.subscribe(Changed, self._on_change),
             bus.subscribe(SessionEnded, self._session_ended),
-            bus.subscribe(NoticesMissed, lambda _: self._doubt_all()),
+            bus.subscribe(NoticesMissed, lambda _: self._recheck_all()),
         ]
         try:
             yield
@@ -78,16 +78,16 @@ class OpenAccess:
 
     def _on_change(self, event: Changed) -> None:
         if event.topic in _OF_RIGHTS:
-            self._doubt_all()
+            self._recheck_all()
 
     def _session_ended(self, event: SessionEnded) -> None:
         """End the connections of a login or key that has ended, without another check."""
         self._changed = True
         self._end(each for each in set(self._held) if event.session in {each.identity.session, each.identity.key})
 
-    def _doubt_all(self) -> None:
+    def _recheck_all(self) -> None:
         self._changed = True
-        self._all_doubted = True
+        self._all_stale = True
         self._check_soon()
 
     def _check_soon(self) -> None:
@@ -97,9 +97,9 @@ class OpenAccess:
     async def _check(self) -> None:
         """Check every credential once. A change during the check causes another check."""
         try:
-            while self._all_doubted or self._fresh:
-                doubted = set(self._held) if self._all_doubted else set(self._fresh)
-                self._all_doubted = False
+            while self._all_stale or self._fresh:
+                doubted = set(self._held) if self._all_stale else set(self._fresh)
+                self._all_stale = False
                 self._fresh -= doubted
                 for identity in {each.identity for each in doubted}:
                     found = await attempt(self._renew(identity))

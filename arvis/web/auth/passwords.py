@@ -74,14 +74,14 @@ class LoginService:
             user = await self.check(address, identity.user_id, current)
         kept = await self._passwords.hashed(password)
         now, session = self._clock.now(), identity.session
-        self._sessions.tell_of_end(await self._store.write(users.change_password, user, kept, now, session))
+        self._sessions.announce_end(await self._store.write(users.change_password, user, kept, now, session))
 
     async def reset(self, user_id: str, password: str) -> None:
         """Set a new password for a user and end all their logins."""
         users.check_password(password)
         kept = await self._passwords.hashed(password)
         ended: Sequence[str] = await self._store.write(users.set_password, user_id, kept, self._clock.now())
-        self._sessions.tell_of_end(ended)
+        self._sessions.announce_end(ended)
 
     async def _fits(self, user: User | None, password: str) -> bool:
         """Compare the password. An unknown user and the password of the configuration take as long as any other."""

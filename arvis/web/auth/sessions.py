@@ -67,7 +67,7 @@ TOUCH_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class SessionLifetime:
     """The idle timeout and the maximum age of a login (ms)."""
 
     idle: int
@@ -88,14 +88,16 @@ class _Opening:
 
     token_hash: str
     device: str
-    life: Life
+    life: SessionLifetime
     now: int
 
 
 class Sessions:
     """The sessions of dashboard users. `new_token` creates URL-safe texts of at least 128 random bits."""
 
-    def __init__(self, *, store: Store, clock: Clock, bus: Bus, new_token: Callable[[], str], life: Life) -> None:
+    def __init__(
+        self, *, store: Store, clock: Clock, bus: Bus, new_token: Callable[[], str], life: SessionLifetime
+    ) -> None:
         self._store = store
         self._clock = clock
         self._bus = bus
@@ -139,10 +141,10 @@ class Sessions:
     async def end(self, session: str) -> bool:
         """End a session and its sockets. Returns False if it had ended already."""
         ended = await self._store.write(_end, session)
-        self.tell_of_end([session])
+        self.announce_end([session])
         return ended
 
-    def tell_of_end(self, sessions: Sequence[str]) -> None:
+    def announce_end(self, sessions: Sequence[str]) -> None:
         """Announce that these sessions have ended, so that their sockets close."""
         for session in sessions:
             self._bus.publish(SessionEnded(session))

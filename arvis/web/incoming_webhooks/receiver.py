@@ -32,7 +32,7 @@ from arvis.web.http.identity import PUBLIC
 from arvis.web.http.rate_limits import Buckets
 from arvis.web.http.requests import BodyLimit, read_body
 from arvis.web.http.schema import BOOLEAN, STRING, object_schema
-from arvis.web.incoming_webhooks.signatures import Genuine, Headers, examine, headers_of, may_be_shown
+from arvis.web.incoming_webhooks.signatures import Headers, VerifiedCall, headers_of, may_be_shown, verify
 
 # Calls of stored webhooks: `POST /hooks/PATH`. The checks run in this order: existence, size, signature, rate. Only
 # then is the body read, and the call is committed before the caller gets an answer.
@@ -52,7 +52,7 @@ _THREAD_BYTES = 65_536
 TAKEN = object_schema({"ok": BOOLEAN, "id": {**STRING, "description": "The execution that works on it."}})
 
 
-class HookCalls:
+class WebhookReceiver:
     """Receives calls of webhooks. `room` returns whether the disk has space for new work."""
 
     def __init__(self, *, store: Store, secrets: SecretBox, clock: Clock, room: Callable[[], bool]) -> None:
@@ -81,9 +81,9 @@ class HookCalls:
         taken = await self._store.write(webhooks.take_call, HookCall(hook, genuine.id, prompt), self._clock.now())
         return answer({"ok": True, "id": taken.execution_id}, 202)
 
-    async def _genuine(self, hook: Webhook, headers: Headers, body: bytes) -> Genuine:
+    async def _genuine(self, hook: Webhook, headers: Headers, body: bytes) -> VerifiedCall:
         secret = await asyncio.to_thread(self._opened, hook.secret)
-        found = examine(hook.preset, secret, headers, body, self._clock.now())
+        found = verify(hook.preset, secret, headers, body, self._clock.now())
         if found is None:
             raise Unauthorised(
                 "The signature of this call is missing or wrong.",
@@ -151,12 +151,14 @@ def payload_of(body: bytes) -> Any:
 _PATH = {"path": {**STRING, "minLength": 1, "maxLength": 200, "description": "It may contain slashes."}}
 
 
-class HookRoutes:
+class IncomingWebhookRoutes:
     """Routes of incoming webhooks. `connector_of(platform, name)` returns the connector of an enabled bot. `inbox`
     needs no lease check: an event reaches one of the processes and is stored once. `calls` receives calls of the
     product's own webhooks."""
 
-    def __init__(self, *, connector_of: Callable[[str, str], Connector | None], inbox: Inbox, calls: HookCalls) -> None:
+    def __init__(
+        self, *, connector_of: Callable[[str, str], Connector | None], inbox: Inbox, calls: WebhookReceiver
+    ) -> None:
         self._connector_of = connector_of
         self._inbox = inbox
         self._calls = calls

@@ -36,7 +36,7 @@ _MOST_SIGNATURES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Genuine:
+class VerifiedCall:
     """A verified call. `id` is the same for every repetition of the call (None: the call has no id and may be
     repeated)."""
 
@@ -55,7 +55,7 @@ def may_be_shown(header: str) -> bool:
     return header not in SECRET_HEADERS and _SECRET_NAME.search(header) is None
 
 
-def examine(preset: Preset, secret: str, headers: Headers, body: bytes, now: int) -> Genuine | None:
+def verify(preset: Preset, secret: str, headers: Headers, body: bytes, now: int) -> VerifiedCall | None:
     """Verify a call. Returns None if its signature is missing, wrong, or (`now` in ms) too old. Without a secret no
     signature is valid."""
     if not secret:
@@ -73,24 +73,24 @@ def signature(secret: str, body: bytes) -> str:
     return f"sha256={_digest(secret, body)}"
 
 
-def _plain(secret: str, headers: Headers, body: bytes) -> Genuine | None:
+def _plain(secret: str, headers: Headers, body: bytes) -> VerifiedCall | None:
     """Verify the preset `plain`. One of the two headers is enough; if both are present, both must be valid."""
     given = [value for name in (_HUB, _OWN) for value in headers.get(name, ())]
     doubled = any(len(headers.get(name, ())) > 1 for name in (_HUB, _OWN, *_IDS))
     if not given or doubled or not all(_same(value, signature(secret, body)) for value in given):
         return None
-    return Genuine(next((_id(name, headers[name][0]) for name in _IDS if headers.get(name)), None))
+    return VerifiedCall(next((_id(name, headers[name][0]) for name in _IDS if headers.get(name)), None))
 
 
-def _github(secret: str, headers: Headers, body: bytes) -> Genuine | None:
+def _github(secret: str, headers: Headers, body: bytes) -> VerifiedCall | None:
     """Verify the preset `github`. GitHub gives each call an id, so a call without one is not from GitHub."""
     given, delivery = headers.get(_HUB, ()), headers.get(_DELIVERY, ())
     if len(given) != 1 or len(delivery) != 1 or not _same(given[0], signature(secret, body)):
         return None
-    return Genuine(_id(_DELIVERY, delivery[0]))
+    return VerifiedCall(_id(_DELIVERY, delivery[0]))
 
 
-def _stripe(secret: str, headers: Headers, body: bytes, now: int) -> Genuine | None:
+def _stripe(secret: str, headers: Headers, body: bytes, now: int) -> VerifiedCall | None:
     """Verify the preset `stripe`: `t=SECONDS,v1=HEX`. While Stripe rotates the secret there is one `v1` per secret."""
     given = headers.get(_STRIPE, ())
     if len(given) != 1:
@@ -103,7 +103,7 @@ def _stripe(secret: str, headers: Headers, body: bytes, now: int) -> Genuine | N
     wanted = _digest(secret, signed)
     if not sum(_same(value, wanted) for value in offered):  # all are looked at: each takes the same time
         return None
-    return Genuine(_event_id(body) or f"signed:{hashlib.sha256(signed).hexdigest()}")
+    return VerifiedCall(_event_id(body) or f"signed:{hashlib.sha256(signed).hexdigest()}")
 
 
 def _event_id(body: bytes) -> str | None:

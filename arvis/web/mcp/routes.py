@@ -132,7 +132,7 @@ def _scope(scope: Scope, identity: Identity, length: int) -> Scope:
     return {**scope, "headers": [*kept, *replaced.items()], IDENTITY: identity}
 
 
-class Collected:
+class BufferedExchange:
     """Receives and sends for an ASGI application that is called from here: `body` in, one response out."""
 
     def __init__(self, body: bytes) -> None:

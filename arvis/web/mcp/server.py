@@ -28,8 +28,8 @@ from starlette.types import Scope
 from arvis import __version__
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import Identity
-from arvis.web.mcp.routes import IDENTITY, Collected
-from arvis.web.mcp.tools import ArvisTools, Described
+from arvis.web.mcp.routes import IDENTITY, BufferedExchange
+from arvis.web.mcp.tools import ArvisTools, ToolDescription
 
 _ABOUT = "Arvis runs AI agents. Send a message to one and read its answer, and search earlier messages."
 
@@ -70,7 +70,7 @@ class Serving:
             await self._closing.wait()
 
     async def answer(self, scope: Scope, body: bytes) -> Response:
-        collected = Collected(body)
+        collected = BufferedExchange(body)
         await self._manager.handle_request(scope, collected.receive, collected.send)
         return collected.response()
 
@@ -107,7 +107,7 @@ def _result(text: str, *, failed: bool) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=failed)
 
 
-def _tool(each: Described) -> Tool:
+def _tool(each: ToolDescription) -> Tool:
     return Tool(
         name=each.name,
         description=each.description,

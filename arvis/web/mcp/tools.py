@@ -16,7 +16,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.routing import reaches
 from arvis.web.api.message_input import MessageParser
-from arvis.web.api.message_status import RESTING, StatusWaiter
+from arvis.web.api.message_status import SETTLED_STATUSES, StatusWaiter
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.identity import AGENT_CHANNEL, ANYONE, SEND, Access, Identity, Role, address_for
 from arvis.web.http.requests import Fields, unusable
@@ -38,7 +38,7 @@ continue waiting; this does not send the message again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class ToolDescription:
     """A tool as it is offered. `reads`: it changes nothing."""
 
     name: str
@@ -49,7 +49,7 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ToolResult:
     """A result: `data` for programs, and `text` where that is easier to read."""
 
     data: Mapping[str, Any]
@@ -64,7 +64,7 @@ def _whole(default: int, most: int) -> Schema:
     return {**INTEGER, "minimum": 1, "maximum": most, "default": default}
 
 
-_SEND = Described(
+_SEND = ToolDescription(
     "send_message",
     _SEND_ABOUT.replace("\n", " "),
     _parameters(
@@ -80,15 +80,15 @@ _SEND = Described(
     SEND,
     reads=False,
 )
-_AGENTS = Described("list_agents", "Lists the agents that accept messages.", _parameters({}), ANYONE, reads=True)
-_SEARCH = Described(
+_AGENTS = ToolDescription("list_agents", "Lists the agents that accept messages.", _parameters({}), ANYONE, reads=True)
+_SEARCH = ToolDescription(
     "search_conversations",
     "Finds messages that contain a text, newest first, with the ids of their conversations.",
     _parameters({"query": LABEL, "limit": _whole(_DEFAULT_HITS, _MOST_HITS)}, "query"),
     ANYONE,
     reads=True,
 )
-_READ = Described(
+_READ = ToolDescription(
     "read_conversation",
     "Returns the newest messages of a conversation, in order.",
     _parameters({"id": LABEL, "limit": _whole(_DEFAULT_MESSAGES, _MOST_MESSAGES)}, "id"),
@@ -115,18 +115,18 @@ class ArvisTools:
         self._board = board
         self._clock = clock
         self._timeouts = timeouts
-        self._works: Mapping[str, Callable[[Identity, Fields], Awaitable[Given]]] = {
+        self._works: Mapping[str, Callable[[Identity, Fields], Awaitable[ToolResult]]] = {
             _SEND.name: self._send,
             _AGENTS.name: self._agents,
             _SEARCH.name: self._search,
             _READ.name: self._read,
         }
 
-    def offered(self, identity: Identity) -> Sequence[Described]:
+    def offered(self, identity: Identity) -> Sequence[ToolDescription]:
         """Return the tools that this credential may use."""
         return [each for each in _OFFERED if identity.role in each.access]
 
-    async def call(self, identity: Identity, name: str, arguments: Mapping[str, Any]) -> Given:
+    async def call(self, identity: Identity, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Call a tool. Raises `ArvisError` with the problem. The caller has checked that the tool is offered."""
         described = next(each for each in _OFFERED if each.name == name)
         self._gate.admit(identity, described.access)
@@ -134,7 +134,7 @@ class ArvisTools:
             raise unusable(strange[:100], "is not a parameter of this tool")
         return await self._works[name](identity, Fields(arguments))
 
-    async def _send(self, identity: Identity, fields: Fields) -> Given:
+    async def _send(self, identity: Identity, fields: Fields) -> ToolResult:
         agent, channel = fields.label("agent"), fields.label("channel")
         if agent is not None and channel is not None:
             raise unusable("channel", "cannot be named together with `agent`")
@@ -152,7 +152,7 @@ class ArvisTools:
             while True:
                 found = await self._insights.status(message_id)
                 remaining = end - self._clock.monotonic()
-                if found is None or found[0] in RESTING or watch.closed or remaining <= 0:
+                if found is None or found[0] in SETTLED_STATUSES or watch.closed or remaining <= 0:
                     break
                 await watch.changed(min(remaining, self._timeouts.look))
             watch.raise_if_refused()
@@ -161,23 +161,23 @@ class ArvisTools:
             raise NotFound("The message has been deleted.", fix="Send it again.")
         return timeline
 
-    async def _agents(self, identity: Identity, _: Fields) -> Given:
+    async def _agents(self, identity: Identity, _: Fields) -> ToolResult:
         known = await self._insights.agents()
         if identity.role is Role.CHAT:
             sender = self._gate.sender(identity)
             known = [agent for agent in known if reaches(sender, agent)]
-        return Given({"agents": [_agent_view(agent) for agent in known]})
+        return ToolResult({"agents": [_agent_view(agent) for agent in known]})
 
-    async def _search(self, identity: Identity, fields: Fields) -> Given:
+    async def _search(self, identity: Identity, fields: Fields) -> ToolResult:
         query = fields.label("query")
         if query is None:
             raise unusable("query", "is missing")
         limit = _number(fields, "limit", _DEFAULT_HITS, _MOST_HITS)
         principal = await self._only(identity)
         found = await self._insights.search_messages(query, principal_id=principal, limit=limit)
-        return Given({"messages": [_message_view(message, _around(message.content, query)) for message in found]})
+        return ToolResult({"messages": [_message_view(message, _around(message.content, query)) for message in found]})
 
-    async def _read(self, identity: Identity, fields: Fields) -> Given:
+    async def _read(self, identity: Identity, fields: Fields) -> ToolResult:
         conversation = fields.label("id")
         if conversation is None:
             raise unusable("id", "is missing")
@@ -187,7 +187,7 @@ class ArvisTools:
         shown = list(page.items) if principal is None else _of(principal, page.items)
         if not shown:
             raise NotFound("There is no such conversation.", fix="Use an id from search_conversations.")
-        return Given({"id": conversation, "messages": _within(shown)})
+        return ToolResult({"id": conversation, "messages": _within(shown)})
 
     async def _only(self, identity: Identity) -> str | None:
         """Return the person whose messages are visible; None if all are."""
@@ -196,7 +196,7 @@ class ArvisTools:
         return (await self._gate.principal(self._gate.sender(identity))).id
 
 
-def _outcome(timeline: MessageTimeline, event_id: str) -> Given:
+def _outcome(timeline: MessageTimeline, event_id: str) -> ToolResult:
     data = {
         "messageId": timeline.message.id,
         "id": event_id,
@@ -207,10 +207,12 @@ def _outcome(timeline: MessageTimeline, event_id: str) -> Given:
         "conversationId": timeline.message.conversation_id,
     }
     if timeline.status is MessageStatus.ANSWERED and timeline.reply:
-        return Given(data, timeline.reply)
+        return ToolResult(data, timeline.reply)
     because = f" ({timeline.reason})" if timeline.reason else ""
     text = f"There is no answer: message {timeline.message.id} is {timeline.status}{because}."
-    return Given(data, text if timeline.status in RESTING else f"{text} Call again with the id {event_id} to wait on.")
+    return ToolResult(
+        data, text if timeline.status in SETTLED_STATUSES else f"{text} Call again with the id {event_id} to wait on."
+    )
 
 
 def _agent_view(agent: Agent) -> Mapping[str, Any]:

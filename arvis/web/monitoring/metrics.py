@@ -38,7 +38,7 @@ _SECONDS = (0.5, 1, 2, 5, 10, 20, 40, 60, 120, 300, 600, 1800)
 _LONGEST_LOOK = 86_400_000
 
 
-class Figures:
+class DatabaseMetrics:
     def __init__(self, *, registry: CollectorRegistry, insights: Insights, clock: Clock) -> None:
         self._insights = insights
         self._clock = clock
@@ -127,7 +127,7 @@ class Metrics:
         self.stalls = deps.stalls
         self._insights = deps.insights
         self._clock = deps.clock
-        self._figures = Figures(registry=registry, insights=deps.insights, clock=deps.clock)
+        self._figures = DatabaseMetrics(registry=registry, insights=deps.insights, clock=deps.clock)
         self._registry = registry
         self._jobs = Gauge("arvis_jobs", "Jobs by kind and status", ["kind", "status"], registry=registry)
         self._oldest = Gauge(

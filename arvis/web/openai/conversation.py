@@ -21,7 +21,7 @@ from arvis.web.http.endpoints import IDEMPOTENCY_KEY
 from arvis.web.http.requests import unusable
 from arvis.web.http.schema import LABEL
 from arvis.web.openai.history import HistoryMessage
-from arvis.web.openai.requests import Asked
+from arvis.web.openai.requests import ParsedRequest
 
 #: Headers in which clients name their chat.
 CHAT_HEADERS = ("X-OpenWebUI-Chat-Id", "X-Conversation-Id", "X-Session-Id")
@@ -32,7 +32,7 @@ _RETRY_MS = 15 * 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestIdentity:
     """The identity of a request. `base` is the thread that belongs to the name of its conversation. `remembers`: the
     server keeps the conversation under this name (`user`), so a request without history continues it. `earlier` and
     `answer` are the history that the request continues (None: a history that cannot be ours)."""
@@ -52,7 +52,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedRequest:
     """The conversation of a request. `fresh`: the whole history is new there. `instructed`: its system text is new."""
 
     request: CompletionRequest
@@ -60,7 +60,7 @@ class Placed:
     instructed: bool
 
 
-def wanted_of(asked: Asked, request: Request, *, user_id: str, agent: str) -> Wanted:
+def request_identity(asked: ParsedRequest, request: Request, *, user_id: str, agent: str) -> RequestIdentity:
     """Hash the request. Call it in a thread, because it may contain files."""
     chat = next((value for name in CHAT_HEADERS if (value := request.headers.get(name))), None)
     if chat is not None and not (len(chat) <= LABEL["maxLength"] and chat.isprintable()):
@@ -70,7 +70,7 @@ def wanted_of(asked: Asked, request: Request, *, user_id: str, agent: str) -> Wa
     earlier, answer = _tail(asked.talk)
     scope = _hash([user_id, agent, "user" if asked.conversation else "chat", name or ""])
     talk, system = _hash([scope, *_marks((*asked.talk, asked.question))]), _hash([scope, *_marks(asked.system)])
-    return Wanted(
+    return RequestIdentity(
         scope=scope,
         base=f"{own}/{name}" if name else own,
         remembers=asked.conversation is not None,
@@ -93,12 +93,12 @@ def answer_mark(text: str) -> str:
 # -- scripts -------------------------------------------------------------------------------------------------------------
 
 
-def place(tx: Transaction, wanted: Wanted, now: int) -> Placed:
+def place(tx: Transaction, wanted: RequestIdentity, now: int) -> PlacedRequest:
     """Return the request's row: a new one, or that of an equal earlier request."""
     known = _sent_before(tx, wanted, now)
     if known is not None:
-        return _again(known)
-    goes_on = _goes_on_with(tx, wanted)
+        return _repeated(known)
+    goes_on = _continued_thread(tx, wanted)
     request_id = tx.new_id()
     thread = _new_thread(tx, wanted, request_id) if goes_on is None else goes_on
     before = tx.completions.newest(wanted.scope, thread)
@@ -116,11 +116,11 @@ def place(tx: Transaction, wanted: Wanted, now: int) -> Placed:
     if not tx.completions.add(request):
         faster = tx.completions.by_key(wanted.scope, wanted.key or "")
         if faster is not None:
-            return _again(_same(faster, wanted))
-    return Placed(request, goes_on is None, before is None or before.system != wanted.system)
+            return _repeated(_same(faster, wanted))
+    return PlacedRequest(request, goes_on is None, before is None or before.system != wanted.system)
 
 
-def _sent_before(tx: Transaction, wanted: Wanted, now: int) -> CompletionRequest | None:
+def _sent_before(tx: Transaction, wanted: RequestIdentity, now: int) -> CompletionRequest | None:
     if wanted.key is not None:
         known = tx.completions.by_key(wanted.scope, wanted.key)
         return None if known is None else _same(known, wanted)
@@ -128,7 +128,7 @@ def _sent_before(tx: Transaction, wanted: Wanted, now: int) -> CompletionRequest
     return known if known is not None and (wanted.retried or known.disconnected_at is not None) else None
 
 
-def _same(known: CompletionRequest, wanted: Wanted) -> CompletionRequest:
+def _same(known: CompletionRequest, wanted: RequestIdentity) -> CompletionRequest:
     if known.request != wanted.request:
         raise Unprocessable(
             f"This `{IDEMPOTENCY_KEY}` was used for another request.",
@@ -138,13 +138,13 @@ def _same(known: CompletionRequest, wanted: Wanted) -> CompletionRequest:
     return known
 
 
-def _again(known: CompletionRequest) -> Placed:
+def _repeated(known: CompletionRequest) -> PlacedRequest:
     """Return the place of a repeated request. Its message exists, unless a crash came between the row and the
     message."""
-    return Placed(known, fresh=known.position == 1, instructed=known.position == 1)
+    return PlacedRequest(known, fresh=known.position == 1, instructed=known.position == 1)
 
 
-def _goes_on_with(tx: Transaction, wanted: Wanted) -> str | None:
+def _continued_thread(tx: Transaction, wanted: RequestIdentity) -> str | None:
     """Return the thread of the conversation that this request continues, or None."""
     if not wanted.has_history:
         return wanted.base if wanted.remembers else None
@@ -154,7 +154,7 @@ def _goes_on_with(tx: Transaction, wanted: Wanted) -> str | None:
     return None if known is None else known.thread
 
 
-def _new_thread(tx: Transaction, wanted: Wanted, request_id: str) -> str:
+def _new_thread(tx: Transaction, wanted: RequestIdentity, request_id: str) -> str:
     if wanted.named and tx.completions.newest(wanted.scope, wanted.base) is None:
         return wanted.base
     return f"{wanted.base}~{request_id}" if wanted.named else f"{wanted.base}/~{request_id}"

@@ -25,7 +25,7 @@ _TOLD = ("name", "tool_calls", "function_call", "tool_call_id")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParsedRequest:
     """A chat completion request. `conversation` is its `user`. `usage`: the stream ends with its token usage."""
 
     model: str
@@ -55,7 +55,7 @@ class Asked:
         return "\n".join([BEFORE, history_text(telling, left), "", NOW, question])
 
 
-def asked_of(fields: Fields) -> Asked:
+def parse_request(fields: Fields) -> ParsedRequest:
     """Parse a request. Raises `Unprocessable` with the field that cannot be used."""
     model = fields.label("model")
     if model is None:
@@ -70,7 +70,7 @@ def asked_of(fields: Fields) -> Asked:
             "must end with a message of the role `user`, which is the question; a prefilled answer and tool results are not supported",
         )
     options = Fields(fields.mapping("stream_options") or {})
-    return Asked(
+    return ParsedRequest(
         model=model,
         conversation=fields.label("user") if fields.text("user") else None,
         question=messages[-1],

@@ -26,7 +26,7 @@ from arvis.ports.operations import Operations
 from arvis.ports.store import Store, Transaction
 from arvis.routing import reaches
 from arvis.web.api.message_input import Draft, MessageParser, Sent
-from arvis.web.api.message_status import RESTING, StatusWaiter
+from arvis.web.api.message_status import SETTLED_STATUSES, StatusWaiter
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import Call, Endpoint, ErrorForm, answer
 from arvis.web.http.errors import Failure, attempt
@@ -36,12 +36,12 @@ from arvis.web.http.rate_limits import ConcurrencyLimit
 from arvis.web.http.requests import BodyLimit, Fields, read_json
 from arvis.web.http.schema import LABEL
 from arvis.web.http.timeouts import Timeouts
-from arvis.web.openai.conversation import Placed, place, wanted_of
+from arvis.web.openai.conversation import PlacedRequest, place, request_identity
 from arvis.web.openai.history import taint_of_told
 from arvis.web.openai.models import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MODELS, REQUEST, refusal
-from arvis.web.openai.requests import Asked, asked_of
+from arvis.web.openai.requests import ParsedRequest, parse_request
 from arvis.web.openai.streaming import AnswerEvents, Chunks
-from arvis.web.openai.waiting import Answering, Ticket
+from arvis.web.openai.waiting import AnswerWaiter, Ticket
 
 #: Concurrent waiting requests, in total and per key.
 _MOST = 256
@@ -74,7 +74,9 @@ class CompletionDependencies:
 class CompletionRoutes:
     def __init__(self, *, deps: CompletionDependencies) -> None:
         self._deps = deps
-        self._answering = Answering(store=deps.store, insights=deps.insights, clock=deps.clock, timeouts=deps.timeouts)
+        self._answering = AnswerWaiter(
+            store=deps.store, insights=deps.insights, clock=deps.clock, timeouts=deps.timeouts
+        )
         limit = deps.parser.body_limit
         self._limit = BodyLimit(size=limit.size, marks=limit.marks + _MARKS)
         self._slots = ConcurrencyLimit(most=_MOST, most_of_one=_MOST_OF_ONE)
@@ -126,10 +128,10 @@ class CompletionRoutes:
         return answer(_model_view(await self._agent(call.identity, call.named("model", _SLUG))))
 
     async def _complete(self, call: Call) -> Response:
-        asked = asked_of(await read_json(call.request, self._limit))
+        asked = parse_request(await read_json(call.request, self._limit))
         agent = await self._agent(call.identity, asked.model)
         wanted = await asyncio.to_thread(
-            wanted_of, asked, call.request, user_id=call.identity.user_id, agent=agent.slug
+            request_identity, asked, call.request, user_id=call.identity.user_id, agent=agent.slug
         )
         with ExitStack() as held:
             held.enter_context(self._slots.taken(call.identity.user_id))
@@ -159,14 +161,18 @@ class CompletionRoutes:
         if self._deps.board.watched(ticket.message_id):
             return
         timeline = await self._deps.insights.message(ticket.message_id)
-        if timeline is not None and timeline.status not in RESTING and timeline.message.execution_id is not None:
+        if (
+            timeline is not None
+            and timeline.status not in SETTLED_STATUSES
+            and timeline.message.execution_id is not None
+        ):
             ended = self._deps.operations.cancel_execution(
                 timeline.message.execution_id, by="the program that sent the request"
             )
             await attempt(ended)
             await attempt(self._deps.store.write(_drop, ticket.request_id))
 
-    async def _send(self, call: Call, asked: Asked, placed: Placed, address: Address) -> Sent:
+    async def _send(self, call: Call, asked: ParsedRequest, placed: PlacedRequest, address: Address) -> Sent:
         """Send the message. A refused message leaves no trace: the next request continues as if it had not been sent."""
         sender = self._deps.gate.sender(call.identity)
         try:
@@ -176,7 +182,7 @@ class CompletionRoutes:
             await self._deps.store.write(_drop, placed.request.id)
             raise
 
-    async def _draft(self, asked: Asked, placed: Placed, *, owner: bool) -> Draft:
+    async def _draft(self, asked: ParsedRequest, placed: PlacedRequest, *, owner: bool) -> Draft:
         """Return the message for the inbox. Its files are those of the question."""
         telling = asked.before if placed.fresh else asked.system if placed.instructed else ()
         most = min(self._deps.message_bytes, _MOST_BEFORE + len(asked.question.text.encode()))

@@ -15,7 +15,7 @@ from typing import Any
 from arvis.domain.events import Delta, NoticesMissed, StatusChanged
 from arvis.domain.messages import Address
 from arvis.ports.bus import Bus
-from arvis.web.api.message_status import RESTING, Watch
+from arvis.web.api.message_status import SETTLED_STATUSES, Watch
 from arvis.web.openai.models import completion_id
 
 DONE = "data: [DONE]\n\n"
@@ -100,7 +100,7 @@ class AnswerEvents:
             self._wake()
 
     def _status_changed(self, event: StatusChanged) -> None:
-        if event.message_id == self._message_id and event.status in RESTING:
+        if event.message_id == self._message_id and event.status in SETTLED_STATUSES:
             self._look_soon()
 
     def _notices_missed(self, _: NoticesMissed) -> None:

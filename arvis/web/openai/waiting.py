@@ -17,7 +17,7 @@ from arvis.domain.reasons import in_words
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.store import Store, Transaction
-from arvis.web.api.message_status import RESTING, Watch
+from arvis.web.api.message_status import SETTLED_STATUSES, Watch
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.event_stream import KEEP_ALIVE
 from arvis.web.http.timeouts import Timeouts
@@ -30,7 +30,7 @@ _BAD_GATEWAY, _TOO_LATE = 502, 504
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Outcome:
     """The outcome that the client reads, and the model calls that it is based on."""
 
     text: str
@@ -46,7 +46,7 @@ class Ticket:
     stops: Sequence[str] = ()
 
 
-class Answering:
+class AnswerWaiter:
     def __init__(self, *, store: Store, insights: Insights, clock: Clock, timeouts: Timeouts) -> None:
         self._store = store
         self._insights = insights
@@ -140,9 +140,9 @@ class Answering:
 
     async def _rests(self, message_id: str) -> bool:
         found = await self._insights.status(message_id)
-        return found is None or found[0] in RESTING
+        return found is None or found[0] in SETTLED_STATUSES
 
-    async def _end(self, ticket: Ticket) -> Ended | Failure:
+    async def _end(self, ticket: Ticket) -> Outcome | Failure:
         """Return the outcome. A failed message leaves no reply: the next request continues as if it had not been
         sent."""
         timeline = await self._insights.message(ticket.message_id)
@@ -150,9 +150,9 @@ class Answering:
             raise NotFound("The message has been deleted.", fix="Send it again.")
         match timeline.status:
             case MessageStatus.ANSWERED:
-                return Ended(cut((timeline.reply or "").strip(), ticket.stops)[0].strip(), timeline)
+                return Outcome(cut((timeline.reply or "").strip(), ticket.stops)[0].strip(), timeline)
             case MessageStatus.WAITING:
-                return Ended(await self._question(timeline), timeline)
+                return Outcome(await self._question(timeline), timeline)
         await self._store.write(_dropped, ticket.request_id)
         return _failed(timeline)
 

@@ -29,8 +29,8 @@ from arvis.web.http.timeouts import Timeouts
 from arvis.web.http.views import delivery_frame
 from arvis.web.realtime.client import BROKEN, GOING_AWAY, NO_ACCESS, TRY_LATER, Client, Frame, HangUp, Look, frame
 from arvis.web.realtime.connector import WebConnector
-from arvis.web.realtime.speech import Listening
-from arvis.web.realtime.subscriptions import Watching
+from arvis.web.realtime.speech import SpeechBuffers
+from arvis.web.realtime.subscriptions import Subscriptions
 
 # The first frame of a socket: its user, its channel, and the last delivery it has received.
 
@@ -88,8 +88,8 @@ class SocketRoute:
         insights: Insights,
         connector: WebConnector,
         timeouts: Timeouts,
-        listening: Listening,
-        watching: Watching,
+        listening: SpeechBuffers,
+        watching: Subscriptions,
         access: OpenAccess,
     ) -> None:
         self._gate = gate

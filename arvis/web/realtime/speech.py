@@ -22,7 +22,7 @@ _LONGEST_ID = 150
 _MOST_RECEIPTS = 10_000
 
 
-class Listening:
+class SpeechBuffers:
     """Collects partial transcripts: one buffer per person and channel, which survives a lost connection."""
 
     def __init__(

@@ -67,7 +67,7 @@ class Pending:
         self._topics.clear()
 
 
-class Watcher:
+class Subscriber:
     """A client with its topics. `places` are the addresses of the conversations among them."""
 
     def __init__(self, client: Client) -> None:
@@ -131,14 +131,14 @@ _HEARD: Sequence[type[Event]] = (*CHANGE_EVENTS, Changed, DeliveryAdded, AgentMo
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Intervals:
     """Intervals in seconds: `notices` between two rounds of notices, `counts` between two reads of the counters."""
 
     notices: float = 0.3
     counts: float = 1.0
 
 
-class Watching:
+class Subscriptions:
     """All subscriptions of this server. `zone` is the time zone of the days in the counters. `limits` returns the
     current budgets."""
 
@@ -150,16 +150,16 @@ class Watching:
         clock: Clock,
         zone: str,
         limits: Callable[[], SpendingLimits] = SpendingLimits,
-        pace: Pace | None = None,
+        pace: Intervals | None = None,
     ) -> None:
         self._insights = insights
         self._store = store
         self._clock = clock
         self._zone = zone
         self._limits = limits
-        self._pace = pace or Pace()
+        self._pace = pace or Intervals()
         self._bus: Bus | None = None
-        self._watchers: dict[Client, Watcher] = {}
+        self._watchers: dict[Client, Subscriber] = {}
         self._watched: Counter[str] = Counter()
         self._places: dict[Address, set[str]] = {}
         self._pending = Pending()
@@ -180,7 +180,7 @@ class Watching:
             self._bus = None
 
     @property
-    def resting(self) -> bool:
+    def idle(self) -> bool:
         """Return whether no task, timer or subscription is active."""
         return not self._endings and self._timer is None and self._counting is None
 
@@ -188,7 +188,7 @@ class Watching:
         """Add topics and return all topics of the client. Raises `Unprocessable` for an unknown topic and `NotFound`
         for an unknown conversation; then nothing has changed."""
         places = {topic: await self._place(topic) for topic in topics if _is_conversation(topic)}
-        watcher = self._watchers.get(client) or Watcher(client)
+        watcher = self._watchers.get(client) or Subscriber(client)
         if len(watcher.places.keys() | places.keys()) > MOST_CONVERSATIONS:
             raise TooMany(f"{MOST_CONVERSATIONS} conversations are watched already.", fix="Unwatch some of them.")
         if client.ended:

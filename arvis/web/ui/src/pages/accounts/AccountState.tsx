@@ -5,21 +5,21 @@ import { texts } from "./texts";
 const TONES: Record<keyof typeof texts.states, Tone> = {
   active: "good",
   disabled: "plain",
-  resting: "warn",
+  cooldown: "warn",
   refused: "warn",
   problem: "trouble",
 };
 
 /** The state of an account, in one word. */
 export function AccountState({ account }: { account: Account }) {
-  const resting = account.health.some((one) => one.cooldownUntil !== null);
+  const cooling = account.health.some((one) => one.cooldownUntil !== null);
   const state =
     account.status === "disabled"
       ? "disabled"
       : account.problem !== null
         ? "problem"
-        : resting
-          ? "resting"
+        : cooling
+          ? "cooldown"
           : account.health.length > 0
             ? "refused"
             : "active";

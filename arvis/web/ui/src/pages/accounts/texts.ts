@@ -34,7 +34,7 @@ export const texts = words({
     states: {
       active: "In use",
       disabled: "Disabled",
-      resting: "Cooldown",
+      cooldown: "Cooldown",
       refused: "Recently refused",
       problem: "Not usable",
     },

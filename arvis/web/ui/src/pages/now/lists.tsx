@@ -122,7 +122,7 @@ export function Bots({ now }: Props) {
 
 const ACCOUNT_TONES: Record<Overview["accounts"][number]["state"], Tone> = {
   ok: "good",
-  resting: "warn",
+  cooldown: "warn",
   problem: "trouble",
   off: "plain",
 };

@@ -50,6 +50,6 @@ export const texts = words({
       error: "Error",
       stopped: "Stopped",
     },
-    accountStates: { ok: "OK", resting: "Cooldown", problem: "Problem", off: "Disabled" },
+    accountStates: { ok: "OK", cooldown: "Cooldown", problem: "Problem", off: "Disabled" },
   },
 });

@@ -145,7 +145,7 @@ _LOOK = 200
 _View = Callable[[WaitView, WaitRights], Json]
 
 
-class WaitRoutes:
+class QuestionRoutes:
     def __init__(self, *, insights: Insights, operations: Operations, gate: Authorizer) -> None:
         self._insights = insights
         self._operations = operations
@@ -197,7 +197,7 @@ class WaitRoutes:
 
     async def _shown(self, call: Call, views: Sequence[WaitView], by: Principal, agent: str | None) -> list[Json]:
         seen = [view for view in views if agent is None or view.agent == agent]
-        seen = [view for view in seen if call.identity.role in READ or _is_theirs(call, view, by)]
+        seen = [view for view in seen if call.identity.role in READ or _belongs_to(call, view, by)]
         shown = await self._views(seen, by, listed_view)
         return [each for each in shown if call.identity.role in READ or each["canAnswer"]]
 
@@ -210,7 +210,7 @@ class WaitRoutes:
         view = await self._wait(call, by)
         (shown,) = await self._views([view], by)
         if call.identity.role not in READ and not shown["canAnswer"] and view.wait.answered_at is None:
-            raise _not_theirs()
+            raise _not_allowed()
         return answer(shown)
 
     async def _answer(self, call: Call) -> Response:
@@ -224,13 +224,13 @@ class WaitRoutes:
         """Return the question if the caller may see it. A chat key sees only questions of its own conversations."""
         view = await self._insights.question(call.id("question"))
         if view is None or view.wait.kind not in PERSONAL_WAITS:
-            raise _no_wait()
-        if call.identity.role not in READ and not _is_theirs(call, view, by):
-            raise _no_wait()
+            raise _unknown_question()
+        if call.identity.role not in READ and not _belongs_to(call, view, by):
+            raise _unknown_question()
         return view
 
 
-def _is_theirs(call: Call, view: WaitView, by: Principal) -> bool:
+def _belongs_to(call: Call, view: WaitView, by: Principal) -> bool:
     """Return whether the question was asked in the caller's own channel, during work for the caller."""
     state = view.execution.state
     address = state.get("from", state).get("address")
@@ -241,14 +241,14 @@ def _is_theirs(call: Call, view: WaitView, by: Principal) -> bool:
     )
 
 
-def _no_wait() -> NotFound:
+def _unknown_question() -> NotFound:
     return NotFound(
         "There is no such question.",
         fix="Look it up in the list of open questions (`arvis waits list`, GET /api/questions).",
     )
 
 
-def _not_theirs() -> Forbidden:
+def _not_allowed() -> Forbidden:
     return Forbidden("You are not allowed to answer this question.", fix="Ask an owner or operator of this Arvis.")
 
 
