@@ -35,7 +35,7 @@ class Bots:
 async def open_bots(base: Base) -> AsyncIterator[Bots]:
     """Opened before the roles, and so closed after their drain. Raises `ConfigError` for a bot of the configuration that
     cannot be made."""
-    rooms = WebConnector(tell_others=None if base.bridge is None else base.bridge.send)
+    rooms = WebConnector(notify_others=None if base.bridge is None else base.bridge.send)
     maker = ConnectorFactory(services=connector_services(base.config, base.clock, command_hints()))
     registry = BotRegistry(configured=base.config.bots, store=base.store, secrets=base.secrets)
     fleet = ConnectorPool(registry=registry, maker=maker, own=[rooms])

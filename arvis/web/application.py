@@ -20,7 +20,7 @@ from arvis.web.completions_front import refusal_at
 from arvis.web.http.endpoints import Call, Endpoint, change_by
 from arvis.web.http.errors import STOPPING, Failure, attempt, failure_of_http
 from arvis.web.http.idempotency import Idempotency
-from arvis.web.http.identity import NOBODY, PUBLIC
+from arvis.web.http.identity import ANONYMOUS, PUBLIC
 from arvis.web.http.requests import SMALL, BodyLimit
 from arvis.web.http.static_files import Page
 from arvis.web.monitoring.metrics import Metrics
@@ -72,7 +72,7 @@ class EndpointHandler:
 
     async def _serve(self, endpoint: Endpoint, request: Request) -> Response:
         """Serve a request. The body is not read before the caller is admitted."""
-        identity = NOBODY
+        identity = ANONYMOUS
         if endpoint.access != PUBLIC:
             identity = await self._gate.identify(request)
             self._gate.admit(identity, endpoint.access)

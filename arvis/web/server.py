@@ -37,12 +37,12 @@ _PIECE = 16_384
 #: The maximum number of connections without a request, and the interval (seconds) of log lines that none can be
 #: accepted.
 _MOST_HALF_SENT = 4_096
-_TELL_SECONDS = 60.0
+_LOG_SECONDS = 60.0
 
 log = structlog.get_logger(__name__)
 
 #: The maximum size in bytes of a frame before authentication.
-_STRANGERS_FRAME = 65_536
+_UNAUTHENTICATED_FRAME = 65_536
 
 
 class RequestProtocol(H11Protocol):
@@ -125,7 +125,7 @@ class AcceptErrorLimiter:
                 loop.default_exception_handler(context)
             else:
                 self._before(loop, context)
-        elif loop.time() - self._logged_at >= _TELL_SECONDS:
+        elif loop.time() - self._logged_at >= _LOG_SECONDS:
             self._logged_at = loop.time()
             log.error(
                 "no_more_connections",
@@ -141,7 +141,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
-        self.conn.max_message_size = _STRANGERS_FRAME
+        self.conn.max_message_size = _UNAUTHENTICATED_FRAME
 
     async def run_asgi(self) -> None:
         self.scope["state"]["take_large_frames"] = self._take_large_frames

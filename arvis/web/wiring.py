@@ -306,7 +306,7 @@ class Assembly:
     def _access(self, login_link: Callable[[str], str]) -> list[Endpoint]:
         """Return the routes of logins, users and keys."""
         deps, limiter = self._deps, LoginLimiter(clock=self._deps.clock)
-        service = self._password_desk(limiter)
+        service = self._password_service(limiter)
         logins = LoginRoutes(
             sessions=self.sessions,
             limiter=limiter,
@@ -329,7 +329,7 @@ class Assembly:
         listed = SessionRoutes(store=deps.store, sessions=self.sessions, clock=deps.clock)
         return [*logins.endpoints(), *listed.endpoints(), *users.endpoints(), *keys.endpoints()]
 
-    def _password_desk(self, limiter: LoginLimiter) -> LoginService:
+    def _password_service(self, limiter: LoginLimiter) -> LoginService:
         deps, configured = self._deps, self._deps.config.password
         return LoginService(
             store=deps.store,

@@ -11,7 +11,7 @@ from arvis.domain.errors import StoreError
 from arvis.domain.events import DeliveryAdded, Event, NoticesMissed
 from arvis.ports.connector import SendError
 from arvis.web.api.message_status import StatusWaiter
-from arvis.web.http.identity import NOBODY
+from arvis.web.http.identity import ANONYMOUS
 from arvis.web.realtime.connector import WebConnector
 from tests.flows.web_script import a_delivery, a_part, web_address
 from tests.flows.web_server import Site, running_site
@@ -52,7 +52,7 @@ async def test_a_delivery_is_not_sent_before_the_other_processes_were_told() -> 
         if len(told) == 1:
             raise StoreError("Notices between processes do not pass")
 
-    connector = WebConnector(tell_others=tell)
+    connector = WebConnector(notify_others=tell)
     with pytest.raises(SendError) as failed:
         await connector.send(a_part(1, ROOM))
     assert failed.value.retry_after == 1.0
@@ -62,7 +62,7 @@ async def test_a_delivery_is_not_sent_before_the_other_processes_were_told() -> 
 
 async def test_who_waits_for_a_message_looks_again_when_notices_were_missed(site: Site) -> None:
     board = StatusWaiter(access=site.server._parts.access)
-    with board.listening(site.bus), board.watch("m1", NOBODY) as watch:
+    with board.listening(site.bus), board.watch("m1", ANONYMOUS) as watch:
         site.bus.publish(NoticesMissed())
         await watch.changed(timeout=5)
         assert not watch.closed

@@ -180,7 +180,7 @@ FRAMES: list[tuple[dict[str, Any], Access]] = [
     ({"type": "stop"}, SEND),
     ({"type": "speech", "chunkId": "1", "text": "x", "complete": False}, SEND),
     ({"type": "watch", "topics": ["jobs"]}, READ),
-    ({"type": "ping"}, PUBLIC - {Role.NOBODY}),
+    ({"type": "ping"}, PUBLIC - {Role.ANONYMOUS}),
 ]
 
 

@@ -40,8 +40,8 @@ class ActivityRoutes:
         self._clock = clock
 
     def endpoints(self) -> list[Endpoint]:
-        shape = {200: object_schema({"items": array(ACTIVITY)})}
-        return [Endpoint("GET", "/api/activity", "Running executions, then idle agents", OPERATE, self._list, shape)]
+        schema = {200: object_schema({"items": array(ACTIVITY)})}
+        return [Endpoint("GET", "/api/activity", "Running executions, then idle agents", OPERATE, self._list, schema)]
 
     async def _list(self, _call: Call) -> Response:
         found = await self._store.read(activities, self._clock.now(), whole=True)

@@ -139,7 +139,7 @@ ME = object_schema(
     {
         "userId": STRING,
         "name": STRING,
-        "role": one_of(set(Role) - {Role.NOBODY}),
+        "role": one_of(set(Role) - {Role.ANONYMOUS}),
         "channelId": STRING,
         "hasPassword": BOOLEAN,
     }

@@ -15,7 +15,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.web.auth.api_keys import ApiKeyCache
 from arvis.web.auth.failed_logins import FailedLogins, address_of
 from arvis.web.auth.sessions import Sessions
-from arvis.web.http.identity import NOBODY, PLATFORM, READ, Access, Identity, Role, address_for, sender_for
+from arvis.web.http.identity import ANONYMOUS, PLATFORM, READ, Access, Identity, Role, address_for, sender_for
 from arvis.web.http.rate_limits import KeyGuesses
 
 # Data that belongs to a credential which sees nothing else: its conversations, messages and questions.
@@ -49,7 +49,7 @@ class Authorizer:
         self._guesses = KeyGuesses(clock=clock)
 
     async def identify(self, connection: HTTPConnection) -> Identity:
-        """Return the caller: `NOBODY` without a credential. Raises `Unauthorised` for a credential that is not valid.
+        """Return the caller: `ANONYMOUS` without a credential. Raises `Unauthorised` for a credential that is not valid.
 
         If a key is sent, it alone decides, and a cookie is ignored.
         """
@@ -58,7 +58,7 @@ class Authorizer:
                 return await self._unblocked(await self._bearer(value, address_of(connection)))
         token = self.token(connection)
         if token is None:
-            return NOBODY
+            return ANONYMOUS
         identity = await self._sessions.identify(token)
         if identity is None:
             raise Unauthorised("You are logged out.", fix="Log in again.", code="session_ended")
@@ -94,7 +94,7 @@ class Authorizer:
     def admit(self, identity: Identity, access: Access) -> None:
         if identity.role in access:
             return
-        if identity.role is Role.NOBODY:
+        if identity.role is Role.ANONYMOUS:
             raise Unauthorised(
                 "You are not logged in.", fix="Log in, or send `Authorization: Bearer KEY`.", code="no_credential"
             )
@@ -132,7 +132,7 @@ class Authorizer:
     async def _is_blocked(self, identity: Identity) -> bool:
         """Return whether the person is blocked. Owners cannot be blocked: the person who holds the data folder must
         not be locked out."""
-        if identity.role in {Role.OWNER, Role.NOBODY}:
+        if identity.role in {Role.OWNER, Role.ANONYMOUS}:
             return False
         person = await self._store.read(_find, identity.user_id)
         return person is not None and person.role is PrincipalRole.BLOCKED

@@ -45,7 +45,7 @@ class FailedLogins:
         self._store = store
         self._counts: dict[tuple[str, str, str], _AttemptCount] = {}
         self._lines: deque[float] = deque(maxlen=_MOST_LINES)
-        self._untold = 0
+        self._unreported = 0
 
     async def note(self, address: str, event: str, by: str, user: str = "") -> None:
         """Record a failed attempt from an address. `by` is a password, a link or a key. `user` is the name as it was
@@ -73,10 +73,10 @@ class FailedLogins:
     def _log(self, address: str, event: str, by: str, user: str) -> None:
         now = self._clock.monotonic()
         if len(self._lines) == _MOST_LINES and now - self._lines[0] < _SECONDS:
-            self._untold += 1
+            self._unreported += 1
             return
         self._lines.append(now)
-        more, self._untold = ({"untold": self._untold} if self._untold else {}), 0
+        more, self._unreported = ({"untold": self._unreported} if self._unreported else {}), 0
         named = {"user": user[:_LONGEST_NAME]} if user else {}
         log.warning(event, address=address, by=by, **named, **more)
 

@@ -26,7 +26,7 @@ AGENT_CHANNEL = "dashboard-agent-"
 class Role(StrEnum):
     """Roles of keys and dashboard users."""
 
-    NOBODY = "nobody"
+    ANONYMOUS = "anonymous"
     CHAT = "chat"
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -36,7 +36,7 @@ class Role(StrEnum):
 Access = frozenset[Role]
 
 PUBLIC: Access = frozenset(Role)
-ANYONE: Access = PUBLIC - {Role.NOBODY}
+ANYONE: Access = PUBLIC - {Role.ANONYMOUS}
 SEND: Access = frozenset({Role.CHAT, Role.OPERATOR, Role.OWNER})
 READ: Access = frozenset({Role.VIEWER, Role.OPERATOR, Role.OWNER})
 OPERATE: Access = frozenset({Role.OPERATOR, Role.OWNER})
@@ -66,7 +66,7 @@ class Identity:
     key: str | None = None
 
 
-NOBODY = Identity(Role.NOBODY, "", "")
+ANONYMOUS = Identity(Role.ANONYMOUS, "", "")
 
 
 def sender_for(identity: Identity, user_id: str | None, user_name: str | None, owners: frozenset[str]) -> Sender:

@@ -46,7 +46,7 @@ def history_text(before: Sequence[HistoryMessage], most_bytes: int) -> str:
     return "\n".join(reversed(blocks))
 
 
-def taint_of_told(before: Iterable[HistoryMessage], *, owner: bool) -> Taint:
+def taint_of_history(before: Iterable[HistoryMessage], *, owner: bool) -> Taint:
     """Return the possible sources of these messages. The system text of an owner's key counts as the owner's own;
     that of any other key may come from anyone."""
     labels = {

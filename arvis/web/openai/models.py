@@ -38,9 +38,9 @@ def _open(schema: Schema) -> Schema:
 
 
 USAGE = object_schema({"prompt_tokens": INTEGER, "completion_tokens": INTEGER, "total_tokens": INTEGER})
-_SAID = object_schema({"role": STRING, "content": STRING, "refusal": optional(STRING)})
+_REPLY = object_schema({"role": STRING, "content": STRING, "refusal": optional(STRING)})
 _CHOICE = object_schema(
-    {"index": INTEGER, "message": _SAID, "logprobs": {"type": "null"}, "finish_reason": one_of(["stop", "length"])}
+    {"index": INTEGER, "message": _REPLY, "logprobs": {"type": "null"}, "finish_reason": one_of(["stop", "length"])}
 )
 COMPLETION: Schema = {
     **object_schema(
@@ -98,7 +98,7 @@ _TYPES = {
 _FIRST_OF_THE_SERVER = 500
 _UNPROCESSABLE = 422
 #: Codes of status 422 that are not about a field: the same key with another request (RFC draft on `Idempotency-Key`).
-_KEPT = frozenset({"key_reused"})
+_KEPT_CODES = frozenset({"key_reused"})
 
 
 def error_of(failure: Failure) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def error_of(failure: Failure) -> dict[str, Any]:
 
 def refusal(failure: Failure, message_id: str | None = None) -> Response:
     """Return the error response. `message_id` is set once the message is accepted."""
-    status = 400 if failure.status == _UNPROCESSABLE and failure.code not in _KEPT else failure.status
+    status = 400 if failure.status == _UNPROCESSABLE and failure.code not in _KEPT_CODES else failure.status
     headers = dict(failure.to_response().headers) if failure.status in {401, 429, 503} else {}
     kept = {name: value for name, value in headers.items() if name in {"www-authenticate", "retry-after"}}
     accepted = {} if message_id is None else {MESSAGE_HEADER: message_id, **_NO_RETRY}

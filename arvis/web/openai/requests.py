@@ -21,7 +21,7 @@ _SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg", "flac": 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _USER = "user"
 #: Fields of a message, besides its content, that belong to the conversation.
-_TOLD = ("name", "tool_calls", "function_call", "tool_call_id")
+_OTHER_FIELDS = ("name", "tool_calls", "function_call", "tool_call_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class ParsedRequest:
         """Return the history without system texts."""
         return tuple(each for each in self.before if each.role not in SYSTEM_ROLES)
 
-    def content(self, telling: Sequence[HistoryMessage], most_bytes: int) -> str:
+    def content(self, history: Sequence[HistoryMessage], most_bytes: int) -> str:
         """Return the text for the inbox: the newest part of the history that fits into `most_bytes`, then the
         question."""
         question = self.question.text
-        if not telling:
+        if not history:
             return question
         left = most_bytes - len(question.encode()) - len(BEFORE) - len(NOW) - 100
-        return "\n".join([BEFORE, history_text(telling, left), "", NOW, question])
+        return "\n".join([BEFORE, history_text(history, left), "", NOW, question])
 
 
 def parse_request(fields: Fields) -> ParsedRequest:
@@ -96,7 +96,7 @@ def _message(message: Fields, index: int) -> HistoryMessage:
 
 def _more(message: Fields) -> str:
     """Return the fields as JSON in a fixed order. Clients send back many fields of an answer that are empty."""
-    found = {name: value for name in _TOLD if (value := message.raw(name))}
+    found = {name: value for name in _OTHER_FIELDS if (value := message.raw(name))}
     return json.dumps(found, ensure_ascii=False, sort_keys=True) if found else ""
 
 

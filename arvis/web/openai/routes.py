@@ -37,7 +37,7 @@ from arvis.web.http.requests import BodyLimit, Fields, read_json
 from arvis.web.http.schema import LABEL
 from arvis.web.http.timeouts import Timeouts
 from arvis.web.openai.conversation import PlacedRequest, place, request_identity
-from arvis.web.openai.history import taint_of_told
+from arvis.web.openai.history import taint_of_history
 from arvis.web.openai.models import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MODELS, REQUEST, refusal
 from arvis.web.openai.requests import ParsedRequest, parse_request
 from arvis.web.openai.streaming import AnswerEvents, Chunks
@@ -184,15 +184,15 @@ class CompletionRoutes:
 
     async def _draft(self, asked: ParsedRequest, placed: PlacedRequest, *, owner: bool) -> Draft:
         """Return the message for the inbox. Its files are those of the question."""
-        telling = asked.before if placed.fresh else asked.system if placed.instructed else ()
+        history = asked.before if placed.fresh else asked.system if placed.instructed else ()
         most = min(self._deps.message_bytes, _MOST_BEFORE + len(asked.question.text.encode()))
         fields: Mapping[str, Any] = {
-            "content": asked.content(telling, most),
+            "content": asked.content(history, most),
             "id": placed.request.id,
             "attachments": list(asked.question.files),
         }
         draft = await self._deps.parser.draft(Fields(fields))
-        return replace(draft, taint=taint_of_told(telling, owner=owner), wishes=asked.parameters.wishes)
+        return replace(draft, taint=taint_of_history(history, owner=owner), wishes=asked.parameters.wishes)
 
     async def _agents(self, identity: Identity) -> Sequence[Agent]:
         sender = self._deps.gate.sender(identity)

@@ -114,7 +114,7 @@ class AnswerWaiter:
     async def _look(self, ticket: Ticket, begun: float | None) -> bool | Failure:
         """Return the outcome if the message is finished. Return the reason if no answer will come soon, the wait has
         `begun` and nothing was sent."""
-        if await self._rests(ticket.message_id):
+        if await self._is_settled(ticket.message_id):
             return True
         put_off = None if begun is None else await self._put_off(ticket.message_id, begun)
         if put_off is not None:
@@ -138,7 +138,7 @@ class AnswerWaiter:
             seconds,
         )
 
-    async def _rests(self, message_id: str) -> bool:
+    async def _is_settled(self, message_id: str) -> bool:
         found = await self._insights.status(message_id)
         return found is None or found[0] in SETTLED_STATUSES
 

@@ -38,7 +38,7 @@ _MOST_SOCKETS = 100
 _MOST_RUNNING = 4_000_000
 
 
-Tell = Callable[[DeliveryAdded], Awaitable[None]]
+Notify = Callable[[DeliveryAdded], Awaitable[None]]
 
 
 _CAPABILITIES = Capabilities(guarantee=Guarantee.IDEMPOTENT, whole=True)
@@ -48,13 +48,13 @@ class WebConnector:
     """The connector of the platform `web`, whose name is also `web`. A delivery that is sent again is shown once, by
     its `seq`.
 
-    `tell_others` notifies the processes that hold further sockets (None: there are none).
+    `notify_others` notifies the processes that hold further sockets (None: there are none).
     """
 
-    def __init__(self, *, tell_others: Tell | None = None) -> None:
+    def __init__(self, *, notify_others: Notify | None = None) -> None:
         self._rooms: dict[Address, set[Client]] = {}
         self._running = _RunningTexts()
-        self._tell_others = tell_others
+        self._notify_others = notify_others
 
     @property
     def platform(self) -> str:
@@ -84,9 +84,9 @@ class WebConnector:
         the job repeats the notification."""
         delivery = part.delivery
         self._push(delivery.address, frame(delivery_frame(delivery), delivery.seq))
-        if self._tell_others is not None:
+        if self._notify_others is not None:
             try:
-                await self._tell_others(DeliveryAdded(delivery.address))
+                await self._notify_others(DeliveryAdded(delivery.address))
             except StoreError as error:
                 raise SendError(str(error), retry_after=1.0) from error
         return Receipt(delivery.id)

@@ -119,7 +119,7 @@ class SocketRoute:
         if isinstance(identity, Failure):
             await identity.to_response()(socket.scope, socket.receive, socket.send)
             return
-        if identity.role is Role.NOBODY and "origin" in socket.headers:
+        if identity.role is Role.ANONYMOUS and "origin" in socket.headers:
             # A browser: the sockets of the page send its login cookie, because a page has no key.
             await _NOT_LOGGED_IN.to_response()(socket.scope, socket.receive, socket.send)
             return

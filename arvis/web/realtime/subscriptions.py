@@ -127,7 +127,7 @@ _LONGEST_TOPIC = 100
 
 #: Topics that change none of the counters.
 _UNCOUNTED = frozenset({ChangeTopic.MEMORY, ChangeTopic.SKILLS, ChangeTopic.VARIABLES, ChangeTopic.OVERVIEW})
-_HEARD: Sequence[type[Event]] = (*CHANGE_EVENTS, Changed, DeliveryAdded, AgentMoved)
+_WATCHED_EVENTS: Sequence[type[Event]] = (*CHANGE_EVENTS, Changed, DeliveryAdded, AgentMoved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class Subscriptions:
         try:
             yield
         finally:
-            self._rest()
+            self._stop()
             self._bus = None
 
     @property
@@ -230,12 +230,12 @@ class Subscriptions:
             for topic, place in watcher.places.items():
                 self._places.setdefault(place, set()).add(topic)
         if not self._watchers:
-            self._rest()
+            self._stop()
         elif not self._endings and self._bus is not None:
-            self._endings = [self._bus.subscribe(kind, self._hear) for kind in _HEARD]
+            self._endings = [self._bus.subscribe(kind, self._hear) for kind in _WATCHED_EVENTS]
             self._endings.append(self._bus.subscribe(NoticesMissed, self._missed))
 
-    def _rest(self) -> None:
+    def _stop(self) -> None:
         for end in self._endings:
             end()
         self._endings = []
