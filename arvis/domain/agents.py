@@ -30,11 +30,7 @@ OWN_WORD_TOOLS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A configured assistant. `model` is `provider/model` or a bare name (None: the account's model).
-    `context_tokens` limits its prompt in tokens (None: the whole context window of the model). `on_new_message`
-    decides about a message that arrives while the agent works for the same person (None: by `completion`). `plugins`
-    are the names of its plugins; `helpers` are the slugs of the agents to which it may hand a conversation over. Only
-    `allow_users` and owners may use it (None: everyone; empty: owners only)."""
+    """A configured assistant."""
 
     id: str
     slug: str
@@ -42,17 +38,23 @@ class Agent:
     role: str = "custom"
     description: str = ""
     prompt: str = ""
+    #: `provider/model` or a bare name; None: the account's model.
     model: str | None = None
     fallbacks: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     graph: str = "agent"
     completion: str = "implicit"
+    #: The maximum size of its prompt in tokens; None: the whole context window of the model.
     context_tokens: int | None = 96_000
     timezone: str | None = None
+    #: Only these people and owners may use it; None: everyone; empty: owners only.
     allow_users: tuple[str, ...] | None = None
     status: AgentStatus = AgentStatus.ACTIVE
+    #: Decides about a message that arrives while the agent works for the same person; None: by `completion`.
     on_new_message: str | None = None
+    #: The names of its plugins.
     plugins: tuple[str, ...] = ()
+    #: The slugs of the agents to which it may hand a conversation over.
     helpers: tuple[str, ...] = ()
 
     @property

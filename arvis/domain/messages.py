@@ -60,15 +60,17 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """The author of a message. `role` is set if the connector already knows it (a logged-in web user, a key).
-    `paired` people may use agents with risky tools. `agents` limits a chat key to these slugs (None: no limit).
-    `bot`: another program wrote the message, and its connector accepts such messages."""
+    """The author of a message."""
 
     user_id: str
     name: str
+    #: Set if the connector already knows it (a logged-in web user, a key).
     role: PrincipalRole | None = None
+    #: Paired people may use agents with risky tools.
     paired: bool = False
+    #: Limits a chat key to these slugs; None: no limit.
     agents: tuple[str, ...] | None = None
+    #: Another program wrote the message, and its connector accepts such messages.
     bot: bool = False
 
 
@@ -149,35 +151,39 @@ class FeedPosition:
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
     """One platform event. `event_id` and the address form the inbox key: the same event received twice is one
-    message. `uploads` include their bytes; `files` are still at the platform.
-
-    `addressed`: the message mentions the bot, replies to it or is a command; `respond` then decides whether the bot
-    answers. A message that the bot does not answer may be stored as context; the newest `observe` of a channel are
-    kept. `platform_ref` is the platform's own id of the message; `sent_at` (ms) is the time when it was written
-    there. `album` groups several events into one message. `position` is how far the bot has read once this is
-    committed. `forwarded`: the sender forwards text of others. `taint` names the sources of the content other than
-    the sender. `in_reply_to` is the platform's id of the message to which this one replies. `wishes` (`max_tokens`,
-    and under `sampling` the model parameters by OpenAI's names) are passed to the model.
-    """
+    message."""
 
     address: Address
     event_id: str
     sender: Sender
     content: str
+    #: Files with their bytes.
     uploads: tuple[Upload, ...] = ()
     is_direct: bool = False
+    #: The message mentions the bot, replies to it or is a command; `respond` then decides whether the bot
+    #: answers.
     addressed: bool = True
     assigned_agent: str | None = None
+    #: Files that are still at the platform.
     files: tuple[FileRef, ...] = ()
     respond: Respond = Respond.MENTION
+    #: A message that the bot does not answer may be stored as context; this many of a channel are kept.
     observe: int = 0
+    #: The platform's own id of the message.
     platform_ref: str | None = None
+    #: When (ms) it was written at the platform.
     sent_at: int | None = None
+    #: Groups several events into one message.
     album: str | None = None
+    #: How far the bot has read once this is committed.
     position: FeedPosition | None = None
+    #: The sender forwards text of others.
     forwarded: bool = False
+    #: The sources of the content other than the sender.
     taint: Taint = CLEAN
+    #: The platform's id of the message to which this one replies.
     in_reply_to: str | None = None
+    #: Passed to the model: `max_tokens`, and under `sampling` the model parameters by OpenAI's names.
     wishes: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -219,11 +225,7 @@ FINAL_STATUSES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A row of the conversation. `turn` is the order in which turns ended (None while the turn is open). History is
-    read in this order, so a waiting message never precedes the reply that it will see. `position` orders the messages
-    of one turn; `route` is the rule that chose the agent. `taint` names the sources of a reply; `source` names the
-    trigger of an unprompted message (`schedule:ID`, `webhook:ID`); `wait_id` is the question that a notice shows.
-    Times in ms."""
+    """A row of the conversation. Times in ms."""
 
     id: str
     conversation_id: str | None
@@ -236,17 +238,24 @@ class StoredMessage:
     user_name: str
     agent_id: str | None
     execution_id: str | None
+    #: The order in which turns ended; None while the turn is open. History is read in this order, so a waiting
+    #: message never precedes the reply that it will see.
     turn: int | None
     created_at: int
     reason: str | None = None
+    #: The rule that chose the agent.
     route: str | None = None
     reply_to: str | None = None
+    #: The order of the messages of one turn.
     position: int = 0
     attachments: tuple[Attachment, ...] = field(default=())
+    #: The sources of a reply.
     taint: Taint = CLEAN
     platform_ref: str | None = None
     album: str | None = None
+    #: The trigger of an unprompted message: `schedule:ID` or `webhook:ID`.
     source: str = ""
+    #: The question that a notice shows.
     wait_id: str | None = None
 
 

@@ -54,54 +54,63 @@ def read_in(turns: Iterable[Turn]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One request to a model. `changing` is the part of the system text that differs from turn to turn; it follows
-    `system`. `now` is a line with date and time, which follows the user's newest text, because a vendor can cache a
-    prompt only up to its first change. `model` has no provider prefix (None: the account's model); `max_bytes` limits
-    the reply; the demo provider introduces itself by `agent_name`. `conversation` identifies the conversation, for
-    providers that keep a folder for each. With `allow_empty` a reply without text is valid, because tools have done
-    the work. With `tools_off` the tools are still sent, so that the vendor's cache of the prompt stays valid, but the
-    model must not call them. `begin_within`: seconds until the first byte of a streamed answer (None: no limit
-    besides the provider's own). `sampling` holds model parameters by OpenAI's names; vendors ignore parameters that
-    they do not support."""
+    """One request to a model."""
 
+    #: The system text.
     system: str
+    #: The messages of the prompt.
     turns: tuple[Turn, ...]
+    #: Without provider prefix; None: the account's model.
     model: str | None
+    #: The demo provider introduces itself by this name.
     agent_name: str
     max_tokens: int = 4096
+    #: Limits the reply.
     max_bytes: int = 262_144
     tools: tuple[ToolSpec, ...] = ()
+    #: The tools are still sent, so that the vendor's cache of the prompt stays valid, but the model must not call
+    #: them.
     tools_off: bool = False
+    #: Identifies the conversation, for providers that keep a folder for each.
     conversation: str = ""
+    #: The part of the system text that differs from turn to turn; it follows `system`.
     changing: str = ""
+    #: A line with date and time. It follows the user's newest text, because a vendor can cache a prompt only up
+    #: to its first change.
     now: str = ""
+    #: Seconds until the first byte of a streamed answer; None: no limit besides the provider's own.
     begin_within: float | None = None
+    #: A reply without text is valid, because tools have done the work.
     allow_empty: bool = False
+    #: Model parameters by OpenAI's names; vendors ignore parameters that they do not support.
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """The result of a model call: text, or `calls` of tools with or without text. Token counts are None if the
-    provider does not report them; `cached_tokens` of the input were read from the vendor's cache, `written_tokens`
-    were written to it. `window` is the context window in tokens, from providers that query their server. `thoughts`
-    belong to `calls` and are sent back with them (`Turn`). `stop_reason` is `end`, `tool_calls`, `length` or the
-    vendor's own value; `truncated`: the reply exceeded `max_bytes`, and the excess was not read. `left_out` names
-    parts of the request that the model did not receive: `pictures`, `tools`."""
+    """The result of a model call: text, or calls of tools with or without text."""
 
     content: str
     model: str
     provider: str
     account: str
+    #: Token counts are None if the provider does not report them.
     input_tokens: int | None = None
     output_tokens: int | None = None
+    #: `end`, `tool_calls`, `length` or the vendor's own value.
     stop_reason: str = "end"
+    #: The reply exceeded `max_bytes`, and the excess was not read.
     truncated: bool = False
     calls: tuple[ToolCall, ...] = ()
+    #: The part of the input that was read from the vendor's cache.
     cached_tokens: int = 0
+    #: The part of the input that was written to the vendor's cache.
     written_tokens: int = 0
+    #: The context window in tokens, from providers that query their server.
     window: int | None = None
+    #: The reasoning before `calls`, which is sent back with them (`Turn`).
     thoughts: Mapping[str, Any] | None = None
+    #: Parts of the request that the model did not receive: `pictures`, `tools`.
     left_out: tuple[str, ...] = ()
 
     @property

@@ -34,29 +34,26 @@ class MadeBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`schedule` is a text that `arvis.calendar` parses; `timezone` is a name (None: the agent's, else the daemon's).
-    The answer goes to the channel (platform, connector, channel, thread; an empty connector means the only one of the
-    platform); `principal_id` is the person for whom it acts. Times in ms.
-
-    `graph` runs it (None: by its kind and agent). `max_cycles` limits the cycles of a heartbeat in one run. `grace`
-    is the age (ms) up to which a missed time is made up for (None: no limit). `failures` counts failures in a row;
-    after failures the schedule is not run until `cooldown_until`. `memo` is the last state of its script. `author_id`
-    wrote the text that is executed (None: `principal_id`).
-    """
+    """A cron or a heartbeat. Times in ms."""
 
     id: str
     kind: ScheduleKind
     agent_id: str
     name: str
+    #: A text that `arvis.calendar` parses.
     schedule: str
+    #: A name; None: the agent's, else the daemon's.
     timezone: str | None
     prompt: str
+    #: The answer goes to this platform, connector, channel and thread. An empty connector means the only one of
+    #: the platform.
     platform: str
     connector: str
     channel: str
     script: Mapping[str, Any] | None
     missed: Missed
     enabled: bool
+    #: The person for whom it acts.
     principal_id: str | None
     last_run: int | None
     next_run: int | None
@@ -64,12 +61,19 @@ class Schedule:
     updated_at: int
     thread: str = ""
     created_by: MadeBy = MadeBy.API
+    #: The graph that runs it; None: by its kind and agent.
     graph: str | None = None
+    #: The maximum number of cycles of a heartbeat in one run.
     max_cycles: int = 1
+    #: The age (ms) up to which a missed time is made up for; None: no limit.
     grace: int | None = None
+    #: The number of failures in a row.
     failures: int = 0
+    #: After failures the schedule is not run before this time.
     cooldown_until: int | None = None
+    #: The last state of its script.
     memo: Mapping[str, Any] = field(default_factory=dict)
+    #: The principal who wrote the text that is executed; None: `principal_id`.
     author_id: str | None = None
 
     @property
