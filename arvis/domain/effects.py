@@ -37,15 +37,16 @@ CONDUCTOR_KINDS = frozenset(EffectKind) - {EffectKind.REMEMBER, EffectKind.STATE
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One parsed tag. `ordinal` counts the tags of a reply from 1. `subject` is the category of a fact, the key of a
-    state, the slug of an agent, or the id or name of a schedule. `fields` holds the content of the tag as plain JSON
-    (the body of a fact, state or task under `text`). `problem` explains why the tag is invalid; an invalid tag is not
-    carried out."""
+    """One parsed tag: an action that a model requests."""
 
+    #: Counts the tags of a reply from 1.
     ordinal: int
     kind: EffectKind
+    #: The category of a fact, the key of a state, the slug of an agent, or the id or name of a schedule.
     subject: str
+    #: The content of the tag as plain JSON (the body of a fact, state or task under `text`).
     fields: Mapping[str, Any]
+    #: Explains why the tag is invalid. An invalid tag is not carried out.
     problem: str | None = None
 
     @property

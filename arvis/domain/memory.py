@@ -32,10 +32,11 @@ class FactStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`number` counts the facts of this installation. Confidence is in thousandths, times in ms. Only a fact without
-    taint may be among the instructions of a prompt. `confirmed_by` is the principal who confirmed it."""
+    """One entry of an agent's memory. Only a fact without taint may be among the instructions of a prompt. Times
+    in ms."""
 
     id: str
+    #: Counts the facts of this installation.
     number: int
     agent_id: str
     scope: str
@@ -45,6 +46,7 @@ class Fact:
     author_id: str | None
     message_id: str | None
     execution_id: str | None
+    #: In thousandths.
     confidence: int
     status: FactStatus
     superseded_by: str | None
@@ -53,6 +55,7 @@ class Fact:
     expires_at: int | None
     created_at: int
     updated_at: int
+    #: The principal who confirmed it.
     confirmed_by: str | None = None
 
 

@@ -316,22 +316,24 @@ class OutgoingFile:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One outgoing message. `seq` counts the messages of a channel from 1, without gaps except after the restore of a
-    backup. `answers` are the ids of the messages that it answers (none for a notice during a turn). `reply_ref` is
-    the platform's id of the message to which it replies; it replaces the draft of `execution_id`."""
+    """One outgoing message."""
 
     id: str
     message_id: str
     part: int
     address: Address
+    #: Counts the messages of a channel from 1, without gaps except after the restore of a backup.
     seq: int
     content: str
     reply_to: str | None
+    #: The ids of the messages that it answers; empty for a notice during a turn.
     answers: tuple[str, ...]
     agent: str | None
     state: DeliveryState
     created_at: int
+    #: The platform's id of the message to which it replies.
     reply_ref: str | None = None
+    #: The delivery replaces the draft of this execution.
     execution_id: str | None = None
     buttons: tuple[Button, ...] = ()
     files: tuple[OutgoingFile, ...] = ()

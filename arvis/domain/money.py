@@ -118,18 +118,20 @@ class SpendingLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spender:
-    """The payer of a model call. `execution_id` and `visit` identify the reservation; `turn` is the execution at the
-    root of the turn, whose budget its children share. An `unpaired` user also has a limit of turns; an
-    `owner` may use the whole daily budget instead of a share."""
+    """The payer of a model call."""
 
+    #: With `visit`, the key of the reservation.
     execution_id: str
     visit: str
+    #: The execution at the root of the turn. Its child executions share its budget.
     turn: str
     job_id: str
     agent_id: str | None = None
     principal_id: str | None = None
     client_id: str | None = None
+    #: An unpaired user also has a limit of turns.
     unpaired: bool = False
+    #: An owner may use the whole daily budget instead of a share.
     owner: bool = False
 
     def pots(self, zone: str, now: int) -> Mapping[Budget, Pot]:
@@ -200,18 +202,20 @@ class ClientStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A paying customer with assigned channels. An answer costs the price of a task plus the cost of its model calls
-    times `token_factor_milli` thousandths. `balance` is the sum of payments less the sum of charges; `monthly_limit`
-    limits the cost of model calls in a month. Money in micros, times in ms."""
+    """A paying customer with assigned channels. Money in micros, times in ms."""
 
     id: str
     name: str
     plan: ClientPlan = ClientPlan.PER_TASK
     status: ClientStatus = ClientStatus.ACTIVE
+    #: An answer costs this price plus a multiple of the cost of its model calls.
     price_per_task: int = 0
     monthly_fee: int = 0
+    #: That multiple, in thousandths.
     token_factor_milli: int = 0
+    #: The sum of payments less the sum of charges.
     balance: int = 0
+    #: Limits the cost of model calls in a month.
     monthly_limit: int | None = None
     notes: str = ""
     created_at: int = 0

@@ -137,10 +137,7 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """The receipt of one call to one account: `explain` shows it and the budget counts it. `error` is a provider
-    error kind, `cancelled`, or None; times in ms, cost in millionths of a US dollar. Of the input, `cached_tokens`
-    were read from the vendor's cache and `written_tokens` were written to it; `priced`: the price of the model was
-    known."""
+    """The receipt of one call to one account: `explain` shows it and the budget counts it. Times in ms."""
 
     id: str
     account: str
@@ -150,11 +147,16 @@ class ModelCall:
     duration_ms: int
     input_tokens: int = 0
     output_tokens: int = 0
+    #: In millionths of a US dollar.
     cost_micros: int = 0
+    #: The part of the input that was read from the vendor's cache.
     cached_tokens: int = 0
+    #: A provider error kind, `cancelled`, or None.
     error: str | None = None
     detail: str | None = None
+    #: The part of the input that was written to the vendor's cache.
     written_tokens: int = 0
+    #: The price of the model was known.
     priced: bool = False
 
 
@@ -178,15 +180,17 @@ CIRCUIT = "circuit"
 
 @dataclass(frozen=True, slots=True)
 class Cooldown:
-    """An account that is not used for a model until `until`, because it refused the last `refusals` times for a
-    reason of `kind` (0: it has answered since). `at` is the time of this observation; times in ms. The kind `CIRCUIT`
-    means that it failed several times or did not respond; at `until` one request may try it again."""
+    """An account that is not used for a model for some time, because it refused. Times in ms."""
 
     account: str
     model: str
+    #: From this time on the account may be used again. With the kind `CIRCUIT`, one request may try it first.
     until: int
+    #: The number of refusals in a row; 0: it has answered since.
     refusals: int
+    #: The reason of the last refusal. `CIRCUIT`: it failed several times or did not respond.
     kind: str
+    #: When this was observed.
     at: int
 
 

@@ -56,15 +56,18 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call that a model requests. `id` is unique within the turn. `arguments` is None if the model's text is
-    not an object; then `written` is that text. `signature` is a value that the vendor expects back with the call;
-    `partial`: the reply was cut off before the arguments were complete."""
+    """A tool call that a model requests."""
 
+    #: Unique within the turn.
     id: str
     name: str
+    #: None if the model's text is not an object.
     arguments: Mapping[str, Any] | None
+    #: The model's text, if `arguments` is None.
     written: str = ""
+    #: A value that the vendor expects back with the call.
     signature: str = ""
+    #: The reply was cut off before the arguments were complete.
     partial: bool = False
 
     @property
@@ -83,13 +86,16 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """The result of a tool call, as text for the model. `failed`: the text explains the failure; `sealed`: only the
-    secrets key can open it. `files` are sent with the reply of the turn."""
+    """The result of a tool call."""
 
     call_id: str
+    #: The text for the model.
     content: str
+    #: The text explains the failure.
     failed: bool = False
+    #: Only the secrets key can open the text.
     sealed: bool = False
+    #: Sent with the reply of the turn.
     files: tuple[OutgoingFile, ...] = ()
 
     def to_json(self) -> dict[str, Any]:

@@ -18,30 +18,35 @@ class Preset(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """`path` begins with a slash. `template` is the prompt, with places such as `{{payload.a.b}}`; the answer goes to the
-    channel (platform, connector, channel, thread). `secret` is sealed (empty: calls are not signed), `secret_end` its last
-    four characters; `principal_id` is whom it acts for; `graph` is a workflow that takes the calls instead of the agent
-    (`workflow:SLUG`; None: the agent); `author_id` is who wrote the template (None: `principal_id`). Times in ms."""
+    """An address that another program calls. Times in ms."""
 
     id: str
+    #: Begins with a slash.
     path: str
     name: str
     agent_id: str
     preset: Preset
+    #: The prompt, with placeholders such as `{{payload.a.b}}`.
     template: str
+    #: The answer goes to this platform, connector, channel and thread.
     platform: str
     connector: str
     channel: str
     thread: str
+    #: Sealed; empty: calls are not signed.
     secret: str
+    #: The last four characters of the secret.
     secret_end: str
     enabled: bool
+    #: The person for whom it acts.
     principal_id: str | None
     last_triggered: int | None
     trigger_count: int
     created_at: int
     updated_at: int
+    #: A workflow (`workflow:SLUG`) that handles the calls instead of the agent; None: the agent.
     graph: str | None = None
+    #: The principal who wrote the template; None: `principal_id`.
     author_id: str | None = None
 
     @property

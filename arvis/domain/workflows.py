@@ -91,20 +91,23 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowRun:
-    """One pass through a workflow; its state is the execution of the same id. `source` is what began it: `api`, `chat`,
-    `message`, `schedule:ID`, `webhook:ID`, `agent:EXECUTION` or `workflow:EXECUTION`; `entry` the node at which it began; `rerun_of`
-    the run that it repeats from there; `entries` the number of lines in its log; `request` the key of the request that
-    began it, which begins no second one."""
+    """One execution of a workflow. Its state is the execution of the same id."""
 
     execution_id: str
     workflow_id: str
     version: int
+    #: The cause: `api`, `chat`, `message`, `schedule:ID`, `webhook:ID`, `agent:EXECUTION` or
+    #: `workflow:EXECUTION`.
     source: str
+    #: The node at which it began.
     entry: str
+    #: The run that it repeats from there.
     rerun_of: str | None
     principal_id: str | None
     created_at: int
+    #: The number of lines in its log.
     entries: int = 0
+    #: The key of the request that started it. A repeated request starts no second run.
     request: str | None = None
 
 

@@ -12,21 +12,27 @@ KEPT_MS = 90 * 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """One request. `scope` identifies the owner and the named conversation. The hashes cover the whole request; the
-    transcript up to the question without system texts; and the system texts. `answer` is the hash of the answer that
-    was sent. `thread` belongs to the conversation, `position` counts its requests, `key` is the `Idempotency-Key`;
-    `disconnected_at` is when the client disconnected without an answer. Times are ms."""
+    """One request of `/v1`. Times in ms."""
 
     id: str
+    #: The owner and the named conversation.
     scope: str
+    #: The hash of the whole request.
     request: str
+    #: The hash of the transcript up to the question, without system texts.
     talk: str
+    #: The hash of the system texts.
     system: str
+    #: Identifies the conversation.
     thread: str
+    #: Counts the requests of `thread`.
     position: int
     created_at: int
+    #: The `Idempotency-Key`.
     key: str | None = None
+    #: The hash of the answer that was sent.
     answer: str | None = None
+    #: When the client disconnected without an answer.
     disconnected_at: int | None = None
 
 

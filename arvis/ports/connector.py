@@ -255,14 +255,15 @@ class CommandHint:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorServices:
-    """Services for connectors. `max_parts`: a reply that needs more parts becomes a file; `guarantee` is the
-    guarantee that the configuration requests from platforms with a choice; `public_url` is the public address of this
-    daemon."""
+    """Services for connectors."""
 
     clock: Clock
     commands: Sequence[CommandHint]
+    #: A reply that needs more parts becomes a file.
     max_parts: int = 5
+    #: The guarantee that the configuration requests from platforms with a choice.
     guarantee: Guarantee = Guarantee.AT_LEAST_ONCE
+    #: The public address of this daemon.
     public_url: str | None = None
 
 

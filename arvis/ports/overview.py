@@ -26,19 +26,22 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class RunningWork:
-    """A running job. `agent` is a slug; `node` is its current node in the graph, `tool` the effect that it has begun,
-    `note` the latest progress text of its agent; None if unknown. Times in ms."""
+    """A running job. Values are None if they are unknown. Times in ms."""
 
     job_id: str
     kind: str
     since: int
     message_id: str | None
     execution_id: str | None
+    #: A slug.
     agent: str | None
     agent_name: str | None
     graph: str | None
+    #: Its current node in the graph.
     node: str | None
+    #: The effect that it has begun.
     tool: str | None
+    #: The latest progress text of its agent.
     note: str | None
     conversation_id: str | None
     place: Address | None

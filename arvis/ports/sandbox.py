@@ -22,19 +22,23 @@ PROGRAM_MISSING = "program_missing"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A program run. Only `folder` is writable and is the working directory (named `WORKSPACE` in the sandbox);
-    `readable` are further folders that it may read. `environment` is its whole environment besides PATH, HOME and
-    LANG. Without `network` it cannot reach anything, not even this machine. `timeout` is in seconds; output beyond
-    `max_output` bytes of each stream is read and dropped; `memory` limits all its processes together, in bytes."""
+    """A program run."""
 
     argv: Sequence[str]
+    #: The only writable folder, and the working directory. Its name in the sandbox is `WORKSPACE`.
     folder: Path
     stdin: bytes = b""
+    #: The whole environment besides PATH, HOME and LANG.
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: Further folders that the program may read.
     readable: Sequence[Path] = ()
+    #: Without it the program cannot reach anything, not even this machine.
     network: bool = False
+    #: In seconds.
     timeout: float = 30.0
+    #: Output of each stream beyond this many bytes is read and dropped.
     max_output: int = 2_097_152
+    #: Limits all its processes together, in bytes.
     memory: int = 1_073_741_824
 
 

@@ -26,20 +26,22 @@ def _nowhere(_file: OutgoingFile) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The context of a tool call. `call_id` is the same when a call is repeated: an idempotency key for external
-    services. `workspace` is the conversation's own folder (created by the first program that writes a file);
-    `timezone` is the name of the agent's zone, else the daemon's. `attach` adds a file to the reply of the turn,
-    after the call has succeeded. `taint` names the sources of the call other than the person who asked."""
+    """The context of a tool call."""
 
     agent: Agent
     principal_id: str | None
     conversation_id: str
     execution_id: str
     address: Address | None
+    #: The same when a call is repeated: an idempotency key for external services.
     call_id: str
+    #: The conversation's own folder, created by the first program that writes a file.
     workspace: Path
+    #: The name of the agent's zone, else of the daemon's.
     timezone: str
+    #: Adds a file to the reply of the turn, after the call has succeeded.
     attach: Callable[[OutgoingFile], None] = _nowhere
+    #: The sources of the call other than the person who asked.
     taint: Taint = CLEAN
 
 

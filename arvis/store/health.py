@@ -67,29 +67,35 @@ class AccountCalls:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The state of the rows; times in ms. Counts stop at `MOST`. `newest_at` is the latest time in the database,
-    `installed_at` the time of its first migration, `waiting_since` the time from which the next job could have run.
-    Leases that ended long ago count as expired; `crashing` are ids of live jobs at which the process died more than
-    once; `troubled` counts deliveries of the last week with state failed or unknown. `accounts`, `bots` and
-    `webhooks` are those that were entered in the product, `secrets` the secret variables; `bot_states` are the states
-    of all bots. `settings` is the stored text of settings that were changed in the product (config/stored.py), None
-    without any."""
+    """The state of the rows. Times in ms; counts stop at `MOST`."""
 
+    #: When the first migration ran.
     installed_at: int
+    #: The latest time in the database.
     newest_at: int
     failed_jobs: int
     poisoned_jobs: int
+    #: From when on the next job could have run.
     waiting_since: int | None
     running_jobs: int
+    #: Leases that ended long ago.
     expired_leases: int
+    #: The ids of live jobs at which the process died more than once.
     crashing: Sequence[str]
+    #: Deliveries of the last week with state failed or unknown.
     troubled: Mapping[DeliveryState, int]
     calls: Sequence[AccountCalls]
+    #: Those that were entered in the product.
     accounts: Sequence[StoredAccount]
+    #: The secret variables.
     secrets: Sequence[Variable]
+    #: Those that were entered in the product.
     bots: Sequence[StoredBot]
+    #: The states of all bots.
     bot_states: Sequence[BotStatus]
+    #: Those that were entered in the product.
     webhooks: Sequence[Webhook]
+    #: The stored text of settings that were changed in the product (config/stored.py); None without any.
     settings: str | None
     skills: Sequence[StoredSkill]
     unreadable: Sequence[str]

@@ -45,15 +45,18 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """The result of a restore. Everything after `created_at` is missing (ms; None: the file does not contain it).
-    `messages` counts the messages of the restored database, `messages_before` those of the database that was set
-    `aside` (None: there was none, or it is unreadable). `missing` counts attachments without their bytes."""
+    """The result of a restore."""
 
     source: Path
+    #: Everything after this time (ms) is missing; None: the file does not contain it.
     created_at: int | None
+    #: The number of messages in the restored database.
     messages: int
+    #: The number of messages in the replaced database; None: there was none, or it is unreadable.
     messages_before: int | None
+    #: The replaced database.
     aside: Path | None
+    #: The number of attachments without their bytes.
     missing: int
     given_up: Settlement
     passed_over: Sequence[PassedOver] = ()
