@@ -28,7 +28,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.tasks.outcome import WorkOutcome, WorkStatus
 from arvis.tasks.task import history_of, is_run
 
-# The node `examine`, with which every turn begins: what is remarkable about the words that came in (behaviour 2.4).
+# The node `check_input`, with which every turn begins: what is remarkable about the words that came in (behaviour 2.4).
 # It flags and never blocks: a message that looks like an attempt to command the model is answered like any other, but
 # what the reply asks for waits for a person. What was found is part of the step, and so of the timeline.
 
