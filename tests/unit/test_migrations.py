@@ -177,6 +177,38 @@ def test_the_standard_names_keep_every_row(tmp_path: Path) -> None:
         assert not [name for (name,) in made if name.startswith(("observed_", "occurrences_", "executions_drawn"))]
 
 
+def test_stored_names_of_graphs_steps_and_reasons_are_updated(tmp_path: Path) -> None:
+    file = Path(shutil.copy(KEPT / "0011.db", tmp_path / "arvis.db"))
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        [(execution,)] = connection.execute("SELECT id FROM executions ORDER BY id LIMIT 1").fetchall()
+        state = json.dumps({"graph": "converse", "text": 'say "graph":"converse"'}, separators=(",", ":"))
+        connection.execute("UPDATE executions SET graph = 'converse', state = ?, status = 'paused'", (state,))
+        connection.execute("UPDATE agents SET graph = 'converse'")
+        for number, (node, decision) in enumerate((("examine", "next"), ("listen", "again"), ("speak", "become")), 90):
+            connection.execute("INSERT INTO steps VALUES (?, ?, ?, ?, '{}', 1)", (execution, number, node, decision))
+            connection.execute(
+                "INSERT INTO cursors VALUES (?, ?, ?, 'null', 0, 0, NULL)", (f"c{number}", execution, node)
+            )
+        connection.execute("UPDATE messages SET reason = 'bot_talk'")
+        connection.execute("INSERT INTO timeline VALUES ('t1', 'm1', 1, 'put_back', '{}')")
+    bring_up_to_date(Database(file, None, tmp_path), NOW)
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        kept = {
+            json.loads(state)["graph"]: json.loads(state)["text"]
+            for (state,) in connection.execute("SELECT state FROM executions")
+        }
+        assert kept == {"handover": 'say "graph":"converse"'}
+        assert connection.execute(
+            "SELECT DISTINCT graph FROM agents UNION SELECT graph FROM executions"
+        ).fetchall() == [("handover",)]
+        steps = connection.execute("SELECT node, decision FROM steps WHERE number >= 90 ORDER BY number").fetchall()
+        assert steps == [("check_input", "next"), ("check_new_messages", "repeat"), ("call_agent", "switch_graph")]
+        nodes = connection.execute("SELECT node FROM cursors WHERE id LIKE 'c9_' ORDER BY id").fetchall()
+        assert nodes == [("check_input",), ("check_new_messages",), ("call_agent",)]
+        assert connection.execute("SELECT DISTINCT reason FROM messages").fetchall() == [("bot_loop",)]
+        assert connection.execute("SELECT step FROM timeline WHERE id = 't1'").fetchall() == [("requeued",)]
+
+
 async def test_a_kept_database_goes_on_where_it_stopped(tmp_path: Path) -> None:
     for number, kept in enumerate(kept_databases()):
         folder = tmp_path / str(number)
