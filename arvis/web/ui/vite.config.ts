@@ -8,7 +8,7 @@ const OUT = join(import.meta.dirname, "../static");
 const PACKAGES = join(import.meta.dirname, "node_modules");
 const COMPRESSIBLE = /\.(css|html|js|json|svg|webmanifest)$/;
 
-/** Puts a `.gz` beside each text, so that the daemon compresses nothing while it serves. */
+/** Write a `.gz` next to each text file, so that the daemon never compresses while serving. */
 function compressed(): Plugin {
   return {
     name: "compressed",
@@ -28,13 +28,13 @@ export default defineConfig({
   base: "/",
   plugins: [react(), compressed()],
   resolve: {
-    // Its version for browsers decodes `&amp;` by writing HTML, which the policy of the page forbids.
+    // Its browser version decodes `&amp;` by writing HTML, which the page's content policy forbids.
     alias: { "decode-named-character-reference": join(PACKAGES, "decode-named-character-reference/index.js") },
   },
   build: {
     outDir: OUT,
-    emptyOutDir: true, // it lies outside the root, so it has to be said
-    assetsInlineLimit: 0, // the policy of the page allows no data: addresses for scripts and styles
+    emptyOutDir: true, // required because the folder is outside the root
+    assetsInlineLimit: 0, // the content policy allows no data: addresses for scripts and styles
     manifest: true,
     sourcemap: false,
     target: "es2022",
