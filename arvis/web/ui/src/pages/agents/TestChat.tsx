@@ -26,7 +26,7 @@ export function TestChat({ agent }: { agent: Agent }) {
         <Column
           agent={{ ...agent, paused: agent.status === "paused" }}
           chat={chats.at(place)}
-          desk={chats.desk(place.channel)}
+          drafts={chats.drafts(place.channel)}
           chats={chats}
           nameOf={nameOf}
           mayWrite={mayWrite}

@@ -56,7 +56,7 @@ export default function ChatPage() {
                 key={place.channel}
                 agent={agent}
                 chat={chats.at(place)}
-                desk={chats.desk(place.channel)}
+                drafts={chats.drafts(place.channel)}
                 chats={chats}
                 nameOf={agents.nameOf}
                 mayWrite={mayWrite}

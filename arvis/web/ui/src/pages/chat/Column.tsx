@@ -10,7 +10,7 @@ import type { Chat } from "./chat";
 import styles from "./chat.module.css";
 import { ANYONE, type Chats } from "./chats";
 import type { UserEntry } from "./conversation";
-import type { Desk } from "./desk";
+import type { DraftStore } from "./draftStore";
 import { Log } from "./Log";
 import { texts } from "./texts";
 
@@ -18,7 +18,7 @@ import { texts } from "./texts";
 export function Column({
   agent,
   chat,
-  desk,
+  drafts,
   chats,
   nameOf,
   mayWrite,
@@ -26,7 +26,7 @@ export function Column({
 }: {
   agent: Agent;
   chat: Chat;
-  desk: Desk;
+  drafts: DraftStore;
   chats: Chats;
   nameOf: (slug: string | null) => string;
   mayWrite: boolean;
@@ -42,11 +42,11 @@ export function Column({
   const again = useCallback(
     (entry: UserEntry) => {
       const { text, uploads } = chat.withdraw(entry);
-      desk.write(text);
-      desk.put(uploads);
+      drafts.write(text);
+      drafts.put(uploads);
       field.current?.focus();
     },
-    [chat, desk],
+    [chat, drafts],
   );
   const name = reveal(agent.name);
   const who = useCallback(
@@ -84,7 +84,7 @@ export function Column({
       <Log chat={chat} view={view} name={name} who={who} again={again} mayAct={mayWrite} />
       <Activity chat={chat} view={view} who={who} mayStop={mayWrite} />
       {mayWrite ? (
-        <Composer ref={field} chat={chat} desk={desk} name={agent.slug === ANYONE ? null : name} />
+        <Composer ref={field} chat={chat} drafts={drafts} name={agent.slug === ANYONE ? null : name} />
       ) : (
         <p className={styles.readOnly}>{texts.readOnly}</p>
       )}

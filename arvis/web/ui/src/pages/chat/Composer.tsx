@@ -14,7 +14,7 @@ import type { Chat } from "./chat";
 import styles from "./composer.module.css";
 import { Dictate } from "./Dictate";
 import { DraftFiles } from "./DraftFiles";
-import type { Desk } from "./desk";
+import type { DraftStore } from "./draftStore";
 import { Recorder } from "./Recorder";
 import { texts } from "./texts";
 import { LIMITS } from "./uploads";
@@ -23,15 +23,15 @@ import { LIMITS } from "./uploads";
 export function Composer({
   ref,
   chat,
-  desk,
+  drafts,
   name,
 }: {
   ref: RefObject<HTMLTextAreaElement | null>;
   chat: Chat;
-  desk: Desk;
+  drafts: DraftStore;
   name: string | null;
 }) {
-  const draft = useSyncExternalStore(desk.subscribe, () => desk.draft);
+  const draft = useSyncExternalStore(drafts.subscribe, () => drafts.draft);
   const chooser = useRef<HTMLInputElement>(null);
   const [recording, setRecording] = useState(false);
   useLayoutEffect(() => {
@@ -47,17 +47,17 @@ export function Composer({
     if (text === "" && draft.files.length === 0) return;
     const size = new TextEncoder().encode(text).length;
     if (size > LIMITS.text) {
-      desk.complain(texts.tooLong(bytes(size), bytes(LIMITS.text)));
+      drafts.complain(texts.tooLong(bytes(size), bytes(LIMITS.text)));
       return;
     }
     chat.send(text, draft.files);
-    desk.clear();
+    drafts.clear();
     ref.current?.focus();
   };
   const offered = (event: ClipboardEvent | DragEvent, transfer: DataTransfer) => {
     if (transfer.files.length === 0) return;
     event.preventDefault();
-    void desk.take([...transfer.files]);
+    void drafts.take([...transfer.files]);
   };
   return (
     <form
@@ -69,7 +69,7 @@ export function Composer({
       onDragOver={(event) => event.preventDefault()}
       onDrop={(event) => offered(event, event.dataTransfer)}
     >
-      <DraftFiles desk={desk} files={draft.files} onRemoved={() => ref.current?.focus()} />
+      <DraftFiles drafts={drafts} files={draft.files} onRemoved={() => ref.current?.focus()} />
       {draft.complaint && (
         <p className={styles.complaint} role="alert">
           {draft.complaint}
@@ -86,7 +86,7 @@ export function Composer({
           autoComplete="off"
           enterKeyHint="send"
           value={draft.text}
-          onChange={(event) => desk.write(event.target.value)}
+          onChange={(event) => drafts.write(event.target.value)}
           onPaste={(event) => offered(event, event.clipboardData)}
           onKeyDown={(event) => {
             // While an input method composes a word, Enter belongs to it.
@@ -103,7 +103,7 @@ export function Composer({
             multiple
             hidden
             onChange={(event) => {
-              void desk.take([...(event.target.files ?? [])]);
+              void drafts.take([...(event.target.files ?? [])]);
               event.target.value = ""; // so that the same file can be chosen again
             }}
           />
@@ -121,7 +121,7 @@ export function Composer({
           <Recorder
             onActive={setRecording}
             onFile={(file) => chat.send("", [file], true)}
-            onProblem={(words) => desk.complain(words)}
+            onProblem={(words) => drafts.complain(words)}
           />
           <span className={styles.space} />
           {!recording && (

@@ -3,17 +3,17 @@ import { IconButton } from "../../parts/button";
 import { Foreign } from "../../parts/show";
 import { bytes, reveal } from "../../words/format";
 import styles from "./composer.module.css";
-import type { Desk } from "./desk";
+import type { DraftStore } from "./draftStore";
 import { texts } from "./texts";
 import type { Upload } from "./uploads";
 
 /** Files that will be sent with the message. */
 export function DraftFiles({
-  desk,
+  drafts,
   files,
   onRemoved,
 }: {
-  desk: Desk;
+  drafts: DraftStore;
   files: readonly Upload[];
   onRemoved: () => void;
 }) {
@@ -30,7 +30,7 @@ export function DraftFiles({
           <IconButton
             label={texts.remove(reveal(file.name))}
             onClick={() => {
-              desk.remove(file);
+              drafts.remove(file);
               onRemoved();
             }}
           >

@@ -9,13 +9,13 @@ import { useLive } from "../../api/live";
 import { type Me, useSession } from "../../api/session";
 import { setUnread } from "../../frame/title";
 import { Chat } from "./chat";
-import { Desk } from "./desk";
+import { DraftStore } from "./draftStore";
 import { unsentPlaces } from "./outbox";
 import type { Place } from "./past";
 
 export class Chats {
   #chats = new Map<string, Chat>();
-  #desks = new Map<string, Desk>();
+  #drafts = new Map<string, DraftStore>();
   #shown = new Set<string>();
   #listeners = new Set<() => void>();
   unread: ReadonlyMap<string, number> = new Map();
@@ -47,13 +47,13 @@ export class Chats {
     return chat;
   }
 
-  desk(channel: string): Desk {
-    let desk = this.#desks.get(channel);
-    if (desk === undefined) {
-      desk = new Desk(channel);
-      this.#desks.set(channel, desk);
+  drafts(channel: string): DraftStore {
+    let drafts = this.#drafts.get(channel);
+    if (drafts === undefined) {
+      drafts = new DraftStore(channel);
+      this.#drafts.set(channel, drafts);
     }
-    return desk;
+    return drafts;
   }
 
   /** Mark this conversation as visible until the returned function is called. */

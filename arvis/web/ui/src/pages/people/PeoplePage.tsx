@@ -7,8 +7,8 @@ import { Foreign, Status, Time, type Tone } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { reveal } from "../../words/format";
+import { PairingRequests } from "./PairingRequests";
 import { PersonSheet } from "./PersonSheet";
-import { Strangers } from "./Strangers";
 import { texts } from "./texts";
 
 export type Person = Item<"GET /api/people">;
@@ -87,7 +87,7 @@ export default function PeoplePage() {
       }
       sheet={id && <PersonSheet key={id} id={id} onClose={close} />}
     >
-      <Strangers />
+      <PairingRequests />
       <Table
         label={texts.title}
         columns={id === null ? COLUMNS : FEWER}

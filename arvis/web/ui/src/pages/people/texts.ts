@@ -31,8 +31,8 @@ export const texts = words({
     gone: "This person does not exist",
     goneWhy: "Choose a person from the list.",
 
-    strangers: "Pairing requests",
-    strangersWhy:
+    pairingRequests: "Pairing requests",
+    pairingRequestsWhy:
       "These people got a code from the bot. Ask for it over a channel you trust: the code proves who they are.",
     code: "Code",
     approve: "Approve",

@@ -9,7 +9,7 @@ import { Foreign, Status } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { count, reveal } from "../../words/format";
-import { BringIn } from "./BringIn";
+import { ImportSkill } from "./ImportSkill";
 import { SkillSheet } from "./SkillSheet";
 import { SkillSwitch } from "./SkillSwitch";
 import styles from "./skills.module.css";
@@ -53,7 +53,11 @@ export default function SkillsPage() {
         </>
       }
       sheet={
-        id === NEW ? <BringIn onClose={close} onMade={open} /> : id && <SkillSheet key={id} slug={id} onClose={close} />
+        id === NEW ? (
+          <ImportSkill onClose={close} onMade={open} />
+        ) : (
+          id && <SkillSheet key={id} slug={id} onClose={close} />
+        )
       }
     >
       <Problems of={skills.data?.problems ?? []} />

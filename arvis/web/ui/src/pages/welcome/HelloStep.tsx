@@ -50,19 +50,19 @@ function Talk({
   const { me } = useSession();
   const place = placeOf(me, agent.slug);
   const chat = chats.at(place);
-  const desk = chats.desk(place.channel);
+  const drafts = chats.drafts(place.channel);
   const { loaded, talk } = useSyncExternalStore(chat.subscribe, () => chat.view);
   const silent = loaded && talk.entries.length === 0;
   const answered = talk.entries.some((entry) => entry.kind === "agent" && entry.final && !entry.aside);
   useEffect(() => {
-    if (silent && desk.draft.text === "") desk.write(texts.hello.first);
-  }, [silent, desk]);
+    if (silent && drafts.draft.text === "") drafts.write(texts.hello.first);
+  }, [silent, drafts]);
   useEffect(() => {
     if (answered) onDone();
   }, [answered, onDone]);
   return (
     <div className={styles.chat}>
-      <Column agent={agent} chat={chat} desk={desk} chats={chats} nameOf={agents.nameOf} mayWrite onClose={null} />
+      <Column agent={agent} chat={chat} drafts={drafts} chats={chats} nameOf={agents.nameOf} mayWrite onClose={null} />
     </div>
   );
 }

@@ -27,7 +27,7 @@ export function Overview({ workflow }: { workflow: WorkflowDetail }) {
       </Section>
       <div className={styles.halves}>
         <Section title={texts.state}>
-          <Standing workflow={workflow} />
+          <Summary workflow={workflow} />
         </Section>
         <Section title={texts.begins}>
           <Triggers workflow={workflow} />
@@ -40,7 +40,7 @@ export function Overview({ workflow }: { workflow: WorkflowDetail }) {
   );
 }
 
-function Standing({ workflow }: { workflow: WorkflowDetail }) {
+function Summary({ workflow }: { workflow: WorkflowDetail }) {
   const { lastRun, runnable } = workflow;
   const facts: [string, ReactNode][] = [
     [texts.newest, <VersionMark key="newest" of={workflow} />],

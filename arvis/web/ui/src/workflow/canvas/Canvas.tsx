@@ -20,8 +20,8 @@ import { FoldContext, StepNode } from "./StepNode";
 import { settled } from "./same";
 import { handleName, type Line, linesOf, type NodeStatus, type Step, stepsOf, type Trouble } from "./shapes";
 import { texts } from "./texts";
-import { useLooking } from "./useLooking";
 import { useSteps } from "./useSteps";
+import { useViewport } from "./useViewport";
 import { LEAST_ZOOM, MOST_ZOOM, Zoom } from "./Zoom";
 
 export type { NodeState, NodeStatus, Trouble } from "./shapes";
@@ -104,7 +104,7 @@ function Drawing({ document, label, states, taken, troubles, selection = NOTHING
     return drawn.current;
   }, [document, selection.lines, taken]);
   const { change, screenToFlow } = useChoosing(selection, onSelect);
-  const { opened, moved, look } = useLooking(document, follow);
+  const { opened, moved, look } = useViewport(document, follow);
   useCanvasHandle(ref, frame, look);
   const drop = (event: DragEvent) => {
     const kind = event.dataTransfer.getData(DRAGGED);

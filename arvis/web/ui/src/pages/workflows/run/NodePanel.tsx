@@ -8,7 +8,7 @@ import type { NodeState, NodeStatus } from "../../../workflow/canvas/shapes";
 import type { WorkflowDocument, WorkflowNode } from "../../../workflow/types";
 import { isLive, kindInWords, type LogLine, type RunDetail } from "../workflow";
 import styles from "./run.module.css";
-import { tookAt } from "./standing";
+import { tookAt } from "./runState";
 import { texts } from "./texts";
 
 const TONES: Record<NodeState, Tone> = {

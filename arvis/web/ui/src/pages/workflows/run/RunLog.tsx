@@ -18,8 +18,8 @@ import { count, duration, exactly, reveal } from "../../../words/format";
 import type { LogLine } from "../workflow";
 import type { useLog } from "./live";
 import styles from "./run.module.css";
+import { wayTaken } from "./runState";
 import { Subagents } from "./Subagents";
-import { wayTaken } from "./standing";
 import { texts } from "./texts";
 import { type Call, type Calls, OF_SUBAGENTS } from "./tree";
 

@@ -20,7 +20,7 @@ import { NodePanel } from "./NodePanel";
 import { RunActions, useAgain } from "./RunActions";
 import { RunLog } from "./RunLog";
 import styles from "./run.module.css";
-import { seenFirst, shownStatus, statesOf, summaryOf, takenIn } from "./standing";
+import { seenFirst, shownStatus, statesOf, summaryOf, takenIn } from "./runState";
 import { texts } from "./texts";
 import { callsOf } from "./tree";
 

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "react";
 import { ApiError, addressOf, call } from "../../../api/client";
 import { readAgain } from "../../../api/hooks";
 import type { LogLine, RunDetail } from "../workflow";
-import { isAtWork } from "./standing";
+import { isAtWork } from "./runState";
 
 /** The delay between two reloads of a fast run, in ms. */
 const PACE_MS = 100;

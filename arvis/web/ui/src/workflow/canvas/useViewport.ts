@@ -12,7 +12,7 @@ const PADDING = 0.08;
 const PAN_MS = 300;
 
 /** The initial view: the whole diagram if it is readable, else its beginning or the followed step. */
-export function useLooking(document: WorkflowDocument, follow: string | undefined) {
+export function useViewport(document: WorkflowDocument, follow: string | undefined) {
   const flow = useReactFlow();
   const store = useStoreApi();
   const byHand = useRef(false);

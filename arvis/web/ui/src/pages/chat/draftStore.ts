@@ -9,7 +9,7 @@ import { objection, type Upload, upload } from "./uploads";
 
 export type Draft = { text: string; files: readonly Upload[]; complaint: string };
 
-export class Desk {
+export class DraftStore {
   draft: Draft;
   #listeners = new Set<() => void>();
 

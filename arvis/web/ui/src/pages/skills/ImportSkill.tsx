@@ -12,13 +12,13 @@ import { texts } from "./texts";
 type Way = "text" | "url";
 
 /** Import a skill: the server reads it and shows it with its warnings; it is used only after the import. */
-export function BringIn({ onClose, onMade }: { onClose: () => void; onMade: (slug: string) => void }) {
+export function ImportSkill({ onClose, onMade }: { onClose: () => void; onMade: (slug: string) => void }) {
   const owns = useMay("owner");
   const [way, setWay] = useState<Way>("text");
   const [text, setText] = useState("");
   const [url, setUrl] = useState("");
   const look = useSend("POST /api/skills/test", { quiet: true });
-  const make = useSend("POST /api/skills", { quiet: true, done: texts.broughtIn });
+  const make = useSend("POST /api/skills", { quiet: true, done: texts.imported });
   const found = look.data;
   const given = way === "text" ? { text } : { url: url.trim() };
   const send = () => {
@@ -81,7 +81,7 @@ export function BringIn({ onClose, onMade }: { onClose: () => void; onMade: (slu
           {make.error && <Failure error={make.error} />}
           <FormButtons>
             <Button kind="primary" busy={make.isPending} onClick={send}>
-              {texts.bringIn}
+              {texts.importIt}
             </Button>
             <Button onClick={back}>{texts.back}</Button>
           </FormButtons>

@@ -15,15 +15,15 @@ import { texts } from "./texts";
 type Stranger = Item<"GET /api/pairings">;
 
 /** Open pairing requests; nothing if there are none. */
-export function Strangers() {
+export function PairingRequests() {
   const operates = useMay("operator");
   const pages = useList("GET /api/pairings", { pending: true });
   if (pages.error !== null) return <Failure error={pages.error} retry={pages.retry} />;
   if (pages.rows.length === 0) return null;
   return (
-    <Section title={texts.strangers}>
-      <p className="muted">{texts.strangersWhy}</p>
-      <ul className={styles.strangers} aria-label={texts.strangers}>
+    <Section title={texts.pairingRequests}>
+      <p className="muted">{texts.pairingRequestsWhy}</p>
+      <ul className={styles.requests} aria-label={texts.pairingRequests}>
         {pages.rows.map((stranger) => (
           <li key={stranger.id}>
             <span>
