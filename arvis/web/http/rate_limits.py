@@ -27,7 +27,7 @@ _MOST_NAMES = 10_000
 
 class LoginLimiter:
     """Limits login attempts. An attempt counts before its outcome is known, so that concurrent attempts cannot exceed
-    the limit; success returns it."""
+    the limit; a success is removed from the count."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._addresses = _Tries(clock)
@@ -53,7 +53,7 @@ class LoginLimiter:
         (self._accounts if known else self._strange_accounts).count(account)
 
     def forgive(self, address: str, account: str | None = None) -> None:
-        """Return the last attempt of this address and account after a success."""
+        """Remove the last attempt of this address and account from the counts, because it succeeded."""
         self._addresses.forgive(_network(address))
         if account is not None:
             self._accounts.forgive(account)
