@@ -35,7 +35,7 @@ from arvis.web.http.schema import BOOLEAN, STRING, object_schema
 from arvis.web.incoming_webhooks.signatures import Headers, VerifiedCall, headers_of, may_be_shown, verify
 
 # Calls of stored webhooks: `POST /hooks/PATH`. The checks run in this order: existence, size, signature, rate. Only
-# then is the body read, and the call is committed before the caller gets an answer.
+# then is the body parsed, and the call is committed before the caller gets an answer.
 
 
 #: The size limit of one call in bytes, the time limit for receiving it in seconds, and the number of concurrent

@@ -132,7 +132,7 @@ class Client:
         return self._hang_up is not None
 
     async def next(self) -> Frame | Look | HangUp:
-        """Return the next frames. A delivery that was sent before is skipped. A gap in the numbers makes the socket
+        """Return the next frame. A delivery that was sent before is skipped. A gap in the numbers makes the socket
         read the database, because the deliveries in between may arrive later, or never, as frames."""
         while True:
             while not self._waiting and self._hang_up is None:
