@@ -101,7 +101,7 @@ async def test_too_many_tries_say_when_to_come_again(browser: Browser, own_daemo
         for _ in range(5):
             await context.request.post("/api/auth/login", data={"user": "eva", "password": "wrong"})
         await fill(page, "eva", "wrong as well")
-        await expect(page.get_by_role("alert")).to_contain_text("Too many wrong tries")
+        await expect(page.get_by_role("alert")).to_contain_text("Too many failed logins")
         await expect(page.get_by_text("You can try again in")).to_contain_text(" s.")
         await expect(page.get_by_role("button", name="Log in")).to_be_disabled()
 

@@ -97,7 +97,7 @@ async def test_a_message_is_sent_and_answered(daemon: Daemon, mode: str) -> None
         assert again["messageId"] == first["messageId"]
         other = await client.call_tool("send_message", {"text": "something else", "id": f"one-{mode}"})
         assert other.is_error
-        assert "Use a fresh id for each message" in text_of(other)
+        assert "Use a new id for each message" in text_of(other)
 
         second = data_of(await client.call_tool("send_message", {"text": "demo: say two", "agent": "second"}))
         assert second["agent"] == "second"
@@ -165,7 +165,7 @@ async def test_the_role_decides(daemon: Daemon) -> None:
         agents = data_of(await client.call_tool("list_agents", {}))["agents"]
         assert [agent["slug"] for agent in agents] == ["helper"]
         refused = await client.call_tool("send_message", {"text": "x", "channel": "web-owner"})
-        assert "belongs to somebody else" in text_of(refused)
+        assert "belongs to another user" in text_of(refused)
 
 
 async def test_a_chat_key_sees_what_it_said_and_was_told(daemon: Daemon) -> None:

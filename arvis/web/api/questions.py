@@ -249,7 +249,7 @@ def _unknown_question() -> NotFound:
 
 
 def _not_allowed() -> Forbidden:
-    return Forbidden("You are not allowed to answer this question.", fix="Ask an owner or operator of this Arvis.")
+    return Forbidden("You may not answer this question.", fix="Ask an owner or operator of this Arvis.")
 
 
 def _wait_answer(fields: Fields) -> WaitAnswer:
