@@ -40,7 +40,7 @@ def explanation(timeline: Json) -> str:
         case "failed" | "cancelled" | "expired" as status:
             return f"Not answered ({status}): {why or 'no reason is known'}."
         case "waiting":
-            return "Not answered yet: a person has to decide first (`arvis waits list`)."
+            return "Not answered yet: a person has to decide first (`arvis questions list`)."
         case "running":
             return f"Not answered yet: {agent} is at work on it."
         case _:

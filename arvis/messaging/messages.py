@@ -152,8 +152,8 @@ def show_question(
 ) -> None:
     """Show one open question with its buttons in the place of this message; `again`: it was shown there before."""
     on_page = like.address.platform == WEB
-    command = None if on_page else f"arvis waits answer {wait.id}"
-    prints = "" if on_page else f"; `arvis waits show {wait.id}` prints it"
+    command = None if on_page else f"arvis questions answer {wait.id}"
+    prints = "" if on_page else f"; `arvis questions show {wait.id}` prints it"
     prompt = beginning(wait.prompt, _WHOLE.format(file=_QUESTION_FILE, command=prints))
     text = notices.question(prompt, wait.choices, _who(execution, wait), command=command, again=again)
     priority, buttons, files = execution.priority, _buttons(wait), _whole_of(wait)

@@ -106,13 +106,13 @@ def test_a_bot_is_entered_while_the_daemon_runs_and_mended_when_its_token_is_old
 ) -> None:
     (tmp_path / "config.yaml").write_text("owners: {parrot: [ann]}\n")
     daemon.start()
-    add = ("bots", "add", "parrot/mine", "--set", f"folder={tmp_path}", "--secret", "token")
+    add = ("bots", "create", "parrot/mine", "--set", f"folder={tmp_path}", "--secret", "token")
     assert daemon.arvis(*add, typed="old\n").returncode == 0
     assert state_of(daemon, "error")["error"] == "The token is refused. Make a new one."
     (tmp_path / "1.in").write_text("hello")
-    assert daemon.arvis("bots", "set", "parrot/mine", "--secret", "token", typed="good\n").returncode == 0
+    assert daemon.arvis("bots", "update", "parrot/mine", "--secret", "token", typed="good\n").returncode == 0
     assert "hello" in answer_in(tmp_path)
-    assert "Polly is well" in daemon.arvis("bots", "check", "parrot/mine").stdout
+    assert "Polly is well" in daemon.arvis("bots", "test", "parrot/mine").stdout
     doctor = daemon.arvis("doctor", "--json", PYTHONPATH=path)
     found = {check["id"]: check["what"] for check in json.loads(doctor.stdout)["checks"]}
     assert found["bot_states"] == "Bots that are up: 1 of 1"

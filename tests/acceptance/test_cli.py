@@ -167,7 +167,7 @@ def test_a_failed_job_is_shown_retried_and_deleted(daemon: Daemon) -> None:
     assert retried["id"] == job
     assert retried["status"] in {"pending", "running", "failed"}
     assert wait_for(daemon, message)["status"] == "failed"
-    assert daemon.arvis("jobs", "delete", job).stdout == f"The job {job} is removed.\n"
+    assert daemon.arvis("jobs", "delete", job).stdout == f"The job {job} is deleted.\n"
     gone = daemon.arvis("jobs", "show", job)
     assert (gone.returncode, gone.stdout) == (1, "")
     assert gone.stderr.startswith("There is no such job.\n  fix: ")
@@ -186,24 +186,24 @@ def wait_for(daemon: Daemon, message: str) -> Any:
 
 
 def test_a_question_is_listed_and_answered_once(daemon: Daemon, question: list[str]) -> None:
-    listed = daemon.arvis("waits", "list").stdout
+    listed = daemon.arvis("questions", "list").stdout
     assert "May I?" in listed
     assert question[0] in listed
     arguments = ("--note", "once", "--arguments", '{"path": "x"}', "--json")
-    done = daemon.arvis("waits", "answer", question[0], "edit", *arguments)
+    done = daemon.arvis("questions", "answer", question[0], "edit", *arguments)
     assert done.returncode == 0, done.stderr
     given = json.loads(done.stdout)["answer"]
     assert (given["decision"], given["note"], given["arguments"]) == ("edit", "once", {"path": "x"})
-    assert daemon.arvis("waits", "list").stdout == "Nothing waits for a person.\n"
-    assert len(json.loads(daemon.arvis("waits", "list", "--all", "--json").stdout)["items"]) == 1
-    again = daemon.arvis("waits", "answer", question[0], "approve")
+    assert daemon.arvis("questions", "list").stdout == "No open questions.\n"
+    assert len(json.loads(daemon.arvis("questions", "list", "--all", "--json").stdout)["items"]) == 1
+    again = daemon.arvis("questions", "answer", question[0], "approve")
     assert again.returncode == 1
     assert "answered already" in again.stderr
 
 
 @pytest.mark.parametrize("arguments", [("maybe",), ("edit", "--arguments", "{"), ("edit", "--arguments", "[1]")])
 def test_an_answer_that_makes_no_sense_is_wrong_use(daemon: Daemon, arguments: tuple[str, ...]) -> None:
-    done = daemon.arvis("waits", "answer", "x", *arguments)
+    done = daemon.arvis("questions", "answer", "x", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
 
 

@@ -14,7 +14,7 @@ from tests.acceptance.daemon import Daemon, running_daemon
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     with running_daemon(tmp_path_factory.mktemp("accounts")) as daemon:
-        assert daemon.arvis("accounts", "add", "mine", "--provider", "demo").returncode == 0
+        assert daemon.arvis("accounts", "create", "mine", "--provider", "demo").returncode == 0
         yield daemon
 
 

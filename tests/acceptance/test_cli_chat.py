@@ -102,7 +102,7 @@ def test_a_question_is_shown_whole_and_its_outcome_follows_the_yes(daemon: Daemo
     assert "wants to use the tool write_file" in asked.stdout
     assert '  path: "one.txt"' in asked.stdout
     assert '  content: "remember the milk"' in asked.stdout
-    wait = re.search(r"`arvis waits answer (\w{26}) ", asked.stdout)
+    wait = re.search(r"`arvis questions answer (\w{26}) ", asked.stdout)
     assert wait is not None, asked.stdout
     assert "`yes`" in asked.stdout
     assert "it is waiting" in asked.stderr
@@ -132,7 +132,7 @@ def test_a_no_at_a_terminal_shows_what_the_agent_says_then(daemon: Daemon) -> No
     with terminal(daemon, "--agent", "clerk", "--channel", "cli-tty") as person:
         person.until("> ")
         person.type(writing("four.txt"))
-        assert "remember the milk" in person.until("arvis waits answer")
+        assert "remember the milk" in person.until("arvis questions answer")
         person.until("> ")
         person.type("no")
         person.until("Not allowed.")

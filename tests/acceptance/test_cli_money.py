@@ -52,7 +52,7 @@ def test_what_was_used(daemon: Daemon) -> None:
 
 
 def test_a_client_from_the_first_day_to_the_payment(daemon: Daemon) -> None:
-    made = told(daemon, "clients", "add", "ACME", "--plan", "prepaid", "--price", "0.5", "--channel", "web:hall")
+    made = told(daemon, "clients", "create", "ACME", "--plan", "prepaid", "--price", "0.5", "--channel", "web:hall")
     assert (made["plan"], made["channels"]) == ("prepaid", [{"platform": "web", "channel": "hall"}])
     client = made["id"]
     assert "$20.00" in out(daemon, "clients", "pay", client, "20", "--for", "an advance")
@@ -65,5 +65,5 @@ def test_a_client_from_the_first_day_to_the_payment(daemon: Daemon) -> None:
     assert "ACME is as it was before: prepaid, archived" in out(daemon, "clients", "undo", client)
     undone = told(daemon, "clients", "undo", client)
     assert (undone["status"], undone["balanceUsd"], len(undone["channels"])) == ("active", 16, 1)
-    assert daemon.arvis("clients", "add", "Bolt", "--channel", "hall").returncode == 2
+    assert daemon.arvis("clients", "create", "Bolt", "--channel", "hall").returncode == 2
     assert daemon.arvis("clients", "show", "none").returncode == 1

@@ -33,7 +33,7 @@ def told(daemon: Daemon, *arguments: str) -> Any:
 
 def test_a_schedule_from_its_making_to_its_end(daemon: Daemon, tmp_path: Path) -> None:
     said = out(daemon, "schedules", "create", "helper", "0 8 * * 1-5", "--to", "web:hall", "--prompt", "Report.")
-    assert said.startswith("The cron cron 1 is made: ")
+    assert said.startswith("The cron cron 1 is created: ")
     assert len(said.splitlines()) == 6
     schedule = told(daemon, "schedules", "list")["items"][0]["id"]
     assert "hall" in out(daemon, "schedules", "list", "--kind", "cron", "--agent", "helper")
@@ -74,13 +74,13 @@ def test_it_is_run_paused_and_told_of(daemon: Daemon) -> None:
     )
     schedule = made["id"]
     assert told(daemon, "schedules", "update", schedule, "--grace", "none", "--thread", "")["misfireGraceMs"] is None
-    assert out(daemon, "schedules", "history", schedule) == "It has not run yet.\n"
+    assert out(daemon, "schedules", "runs", schedule) == "It has not run yet.\n"
     assert "is switched off" in out(daemon, "schedules", "pause", schedule)
     assert [each["id"] for each in told(daemon, "schedules", "list", "--off")["items"]] == [schedule]
     assert told(daemon, "schedules", "list", "--made-by", "tool")["items"] == []
     assert "It has begun" in out(daemon, "schedules", "run", schedule)
-    until(lambda: told(daemon, "schedules", "history", schedule)["items"][0]["endedAt"])
-    assert "manual  done" in out(daemon, "schedules", "history", schedule)
+    until(lambda: told(daemon, "schedules", "runs", schedule)["items"][0]["endedAt"])
+    assert "manual  done" in out(daemon, "schedules", "runs", schedule)
     assert "is switched on" in out(daemon, "schedules", "resume", schedule)
 
 

@@ -24,8 +24,8 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 def test_a_skill_from_a_file_to_its_removal(daemon: Daemon, tmp_path: Path) -> None:
     file = tmp_path / "knots.md"
     file.write_text(TEXT, encoding="utf-8")
-    brought = daemon.arvis("skills", "import", str(file))
-    assert brought.stdout == "The skill knots is imported.\n"
+    brought = daemon.arvis("skills", "create", str(file))
+    assert brought.stdout == "The skill knots is created.\n"
     assert "left out" in brought.stderr
     assert "# Tie" in daemon.arvis("skills", "show", "knots").stdout
     listed = daemon.arvis("skills", "list")
@@ -34,12 +34,12 @@ def test_a_skill_from_a_file_to_its_removal(daemon: Daemon, tmp_path: Path) -> N
     ]  # fmt: skip
     assert "knots" in listed.stderr
     assert len(json.loads(daemon.arvis("skills", "list", "--json").stdout)["items"]) == 5
-    assert daemon.arvis("skills", "remove", "knots").returncode == 0
-    assert daemon.arvis("skills", "remove", "knots").returncode == 1
+    assert daemon.arvis("skills", "delete", "knots").returncode == 0
+    assert daemon.arvis("skills", "delete", "knots").returncode == 1
 
 
 def test_what_cannot_be_brought_in_is_explained(daemon: Daemon, tmp_path: Path) -> None:
-    assert "cannot be read" in daemon.arvis("skills", "import", str(tmp_path / "none.md")).stderr
-    private = daemon.arvis("skills", "import", "http://127.0.0.1:1/skill.md")
+    assert "cannot be read" in daemon.arvis("skills", "create", str(tmp_path / "none.md")).stderr
+    private = daemon.arvis("skills", "create", "http://127.0.0.1:1/skill.md")
     assert (private.returncode, "cannot be fetched" in private.stderr) == (1, True)
-    assert "of the house" in daemon.arvis("skills", "remove", "devops").stderr
+    assert "of the house" in daemon.arvis("skills", "delete", "devops").stderr

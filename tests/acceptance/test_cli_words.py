@@ -37,7 +37,7 @@ def timeline(status: str, **changes: Any) -> dict[str, Any]:
         (timeline("failed", job={"reason": "odd", "error": "it broke"}), "Not answered (failed): odd: it broke."),
         (timeline("failed", reason="fallback"), "Not answered (failed): no reason is known."),
         (timeline("cancelled", reason="stopped"), "Not answered (cancelled): a person stopped it (stopped)."),
-        (timeline("waiting"), "Not answered yet: a person has to decide first (`arvis waits list`)."),
+        (timeline("waiting"), "Not answered yet: a person has to decide first (`arvis questions list`)."),
         (timeline("running"), "Not answered yet: helper is at work on it."),
         (timeline("queued"), "Not answered yet: it waits in the queue for helper."),
         (
@@ -158,7 +158,7 @@ def test_every_command_takes_config_and_data_and_says_what_it_does() -> None:
 
 
 def test_the_table_tells_what_the_groups_tell() -> None:
-    for name in ("jobs", "waits"):
+    for name in ("jobs", "questions"):
         found = arvis.get_command(click.Context(arvis), name)
         assert found is not None
         assert found.help == COMMANDS[name].help

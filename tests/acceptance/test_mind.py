@@ -140,14 +140,14 @@ async def test_commands_are_answered_without_a_model(place: Place) -> None:
 async def test_a_skill_is_in_the_prompt_of_the_turns_that_call_for_it(place: Place) -> None:
     file = place.daemon.folder / "bends.md"
     file.write_text(BENDS, encoding="utf-8")
-    await arvis(place, "skills", "import", str(file))
+    await arvis(place, "skills", "create", str(file))
     assert "bends" in await arvis(place, "skills", "list")
     assert "Mind the loop." in await arvis(place, "skills", "show", "bends")
     await command(place, "/new", WORKSHOP)
     assert "Mind the loop." not in await prompt(place, WORKSHOP, "Hello")
     assert "Mind the loop." in await prompt(place, WORKSHOP, "How do I tie a bowline?")
     assert "Mind the loop." not in await prompt(place, ATTIC, "Hello")
-    await arvis(place, "skills", "remove", "bends")
+    await arvis(place, "skills", "delete", "bends")
     assert "Mind the loop." not in await prompt(place, WORKSHOP, "Another bowline?")
 
 

@@ -155,9 +155,9 @@ async def test_an_answer_that_was_written_from_doubtful_words_asks_first(place: 
     assert seen == "Waits for an answer: create the agent “odd”."
     assert question["prompt"].startswith("Conductor wants to create the agent “odd”.")
     assert question["prompt"].endswith("it had read what came from: flagged.")
-    assert question["id"] in await arvis(place, "waits", "list")
+    assert question["id"] in await arvis(place, "questions", "list")
     async with place.socket(HALL) as socket:
-        await arvis(place, "waits", "answer", question["id"], "reject")
+        await arvis(place, "questions", "answer", question["id"], "reject")
         answer = await socket.until("message")
     assert answer["content"] == "Not done: create the agent “odd” (Owner said no)."
     assert "odd" not in await slugs(place)

@@ -177,7 +177,7 @@ def test_what_a_person_must_allow_is_said(client: openai.OpenAI) -> None:
     text = answer.choices[0].message.content or ""
     assert "waits for a person's decision" in text
     assert "milk" in text
-    assert "arvis waits answer" in text
+    assert "arvis questions answer" in text
 
 
 def test_the_same_request_again_is_answered_once(client: openai.OpenAI, daemon: Daemon) -> None:

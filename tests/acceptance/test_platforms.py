@@ -202,7 +202,7 @@ async def test_a_stranger_is_given_a_code_once_and_let_in_by_it(home: Home, here
     code = CODE.search((await here.shows(place, "I do not know you yet")).text)
     assert code is not None
     await here.stage.say("Hello?", user="dora")
-    assert "is let in" in await home.arvis("pair", "approve", code[0])
+    assert "is paired" in await home.arvis("pairing", "approve", code[0])
     await until(lambda: len(here.shown(place)) > 1, "the good news")
     await here.stage.say("Thank you", user="dora")
     await here.shows(place, "Thank you")
@@ -218,7 +218,7 @@ async def test_the_owner_sees_three_bots_and_which_token_is_refused(home: Home) 
     wrong = {"telegram": "1:AA-wrong", "discord": "wrong.token", "slack": "xoxb-wrong\nxapp-wrong"}
     for name, token in wrong.items():
         url = f"api_url={home.chats[name].settings['api_url']}"
-        await home.arvis("bots", "add", f"{name}/other", "--set", url, typed=f"{token}\n")
+        await home.arvis("bots", "create", f"{name}/other", "--set", url, typed=f"{token}\n")
     await until(lambda: list(home.states().values()).count("error") == len(wrong), "refused tokens")
     listed = await home.arvis("bots", "list")
     for name in PLATFORMS:
@@ -229,7 +229,7 @@ async def test_the_owner_sees_three_bots_and_which_token_is_refused(home: Home) 
     checks = {check["id"]: check for check in json.loads(doctor.stdout)["checks"]}
     assert all(f"{name}/other" in json.dumps(checks["bot_states"]) for name in PLATFORMS)
     for name in PLATFORMS:
-        await home.arvis("bots", "remove", f"{name}/other")
+        await home.arvis("bots", "delete", f"{name}/other")
 
 
 async def test_a_restart_repeats_nothing_and_what_came_meanwhile_is_answered(home: Home) -> None:

@@ -50,14 +50,14 @@ async def test_a_key_goes_to_its_vendor_and_nowhere_else(daemon: Daemon, model: 
         shown = [
             daemon.arvis(*command, typed=typed, **environ)
             for command, typed, environ in (
-                (("accounts", "add", "local", "--provider", "openai", "--base-url", model.base_url), f"{KEY}\n", {}),
+                (("accounts", "create", "local", "--provider", "openai", "--base-url", model.base_url), f"{KEY}\n", {}),
                 (("accounts", "list"), "", {}),
                 (("accounts", "list", "--json"), "", {}),
                 (("accounts", "test", "local"), "", {}),
                 (("chat", "hello"), "", {}),
-                (("variables", "set", "--secret", "TOKEN", "--value-env", "MINE"), "", {"MINE": VALUE}),
+                (("variables", "create", "--secret", "TOKEN", "--value-env", "MINE"), "", {"MINE": VALUE}),
                 (("variables", "list"), "", {}),
-                (("variables", "get", "TOKEN", "--json"), "", {}),
+                (("variables", "show", "TOKEN", "--json"), "", {}),
                 (("backup",), "", {}),
                 (("doctor", "--json"), "", {}),
             )
@@ -77,7 +77,7 @@ async def test_a_key_goes_to_its_vendor_and_nowhere_else(daemon: Daemon, model: 
 
 
 def test_a_backup_does_not_hold_the_key_that_opens_it(daemon: Daemon) -> None:
-    daemon.arvis("variables", "set", "--secret", "TOKEN", typed=VALUE)
+    daemon.arvis("variables", "create", "--secret", "TOKEN", typed=VALUE)
     key = (daemon.data / "secrets.key").read_text().strip()
     daemon.arvis("backup")
     [file] = (daemon.data / "backups").iterdir()
@@ -87,9 +87,9 @@ def test_a_backup_does_not_hold_the_key_that_opens_it(daemon: Daemon) -> None:
 
 
 def test_accounts_outlive_a_restart_and_the_demo_does_not_take_their_place(daemon: Daemon) -> None:
-    assert daemon.arvis("accounts", "list").stdout == "No account: the demo answers.\n"
-    assert daemon.arvis("accounts", "add", "mine", "--provider", "demo").returncode == 0
-    assert daemon.arvis("accounts", "add", "paid", "--provider", "openai", typed=KEY).returncode == 0
+    assert daemon.arvis("accounts", "list").stdout == "No accounts: the demo answers.\n"
+    assert daemon.arvis("accounts", "create", "mine", "--provider", "demo").returncode == 0
+    assert daemon.arvis("accounts", "create", "paid", "--provider", "openai", typed=KEY).returncode == 0
     daemon.stop()
     daemon.start()
     assert [one["name"] for one in json.loads(daemon.arvis("accounts", "list", "--json").stdout)["items"]] == [
@@ -99,7 +99,7 @@ def test_accounts_outlive_a_restart_and_the_demo_does_not_take_their_place(daemo
     told = {check["id"]: check for check in json.loads(daemon.arvis("doctor", "--json").stdout)["checks"]}
     assert "demo/demo (mine), openai/gpt-4o-mini (paid)" in told["accounts"]["what"]
     assert told["stored_secrets"]["status"] == "ok"
-    assert daemon.arvis("accounts", "remove", "mine").stdout == "The account mine is removed.\n"
+    assert daemon.arvis("accounts", "delete", "mine").stdout == "The account mine is deleted.\n"
     daemon.stop()
     (daemon.data / "secrets.key").unlink()
     daemon.start()
@@ -118,7 +118,7 @@ async def test_an_account_that_one_process_was_given_is_used_by_another(
     def people() -> None:
         with ExitStack() as stack:
             web, _ = (stack.enter_context(a_process(tmp_path, roles, postgres_url)) for roles in ("web", "workers"))
-            add = ("accounts", "add", "late", "--provider", "openai", "--base-url", model.base_url)
+            add = ("accounts", "create", "late", "--provider", "openai", "--base-url", model.base_url)
             added = web.arvis(*add, typed=KEY, **web.settings)
             assert added.returncode == 0, added.stderr
             answer = web.arvis("chat", "hello", **web.settings)
@@ -146,28 +146,30 @@ def a_process(folder: Path, roles: str, database: str) -> Iterator[Daemon]:
 
 def test_variables_from_the_command_line(daemon: Daemon) -> None:
     assert daemon.arvis("variables", "list").stdout == "No variables.\n"
-    assert daemon.arvis("variables", "set", "city", "Rome").stdout == "The variable city is set.\n"
-    assert daemon.arvis("variables", "get", "city").stdout == "Rome\n"
+    assert daemon.arvis("variables", "create", "city", "Rome").stdout == "The variable city is created.\n"
+    assert daemon.arvis("variables", "show", "city").stdout == "Rome\n"
     (daemon.folder / "value").write_text(f"{VALUE}\n")
-    sealed = daemon.arvis("variables", "set", "city", "--secret", "--value-file", "value")
-    assert sealed.stdout == "The variable city is set, and sealed.\n"
-    assert daemon.arvis("variables", "get", "city").stdout == "••••••••\n"
-    assert daemon.arvis("variables", "remove", "city").stdout == "The variable city is removed.\n"
-    gone = daemon.arvis("variables", "get", "city")
+    again = daemon.arvis("variables", "create", "city", "Oslo")
+    assert (again.returncode, "`arvis variables update city`" in again.stderr) == (1, True)
+    sealed = daemon.arvis("variables", "update", "city", "--secret", "--value-file", "value")
+    assert sealed.stdout == "The variable city is changed and encrypted.\n"
+    assert daemon.arvis("variables", "show", "city").stdout == "••••••••\n"
+    assert daemon.arvis("variables", "delete", "city").stdout == "The variable city is deleted.\n"
+    gone = daemon.arvis("variables", "show", "city")
     assert (gone.returncode, gone.stderr.startswith("There is no such variable.\n")) == (1, True)
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("variables", "set", "x", "y", "--secret"),
-        ("variables", "set", "x", "y", "--value-env", "HOME"),
-        ("variables", "set", "x", "--value-env", "NOT_SET_ANYWHERE"),
-        ("variables", "set", "x", "--value-file", "not-there"),
-        ("accounts", "add", "x"),
-        ("accounts", "add", "x", "--provider", "openai", "--key", KEY),
-        ("accounts", "add", "x", "--provider", "openai", "--key-env", "HOME", "--key-file", "/dev/null"),
-        ("accounts", "add", "x", "--provider", "openai", "--priority", "-1"),
+        ("variables", "create", "x", "y", "--secret"),
+        ("variables", "create", "x", "y", "--value-env", "HOME"),
+        ("variables", "create", "x", "--value-env", "NOT_SET_ANYWHERE"),
+        ("variables", "create", "x", "--value-file", "not-there"),
+        ("accounts", "create", "x"),
+        ("accounts", "create", "x", "--provider", "openai", "--key", KEY),
+        ("accounts", "create", "x", "--provider", "openai", "--key-env", "HOME", "--key-file", "/dev/null"),
+        ("accounts", "create", "x", "--provider", "openai", "--priority", "-1"),
     ],
 )
 def test_wrong_use_is_told_before_anybody_is_asked(tmp_path: Path, arguments: tuple[str, ...]) -> None:
@@ -181,14 +183,14 @@ def test_the_daemon_says_which_account_it_cannot_take(daemon: Daemon) -> None:
         (("x", "--provider", "nobody"), "`provider` must be one of"),
         (("x", "--provider", "custom", "--model", "m", "--no-key"), "`baseUrl` is missing"),
     ]:
-        done = daemon.arvis("accounts", "add", *arguments)
+        done = daemon.arvis("accounts", "create", *arguments)
         assert (done.returncode, words in done.stderr, "fix:" in done.stderr) == (1, True, True), done.stderr
 
 
 def test_a_key_of_the_configuration_needs_no_file(tmp_path: Path) -> None:
     settings = {"ARVIS__ENCRYPTION_KEY": "env:SEALING", "SEALING": SEALING}
     with running_daemon(tmp_path, settings=settings) as daemon:
-        daemon.arvis("variables", "set", "--secret", "TOKEN", typed=VALUE)
+        daemon.arvis("variables", "create", "--secret", "TOKEN", typed=VALUE)
         told = json.loads(daemon.arvis("doctor", "--json", **settings).stdout)["checks"]
         assert {check["id"]: check["status"] for check in told}["stored_secrets"] == "ok"
         assert not (daemon.data / "secrets.key").exists()

@@ -189,7 +189,7 @@ async def test_who_is_at_work_is_shown_and_can_be_stopped(place: Place) -> None:
     await thinking.begun.wait()
     (busy,) = [each for each in await listed(place, "/api/activity") if each["agent"] == "helper"]
     assert (busy["status"], busy["channelId"]) == ("running", "helper")
-    assert "helper" in await arvis(place, "activity")
+    assert "helper" in await arvis(place, "status")
     (running,) = await listed(place, "/api/executions", status="running")
     assert running["id"] == busy["executionId"]
     status, shown = await place.call("POST", f"/api/executions/{running['id']}/cancel")

@@ -89,7 +89,7 @@ async def made(place: Place, *arguments: str) -> dict[str, Any]:
 
 
 async def history(place: Place, schedule: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = (await made(place, "schedules", "history", schedule))["items"]
+    rows: list[dict[str, Any]] = (await made(place, "schedules", "runs", schedule))["items"]
     return rows
 
 
@@ -134,7 +134,7 @@ async def test_what_a_schedule_posts_can_be_answered(place: Place) -> None:
     asked = [(turn["role"], turn["content"]) for turn in place.model.requests[-1].document["messages"]]
     assert ("assistant", "The kettle boils.") in [(role, text) for role, text in asked if role == "assistant"]
     assert "Mind the kettle." not in "".join(str(text) for _, text in asked)
-    assert "due    done" in await arvis(place, "schedules", "history", "kettle")
+    assert "due    done" in await arvis(place, "schedules", "runs", "kettle")
     await arvis(place, "schedules", "delete", "kettle")
 
 

@@ -47,8 +47,8 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
 
 
 async def test_a_bot_from_its_entry_to_its_end(shell: Shell) -> None:
-    entered = await shell.out("add", "hooked/mine", "--secret", "token", "--set", "respond=all", typed=f"{TOKEN}\n")
-    assert entered == "The bot hooked/mine is added. Look how it does with `arvis bots check hooked/mine`.\n"
+    entered = await shell.out("create", "hooked/mine", "--secret", "token", "--set", "respond=all", typed=f"{TOKEN}\n")
+    assert entered == "The bot hooked/mine is created. Test it with `arvis bots test hooked/mine`.\n"
     assert shell.workshop.last.values == {"respond": "all", "token": TOKEN}
     header, fixed, mine = (await shell.out("list")).splitlines()
     assert header.split() == ["BOT", "STATE", "AS", "SOURCE", "SINCE", "ERROR"]
@@ -60,40 +60,40 @@ async def test_a_bot_from_its_entry_to_its_end(shell: Shell) -> None:
     assert await shell.out("disable", "hooked/mine") == "The bot hooked/mine is off.\n"
     assert (await shell.out("list")).splitlines()[2].split()[1] == "off"
     assert await shell.out("enable", "hooked/mine") == "The bot hooked/mine is on.\n"
-    assert await shell.out("restart", "plain/fixed") == "The bot plain/fixed starts anew.\n"
-    assert await shell.out("remove", "hooked/mine") == "The bot hooked/mine is removed.\n"
+    assert await shell.out("restart", "plain/fixed") == "The bot plain/fixed restarts.\n"
+    assert await shell.out("delete", "hooked/mine") == "The bot hooked/mine is deleted.\n"
     assert [bot["name"] for bot in (await shell.told("list"))["items"]] == ["fixed"]
 
 
 async def test_settings_are_changed_and_taken_away(shell: Shell) -> None:
-    await shell.out("add", "hooked", "--set", "observe=5", "--set", "respond=all", "--off")
+    await shell.out("create", "hooked", "--set", "observe=5", "--set", "respond=all", "--off")
     assert (await shell.told("show", "hooked"))["enabled"] is False
     await shell.out(
-        "set", "hooked", "--set", 'allowed_channels=["1"]', "--set", "room=123456789012", "--unset", "observe"
+        "update", "hooked", "--set", 'allowed_channels=["1"]', "--set", "room=123456789012", "--unset", "observe"
     )
     expected = {"respond": "all", "allowed_channels": ["1"], "room": "123456789012"}
     assert (await shell.told("show", "hooked/main"))["settings"] == expected
 
 
 async def test_the_secrets_of_a_platform_are_asked_for_line_by_line(shell: Shell) -> None:
-    await shell.out("add", "slack", typed="xoxb-1\nxapp-1\n")
+    await shell.out("create", "slack", typed="xoxb-1\nxapp-1\n")
     assert shell.workshop.last.values == {"bot_token": "xoxb-1", "app_token": "xapp-1"}
     environ = {"APP": "xapp-2"}
-    await shell.out("add", "slack/next", "--secret-env", "app_token=APP", typed="xoxb-2\n", environ=environ)
+    await shell.out("create", "slack/next", "--secret-env", "app_token=APP", typed="xoxb-2\n", environ=environ)
     assert shell.workshop.last.values == {"bot_token": "xoxb-2", "app_token": "xapp-2"}
 
 
 async def test_an_examination_says_what_is_missing(shell: Shell) -> None:
-    await shell.out("add", "hooked")
-    assert await shell.out("check", "hooked") == "warning  A scope is missing\n         fix: Add it.\n"
-    assert (await shell.run("check", "nowhere")).exit_code == 1
+    await shell.out("create", "hooked")
+    assert await shell.out("test", "hooked") == "warning  A scope is missing\n         fix: Add it.\n"
+    assert (await shell.run("test", "nowhere")).exit_code == 1
 
 
 async def test_what_is_wrong_is_said(shell: Shell) -> None:
-    refused = await shell.run("add", "hooked", "--set", "bad=1")
+    refused = await shell.run("create", "hooked", "--set", "bad=1")
     assert "`bad` is wrong." in str(refused.exception)
-    assert (await shell.run("add", "hooked", "--set", "bad")).exit_code == 2
-    assert (await shell.run("add", "/main")).exit_code == 2
+    assert (await shell.run("create", "hooked", "--set", "bad")).exit_code == 2
+    assert (await shell.run("create", "/main")).exit_code == 2
 
 
 def test_the_command_is_in_the_table() -> None:

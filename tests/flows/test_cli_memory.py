@@ -52,8 +52,8 @@ async def test_a_fact_from_the_first_word_to_the_last(shell: Shell) -> None:
     assert await shell.out("list") == "Nothing is kept.\n"
     of = ("--agent", "helper", "--category", "user_preference")
     first = await shell.told("add", "prefers Python 3.11", *of)
-    assert "knew it already" in await shell.out("add", "prefers python 3.11", *of)
-    assert f"instead of {first['id']}" in await shell.out("add", "prefers Python 3.12", *of)
+    assert "knew it already" in await shell.out("create", "prefers python 3.11", *of)
+    assert f"instead of {first['id']}" in await shell.out("create", "prefers Python 3.12", *of)
     table = (await shell.out("list", "--search", "python")).splitlines()
     assert table[0].split() == ["ID", "AGENT", "SCOPE", "CATEGORY", "CONTENT", "CONFIRMED"]
     assert "prefers Python 3.12" in table[1]
@@ -75,7 +75,7 @@ async def test_states_are_listed(shell: Shell) -> None:
 
 async def test_there_is_more_than_a_page(shell: Shell) -> None:
     for word in ("tea", "gin", "rum"):
-        await shell.out("add", word, "--agent", "helper")
+        await shell.out("create", word, "--agent", "helper")
     page = await shell.run("list", "--limit", "2")
     cursor = page.stderr.split("--cursor ")[1].strip()
     rest = await shell.told("list", "--limit", "2", "--cursor", cursor)

@@ -144,7 +144,7 @@ async def test_a_tainted_turn_asks_with_the_exact_change_and_a_yes_makes_it(eith
     )
     assert "Besides that person's words it had read what came from: tools." in question
     assert (
-        "An owner can answer “approve” or “reject”: press a button, write it here or run `arvis waits answer"
+        "An owner can answer “approve” or “reject”: press a button, write it here or run `arvis questions answer"
         in question
     )
     await room.answer("approve")

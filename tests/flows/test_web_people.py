@@ -11,7 +11,7 @@ import pytest
 from click import Command
 from click.testing import CliRunner, Result
 
-from arvis.cli.commands import pair as pair_command
+from arvis.cli.commands import pairing as pairing_command
 from arvis.cli.commands import people as people_command
 from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
 from arvis.ports.store import Transaction
@@ -158,27 +158,27 @@ async def out(folder: Path, command: Command, *arguments: str) -> str:
 
 
 async def test_on_the_command_line(site: Site, tmp_path: Path) -> None:
-    pair, people = pair_command.pair, people_command.people
-    assert await out(tmp_path, pair, "list") == "Nobody asks to be let in.\n"
+    pairing, people = pairing_command.pairing, people_command.people
+    assert await out(tmp_path, pairing, "list") == "No open pairing requests.\n"
     codes = [await asks(site, user, number) for number, user in enumerate(("ann", "bob"), 5)]
-    header, newest, _ = (await out(tmp_path, pair, "list")).splitlines()
+    header, newest, _ = (await out(tmp_path, pairing, "list")).splitlines()
     assert (header.split()[0], newest.split()[-2:]) == ("ID", ["Bob", "bob"])
-    assert await out(tmp_path, pair, "approve", codes[0]) == "Ann (chat:ann) is let in, and told so.\n"
-    assert await out(tmp_path, pair, "reject", codes[1]) == "Bob (chat:bob) is turned away.\n"
-    assert "rejected" in await out(tmp_path, pair, "list", "--all")
-    assert (await run(tmp_path, pair, "approve", codes[0])).exit_code == 1
-    assert (await run(tmp_path, pair, "reject")).exit_code == 2
+    assert await out(tmp_path, pairing, "approve", codes[0]) == "Ann (chat:ann) is paired and was notified.\n"
+    assert await out(tmp_path, pairing, "reject", codes[1]) == "Bob (chat:bob) is rejected.\n"
+    assert "rejected" in await out(tmp_path, pairing, "list", "--all")
+    assert (await run(tmp_path, pairing, "approve", codes[0])).exit_code == 1
+    assert (await run(tmp_path, pairing, "reject")).exit_code == 2
 
     assert "Ann" in await out(tmp_path, people, "list", "--platform", "chat", "--paired")
     steps = [
-        (("role", "chat:ann", "operator"), "is operator now"),
-        (("block", "chat:ann"), "is blocked"),
-        (("unblock", "chat:ann"), "is blocked no more"),
-        (("pair", "chat:ann"), "is paired"),
-        (("unpair", "chat:ann"), "is paired no more"),
+        (people, ("update", "chat:ann", "--role", "operator"), "is now operator"),
+        (people, ("block", "chat:ann"), "is blocked"),
+        (people, ("unblock", "chat:ann"), "is no longer blocked"),
+        (pairing, ("approve", "--person", "chat:ann"), "is paired"),
+        (pairing, ("revoke", "chat:ann"), "is no longer paired"),
     ]
-    for arguments, words in steps:
-        assert await out(tmp_path, people, *arguments) == f"Ann (chat:ann) {words}.\n"
+    for command, arguments, words in steps:
+        assert await out(tmp_path, command, *arguments) == f"Ann (chat:ann) {words}.\n"
     shown = (await out(tmp_path, people, "show", "chat:ann")).splitlines()
     assert "role       member" in shown
     assert len(shown) > 10

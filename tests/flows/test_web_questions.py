@@ -133,7 +133,7 @@ async def test_a_message_that_replies_to_the_question_is_feedback_on_it(site: Si
     conversation = (await house.timeline(first)).message.conversation_id
     shown = (await site.call("GET", f"/api/conversations/{conversation}/messages")).json()["items"]
     question = next(each for each in shown if each["buttons"])
-    assert "arvis waits" not in question["content"]
+    assert "arvis questions" not in question["content"]
     body = {"content": "Only the left side", "replyTo": question["id"], "channelId": "web-ann", "userId": "ann"}
     await site.call("POST", "/api/messages", json=body)
     (sent,) = site.inbox.received

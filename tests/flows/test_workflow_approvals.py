@@ -28,7 +28,7 @@ async def test_a_long_question_says_how_much_of_it_is_shown_and_brings_the_rest(
     assert wait.prompt == f"Send this?\n{long}THE END"
     (shown,) = await house.until_sent(1)
     assert f"[Showing 6,000 of {len(wait.prompt):,} characters." in shown
-    assert f"`arvis waits show {wait.id}`" in shown
+    assert f"`arvis questions show {wait.id}`" in shown
     (delivery,) = await house.deliveries()
     (file,) = delivery.files
     assert (file.filename, file.content) == ("question.md", wait.prompt)

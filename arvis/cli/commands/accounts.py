@@ -27,33 +27,35 @@ _PATIENCE = 40.0
 
 @click.group(cls=Commands)
 def accounts() -> None:
-    """List, add, change, try and remove the accounts of models."""
+    """List, create, update, test and delete the accounts for models."""
 
 
 @accounts.command("list")
 @json_option
 @place_options
 def list_accounts(*, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """List accounts: those of the configuration, then those that were added here."""
+    """List accounts: first those of the configuration, then those that were created here."""
     page = connect(config, data).get("api", "accounts")
     if as_json:
         print_json(page)
         return
-    print_table([_row(account) for account in page["items"]], _COLUMNS, nothing="No account: the demo answers.")
+    print_table([_row(account) for account in page["items"]], _COLUMNS, nothing="No accounts: the demo answers.")
 
 
 @accounts.command()
 @click.argument("name")
 @click.option("--provider", required=True, help="openai, openrouter, google, ollama, custom, …")
 @click.option("--model", help="The model to ask (default: one of the provider's).")
-@click.option("--serves", "models", multiple=True, metavar="MODEL", help="A model that it serves; may be repeated.")
+@click.option(
+    "--serves", "models", multiple=True, metavar="MODEL", help="A model that the account serves; may be repeated."
+)
 @click.option("--base-url", metavar="URL", help="The address of the server, if it is not the vendor's.")
-@click.option("--priority", type=click.IntRange(0, 10_000), help="Lower is asked first (default: 100).")
+@click.option("--priority", type=click.IntRange(0, 10_000), help="The lowest is used first (default: 100).")
 @secret_options("key")
-@click.option("--no-key", is_flag=True, help="It needs none.")
+@click.option("--no-key", is_flag=True, help="The server needs no key.")
 @json_option
 @place_options
-def add(
+def create(
     *,
     name: str,
     provider: str,
@@ -68,7 +70,7 @@ def add(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Add an account. Its key comes from --key-env, --key-file, standard input, or is asked for."""
+    """Create an account. Its key comes from --key-env, --key-file or standard input, or you are asked."""
     named = variable is not None or file is not None
     asks = named or not (no_key or provider in _WITHOUT_KEY)
     given = {
@@ -85,15 +87,17 @@ def add(
     if as_json:
         print_json(added)
     else:
-        print(f"The account {added['name']} is added. Try it with `arvis accounts test {added['name']}`.")
+        print(f"The account {added['name']} is created. Test it with `arvis accounts test {added['name']}`.")
 
 
 @accounts.command()
 @click.argument("name")
 @click.option("--model", help="The model to ask.")
-@click.option("--serves", "models", multiple=True, metavar="MODEL", help="A model that it serves; may be repeated.")
+@click.option(
+    "--serves", "models", multiple=True, metavar="MODEL", help="A model that the account serves; may be repeated."
+)
 @click.option("--base-url", metavar="URL", help="The address of the server; needs the key again.")
-@click.option("--priority", type=click.IntRange(0, 10_000), help="Lower is asked first.")
+@click.option("--priority", type=click.IntRange(0, 10_000), help="The lowest is used first.")
 @click.option("--enable/--disable", "enabled", default=None, help="Use it, or keep it without using it.")
 @secret_options("key")
 @json_option
@@ -112,7 +116,7 @@ def update(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Change an account that was added here. A new key comes from --key-env or --key-file."""
+    """Change an account that was created here. A new key comes from --key-env or --key-file."""
     named = variable is not None or file is not None
     given = {
         "model": model,
@@ -137,14 +141,14 @@ def update(
 @json_option
 @place_options
 def test(*, name: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Ask an account for one word."""
+    """Test an account with a request for one word."""
     trial = connect(config, data).post("api", "accounts", name, "test", patience=_PATIENCE)
     if as_json:
         print_json(trial)
     elif trial["ok"]:
         print(f"The account {name} answers: {trial['model']}, {trial['durationMs'] / 1000:.1f} s.")
     else:
-        report(ArvisError(f"The account {name} gives no answer", why=trial["error"], fix=trial["fix"] or ""))
+        report(ArvisError(f"The account {name} does not answer", why=trial["error"], fix=trial["fix"] or ""))
     if not trial["ok"]:
         sys.exit(FAILED)
 
@@ -153,13 +157,13 @@ def test(*, name: str, as_json: bool, config: Path | None, data: Path | None) ->
 @click.argument("name")
 @json_option
 @place_options
-def remove(*, name: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Remove an account that was added here, with its key."""
+def delete(*, name: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Delete an account that was created here, with its key."""
     answer = connect(config, data).delete("api", "accounts", name)
     if as_json:
         print_json(answer)
     else:
-        print(f"The account {name} is removed.")
+        print(f"The account {name} is deleted.")
 
 
 def _row(account: Any) -> dict[str, object]:

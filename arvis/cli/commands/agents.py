@@ -104,7 +104,7 @@ def create(
     """Make an agent."""
     body = {"slug": slug, **_body(given), "bindings": [_place(channel) for channel in channels]}
     made = connect(config, data).post("api", "agents", body=body)
-    _tell(made, f"The agent {slug} is made: {made['id']}", as_json=as_json)
+    _tell(made, f"The agent {slug} is created: {made['id']}", as_json=as_json)
 
 
 @agents.command()

@@ -71,7 +71,7 @@ def _settings_options(command: Any) -> Any:
 
 @click.group(cls=Commands)
 def bots() -> None:
-    """List the bots of chat platforms, show, enter, change, examine and remove them.
+    """List, show, create, update, test and delete the bots of chat platforms.
 
     BOT is PLATFORM/NAME such as discord/helper; without a name it is the bot called main.
     """
@@ -81,12 +81,12 @@ def bots() -> None:
 @json_option
 @place_options
 def list_bots(*, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """List bots: those of the configuration, then those that were added here."""
+    """List bots: first those of the configuration, then those that were created here."""
     page = connect(config, data).get("api", "bots")
     if as_json:
         print_json(page)
         return
-    print_table([_row(bot) for bot in page["items"]], _COLUMNS, nothing="No bot. `arvis bots add` enters one.")
+    print_table([_row(bot) for bot in page["items"]], _COLUMNS, nothing="No bots. `arvis bots create` adds one.")
 
 
 @bots.command()
@@ -94,7 +94,7 @@ def list_bots(*, as_json: bool, config: Path | None, data: Path | None) -> None:
 @json_option
 @place_options
 def show(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Show one bot with its settings. Secrets are named, never shown."""
+    """Show one bot with its settings. Secrets are listed by name only."""
     found = connect(config, data).get("api", "bots", *bot)
     if as_json:
         print_json(found)
@@ -106,10 +106,10 @@ def show(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path
 @bots.command()
 @_bot
 @_settings_options
-@click.option("--off", is_flag=True, help="Enter it, and start it later with `arvis bots enable`.")
+@click.option("--off", is_flag=True, help="Create it without starting it; `arvis bots enable` starts it later.")
 @json_option
 @place_options
-def add(
+def create(
     *,
     bot: tuple[str, str],
     settings: Sequence[tuple[str, str]],
@@ -121,7 +121,7 @@ def add(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Enter a bot. Secrets come from variables, files or standard input (a line each), or are asked for."""
+    """Create a bot. Secrets come from variables, files or standard input (one per line), or you are asked."""
     given = {key for key, _ in (*variables, *files)}
     missing = [key for key in _SECRETS.get(bot[0], ()) if key not in given and key not in asked]
     body = {
@@ -135,16 +135,16 @@ def add(
     if as_json:
         print_json(entered)
     else:
-        print(f"The bot {_name(bot)} is added. Look how it does with `arvis bots check {_name(bot)}`.")
+        print(f"The bot {_name(bot)} is created. Test it with `arvis bots test {_name(bot)}`.")
 
 
-@bots.command("set")
+@bots.command()
 @_bot
 @_settings_options
-@click.option("--unset", "gone", multiple=True, metavar="KEY", help="Take a setting away.")
+@click.option("--unset", "gone", multiple=True, metavar="KEY", help="Remove a setting.")
 @json_option
 @place_options
-def set_(
+def update(
     *,
     bot: tuple[str, str],
     settings: Sequence[tuple[str, str]],
@@ -156,7 +156,7 @@ def set_(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Change settings and secrets of a bot that was added here; it starts anew."""
+    """Change settings and secrets of a bot that was created here, and restart it."""
     changed: dict[str, Any] = {**_values(settings), **dict.fromkeys(gone)}
     body = {"settings": changed, "secrets": _secrets(asked, variables, files)}
     _change(bot, body, "is changed", as_json=as_json, config=config, data=data)
@@ -167,7 +167,7 @@ def set_(
 @json_option
 @place_options
 def enable(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Start a bot that was added here."""
+    """Start a bot that was created here."""
     _change(bot, {"enabled": True}, "is on", as_json=as_json, config=config, data=data)
 
 
@@ -176,7 +176,7 @@ def enable(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Pa
 @json_option
 @place_options
 def disable(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Stop a bot that was added here; what is on its way to its chats waits."""
+    """Stop a bot that was created here. Its deliveries wait."""
     _change(bot, {"enabled": False}, "is off", as_json=as_json, config=config, data=data)
 
 
@@ -184,21 +184,21 @@ def disable(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: P
 @_bot
 @json_option
 @place_options
-def remove(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Remove a bot that was added here, with its secrets."""
+def delete(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Delete a bot that was created here, with its secrets."""
     answer = connect(config, data).delete("api", "bots", *bot)
     if as_json:
         print_json(answer)
     else:
-        print(f"The bot {_name(bot)} is removed.")
+        print(f"The bot {_name(bot)} is deleted.")
 
 
 @bots.command()
 @_bot
 @json_option
 @place_options
-def check(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Ask the platform whether token, scopes and intents are what the bot needs. Exit code 1 for an error."""
+def test(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Ask the platform whether the bot has the token, scopes and intents that it needs. Exits with 1 if something is missing."""
     answer = connect(config, data).post("api", "bots", *bot, "test", patience=_PATIENCE)
     findings = answer["findings"]
     if as_json:
@@ -217,12 +217,12 @@ def check(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Pat
 @json_option
 @place_options
 def restart(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Start any bot anew, in whichever process it runs."""
+    """Restart a bot, in any process that runs it."""
     found = connect(config, data).post("api", "bots", *bot, "restart")
     if as_json:
         print_json(found)
     else:
-        print(f"The bot {_name(bot)} starts anew.")
+        print(f"The bot {_name(bot)} restarts.")
 
 
 def _change(

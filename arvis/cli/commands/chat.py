@@ -215,7 +215,7 @@ def no_answer(timeline: Timeline) -> ArvisError:
     """Why a message rests without an answer."""
     fix = f"`arvis explain {timeline['messageId']}` tells the whole story."
     if timeline["status"] == MessageStatus.WAITING:
-        fix = f"Answer the question: `arvis chat --channel {timeline['channelId']} yes`, or `arvis waits answer`."
+        fix = f"Answer the question: `arvis chat --channel {timeline['channelId']} yes`, or `arvis questions answer`."
     return ArvisError(
         f"The message has no answer: it is {timeline['status']}",
         why=why_not(timeline),

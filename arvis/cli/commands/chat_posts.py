@@ -130,7 +130,9 @@ class Posts:
             here = "`yes`, `no` or `edit {…}` with other arguments" if wait["tool"] else "`yes` or `no`"
         else:
             here = " or ".join(f"`{choice}`" for choice in choices)
-        return f"{wait['prompt']}\n\nTo answer, write {here} here, or run `arvis waits answer {wait_id} {decision}`."
+        return (
+            f"{wait['prompt']}\n\nTo answer, write {here} here, or run `arvis questions answer {wait_id} {decision}`."
+        )
 
 
 def question_in(frame: Frame) -> str | None:

@@ -69,7 +69,7 @@ def show(*, client_id: str, month: str | None, as_json: bool, config: Path | Non
 @click.option("--channel", "channels", multiple=True, metavar="PLATFORM:CHANNEL", help="Where they write.")
 @json_option
 @place_options
-def add(
+def create(
     *,
     name: str,
     plan: str,

@@ -18,7 +18,7 @@ _TIMES = ("runAt", "createdAt", "startedAt", "finishedAt")
 
 @click.group(cls=Commands)
 def jobs() -> None:
-    """Look at the queue, and retry, cancel or delete what is in it."""
+    """List, show, retry, cancel and delete jobs of the queue."""
 
 
 @jobs.command("list")
@@ -70,7 +70,7 @@ def show(*, job_id: str, as_json: bool, config: Path | None, data: Path | None) 
 @json_option
 @place_options
 def retry(*, job_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Run a failed job again."""
+    """Retry a failed job."""
     _print_changed(connect(config, data).post("api", "jobs", job_id, "retry"), as_json=as_json)
 
 
@@ -79,7 +79,7 @@ def retry(*, job_id: str, as_json: bool, config: Path | None, data: Path | None)
 @json_option
 @place_options
 def cancel(*, job_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """End a job that waits or runs."""
+    """Cancel a job that waits or runs."""
     _print_changed(connect(config, data).post("api", "jobs", job_id, "cancel"), as_json=as_json)
 
 
@@ -88,16 +88,16 @@ def cancel(*, job_id: str, as_json: bool, config: Path | None, data: Path | None
 @json_option
 @place_options
 def delete(*, job_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Remove a job that neither waits nor runs."""
+    """Delete a job that neither waits nor runs."""
     answer = connect(config, data).delete("api", "jobs", job_id)
     if as_json:
         print_json(answer)
     else:
-        print(f"The job {job_id} is removed.")
+        print(f"The job {job_id} is deleted.")
 
 
 def _print_changed(job: Any, *, as_json: bool) -> None:
     if as_json:
         print_json(job)
     else:
-        print(f"The job {job['id']} is {job['status']} now.")
+        print(f"The job {job['id']} is now {job['status']}.")

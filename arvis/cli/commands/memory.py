@@ -80,7 +80,7 @@ def show(*, fact_id: str, as_json: bool, config: Path | None, data: Path | None)
 @_scope
 @json_option
 @place_options
-def add(
+def create(
     *,
     content: str,
     agent: str,

@@ -1,4 +1,4 @@
-"""`arvis people`: who has written, and what they may do."""
+"""`arvis people`: the people who have written, and their rights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROLES = ("operator", "member")
 
 @click.group(cls=Commands)
 def people() -> None:
-    """List people, show one, give them a role, pair, block and unblock them.
+    """List, show, update, block and unblock people. `arvis pairing` pairs and unpairs them.
 
     PERSON is an ID of the list, or PLATFORM:USER such as discord:123456789012345678.
     """
@@ -29,7 +29,7 @@ def people() -> None:
 @people.command("list")
 @click.option("--platform", help="Such as discord.")
 @click.option("--role", type=click.Choice([*map(str, PrincipalRole)]))
-@click.option("--paired/--not-paired", default=None, help="Only those whom somebody vouches for, or only the others.")
+@click.option("--paired/--not-paired", default=None, help="Only paired people, or only the others.")
 @click.option("--search", metavar="TEXT", help="Part of the name or of the platform's id.")
 @page_options
 @json_option
@@ -54,7 +54,7 @@ def list_people(
         print_json(page)
         return
     rows = [{**each, "user": each["userId"], "paired": _yes(each["paired"])} for each in page["items"]]
-    print_table(rows, _COLUMNS, nothing="Nobody has written yet.")
+    print_table(rows, _COLUMNS, nothing="No person has written yet.")
     tell_more(page)
 
 
@@ -63,7 +63,7 @@ def list_people(
 @json_option
 @place_options
 def show(*, person: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Show one person, and who changed what they may do."""
+    """Show one person and the changes of their rights."""
     api = connect(config, data)
     found = api.get("api", "people", _id(api, person))
     if as_json:
@@ -79,30 +79,12 @@ def show(*, person: str, as_json: bool, config: Path | None, data: Path | None) 
 
 @people.command()
 @click.argument("person")
-@click.argument("role", type=click.Choice(_ROLES))
+@click.option("--role", type=click.Choice(_ROLES), required=True, help="The new role.")
 @json_option
 @place_options
-def role(*, person: str, role: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Make somebody an operator or a member. Owners stand in config.yaml."""
-    _change(person, {"role": role}, f"is {role} now", as_json=as_json, config=config, data=data)
-
-
-@people.command()
-@click.argument("person")
-@json_option
-@place_options
-def pair(*, person: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Vouch for somebody without a code: they may ask agents with risky tools."""
-    _change(person, {"paired": True}, "is paired", as_json=as_json, config=config, data=data)
-
-
-@people.command()
-@click.argument("person")
-@json_option
-@place_options
-def unpair(*, person: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Vouch for somebody no more."""
-    _change(person, {"paired": False}, "is paired no more", as_json=as_json, config=config, data=data)
+def update(*, person: str, role: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Make a person an operator or a member. Owners are set in config.yaml."""
+    change_person(person, {"role": role}, f"is now {role}", as_json=as_json, config=config, data=data)
 
 
 @people.command()
@@ -110,8 +92,8 @@ def unpair(*, person: str, as_json: bool, config: Path | None, data: Path | None
 @json_option
 @place_options
 def block(*, person: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Answer somebody nothing at all, whatever else would let them in."""
-    _change(person, {"role": "blocked"}, "is blocked", as_json=as_json, config=config, data=data)
+    """Block a person. No agent answers them, regardless of other rules."""
+    change_person(person, {"role": "blocked"}, "is blocked", as_json=as_json, config=config, data=data)
 
 
 @people.command()
@@ -119,13 +101,14 @@ def block(*, person: str, as_json: bool, config: Path | None, data: Path | None)
 @json_option
 @place_options
 def unblock(*, person: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Treat somebody like a stranger again."""
-    _change(person, {"role": "member"}, "is blocked no more", as_json=as_json, config=config, data=data)
+    """Unblock a person. They are treated like someone who has never written."""
+    change_person(person, {"role": "member"}, "is no longer blocked", as_json=as_json, config=config, data=data)
 
 
-def _change(
+def change_person(
     person: str, body: dict[str, Any], words: str, *, as_json: bool, config: Path | None, data: Path | None
 ) -> None:
+    """Change a person and print the result."""
     api = connect(config, data)
     changed = api.patch("api", "people", _id(api, person), body=body)
     if as_json:
@@ -135,7 +118,7 @@ def _change(
 
 
 def _id(api: Api, person: str) -> str:
-    """The ID of a person who is named by platform and user."""
+    """Return the ID of a person who is named by platform and user."""
     platform, colon, user = person.partition(":")
     if not colon:
         return person
@@ -143,7 +126,7 @@ def _id(api: Api, person: str) -> str:
     for each in page["items"]:
         if each["userId"] == user:
             return str(each["id"])
-    raise NotFound(f"Nobody wrote as {person}.", fix="`arvis people list` shows those who have written.")
+    raise NotFound(f"No message came from {person}.", fix="`arvis people list` lists the people who have written.")
 
 
 def _yes(value: object) -> str:

@@ -90,7 +90,7 @@ def show(*, project: str, as_json: bool, config: Path | None, data: Path | None)
 def create(*, title: str, as_json: bool, config: Path | None, data: Path | None, **details: Any) -> None:
     """Make a project."""
     made = connect(config, data).post("api", "projects", body={"title": title, **_given(details)})
-    _tell(made, "is made", as_json=as_json)
+    _tell(made, "is created", as_json=as_json)
 
 
 @projects.command()

@@ -135,7 +135,7 @@ def create(
     An interval runs at once and then at its steps, all others at their times."""
     kind = ScheduleKind.HEARTBEAT if heartbeat else ScheduleKind.CRON
     body = {"kind": kind, "agent": agent, "schedule": schedule, **channel_of(place), **_given(details)}
-    _tell(connect(config, data).post("api", "schedules", body=body), "is made", as_json=as_json)
+    _tell(connect(config, data).post("api", "schedules", body=body), "is created", as_json=as_json)
 
 
 @schedules.command()
@@ -195,7 +195,7 @@ def run(*, schedule: str, as_json: bool, config: Path | None, data: Path | None)
     if as_json:
         print_json(begun)
     elif begun["status"] == "running":
-        print(f"It has begun. `arvis schedules history {schedule}` tells what came of it.")
+        print(f"It has begun. `arvis schedules runs {schedule}` tells what came of it.")
     else:
         print(f"It was {begun['status']}: {begun['report']}")
 
@@ -205,7 +205,7 @@ def run(*, schedule: str, as_json: bool, config: Path | None, data: Path | None)
 @page_options
 @json_option
 @place_options
-def history(
+def runs(
     *, schedule: str, limit: int, cursor: str | None, as_json: bool, config: Path | None, data: Path | None
 ) -> None:
     """Tell what came of its times, the newest first; also of one that is deleted."""

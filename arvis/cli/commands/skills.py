@@ -1,4 +1,4 @@
-"""`arvis skills`: what agents are told when a message calls for it."""
+"""`arvis skills`: instructions that are added to a prompt when a message matches them."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from arvis.cli.output import plain, print_fields, print_json, print_table, tell
 from arvis.domain.errors import UsageError
 
 _COLUMNS = ("slug", "name", "source", "description")
-#: Seconds that fetching a skill may take, and a little.
-_PATIENCE = 30.0
+#: Seconds; longer than the daemon's limit for fetching a skill.
+_TIMEOUT = 30.0
 
 
 @click.group(cls=Commands)
 def skills() -> None:
-    """List, show, import and remove skills."""
+    """List, show, create and delete skills."""
 
 
 @skills.command("list")
 @json_option
 @place_options
 def list_skills(*, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """List all skills, and what was passed over."""
+    """List all skills and the problems of files that were skipped."""
     found = connect(config, data).get("api", "skills")
     if as_json:
         print_json(found)
@@ -41,7 +41,7 @@ def list_skills(*, as_json: bool, config: Path | None, data: Path | None) -> Non
 @json_option
 @place_options
 def show(*, slug: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Show one skill: what calls for it, and its text."""
+    """Show one skill with its triggers and text."""
     skill = connect(config, data).get("api", "skills", slug)
     if as_json:
         print_json(skill)
@@ -50,20 +50,20 @@ def show(*, slug: str, as_json: bool, config: Path | None, data: Path | None) ->
     print(f"\n{plain(skill['body'])}")
 
 
-@skills.command("import")
+@skills.command()
 @click.argument("source", metavar="FILE|URL")
-@click.option("--replace", is_flag=True, help="Also in the place of one of the house or the folder.")
+@click.option("--replace", is_flag=True, help="Also replace a built-in skill or one of the skills folder.")
 @json_option
 @place_options
-def import_skill(*, source: str, replace: bool, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Bring a skill in from a file, or from a public address."""
+def create(*, source: str, replace: bool, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Create a skill from a file or a public address."""
     given = {"url": source} if source.lower().startswith(("http://", "https://")) else {"text": _text_of(Path(source))}
     body: dict[str, Any] = {**given, "replace": replace}
-    skill = connect(config, data).post("api", "skills", body=body, patience=_PATIENCE)
+    skill = connect(config, data).post("api", "skills", body=body, patience=_TIMEOUT)
     if as_json:
         print_json(skill)
         return
-    print(f"The skill {skill['slug']} is imported.")
+    print(f"The skill {skill['slug']} is created.")
     for warning in skill["warnings"]:
         tell(plain(warning))
 
@@ -72,18 +72,18 @@ def import_skill(*, source: str, replace: bool, as_json: bool, config: Path | No
 @click.argument("slug")
 @json_option
 @place_options
-def remove(*, slug: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Remove a skill that was brought in."""
+def delete(*, slug: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Delete a skill that was created here."""
     answer = connect(config, data).delete("api", "skills", slug)
     if as_json:
         print_json(answer)
     else:
-        print(f"The skill {slug} is removed.")
+        print(f"The skill {slug} is deleted.")
 
 
 def _text_of(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
-        why = error.strerror or "" if isinstance(error, OSError) else "it is no text in UTF-8"
-        raise UsageError(f"{file} cannot be read", why=why, fix="Name a Markdown file, or an address.") from error
+        why = error.strerror or "" if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"{file} cannot be read", why=why, fix="Name a Markdown file or an address.") from error

@@ -107,7 +107,7 @@ def create(
     if variable is not None or file is not None:
         body["secret"] = read_secret("secret", variable, file)
     made = connect(config, data).post("api", "webhooks", body=body)
-    _tell(made, "is made", as_json=as_json, new_secret="secret" not in body)
+    _tell(made, "is created", as_json=as_json, new_secret="secret" not in body)
 
 
 @webhooks.command()

@@ -163,7 +163,7 @@ def cancel(*, run: str, as_json: bool, config: Path | None, data: Path | None) -
 @click.option("--newest", is_flag=True, help="By the version that can run now.")
 @json_option
 @place_options
-def again(*, run: str, node: str | None, newest: bool, as_json: bool, config: Path | None, data: Path | None) -> None:
+def rerun(*, run: str, node: str | None, newest: bool, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Begin a run once more, also in its midst."""
     body = {"version": "newest" if newest else "same", **({"node": node} if node is not None else {})}
     _tell(connect(config, data).post("api", "runs", run, "rerun", body=body), as_json=as_json)
@@ -247,6 +247,6 @@ def _tell_run(run: Any, log: Any, *, as_json: bool) -> None:
     rows = [{**each, "at": moment(each["timestamp"]), "node": each["nodeId"]} for each in log["items"]]
     print_table(rows, _LOG_COLUMNS, nothing="Its log is empty.")
     for wait in run["questions"]:
-        print(f"\nIt asks: {wait['prompt']}\n`arvis waits answer {wait['id']}` answers.")
+        print(f"\nIt asks: {wait['prompt']}\n`arvis questions answer {wait['id']}` answers.")
     if log["hasMore"]:
         tell("There is more in its log: --limit")

@@ -43,7 +43,7 @@ def check_accounts(scene: Scene) -> Verdict:
     configured = models if said is None else () if said == (_DEMO,) else said
     answering, expected = (*configured, *stored) or (_DEMO,), (*models, *stored) or (_DEMO,)
     if answering == (_DEMO,):
-        fix = "Set a key such as OPENAI_API_KEY, or add an account with `arvis accounts add` (or to config.yaml)."
+        fix = "Set a key such as OPENAI_API_KEY, or add an account with `arvis accounts create` (or to config.yaml)."
         return warn("The built-in demo answers", "No account of a model is configured.", fix)
     if said is not None and answering != expected:
         why = f"From here it would be started with {', '.join(expected)}."
@@ -58,7 +58,7 @@ def check_stored_accounts(scene: Scene) -> Verdict | None:
         return None
     configured = {account.name for account in scene.config.accounts}
     if twins := [one.name for one in stored if one.name in configured]:
-        fix = "Remove it with `arvis accounts remove`, or rename the one of the configuration."
+        fix = "Remove it with `arvis accounts delete`, or rename the one of the configuration."
         return warn(f"Passed over: {', '.join(twins)}", "The configuration has an account of the same name.", fix)
     known = {point.name for point in entry_points(group="arvis.providers")}
     if strange := [f"{one.name} ({one.provider})" for one in stored if one.provider not in known]:
@@ -165,7 +165,7 @@ def check_account_tools(scene: Scene) -> Verdict | None:
             f"Without tools: {names}", "Agents with tools are answered by the other accounts while one is available."
         )
     why = "The claude program takes no tools from Arvis, so agents answer without theirs."
-    fix = "Add an account with an API key (`arvis accounts add`) for agents that need tools."
+    fix = "Add an account with an API key (`arvis accounts create`) for agents that need tools."
     return warn(f"No account can use tools: {names}", why, fix)
 
 

@@ -19,7 +19,7 @@ from arvis.process.secrets import SealedBox, secrets_key_file
 
 _ORDER = (Status.OK, Status.WARN, Status.FAIL)
 _LEVELS = {"ok": Status.OK, "warning": Status.WARN, "error": Status.FAIL}
-_MEND = "Mend it on the platform or in the bot's settings, then try `arvis bots check`."
+_MEND = "Mend it on the platform or in the bot's settings, then try `arvis bots test`."
 
 
 def check_stored_bots(scene: Scene) -> Verdict | None:
@@ -29,7 +29,7 @@ def check_stored_bots(scene: Scene) -> Verdict | None:
         return None
     configured = {(entry.platform, entry.name) for entry in scene.config.bots}
     if twins := [_name(bot) for bot in stored if (bot.platform, bot.name) in configured]:
-        fix = "Remove it with `arvis bots remove`, or rename the one of the configuration."
+        fix = "Remove it with `arvis bots delete`, or rename the one of the configuration."
         return warn(f"Passed over: {', '.join(twins)}", "The configuration has a bot of the same name.", fix)
     known = {point.name for point in entry_points(group="arvis.connectors")}
     if strange := [_name(bot) for bot in stored if bot.platform not in known]:

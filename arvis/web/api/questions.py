@@ -244,7 +244,7 @@ def _belongs_to(call: Call, view: WaitView, by: Principal) -> bool:
 def _unknown_question() -> NotFound:
     return NotFound(
         "There is no such question.",
-        fix="Look it up in the list of open questions (`arvis waits list`, GET /api/questions).",
+        fix="Look it up in the list of open questions (`arvis questions list`, GET /api/questions).",
     )
 
 

@@ -169,7 +169,7 @@ def _asked_words(asking: Wait | None, message_id: str) -> str:
     if asking is not None and asking.kind is WaitKind.USER:
         return asking.prompt  # a question of the agent: the next message of the conversation answers it
     what = "a person's decision" if asking is None else f"a person's decision:\n\n{asking.prompt}"
-    how = "`arvis waits list`" if asking is None else f"`arvis waits answer {asking.id}`"
+    how = "`arvis questions list`" if asking is None else f"`arvis questions answer {asking.id}`"
     return (
         f"This waits for {what}\n\nAnswer it on the Questions page of the dashboard, or with {how}. "
         f"The result will be at GET /api/messages/{message_id}."

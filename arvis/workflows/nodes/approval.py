@@ -138,5 +138,7 @@ def _deadline(context: NodeContext, minutes: Any) -> int | None:
 
 def _tell(tx: Transaction, run_id: str, label: str, now: int) -> None:
     text = f"A workflow waits for an answer at “{label}”, and the deadline has passed without one."
-    hint = Hint(" `arvis waits list` shows the question.", " The Questions page of the dashboard shows the question.")
+    hint = Hint(
+        " `arvis questions list` shows the question.", " The Questions page of the dashboard shows the question."
+    )
     tell_owner(tx, f"escalated:{run_id}:{label}", text, now, every=0, hint=hint)

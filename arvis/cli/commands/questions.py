@@ -1,4 +1,4 @@
-"""`arvis waits`: questions that agents and workflows put to people, and their answers."""
+"""`arvis questions`: the questions of agents and workflows to people, and their answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arvis.cli.output import moment, print_json, print_table, tell_more
 
 
 class Decision(StrEnum):
-    """What an answer can be (interfaces.md §4)."""
+    """The decisions that an answer may have."""
 
     APPROVE = "approve"
     ACCEPT = "accept"
@@ -29,16 +29,16 @@ _COLUMNS = ("id", "kind", "asked", "expires", "prompt", "choices", "answer")
 
 
 @click.group(cls=Commands)
-def waits() -> None:
-    """List the questions that wait for a person, and answer them."""
+def questions() -> None:
+    """List and show the questions that wait for a person, and answer them."""
 
 
-@waits.command("list")
-@click.option("--all", "everything", is_flag=True, help="Those that are answered, too.")
+@questions.command("list")
+@click.option("--all", "everything", is_flag=True, help="Include answered questions.")
 @page_options
 @json_option
 @place_options
-def list_waits(
+def list_questions(
     *, everything: bool, limit: int, cursor: str | None, as_json: bool, config: Path | None, data: Path | None
 ) -> None:
     """List open questions, the newest first."""
@@ -47,38 +47,38 @@ def list_waits(
     if as_json:
         print_json(page)
         return
-    print_table([_row(wait) for wait in page["items"]], _COLUMNS, nothing="Nothing waits for a person.")
+    print_table([_row(question) for question in page["items"]], _COLUMNS, nothing="No open questions.")
     tell_more(page)
 
 
-@waits.command()
-@click.argument("wait_id")
+@questions.command()
+@click.argument("question_id", metavar="ID")
 @json_option
 @place_options
-def show(*, wait_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Show one question whole."""
-    wait = connect(config, data).get("api", "questions", wait_id)
+def show(*, question_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Show one question with its full text."""
+    question = connect(config, data).get("api", "questions", question_id)
     if as_json:
-        print_json(wait)
+        print_json(question)
         return
-    print(wait["prompt"])
-    if wait["choices"]:
-        print(f"\nAnswers: {', '.join(wait['choices'])}")
+    print(question["prompt"])
+    if question["choices"]:
+        print(f"\nAnswers: {', '.join(question['choices'])}")
 
 
-@waits.command()
-@click.argument("wait_id")
+@questions.command()
+@click.argument("question_id", metavar="ID")
 @click.argument(
     "decision", metavar="DECISION", type=click.Choice([*map(str, Decision)]), help=f"One of {', '.join(Decision)}."
 )
-@click.option("--text", help="The words; needed by feedback and answer.")
-@click.option("--note", help="A remark that is kept with the decision.")
-@click.option("--arguments", metavar="JSON", help="The changed arguments; needed by edit.")
+@click.option("--text", help="The text; required by feedback and answer.")
+@click.option("--note", help="A remark that is stored with the decision.")
+@click.option("--arguments", metavar="JSON", help="The changed arguments; required by edit.")
 @json_option
 @place_options
 def answer(
     *,
-    wait_id: str,
+    question_id: str,
     decision: str,
     text: str | None,
     note: str | None,
@@ -87,23 +87,23 @@ def answer(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Answer a question; the first answer wins."""
+    """Answer a question. The first answer counts."""
     given = {"decision": decision, "text": text, "note": note, "arguments": _object(arguments)}
     body = {name: value for name, value in given.items() if value is not None}
-    wait = connect(config, data).post("api", "questions", wait_id, "answer", body=body)
+    question = connect(config, data).post("api", "questions", question_id, "answer", body=body)
     if as_json:
-        print_json(wait)
+        print_json(question)
     else:
-        print(f"The question {wait_id} is answered: {decision}.")
+        print(f"The question {question_id} is answered: {decision}.")
 
 
-def _row(wait: Any) -> dict[str, object]:
-    answered = wait["answer"]
+def _row(question: Any) -> dict[str, object]:
+    answered = question["answer"]
     return {
-        **wait,
-        "asked": moment(wait["askedAt"]),
-        "expires": moment(wait["expiresAt"]),
-        "choices": ", ".join(wait["choices"]),
+        **question,
+        "asked": moment(question["askedAt"]),
+        "expires": moment(question["expiresAt"]),
+        "choices": ", ".join(question["choices"]),
         "answer": answered.get("decision") if isinstance(answered, dict) else answered,
     }
 
@@ -114,7 +114,7 @@ def _object(text: str | None) -> Any:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise click.BadParameter(f"is no JSON: {error}", param_hint="--arguments") from error
+        raise click.BadParameter(f"is not JSON: {error}", param_hint="--arguments") from error
     if not isinstance(found, dict):
         raise click.BadParameter('must be a JSON object such as {"path": "/tmp"}', param_hint="--arguments")
     return found

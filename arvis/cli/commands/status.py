@@ -1,4 +1,4 @@
-"""`arvis activity`: which agents run what just now."""
+"""`arvis status`: the current work of each agent."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _COLUMNS = ("agent", "status", "what", "where", "since", "process", "says")
 @click.command()
 @json_option
 @place_options
-def activity(*, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Show what agents run, the longest first, then those that run nothing."""
+def status(*, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Show what each agent does now: the longest running first, idle agents last."""
     found = connect(config, data).get("api", "activity")
     if as_json:
         print_json(found)
