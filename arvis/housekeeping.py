@@ -1,6 +1,6 @@
-"""What one process does for all at quiet hours: what is past its time leaves, and a backup is taken.
+"""The work that one process does for all at quiet hours: delete expired data and make backups.
 
-Nobody waits for it, and a database that cannot be used now is asked again at the next round.
+No other work waits for it. If the database is unavailable, the next round tries again.
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ ROUND_SECONDS = 3600.0
 #: Between two slices, so that the writer stays free for people.
 REST_SECONDS = 0.05
 SLICE = 500
-#: How long platforms may bring an event again, and how long what was read along is read (in ms).
+#: The time in which platforms may repeat an event, and the time for which overheard messages are used (in ms).
 KNOWN_EVENTS_MS = 7 * 86_400_000
 #: Longer than any window in which people are counted.
 KNOWN_ALLOWANCES_MS = 2 * 86_400_000
-#: Summaries of a slice: each may stand for a few hundred messages.
+#: Summaries per slice. Each may replace a few hundred messages.
 ARCHIVES = 5
 
 
 class Housekeeping:
-    """`back_up` takes a backup when one is due and says how many seconds it is to the next (None: backups are somebody
-    else's); `keep_archive_ms` is how long what a summary stands for can be brought back (None: for ever). Times in ms."""
+    """`back_up` makes a backup if one is due and returns the seconds until the next (None: this process makes no
+    backups). `keep_archive_ms` is the time for which the messages of a summary can be restored (None: no limit).
+    Times are in ms."""
 
     def __init__(
         self,
@@ -114,13 +115,13 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
 
 
 def forget(tx: Transaction, holding: Holding, before: int, now: int) -> bool:
-    """Empty what a few summaries stand for that were made before this time; whether there may be more."""
+    """Empty the messages of a few summaries that are older than this time. Return true if there may be more."""
     holding.check(tx)
     return tx.compactions.forget(before, ARCHIVES, now) == ARCHIVES
 
 
 def fade(tx: Transaction, holding: Holding, now: int) -> bool:
-    """Let a slice of the facts that nobody uses be trusted less; whether there may be more."""
+    """Reduce the weight of a slice of the unused facts. Return true if there may be more."""
     holding.check(tx)
     return decay(tx, now, SLICE // 5) == SLICE // 5
 

@@ -1,4 +1,5 @@
-"""What operators do to running work: retry, cancel, delete, answer. One set of verbs for API, command line and chat."""
+"""The operations of people on running work: retry, cancel, delete, answer. API, command line and chat use the same
+ones."""
 
 from __future__ import annotations
 
@@ -24,8 +25,9 @@ LIVE = {JobStatus.PENDING, JobStatus.RUNNING}
 
 
 class StoreOperations:
-    """`Operations` over the store; events after the commit. A turn that goes on says so itself when it runs, which may
-    be before the verb that let it go on has returned. `approvers` says who may allow what a tool wants to do."""
+    """`Operations` over the store; events are published after the commit. A turn that continues publishes its own
+    events, possibly before the operation that resumed it has returned. `approvers` decides who may approve a tool
+    call."""
 
     def __init__(
         self, *, store: Store, bus: Bus, clock: Clock, approvers: Approvers = tuple(APPROVERS["owners"])
@@ -82,7 +84,8 @@ def _retry(tx: Transaction, job_id: str, now: int) -> None:
 
 
 def _check_wanted(tx: Transaction, job: Job) -> None:
-    """Raises `Conflict` where what called this work has taken its failure as the answer: it would be done, and paid, for nobody."""
+    """Raise `Conflict` if the caller of this work has already used its failure as the result: nobody would use
+    another result, and it would cost money."""
     execution = tx.executions.get(job.execution_id or "")
     wait = tx.waits.get(execution.parent_wait) if execution is not None and execution.parent_wait else None
     if job.status is not JobStatus.FAILED or wait is None or wait.answered_at is None:
@@ -120,7 +123,7 @@ def _cancel(tx: Transaction, job_id: str, by: str, now: int, shown: Shown = noth
 def _cancel_execution(
     tx: Transaction, execution_id: str, by: str, now: int, shown: Shown = nothing_shown
 ) -> CancelledTurn:
-    """Whoever is called by another one ends with it: half of a piece of work is of no use to anybody."""
+    """Cancel an execution and those that it called, because the result of a part has no use."""
     execution = tx.executions.get(execution_id)
     if execution is None:
         raise NotFound(f"There is no execution {execution_id}")

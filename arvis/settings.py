@@ -1,8 +1,9 @@
-"""The configuration as it is changed in the product: kept beside file and environment, checked by the same rules, told
-with where each value comes from.
+"""The settings that owners change in the dashboard. They are stored beside file and environment, checked by the same
+rules, and shown with the source of each value.
 
-The environment wins over the product, the product over the file. What acts at once is asked of `current`; everything else
-is read at the start. A stored value that cannot be used any more keeps nobody from starting: it is told and passed over.
+The environment overrides the dashboard, the dashboard overrides the file. `current` has the values that take effect
+immediately; all others are read at the start. A stored value that is no longer valid does not prevent a start: it is
+reported and skipped.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ _MOST = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A setting as it is in effect; `next_value` is what the next start makes of it, which may be the same. `problem` says
-    why the product's value is passed over."""
+    """A setting with its value in effect. `next_value` is the value after the next start, which may be the same.
+    `problem` is the reason why the value of the dashboard is skipped."""
 
     setting: Setting
     value: Any
@@ -59,7 +60,8 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """`problem` tells why the file cannot be read as it is now; then nothing is known of the next start."""
+    """All settings. `problem` is the reason why the current file cannot be read; then the values after the next start
+    are unknown."""
 
     shown: Sequence[Shown]
     problem: str = ""
@@ -86,7 +88,8 @@ class SettingsService:
         return None if self._given.config_file is None else str(self._given.config_file)
 
     def current(self) -> Config:
-        """As it is in effect: of the start, but for what acts at once."""
+        """Return the configuration in effect: that of the start, with later changes of the keys that take effect
+        immediately."""
         return self._current
 
     async def begin(self) -> Config:
@@ -100,7 +103,7 @@ class SettingsService:
         return sifted.config
 
     async def learn(self) -> None:
-        """Let act at once what does. Raises `StoreError`."""
+        """Apply the stored values that take effect immediately. Raises `StoreError`."""
         async with self._learning:  # who read last is who says how it is
             await self._learn()
 
@@ -112,7 +115,7 @@ class SettingsService:
         self._current = with_values_of(self._running, sifted.config, live)
 
     async def follow(self, up: Callable[[], None]) -> None:
-        """Learn anew when another process says that something changed, until cancelled. Raises `StoreError`."""
+        """Apply the stored values again after each change by another process, until cancelled. Raises `StoreError`."""
         changed = asyncio.Event()
         with ExitStack() as listening:
             for kind in (SettingsChanged, NoticesMissed, Changed):
@@ -197,7 +200,7 @@ class SettingsService:
 
 
 def _tells(event: Event) -> bool:
-    """Whether settings may have changed. A process that only serves the page hears of it as it hears of everything."""
+    """Return true if settings may have changed. A process that only serves the dashboard gets this as `Changed`."""
     return not isinstance(event, Changed) or event.topic == ChangeTopic.SETTINGS
 
 

@@ -51,7 +51,7 @@ _CONNECTOR_VARIABLES: Sequence[tuple[str, Mapping[str, str]]] = (
 
 
 def account_problems(entries: Sequence[AccountEntry]) -> Iterator[Problem]:
-    """What is wrong with accounts beyond the kinds of their values."""
+    """Yield the problems of accounts that the types of their values do not show."""
     seen: dict[str, int] = {}
     for index, entry in enumerate(entries):
         path = ("accounts", index)

@@ -1,4 +1,4 @@
-"""`owners.alert_channel`: where the owners are told that something went wrong, as `platform:channel` or
+"""`owners.alert_channel`: the channel in which owners get alerts about failures, as `platform:channel` or
 `platform/bot:channel`."""
 
 from __future__ import annotations

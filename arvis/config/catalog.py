@@ -19,7 +19,7 @@ from arvis.config.words import WORDS
 
 SET, NOT_SET = "set", "not set"
 
-#: What has a page and a list of its own.
+#: These sections have a page and a list of their own.
 _ELSEWHERE = frozenset({"accounts", "agents", "bots", "mcp"})
 _OWNERS, _DATABASE = "owners", "database"
 _PLATFORMS = ("discord", "telegram", "slack", "web", ALERT_CHANNEL)
@@ -42,7 +42,7 @@ _KEYS_FILE_ONLY: Mapping[str, str] = {
     "speech.stt.model": "It may name a file on this machine.",
     "speech.tts.command": "It names a program that runs on this machine.",
 }
-#: What is asked for anew whenever it matters; everything else is read at the start.
+#: The daemon reads these on each use, so a change takes effect immediately. All others are read at the start.
 _AT_ONCE = ("budgets.", "routing.", "approvals.policy")
 
 
@@ -60,8 +60,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`nullable`: it may be null. `fixed` says why it cannot be changed in the product ("" where it can), `at_once` whether
-    a change acts without a new start. A list may also be one of `choices` where it has some."""
+    """One key of the configuration, as the API and the dashboard show it. `nullable`: it may be null. `fixed` is the
+    reason why it cannot be changed in the dashboard ("" if it can), `at_once` is true if a change takes effect
+    without a restart. A list may also be one of `choices` if it has some."""
 
     key: str
     kind: Kind
@@ -175,7 +176,7 @@ def written(setting: Setting, value: Any) -> Any:
     if setting.kind is Kind.SECRET:
         return SET if value else NOT_SET
     if setting.key == _DATABASE and isinstance(value, SecretStr):
-        # Of an address that may hold a password only the kind is told.
+        # An address may hold a password, so only its kind is shown.
         return SQLITE if value.get_secret_value() == SQLITE else "postgresql"
     if setting.kind is Kind.DURATION and isinstance(value, int):
         return duration_text(value)

@@ -73,6 +73,6 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
         if isinstance(value, dict):
             merged[key] = _merge(under if isinstance(under, dict) else {}, value)
         else:
-            # What `null` is in the file, it is here.
+            # The text `null` means null, as in the file.
             merged[key] = None if value == "null" else value
     return merged

@@ -1,6 +1,7 @@
-"""`load`: the file, the environment over it, every check, one `Config` or one `ConfigError`.
+"""`load` reads the file, lays the environment over it and checks everything. The result is one `Config` or one
+`ConfigError`.
 
-Nothing here asks the process for its environment; whoever calls hands it in.
+The caller passes the environment; nothing here reads that of the process.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ def load(config_file: Path | None, data_dir: Path | None, environ: Mapping[str, 
 
 
 def look(config: Config, environ: Mapping[str, str], changes: Mapping[str, Any]) -> Loaded:
-    """What the next start would make of the file as it is now, the environment and the `changes` of the product, which by
-    dotted key stand over the file and below the environment. Raises `ConfigError`."""
+    """Return the configuration of the next start, from the current file, the environment and the `changes` of the
+    dashboard. `changes` are by dotted key; they override the file, and the environment overrides them. Raises
+    `ConfigError`."""
     loader = _Loader(file=config.config_file, environ=environ, changes=changes)
     return Loaded(loader.load(config.data_dir), loader.origin)
 
@@ -70,7 +72,7 @@ class OriginKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value comes from; `place` is the file with its line, or the variable ("" where there is no more to say)."""
+    """The source of a value. `place` is the file with its line, or the variable; "" for other sources."""
 
     kind: OriginKind
     place: str = ""
@@ -284,7 +286,7 @@ def _cross_checks(config: ConfigFile) -> Iterator[Problem]:
 
 
 def _weak_secrets(web: Web) -> Iterator[Problem]:
-    """Where other machines reach the port, what protects it must not be guessable."""
+    """If other machines reach the port, yield a problem for each secret that can be guessed."""
     if is_loopback(web.host):
         return
     for index, entry in enumerate(web.api_keys):

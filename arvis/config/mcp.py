@@ -14,7 +14,7 @@ from arvis.domain.tools import Risk
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}", re.ASCII)
-#: What a header may hold: visible ASCII, and blanks between.
+#: A header value: visible ASCII, with blanks in between.
 _HEADER_VALUE = re.compile(r"[!-~]([ \t!-~]*[!-~])?", re.ASCII)
 
 
@@ -59,9 +59,9 @@ def header_lines(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
 
 
 class McpServer(Section):
-    """One server: a program that speaks on its standard input and output, or an address. `env` and `headers` may hold
-    secrets. `tools` are those that may be used; none named: all. `risk` is that of its tools; what the server itself
-    says of them counts only with `trust_annotations`. `repeatable`: a call whose result was lost may be made again."""
+    """One MCP server: a program that is called over its standard input and output, or an address. `env` and `headers`
+    may hold secrets. `tools` are the permitted tools; empty: all. `risk` is the risk of its tools; the server's own
+    annotations are used only with `trust_annotations`. `repeatable`: a call whose result was lost may be repeated."""
 
     name: Annotated[str, Field(min_length=1, max_length=32, pattern=r"^[a-z0-9_-]+$")]
     command: Annotated[tuple[str, ...], BeforeValidator(_command), AfterValidator(_has_program)] | None = None
@@ -86,7 +86,7 @@ class McpServer(Section):
         return self
 
     def secrets(self) -> frozenset[str]:
-        """What must not show anywhere."""
+        """Return the values that must never be shown."""
         return frozenset(text.get_secret_value() for text in (*self.env.values(), *self.headers.values()))
 
 

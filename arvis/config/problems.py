@@ -39,7 +39,7 @@ _WANTED_KINDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong. `text` completes the sentence "`key` …"; `fix` is a sentence of its own."""
+    """One problem of the configuration. `text` completes the sentence "`key` …"; `fix` is a separate sentence."""
 
     path: KeyPath
     text: str
@@ -95,7 +95,7 @@ def _section_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def complaint(problems: Sequence[Problem], place: Callable[[KeyPath], str]) -> ConfigError:
-    """One error for all problems; `place` says where a key is written."""
+    """Return one error for all problems. `place` returns the location of a key."""
     if len(problems) == 1:
         problem = problems[0]
         where = place(problem.path)

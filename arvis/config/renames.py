@@ -16,7 +16,7 @@ from arvis.config.problems import KeyPath, dotted
 from arvis.config.yaml_text import Document
 from arvis.domain.errors import ConfigError
 
-#: `*` stands for each entry of a list. A key without a new name was removed.
+#: `*` matches each entry of a list. A key without a new name was removed.
 RENAMED: Mapping[tuple[str, ...], tuple[str, ...] | None] = {
     ("secrets_key",): ("encryption_key",),
     ("web", "session_idle"): ("web", "session_idle_timeout"),

@@ -1,4 +1,4 @@
-"""The whole configuration: as it is written (`ConfigFile`) and as the daemon uses it (`Config`)."""
+"""The whole configuration: `ConfigFile` is the written form, `Config` the form that the daemon uses."""
 
 from __future__ import annotations
 
@@ -61,10 +61,11 @@ def _database(value: SecretStr) -> SecretStr:
 
 
 class Common(Section):
-    """What is the same in the file and in use. `owners` maps a platform to user ids with full rights (and
-    `alert_channel` to where they are told what goes wrong), `model_prices` a
-    model (also written `provider/model`) to what it costs, `context_windows` to how many tokens it holds, `reply_tokens` to how many a reply may have, `vision_models` to whether it
-    sees pictures; `encryption_key` is the key of what is sealed in the database (None: the one in the data folder)."""
+    """The keys that are the same in the file and in use. `owners` maps a platform to user ids with full rights, and
+    `alert_channel` to the channel for alerts. `model_prices` maps a model (also written `provider/model`) to its
+    price, `context_windows` to the number of tokens that it holds, `reply_tokens` to the longest reply,
+    `vision_models` to true if it accepts pictures. `encryption_key` encrypts the secrets in the database (None: the
+    key in the data folder)."""
 
     # Only its children are ever made: building its checks would cost the start some milliseconds for nothing.
     model_config = ConfigDict(defer_build=True)
@@ -107,10 +108,10 @@ class ConfigFile(Common):
 
 @dataclass(frozen=True, slots=True)
 class BotEntry:
-    """One bot, its settings as written: `app` checks them against the connector's own `Config`.
+    """One bot with its settings as written. `app` checks them against the connector's own `Config`.
 
-    `values` has secrets resolved, so it is kept out of the repr. `places` says of each key where it is
-    written (`config.yaml, line 12`), `variable` which environment variable made the entry, if one did.
+    `values` has secrets resolved, so it is not in the repr. `places` maps each key to its location (`config.yaml,
+    line 12`). `variable` is the environment variable that created the entry (None: the file did).
     """
 
     platform: str
@@ -123,10 +124,8 @@ class BotEntry:
 
 
 class Config(Common):
-    """The configuration in use. `config_file` is None when the built-in defaults are.
-
-    No `accounts` means that nobody configured one: the demo provider answers (interfaces.md §1).
-    """
+    """The configuration in use. `config_file` is None if the built-in defaults are used. If `accounts` is empty, the
+    demo provider answers."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=False)
 
@@ -143,7 +142,7 @@ class Config(Common):
 
     @property
     def alert_channel(self) -> Address | None:
-        """Where the owners want to be told that something went wrong; None: where they talk."""
+        """Return the channel in which owners get alerts; None: the last direct chat of an owner."""
         return alert_address(self.owners, {(bot.platform, bot.name) for bot in self.bots})
 
     @property

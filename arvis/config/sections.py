@@ -1,6 +1,6 @@
-"""The sections of `config.yaml`: every key, its kind, its bounds and its default (interfaces.md §3).
+"""The sections of `config.yaml`: every key with its type, bounds and default.
 
-Only shapes live here. What depends on more than one section, or on the machine, is checked in `loading`.
+`loading` checks rules that depend on several sections or on the machine.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Web(Section):
 
 
 class Routing(Section):
-    """Where messages go that no rule matched: `drop`, `conductor` or an agent's slug. `drop` is for groups: over our own
-    port the conductor answers then."""
+    """The agent for messages that match no rule: `drop` (no agent), `conductor` or an agent's slug. `drop` applies to
+    groups; over the web the conductor answers instead."""
 
     fallback: Slug = "drop"
     conductor_channel: str | None = None
@@ -115,8 +115,8 @@ def _bare_channel(value: object) -> object:
 
 
 class AgentEntry(Section):
-    """An agent to create on first start; afterwards the database is the truth. What its values must be is said in
-    `arvis.domain.agent_rules`, for agents are written elsewhere, too."""
+    """An agent that the first start creates; afterwards the database is authoritative. `arvis.domain.agent_rules`
+    checks the values, because agents are also created elsewhere."""
 
     slug: str
     name: str
@@ -144,7 +144,7 @@ class AgentEntry(Section):
 
     @property
     def bindings(self) -> tuple[Binding, ...]:
-        """Where it lives, without an id."""
+        """The channels in which it answers, without an agent id."""
         return tuple(
             Binding(each.platform, each.channel, "", each.permission, each.respond, each.observe)
             for each in self.channels
@@ -170,8 +170,9 @@ class Scheduler(Section):
 
 
 class SpeechBuffer(Section):
-    """When what somebody says over the socket is sent: seconds of pause behind a whole thought, of silence behind anything,
-    from the first chunk on; a text of fewer characters waits. No `languages` named: all that are known."""
+    """The limits that decide when speech over the socket becomes a message. In seconds: the pause after a complete
+    thought, the silence after anything else, and the longest time from the first chunk. A text with fewer than
+    `least_characters` waits. Empty `languages`: all supported ones."""
 
     pause_seconds: Annotated[Positive, Field(le=60)] = 1.5
     silence_seconds: Annotated[Positive, Field(le=60)] = 3
@@ -277,8 +278,8 @@ class Tools(Section):
 
 
 class Approvals(Section):
-    """`deadline` in milliseconds. `policy` says of a tool, of `server.*` or of a risk whether it may run: `never`, `ask` a
-    person first, `always`."""
+    """`deadline` is in milliseconds. `policy` maps a tool, `server.*` or a risk to a permission: `never`, `ask` (a
+    person must approve) or `always`."""
 
     policy: dict[Name, Permit] = Field(default_factory=dict)
     deadline: Milliseconds = 86_400_000
@@ -301,7 +302,7 @@ class Backup(Section):
 
 
 class Budgets(Section):
-    """Limits in US dollars, and turns a day for strangers; null: no limit."""
+    """Limits in US dollars, and turns per day for each unpaired person; null: no limit."""
 
     daily_usd: Amount | None = 5
     per_agent_daily_usd: Amount | None = None
@@ -330,8 +331,8 @@ def _micros(dollars: float | None) -> int | None:
 
 
 class PriceEntry(Section):
-    """What a model costs in US dollars per million tokens. `cached` is for input that the vendor read from its cache,
-    `written` for input that it put there; null: as other input."""
+    """The price of a model in US dollars per million tokens. `cached` is the price of input that the vendor read from
+    its cache, `written` of input that it wrote there; null: the price of other input."""
 
     input: Amount
     output: Amount

@@ -1,6 +1,6 @@
-"""The values that were set in the product, as they are kept: which of them can be used, and what comes of it.
+"""The stored values of the dashboard: select those that can be used and apply them to the configuration.
 
-One that cannot be used any more keeps nobody from starting: it is passed over, and the reason is told.
+A value that is no longer valid does not prevent a start: it is skipped, and the reason is reported.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Sifted:
 
 
 def stored_changes(text: str | None) -> Changes:
-    """What cannot be read is nothing."""
+    """Return the stored values; empty if the text cannot be read."""
     try:
         found = json.loads(text or "{}")
     except ValueError:

@@ -1,5 +1,6 @@
-"""Which secrets can be guessed: too short, or made of few different characters. No word list can be complete, and none is needed:
-what is long and varied enough is out of reach of guesses over the network.
+"""Find secrets that can be guessed because they are too short or have too few different characters.
+
+No list of common passwords is needed: a long and varied secret cannot be guessed over the network.
 """
 
 from __future__ import annotations

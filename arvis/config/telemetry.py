@@ -12,7 +12,8 @@ from arvis.config.values import Name, SecretText, Url
 
 
 class Telemetry(Section):
-    """Without an `endpoint` nothing is told. `capture_content`: what people and agents say goes along."""
+    """Without an `endpoint` no traces are sent. `capture_content`: traces include the text of messages and the
+    arguments and results of tools."""
 
     endpoint: Annotated[Url, AfterValidator(web_address)] | None = None
     headers: Annotated[dict[str, SecretText], AfterValidator(header_lines)] = Field(default_factory=dict)
@@ -20,5 +21,5 @@ class Telemetry(Section):
     capture_content: bool = False
 
     def secrets(self) -> frozenset[str]:
-        """What must not show anywhere."""
+        """Return the values that must never be shown."""
         return frozenset(text.get_secret_value() for text in self.headers.values())

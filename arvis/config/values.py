@@ -1,7 +1,7 @@
-"""The kinds of value that stand in `config.yaml`, each with the one way it is read.
+"""The types of values in `config.yaml`.
 
-Every refusal here is a `Refused` whose text is a sentence that completes "`key` …"; it must never quote a
-value that could be a secret.
+Every refusal is a `Refused` whose text completes the sentence "`key` …". It must never quote a value that could be a
+secret.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Refused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SecretSource:
-    """Where `env:NAME` and `file:PATH` are looked up; relative paths start at `folder`."""
+    """The environment and the folder that resolve `env:NAME` and `file:PATH`; relative paths start at `folder`."""
 
     environ: Mapping[str, str]
     folder: Path
@@ -153,7 +153,7 @@ def _url(value: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens at `host`."""
+    """Return true if only this machine can reach a server that listens at `host`."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -14,7 +14,7 @@ import yaml
 from arvis.config.problems import KeyPath, Problem
 
 _MAX_DEPTH = 30
-#: Characters of a configuration; whoever reads the file may stop one later.
+#: The largest configuration in characters. A reader may stop one character later.
 MAX_TEXT = 1_000_000
 #: Values and keys of a text: each takes a thousand times as long to build as its letters take to read.
 MAX_VALUES = 50_000
@@ -105,8 +105,7 @@ class Document:
 
 
 def read_texts(text: str) -> Any:
-    """A text in which every value is meant as text: lists, maps and what is written in them, whatever it looks like.
-    Raises `UnreadableText`."""
+    """Read a text whose values are all strings: return lists, mappings and strings. Raises `UnreadableText`."""
     try:
         _refuse_traps(text)
         return yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 - it builds nothing but texts, lists and maps
@@ -115,7 +114,7 @@ def read_texts(text: str) -> Any:
 
 
 class _Plain(yaml.CSafeDumper):
-    """Writes out what stands in several places, and texts of several lines as lines."""
+    """Writes repeated values in full, and strings of several lines as block text."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the library calls it so
         return True
