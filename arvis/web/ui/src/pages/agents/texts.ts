@@ -182,7 +182,8 @@ export const texts = words({
     channelHint: "The channel id as the platform shows it.",
     permission: "What people may do there",
     permissions: { full: "Ask and give tasks", read_only: "Only read", notify_only: "Only receive notices" },
-    permissionHint: "With the last two, the agent posts there and answers only owners and the people in its list.",
+    permissionHint:
+      "With “Only read” and “Only receive notices”, the agent posts there but answers only owners and the people in its list.",
     respond: "Messages that it answers",
     responds: { all: "Answers every message", mention: "Answers when it is mentioned", never: "Answers no message" },
     respondDefault: "Same as its bot",
