@@ -5,7 +5,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 KILLS ?= 200
-WORKERS ?= 2
+WORKERS ?= 3
 
 SETUP := pyproject.toml hatch_build.py constraints.txt
 UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' 2>/dev/null)
@@ -15,7 +15,7 @@ UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' 2>/dev/null
 run: $(VENV)/.run
 	@$(BIN)/arvis run $(ARGS)
 
-# Tests run file by file in two processes, because half of their time is waiting. Tests marked `alone` run last;
+# Tests run file by file in three processes, because much of their time is waiting. Tests marked `alone` run last;
 # failures from the parallel run are reported and re-run serially.
 test: check
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m 'not alone' || { \

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -22,6 +25,21 @@ FIGURES = pytest.StashKey[list[str]]()
 CSP_MARK = "CSP violation:"
 CSP_LISTENER = f"""addEventListener("securitypolicyviolation", event =>
     console.error("{CSP_MARK}", event.violatedDirective, event.blockedURI))"""
+
+
+#: A file system in memory, and the free bytes from which on tests keep their files there: they sync many thousand times.
+MEMORY = Path("/dev/shm")
+ENOUGH = 4_000_000_000
+
+
+def keep_files_in_memory() -> None:
+    """Let this process, its workers and its children make their temporary files in memory, unless TMPDIR names a folder."""
+    usable = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH
+    if "TMPDIR" not in os.environ and usable:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
+
+keep_files_in_memory()
 
 
 @pytest.hookimpl(tryfirst=True)
