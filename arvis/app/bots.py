@@ -17,7 +17,7 @@ from arvis.inbox import InboxService
 from arvis.messaging import owner_alerts
 from arvis.web.realtime.connector import WebConnector
 
-#: Who needs connectors: to run them, to send, or to take web hooks.
+#: The roles that need connectors: to run them, to send, or to receive web hooks.
 CONNECTOR_ROLES = frozenset({"connectors", "workers", "web"})
 
 
@@ -52,7 +52,8 @@ async def open_bots(base: Base) -> AsyncIterator[Bots]:
 
 
 def build_keeper(base: Base, bots: Bots, door: InboxService) -> BotSupervisor:
-    """Runs bots where the role `connectors` is on; elsewhere it keeps their connectors as the book wants them."""
+    """Build the supervisor. It runs bots if the role `connectors` is on; in other processes it only keeps their
+    connectors up to date with the registry."""
     running = RunnerParts(
         inbox_for=door.behind,
         tell_owner=owner_alerts.tell_of_bot,

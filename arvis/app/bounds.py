@@ -1,4 +1,4 @@
-"""How much of what may be set going, as the configuration says: told to every part that asks."""
+"""The limits of the configuration, passed to every part that needs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of the daemon, each made of the base: the flow of messages, the web server."""
+"""Builds the parts of the daemon from the base: the flow of messages, the web server."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def allowed_of(config: Config) -> Allowed:
 
 
 def build_inbox(base: Base, tools: Toolbox) -> InboxService:
-    """Where every connector of this process brings what happens on its platform."""
+    """Build the inbox to which every connector of this process passes the events of its platform."""
     config = base.config
     router = Router(
         rules=lambda: base.settings.current().routing,
@@ -246,7 +246,7 @@ def _account_desk(base: Base, providers: Providers) -> AccountService:
 
 
 def _speech_rules(config: Config) -> UtteranceRules:
-    """A message of what was said may not be longer than any other, four bytes a character."""
+    """A message from speech may not be longer than any other, at four bytes a character."""
     bounds = config.speech.buffer
     return UtteranceRules(
         pause=bounds.pause_seconds,

@@ -1,4 +1,4 @@
-"""What this installation offers to forms: found by entry points, loaded no further than is needed to say what it is."""
+"""The choices that this installation offers to forms, found by entry points and loaded only as far as needed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VENDORS = (("claude", "anthropic"), ("gpt", "openai"), ("gemini", "google"))
 
 
 class InstalledChoices:
-    """`Choices`. `accounts` are those that models are asked through now."""
+    """`Choices`. `accounts` are the current accounts for models."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Where the scripts of graph `code` run, and what may be installed for them."""
+"""The workbench for scripts of graph `code`, and the packages that may be installed for them."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ async def run(
     clock: SystemClock | None = None,
     watch: LoopWatch | None = None,
 ) -> None:
-    """Run the daemon until SIGTERM or SIGINT; a second signal stops at once. `say` prints a line for people. `clock` None:
-    the system's own. `watch` is that of the loop on which this runs, if it has one."""
+    """Run the daemon until SIGTERM or SIGINT; a second signal stops it immediately. `say` prints a line for people.
+    `clock` None: the system clock. `watch` is that of the event loop, if it has one."""
     stopping = _stop_on_signals()
     clock = clock or SystemClock()
     new_id = IdMaker(clock=clock, random_bits=RandomBits())
@@ -68,7 +68,8 @@ async def run(
         )
         config = base.config
         keep_logs(config.retention.logs_days)
-        # What turns need to end is opened before the roles, and so is closed after their drain.
+        # Resources that turns need to end are opened before the roles, and so are closed after the roles have
+        # drained.
         timeouts = CallTimeouts(config.model.timeout_seconds, config.model.idle_seconds)
         shelf = await stack.enter_async_context(open_shelf(clock=clock, timeouts=timeouts, folder=folder.path))
         wanted = {account.provider for account in (*config.accounts, DEMO)}
@@ -102,7 +103,7 @@ async def _announce(
 
 
 async def _end_without_folder(watch: FolderWatch) -> None:
-    """At once, as by a kill: an orderly stop would write to files that are not where the next start looks for them."""
+    """End immediately, as by a kill: an orderly stop would write to files that the next start does not find."""
     lost = await watch.until_lost()
     log.critical("data_folder_lost", error=lost.what, why=lost.why, fix=lost.fix)
     os._exit(_WRONG_PLACE)
@@ -114,7 +115,7 @@ def _folder_watch(config: Config, folder: DataFolder) -> FolderWatch:
 
 @contextmanager
 def _in_background(*tasks: Coroutine[Any, Any, None]) -> Iterator[None]:
-    """What nobody waits for, and what ends the daemon in no case."""
+    """Run work that no other part waits for and whose errors never end the daemon."""
     running = [asyncio.create_task(task) for task in tasks]
     for task in running:
         task.add_done_callback(_tell_of_failure)
@@ -135,13 +136,14 @@ def _given_key(config: Config) -> str | None:
 
 
 def _models(base: Base) -> list[str]:
-    """Those of the configuration, as `arvis doctor` wants to hear; what is stored it reads by itself."""
+    """Return the accounts of the configuration for `arvis doctor`, which reads stored accounts itself."""
     lasting = {*base.accounts.configured, DEMO}
     return [f"{one.provider}/{one.model} ({one.name})" for one in base.accounts.usable if one in lasting]
 
 
 def _stop_on_signals() -> asyncio.Event:
-    """Set by the first SIGTERM or SIGINT; the second ends the process where it stands, which loses nothing."""
+    """Return an event that the first SIGTERM or SIGINT sets. The second signal ends the process immediately, which
+    loses nothing."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
 

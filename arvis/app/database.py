@@ -1,4 +1,4 @@
-"""Where the configured database lies; commands need no more of the composition root than this."""
+"""The location of the configured database; commands need no more of the composition root than this."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`arvis doctor` as a program of its own: what it looks at is on the floor above, and it may stumble without harm."""
+"""Runs `arvis doctor` as a separate program: its checks belong to a higher layer, and its errors do not harm the
+daemon."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from arvis.config import Config
 from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import Programs, Task
 
-#: Seconds; bots and accounts are asked over the network.
+#: Seconds; it queries bots and accounts over the network.
 _PATIENCE = 60.0
 _MOST_OUTPUT = 1_048_576
 #: Exit codes of an examination that came to its end.

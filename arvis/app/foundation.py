@@ -1,4 +1,4 @@
-"""What everything else is built on, opened in order: the disk, the database, the way to other processes."""
+"""The base of all parts, opened in order: the disk, the database, the bridge to other processes."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What everything else is built on, and what outlives every role. `config` is that of the start, with what was set in
-    the product; what acts at once is asked of `settings`."""
+    """The resources that all parts use and that outlive every role. `config` is the configuration of the start,
+    including the values of the dashboard; `settings` has the current values of keys that take effect immediately."""
 
     config: Config
     folder: DataFolder
@@ -119,13 +119,13 @@ async def open_base(
 
 
 def _topics(config: Config) -> list[Topic]:
-    """What this process wants to hear from the others."""
+    """Return the topics that this process receives from the others."""
     wanted = {"web": Topic.CHAT, "workers": Topic.JOBS, "connectors": Topic.JOBS, "scheduler": Topic.JOBS}
     return list({topic for role, topic in wanted.items() if role in config.roles})
 
 
 def _end_at_once(error: StoreLost) -> None:
-    """On a thread of the store: from now on nobody may be told anything, so the process ends where it stands."""
+    """Called on a thread of the store: from now on no result may be reported, so the process ends immediately."""
     log.critical("store_lost", error=error.what, why=error.why, fix=error.fix)
     os._exit(1)
 

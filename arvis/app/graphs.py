@@ -1,4 +1,4 @@
-"""The graphs that executions walk, each made of the parts that its nodes need."""
+"""Builds the graphs that executions run, each with the parts that its nodes need."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from arvis.tools.code import Workbench
 
 @dataclass(frozen=True, slots=True)
 class GraphParts:
-    """What all graphs are made of. `skills` gives those of this moment; `summarizer` is the model that sums up (None: the
-    agent's own); a reply has `reply_bytes` at most; without a `bench` there is no graph `code`."""
+    """The parts of all graphs. `skills` returns the current skills; `summarizer` is the model that summarizes (None:
+    the agent's own); a reply has at most `reply_bytes` bytes; without a `bench` there is no graph `code`."""
 
     store: Store
     runner: Runner

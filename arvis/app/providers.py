@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 
 class LateHttp:
-    """`HttpClient` that is opened with its first exchange: a daemon that talks to nobody has none."""
+    """`HttpClient` that is opened at its first request: a daemon without requests has none."""
 
     def __init__(self, *, stack: AsyncExitStack) -> None:
         self._stack = stack
@@ -73,7 +73,8 @@ async def open_shelf(*, clock: Clock, timeouts: CallTimeouts, folder: Path) -> A
 
 
 class ProviderPool:
-    """`Providers`: each is imported off the event loop, once. What is opened for them is closed with `stack`."""
+    """`Providers`: each is imported once, outside the event loop. Resources that are opened for them are closed with
+    `stack`."""
 
     def __init__(self, *, stack: AsyncExitStack, services: ProviderServices) -> None:
         self._stack = stack
@@ -88,7 +89,7 @@ class ProviderPool:
         return self._services.http
 
     def require(self, names: Iterable[str]) -> None:
-        """Raises `ConfigError` for a name that nobody provides; loads nothing."""
+        """Raise `ConfigError` for a name without a provider; loads nothing."""
         for name in names:
             self._point(name)
 
@@ -101,8 +102,7 @@ class ProviderPool:
         return self._loaded[name]
 
     async def warm(self, names: Iterable[str]) -> None:
-        """Load these before anybody waits for them. One that cannot be loaded is told of; its accounts are passed
-        over."""
+        """Load these before the first request. If one cannot be loaded, that is logged and its accounts are skipped."""
         for name in names:
             try:
                 await self.get(name)

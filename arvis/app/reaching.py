@@ -1,4 +1,4 @@
-"""The start of a daemon whose database is away: it waits, says so, and goes on when the database answers."""
+"""The start of a daemon whose database is unavailable: it waits, reports it, and continues when the database answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REPEAT = 60.0
 
 
 class Stopped(Exception):
-    """The daemon was asked to end before it had begun."""
+    """The daemon was stopped before it had started."""
 
 
 class Reaching:

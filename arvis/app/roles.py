@@ -1,4 +1,4 @@
-"""What a process does, role by role, started in the order in which they depend on one another."""
+"""The roles of a process, started in the order of their dependencies."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ Up = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """How the roles reach the world: opened before them, closed after their drain."""
+    """The resources through which the roles reach other systems: opened before the roles, closed after they have
+    drained."""
 
     providers: Providers
     tools: Toolbox
@@ -76,7 +77,7 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         await supervisor.start(Role("notices", base.bridge.run))
         await supervisor.start(Role("settings", base.settings.follow, required=False))
         if "workers" in config.roles:
-            # Alone, whoever changes an account learns of it by itself.
+            # In a single process, the code that changes an account also updates the list.
             await supervisor.start(Role("accounts", lambda up: base.accounts.follow(base.bus, up), required=False))
     if "workers" in config.roles:
         presence = Presence(store=base.store, bus=base.bus, connector_of=bots.fleet.connector_of, clock=base.clock)
@@ -95,7 +96,7 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
 
 
 def _handlers(base: Base, flow: MessageFlow, tools: Toolbox) -> Mapping[JobKind, Handler]:
-    """Who does the work of each kind of job; deliveries have a handler of their own."""
+    """Return the handler of each kind of job; deliveries have their own handler."""
     patient = RetryingStore(store=base.store, clock=base.clock)
     scripts = ScriptRunner(store=patient, fetcher=tools.fetcher, clock=base.clock)
     begun = ScheduleHandler(runs=flow, scripts=scripts)

@@ -1,4 +1,4 @@
-"""Where programs of agents run."""
+"""The sandbox for programs of agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engines that hear and speak, as they are configured. Nothing of theirs is loaded before somebody speaks."""
+"""The configured engines for speech to text and text to speech. They are loaded at their first use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MB = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """None: nobody hears, or nobody speaks. A sound may last so many `minutes`."""
+    """The opened engines; None: no engine is configured. A voice message may last `minutes`."""
 
     transcriber: Transcriber | None
     speaker: Speaker | None

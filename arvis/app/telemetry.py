@@ -22,7 +22,7 @@ NOT_INSTALLED = "pip install 'arvis[otel]'"
 
 
 class TracedHandler:
-    """A handler whose work is told, once it is committed. Implements `Handler`."""
+    """A handler whose work is traced after its commit. Implements `Handler`."""
 
     def __init__(self, *, handler: Handler, queue: ExportQueue) -> None:
         self._handler = handler
@@ -46,7 +46,7 @@ class TracedHandler:
 
 
 async def traced(base: Base, handlers: Mapping[JobKind, Handler], supervisor: Supervisor) -> Mapping[JobKind, Handler]:
-    """The handlers, telling the collector of what they did if there is one; it is a role that nothing depends on."""
+    """Return the handlers, traced if a collector is configured. Tracing is a role that no other role depends on."""
     settings = base.config.telemetry
     if settings.endpoint is None:
         return handlers

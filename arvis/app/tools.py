@@ -29,8 +29,8 @@ from arvis.turns.workflow_tools import WorkflowStarter
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """What agents may use, the sources that are slow to answer the first time, the door to addresses that people give,
-    opened when first asked for, and plugins; `named` are those that agents have."""
+    """The tools of agents, the sources that are slow at their first use, the fetcher for addresses that people give,
+    which is opened at its first use, and plugins; `named` are the plugins that agents use."""
 
     rules: ToolRules
     slow: Sequence[ToolSource]
@@ -39,7 +39,8 @@ class Toolbox:
     named: Callable[[], Awaitable[Sequence[str]]]
 
     async def warm(self) -> None:
-        """Ask them before anybody waits for them, and load the plugins that agents have, whose commands `/help` tells."""
+        """Query the sources before their first use, and load the plugins that agents use, whose commands `/help`
+        lists."""
         await self.plugins.find(await self.named())
         for source in self.slow:
             await source.all()
@@ -53,7 +54,7 @@ async def open_tools(base: Base, shelf: ProviderPool) -> AsyncIterator[Toolbox]:
         sources: list[ToolSource] = [InstalledTools(services=services.get)]
         config = base.config
         if config.tools.allow_hosts:
-            # Said at the start, not to the first model that asks.
+            # Reported at the start, not to the first model that asks.
             guard = await asyncio.to_thread(importlib.import_module, "arvis.net.guard")
             guard.read_rules(allow=config.tools.allow_hosts)
         if config.mcp.servers:

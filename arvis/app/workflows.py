@@ -1,4 +1,4 @@
-"""The graphs that people draw, made of the same parts as ours."""
+"""The graphs of workflows that people draw, built with the same parts as the built-in graphs."""
 
 from __future__ import annotations
 

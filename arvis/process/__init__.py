@@ -1,1 +1,1 @@
-"""What makes a running program of Arvis: its data folder, roles, logs, clock, ids and disk space."""
+"""The foundations of a running daemon: data folder, roles, logs, clock, ids and disk space."""

@@ -1,4 +1,4 @@
-"""The real time, for everything that is handed a `Clock`."""
+"""The system clock as a `Clock`."""
 
 from __future__ import annotations
 

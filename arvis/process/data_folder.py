@@ -23,15 +23,15 @@ _MAX_LINE = 200
 _MAX_KEPT = 4096
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
-#: Stands in the lock in place of a boot id.
+#: The lock has this text in place of a boot id.
 _COMMAND = "command"
 
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """A folder that this process holds. `node_id` stays for the life of the folder, `boot_id` names this start,
-    `api_key` is the owner's key of the command line; `private` is False where the folder belongs to somebody
-    else, so that its mode could not be set to 0700."""
+    """A folder that this process holds. `node_id` stays the same for the life of the folder, `boot_id` names this
+    start, `api_key` is the owner's key for the command line. `private` is False if another user owns the folder, so
+    that its mode could not be set to 0700."""
 
     path: Path
     node_id: str
@@ -58,12 +58,12 @@ class DataFolder:
 
 
 def api_key_file(folder: Path) -> Path:
-    """Where the daemon leaves the key that the command line uses."""
+    """Return the file in which the daemon stores the key for the command line."""
     return folder / "api-key"
 
 
 def address_file(folder: Path) -> Path:
-    """Where the daemon leaves the address of its web server while it serves."""
+    """Return the file in which the daemon stores the address of its web server while it serves."""
     return folder / "address"
 
 
@@ -109,9 +109,9 @@ class Holder:
 
 
 def holder_of(path: Path) -> Holder | None:
-    """Who holds the folder now. Nothing is made or written, and the lock is kept for the length of a look only.
+    """Return the process that holds the folder. Creates and writes nothing, and keeps the lock only for this check.
 
-    Raises `ConfigError` when that cannot be told.
+    Raises `ConfigError` if the holder cannot be determined.
     """
     with _usable(path):
         try:
@@ -137,8 +137,8 @@ def _holder(words: list[str]) -> Holder:
 
 @contextmanager
 def leave_address(folder: DataFolder, url: str) -> Iterator[None]:
-    """Say for the length of the block where the web server answers; the command line looks there first. After a
-    crash the file stays, and nobody answers at that address."""
+    """Store the address of the web server for the length of the block; the command line reads it first. After a crash
+    the file stays, and no server answers at that address."""
     file = address_file(folder.path)
     with _usable(folder.path):
         _write_whole(file, url)
@@ -213,7 +213,7 @@ def _not_lockable(path: Path, error: OSError) -> ConfigError:
 
 
 def _signature(lock: int) -> list[str]:
-    """What `_sign` wrote, in words."""
+    """Return the text that `_sign` wrote."""
     return os.pread(lock, _MAX_LINE, 0).decode(errors="replace").split()
 
 
@@ -240,7 +240,7 @@ def _kept(file: Path, make: Callable[[], str]) -> str:
 def _write_whole(file: Path, line: str) -> None:
     """A reader finds the whole line or no file, even after a crash."""
     fresh = file.with_name(f"{file.name}.new")
-    # What a crash left is removed, not written through: it might be a link that somebody has put there.
+    # A file that a crash left is removed, not overwritten: it might be a link that another user made.
     fresh.unlink(missing_ok=True)
     with fresh.open("x", encoding="utf-8") as out:
         out.write(f"{line}\n")

@@ -1,5 +1,5 @@
-"""How much room the data folder has. Below the low-water mark new work is refused (reliability.md, H24),
-because a full disk cannot even delete."""
+"""The free space of the data folder. Below the low-water mark the daemon refuses new work, because a full disk cannot
+even delete."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ import structlog
 from arvis.domain.errors import DiskLow
 from arvis.ports.clock import Clock
 
-# A file that holds room for the worst moment: a full disk can store nothing, not even that something is deleted
-# (reliability.md H24, M4). Given up, it lets what is running be written to its end.
+# A file that reserves space for a full disk, which could not even store a deletion. When the file is removed, running
+# work can be written to its end.
 
 
 _BYTES = 16_000_000
@@ -28,7 +28,7 @@ _DIVISOR = 4
 
 
 class ReservedSpace:
-    """`DATA/ballast`. What can be taken back is real: the blocks are allocated, not only promised."""
+    """`DATA/ballast`. Its blocks are allocated, so removing it really frees space."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -43,14 +43,14 @@ class ReservedSpace:
             return 0
 
     def missing(self, free: int) -> int:
-        """How many bytes it should take of so many that are free. What was given up is to come back whole; a ballast
-        that was taken when there was little room grows when there is more."""
+        """Return the bytes that the file should grow by, given the free bytes. After it was removed it grows back to
+        its full size; a file that was created while space was short grows when there is more."""
         held = self.held
         wanted = self._given_up or min(_BYTES, (free + held) // _DIVISOR)
         return wanted - held if held < wanted // 2 else 0
 
     def take(self, size: int) -> None:
-        """Allocate so many bytes more. Raises `OSError` when the disk is full again, and holds no more than before."""
+        """Allocate this many more bytes. Raises `OSError` if the disk is full; then the file has its old size."""
         held = self.held
         descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -78,7 +78,8 @@ LOOK_SECONDS = 3.0
 
 _MARK_BYTES = 200_000_000
 _MARK_DIVISOR = 50
-#: What a start writes before anybody can tell that there is no room: less than this, and the ballast goes first.
+#: The bytes that a start writes before the disk is checked. With less free space than this, the reserved file is
+#: removed first.
 _START_BYTES = 1_000_000
 _MEGABYTE = 1_000_000
 
@@ -106,9 +107,9 @@ def disk_space(folder: Path) -> DiskSpace:
 
 
 class DiskWatch:
-    """Knows whether there is room for new work, by a look every few seconds and by word of the store. Asking costs
-    nothing and touches no disk; refusals begin and end by themselves, and the log tells each change once. `space` looks
-    at the disk on which the ballast lies."""
+    """Decides whether there is room for new work. It checks the disk every few seconds and listens to errors of the
+    store, so a query costs nothing. Refusals begin and end automatically, and the log reports each change once.
+    `space` checks the disk that has the reserved file."""
 
     def __init__(self, *, space: Callable[[], DiskSpace], ballast: ReservedSpace, clock: Clock) -> None:
         self._space = space
@@ -140,8 +141,8 @@ class DiskWatch:
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Look now, and every few seconds until the end of the block. A disk that is full already gives up its ballast
-        at once, so that the daemon can start and say so."""
+        """Check now, and every few seconds until the end of the block. If the disk is already full, remove the
+        reserved file immediately, so that the daemon can start and report it."""
         await asyncio.to_thread(self._first_look)
         looking = asyncio.create_task(self._look_again_and_again())
         try:

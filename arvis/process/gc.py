@@ -1,7 +1,8 @@
-"""Python's collector of reference cycles, told what a daemon is: what was loaded at its start stays to its end, and what a
-turn makes goes by itself.
+"""Tunes Python's collector of reference cycles for a daemon: objects of the start live to the end, and objects of a
+turn are freed without it.
 
-Left alone it looks through all of that again and again, while everybody waits: 2 % of a message's time, 50 ms at once.
+By default the collector scans all objects repeatedly and blocks the process: 2 % of a message's time, up to 50 ms per
+scan.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-#: So many new objects may gather before the young ones are looked through.
+#: New objects before the youngest generation is scanned.
 _GATHERED = 10_000
 
 
 @contextmanager
 def tuned_gc() -> Iterator[None]:
-    """Leaves what there is now out of every collection, and looks through the rest less often."""
+    """Exclude all current objects from collection, and scan the others less often."""
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(_GATHERED, *before[1:])

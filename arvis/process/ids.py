@@ -1,4 +1,4 @@
-"""The maker of ids: what `domain/ids.py` says an id is, made from the clock and chance."""
+"""Makes the ids that `domain/ids.py` defines, from the clock and random bits."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Callable
 from arvis.domain.ids import RANDOM_BITS, encode, moment_of
 from arvis.ports.clock import Clock
 
-# Random bits of the system, many at a time: to ask it for a few costs more than all the rest of an id.
+# Random bits of the system are fetched in large blocks: a small request would cost more than the rest of an id.
 
 
-#: Bytes that are asked for at once.
+#: Bytes per request.
 _AT_ONCE = 4_096
 
 
 class RandomBits:
-    """As good as `secrets.randbits`: no bit is given out twice. `source` gives so many random bytes. Any thread may call."""
+    """As good as `secrets.randbits`: no bit is used twice. `source` returns a number of random bytes. Thread-safe."""
 
     def __init__(self, *, source: Callable[[int], bytes] = os.urandom) -> None:
         self._source = source

@@ -1,8 +1,9 @@
-"""A role that only one process may hold at a time: a bot account, the scheduler.
+"""Roles that only one process may hold at a time: a bot account, the scheduler.
 
-The holder shows signs of life in the database; who wants the role watches them stand still, each on its own steady
-clock, so that no two clocks need agree. The holder trusts its lease for a shorter time than others wait, and stops by
-itself when that time is over: there are never two. What the holder commits is fenced by its claim.
+The holder writes a sign of life to the database. Other processes wait until the sign has not changed for the length
+of a lease, each by its own monotonic clock, so the clocks need not agree. The holder trusts its lease for a shorter
+time than others wait, and stops when that time is over: there are never two holders. The commits of the holder are
+fenced by its claim.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ Work = Callable[[Holding], Awaitable[None]]
 
 
 class RoleLeaseManager:
-    """Runs a piece of work while this process holds the role `name`. `owner` is the boot, `node` the data folder: what
-    an earlier boot of this folder held is free, because the folder's lock says that it is dead. A store that no other
-    process writes needs no lease."""
+    """Runs work while this process holds the role `name`. `owner` is the boot, `node` the data folder: a role that an
+    earlier boot of this folder held is free, because the folder's lock proves that the boot is dead. A store that no
+    other process writes needs no lease."""
 
     def __init__(
         self, *, name: str, store: Store, clock: Clock, owner: str, node: str, pace: Pace | None = None
@@ -90,7 +91,7 @@ class RoleLeaseManager:
             )
 
     async def _acquire(self) -> tuple[RoleLease, Holding]:
-        """Look until nobody holds the role, or its holder has been silent for long enough."""
+        """Wait until the role is free, or until its holder has been silent for the length of a lease."""
         seen = await self._store.read(_find, self._name)
         since = self._clock.monotonic()
         while True:
@@ -109,7 +110,7 @@ class RoleLeaseManager:
         return lease is None or lease.owner is None or lease.node == self._node
 
     async def _hold(self, lease: RoleLease, holding: Holding, work: Work) -> bool:
-        """Whether the work came to its end by itself, and not because the role was lost."""
+        """Return true if the work ended by itself, false if the role was lost."""
         working = asyncio.ensure_future(work(holding))
         beating = asyncio.create_task(self._beat(lease, holding))
         try:

@@ -1,6 +1,6 @@
-"""Logging: readable on a terminal, JSON otherwise, on standard error, and a JSON copy in one file a day.
+"""Logging to standard error, readable on a terminal and otherwise as JSON, with a JSON copy in one file a day.
 
-Every line of every library passes one formatter that takes secrets out. Nothing is set up at import time.
+Every line of every library passes one formatter that removes secrets. Nothing is set up at import time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from arvis.process.redaction import Redactor
 
 _MS_PER_SECOND = 1000
 
-#: Their INFO lines tell of every request, with addresses; what matters of it is logged by the caller.
+#: Their INFO lines describe every request with its address; the caller logs the relevant part.
 _CHATTY = ("aiohttp.access", "apscheduler", "asyncio", "httpcore", "httpx", "httpx2", "uvicorn.access", "websockets")
 
 
@@ -30,9 +30,9 @@ def logging_to(
 ) -> Iterator[Callable[[int], None]]:
     """Send all logging to `stream` and, with a `folder`, to `arvis-YYYY-MM-DD.log` in it (UTC).
 
-    Files older than `keep_days` are removed when a new day begins; None: none until it is known. What this gives is called
-    with the number of days once it is, or is another one. The web server must be told not to set up
-    logging of its own (`log_config=None`); handlers that are there already are replaced.
+    Files older than `keep_days` are removed when a new day begins; None: no files until the number of days is known.
+    Call the returned function with the number of days when it is known or changes. The web server must not set up its
+    own logging (`log_config=None`); existing handlers are replaced.
     """
     render = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     handlers: list[logging.Handler] = [_Stream(stream)]
@@ -176,7 +176,7 @@ def _installed(handlers: list[logging.Handler], level: str) -> Iterator[None]:
 
 
 def _disown_others() -> None:
-    """Let the loggers of libraries hand everything to the root: a handler of their own would skip the filter."""
+    """Make the loggers of libraries propagate to the root: their own handlers would bypass the filter."""
     for logger in list(logging.root.manager.loggerDict.values()):
         if isinstance(logger, logging.Logger):
             logger.handlers.clear()

@@ -14,14 +14,14 @@ from arvis.domain.errors import TooMany
 
 T = TypeVar("T")
 
-#: What OWASP asks for at least: 19 MiB, two passes.
+#: OWASP's minimum: 19 MiB, two passes.
 MEMORY_BYTES = 19 * 1024 * 1024
 PASSES = 2
 
 #: Computations that may wait for their turn.
 _MOST_WAITING = 32
 
-#: Made of a random password with the same figures, for those who have none: it takes as long as anybody's.
+#: Hash of a random password, for users without one: the check takes equally long.
 _NOBODYS = "$argon2id$v=19$m=19456,t=2,p=1$06rjI21Zqe2MIxHHxHRb5w$0G6gObFF6R0cJZkU/nUXa+9jLfpEaXIkDc0r+K/D1Yw"
 
 
@@ -40,7 +40,8 @@ class Argon2Passwords:
         return same and kept is not None
 
     async def _in_turn(self, work: Callable[[], T]) -> T:
-        """Who gives up waiting ends nothing: a thread cannot be stopped, and two at once would take twice the memory."""
+        """A cancelled caller does not stop the running hash: a thread cannot be stopped, and two at once would need
+        twice the memory."""
         if len(self._running) > _MOST_WAITING:
             raise TooMany("Too many people log in at this moment.", fix="Try again in a few seconds.")
         task: asyncio.Task[T] = asyncio.create_task(self._one(work))
@@ -70,5 +71,5 @@ def _matches(password: str, kept: str) -> bool:
 
 
 def _bytes(password: str) -> bytes:
-    """The same letters are the same password, whatever the keyboard makes of them."""
+    """Normalise the text, so that the same letters are the same password on every keyboard."""
     return unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")

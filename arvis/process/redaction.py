@@ -16,14 +16,14 @@ from urllib.parse import quote
 
 _MASK = "[redacted]"
 
-#: A shorter secret is only replaced where it stands alone: `demo` as a password must not black out `democracy`.
+#: A shorter secret is replaced only as a separate word: `demo` as a password must not black out `democracy`.
 _ALONE_BELOW = 8
 
 # Each pattern keeps its groups named `keep` and `tail`. Runs are bounded or of one class, so that no input is slow.
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE | re.ASCII)
     for pattern in (
-        # Headers, as they stand in HTTP or in the repr of a mapping.
+        # Headers in HTTP or in the repr of a mapping.
         r"(?P<keep>\b(?:proxy-)?authorization\b['\"\\]{0,3}\s{0,3}[:=,]\s{0,3}b?['\"\\]{0,3}(?:[a-z]{2,12}\s)?)[^\s'\"\\,]+",
         r"(?P<keep>\b(?:set-)?cookie\b['\"\\]{0,3}\s{0,3}[:=,]\s{0,3}b?['\"\\]{0,3})[^'\"\\\r\n]+",
         r"(?P<keep>\bx-(?:api|goog-api|auth)-(?:key|token)\b['\"\\]{0,3}\s{0,3}[:=,]\s{0,3}b?['\"\\]{0,3})[^\s'\"\\,]+",
@@ -41,9 +41,9 @@ _PATTERNS = tuple(
         r"\bakia[a-z0-9]{16}\b",
         r"\b[a-z0-9_-]{23,28}\.[a-z0-9_-]{6,7}\.[a-z0-9_-]{27,}",
         r"\beyj[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}\.[a-z0-9_-]*",
-        # What answers an interaction, and posts as a webhook.
+        # Tokens that answer an interaction or post as a webhook.
         r"(?P<keep>/(?:interactions|webhooks)/\d{15,20}/)[a-z0-9_.%-]{20,}",
-        # Addresses: user:password@ and telling parameters.
+        # Addresses: user:password@ and parameters with secrets.
         r"(?P<keep>://[^\s/:@'\"]{0,100}:)[^\s/@'\"]{1,300}(?P<tail>@)",
         r"(?P<keep>[?&#](?:[a-z_]{0,20}(?:key|token|secret|password|signature)|code|login)=)[^\s&#'\"]+",
         # Fields, as in JSON, in the repr of a mapping or of keyword arguments.
@@ -58,7 +58,8 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: set[str] = set()
-        #: The longest first, so that a secret inside another leaves no rest of it. Replaced, never changed.
+        #: The longest first, so that no part of a secret that contains another remains. The tuple is replaced, never
+        #: changed.
         self._known: tuple[str, ...] = ()
         self._learning = threading.Lock()
         self.learn(secrets)
@@ -74,7 +75,7 @@ class Redactor:
                 self._known = tuple(known)
 
     def __call__(self, text: str) -> str:
-        # A pattern of them all would be no faster, and would be made anew for each that is learned.
+        # One pattern for all secrets would not be faster and would have to be compiled again for each new one.
         for form in self._known:
             if form in text:
                 text = _without(form, text)
@@ -95,7 +96,7 @@ def _masked(match: re.Match[str]) -> str:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """The ways a secret may be written: as it is, in JSON or repr, in an address, in base 64, in hex."""
+    """Return the encodings in which a secret may appear: plain, JSON or repr, URL, base 64, hex."""
     data = secret.encode(errors="surrogatepass")
     yield secret
     yield json.dumps(secret)[1:-1]

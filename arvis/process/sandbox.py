@@ -1,7 +1,8 @@
-"""Programs behind walls: bubblewrap gives each a file system, a network and process numbers of its own.
+"""Runs programs in a sandbox: bubblewrap gives each its own file system, network and process numbers.
 
-What is not named here does not exist inside. `/proc` is read-only there: to the kernel a daemon that runs as root is
-root inside, too, whatever its number there, and root may write the machine's settings in `/proc/sys`.
+Only the paths that are named here exist inside. `/proc` is read-only there: if the daemon runs as root, the kernel
+treats the program as root, too, whatever its user number inside, and root may write the machine's settings in
+`/proc/sys`.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from arvis.ports.sandbox import BRIDGE, WORKSPACE, Answerer, Finished, Task
 from arvis.process.seccomp import call_filter
 from arvis.process.subprocesses import MAX_PROCESSES, run_guarded
 
-# Lines between a program in the sandbox and this process: it asks, and is answered, one line at a time. The program
-# inherits one end of a pair of sockets; nothing is bound to a name, so nobody else can find it and nothing is left
-# behind. What comes over it is as hostile as the program: lines have a bound, and descriptors that are sent along are
-# dropped by the kernel, since nobody here takes them.
+# A line-based channel between a program in the sandbox and this process: the program sends one line and gets one
+# line. It inherits one end of a socket pair; no socket has a name, so no other process can connect and nothing is
+# left behind. Input from it is as hostile as the program: lines have a limit, and the kernel drops descriptors that
+# are sent along, because this process does not receive them.
 
 
 #: Bytes of one line from the program.
@@ -35,7 +36,7 @@ MOST_ASKED = 262_144
 
 
 async def bridged(answer: Answerer, run: Callable[[int], Coroutine[Any, Any, Finished]]) -> Finished:
-    """What comes of `run`, which is given the far end of the bridge to hand on."""
+    """Return the result of `run`, which gets the far end of the channel."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         program = asyncio.create_task(run(theirs.fileno()))
@@ -88,7 +89,7 @@ _NETWORK_SETTINGS = (
     "/etc/pki/ca-trust/extracted",
 )
 
-#: Inside, the user has this number and a name, whoever runs the daemon.
+#: The user inside has this number and name, whichever user runs the daemon.
 _USER = 1000
 _PASSWD = f"arvis:x:{_USER}:{_USER}::/tmp:/bin/sh\n"
 _GROUP = f"arvis:x:{_USER}:\n"
@@ -111,7 +112,7 @@ _SCRATCH = 67_108_864
 #: More than any folder holds: it is left in order all the same.
 _UNBOUNDED = 1 << 62
 
-#: What the sandbox makes itself; nothing of the machine may be laid over it.
+#: Paths that the sandbox creates itself; no path of the machine may be mounted over them.
 _OWN = (Path("/proc"), Path("/dev"), Path("/tmp"), Path(WORKSPACE))  # noqa: S108 (as above)
 
 #: A shell's way to say that a signal ended its program.
@@ -217,7 +218,7 @@ class Bubblewrap:
 
 
 def _places(system: Sequence[Path], readable: Sequence[Path], hidden: Sequence[Path]) -> Iterator[str]:
-    """What may be read. A hidden folder is covered where it would be seen, and what is readable in it shows again."""
+    """Return the readable paths. A hidden folder is covered, and readable paths inside it are mounted again."""
     asked = {path.resolve() for path in readable}
     if any(path.is_relative_to(place) for place in asked for path in _OWN):
         raise ToolError("A folder that the program shall see lies above what the sandbox makes itself.")
@@ -237,7 +238,7 @@ def _places(system: Sequence[Path], readable: Sequence[Path], hidden: Sequence[P
 
 def _environment(asked: Mapping[str, str]) -> Iterator[str]:
     for name, value in {**_ENVIRONMENT, **asked}.items():
-        # One option ends where a NUL stands: what follows it would be another.
+        # A NUL ends an option: the text after it would be a new option.
         if "\0" in name + value or "=" in name or not name:
             raise ToolError("A name or a value in the program's environment cannot be used.")
         yield from ("--setenv", name, value)

@@ -64,5 +64,5 @@ def _unless(test: bytes) -> list[bytes]:
 
 
 def _step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
-    """`yes` and `no`: how many steps a test jumps over."""
+    """`yes` and `no` are the numbers of steps that a test skips."""
     return struct.pack("=HBBI", code, yes, no, value)

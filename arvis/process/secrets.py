@@ -1,6 +1,6 @@
-"""Secrets at rest: sealed with a key that lies beside the database and never in it (docs/adr/0015).
+"""Encrypts secrets with a key that is stored beside the database, never in it (docs/adr/0015).
 
-The library is loaded, and the key made, when something is first sealed or opened: most processes never do either.
+The library is loaded and the key created at the first encryption or decryption: most processes never need them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHARING = "Processes that share a PostgreSQL database share no folder: give eac
 
 
 def secrets_key_file(folder: Path) -> Path:
-    """Where a key lies that the configuration does not give. It is in no backup."""
+    """Return the key file that is used if the configuration gives no key. No backup contains it."""
     return folder / "secrets.key"
 
 
@@ -41,16 +41,16 @@ class _Key:
 
     @property
     def fingerprint(self) -> str:
-        """Tells keys apart and says nothing about them."""
+        """Return a text that differs for different keys and reveals nothing about them."""
         return hashlib.blake2b(self.data, digest_size=4, person=b"arvis-secrets").hexdigest()
 
 
 class SealedBox:
-    """`SecretBox` with libsodium's secret box (XSalsa20 and Poly1305). Any thread may call.
+    """`SecretBox` with libsodium's secret box (XSalsa20 and Poly1305). Thread-safe.
 
-    `file` holds the key, which is made when something is first sealed; `given` is the key of the configuration in base
-    64, and then no file is looked at. `tell` hears every secret that passes, for the filter of the logs; `random_bytes`
-    makes keys. Raises `ConfigError` for a given key that is none.
+    `file` holds the key, which is created at the first encryption. `given` is the key of the configuration in base
+    64; then no file is read. `tell` is called with every secret that passes, for the filter of the logs;
+    `random_bytes` makes keys. Raises `ConfigError` for an invalid `given` key.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class SealedBox:
 
 
 class Unheard:
-    """`SecretBox` with the key of another one, which tells nobody what passes."""
+    """`SecretBox` with the key of another one that does not report the secrets to the log filter."""
 
     def __init__(self, *, seal: Callable[[str], str], open_: Callable[[str], str]) -> None:
         self._seal = seal

@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 LIMIT = 0.05
 #: The thread looks this often (seconds) while the loop works, and sleeps once it sees the loop wait.
 _LOOK = 0.03
-#: Seconds between two lines of the log. What happens in between is counted.
+#: Seconds between two lines of the log. Stalls in between are counted.
 BETWEEN_LINES = 10.0
 _MOST_FRAMES = 12
 _HERE = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ _HERE = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
-    """What was seen since the watch began: passes over the limit, their seconds in all, and the longest one."""
+    """The stalls since the watch began: their number, their total in seconds, and the longest one."""
 
     count: int = 0
     seconds: float = 0.0

@@ -1,11 +1,12 @@
-"""Stands between the daemon and a program that it runs, as a process of its own, and leaves nobody behind.
+"""A process between the daemon and a program that it runs; it ends every process that the program starts.
 
-Run as a script: `subprocess_guard.py LIFELINE MEMORY PROCESSES DISK FILES PROGRAM ARGUMENTS…`. LIFELINE is the descriptor of a pipe
-that the daemon holds open at the other end: when the daemon closes it or dies, everything is ended, and a byte in it is
-passed on as SIGTERM. MEMORY and PROCESSES are bounds of all together, DISK (bytes) and FILES are bounds of the folder that
-it is started in; 0 is none. A bounded folder is left without setuid bits, pipes, sockets and devices. What the program starts stays below
-this process even when it forks away, for orphans come to their nearest subreaper (prctl(2)).
-It ends as the program ended. Standard library only, no other module of ours: it is started for every program.
+Run as a script: `subprocess_guard.py LIFELINE MEMORY PROCESSES DISK FILES PROGRAM ARGUMENTS…`. LIFELINE is the
+descriptor of a pipe whose other end the daemon holds: when the daemon closes it or dies, everything is ended, and a
+byte in it is passed on as SIGTERM. MEMORY and PROCESSES limit all processes together, DISK (bytes) and FILES limit
+the folder that the program is started in; 0 is no limit. After the end a limited folder has no setuid bits, pipes,
+sockets and devices. Processes that the program starts stay below this process even when they fork away, because
+orphans go to their nearest subreaper (prctl(2)). The exit status is that of the program. It uses only the standard
+library and no other module of Arvis, because it is started for every program.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ _NOT_STARTED = 127
 _LOOK = 0.2
 _SWEEP = 0.005
 
-#: The folder is looked through for one part in so many of the time.
+#: The folder is scanned for at most one part in this many of the time.
 _SPARED = 10
 
 #: Folders inside one another; and how a folder is opened.
 _DEEPEST = 100
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-#: What others have removed or replaced in the meantime.
+#: Errors for files that other processes removed or replaced in the meantime.
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 #: A folder of memory that the program has to itself.
@@ -90,7 +91,7 @@ def _become(argv: list[str]) -> NoReturn:
 
 
 def _watch(child: int, lifeline: int, bounds: Bounds, folder: Folder) -> int:
-    """Until the program ends, the daemon lets go, or all processes together take too much."""
+    """Wait until the program ends, the daemon closes the lifeline, or all processes together exceed a limit."""
     waking, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -117,7 +118,7 @@ def _watch(child: int, lifeline: int, bounds: Bounds, folder: Folder) -> int:
 
 
 def _reaped(child: int) -> int | None:
-    """The status of the program if it has ended; orphans that came to us are laid to rest by the way."""
+    """Return the status of the program if it has ended, and reap orphans."""
     with suppress(ChildProcessError):
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -138,7 +139,7 @@ def _excess(memory: int, processes: int) -> str | None:
 
 
 class Folder:
-    """The folder that the program is started in. Where it holds more than its bounds from the beginning, it must not grow."""
+    """The folder that the program is started in. If it exceeds its limits from the beginning, it must not grow."""
 
     def __init__(self, disk: int, files: int) -> None:
         self._bounded = bool(disk or files)
@@ -267,8 +268,9 @@ def _in_scratch() -> int:
 
 
 def _held(pid: int) -> int:
-    """Return the bytes of memory that a process holds, in memory or swapped out: its own, and its part of what it shares with
-    others through no file, or all of that where the kernel does not tell its part. What has ended holds none."""
+    """Return the bytes of memory that a process holds, in memory or swapped out: its own, and its share of memory
+    that it shares with others through no file, or all of that if the kernel does not report the share. A process that
+    has ended holds none."""
     known = _fields(f"/proc/{pid}/status")
     own = known.get("RssAnon", 0) + known.get("VmSwap", 0)
     shared = known.get("RssShmem", 0)
@@ -318,7 +320,8 @@ def _processes() -> list[int]:
 
 
 def _end_all(child: int) -> None:
-    """Kill until nobody is left: whoever loses a parent becomes our child and is met by the next sweep."""
+    """Kill all descendants until none is left: a process that loses its parent becomes our child, and the next pass
+    kills it."""
     while True:
         with suppress(OSError):
             os.killpg(child, signal.SIGKILL)
@@ -334,7 +337,7 @@ def _end_all(child: int) -> None:
 
 
 def _prctl(option: int, value: int) -> None:
-    """Where there is no such call, what remains is the group of the program."""
+    """Without this call, only the process group of the program is ended."""
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 

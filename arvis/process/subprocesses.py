@@ -1,7 +1,8 @@
-"""Programs in a group of their own, fed and read within bounds, and ended with all that they started.
+"""Runs programs in their own process group, with limits for input and output, and ends them with all that they
+started.
 
-Each runs below a guard (`subprocess_guard.py`), which ends everything at once when the pipe that this process holds is
-closed: by the time limit, by a cancellation, or by the death of this process (reliability.md H22).
+Each runs below a guard (`subprocess_guard.py`), which ends everything immediately when the pipe that this process
+holds is closed: by the time limit, by a cancellation, or by the death of this process.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class Lifeline:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a program and all that it starts may hold together: bytes of memory, and processes; and what their folder may
-    hold: bytes on the disk, and files. 0: no bound, and nobody looks, which is for programs that stay."""
+    """The limits of a program and all processes that it starts, together: bytes of memory, and processes; and of
+    their folder: bytes on the disk, and files. 0: no limit and no check, for programs that keep running."""
 
     memory: int = 0
     processes: int = 0
@@ -121,9 +122,9 @@ async def run_guarded(
     disk: int = 0,
     files: int = 0,
 ) -> Finished:
-    """Run `argv`, with all else as the task says; it inherits the `descriptors`. `disk` (bytes) and `files` bound its
-    folder, which is then left without setuid bits, pipes, sockets and devices; 0: no bound. Raises `ToolError` when it cannot be
-    started, and whatever `on_stdout` raises."""
+    """Run `argv` by the task's settings; it inherits the `descriptors`. `disk` (bytes) and `files` limit its folder,
+    which afterwards has no setuid bits, pipes, sockets and devices; 0: no limit. Raises `ToolError` if it cannot be
+    started, and every error of `on_stdout`."""
     out, err = _Kept(task.max_output, on_stdout), _Kept(task.max_output)
     with closing(Lifeline()) as lifeline:
         bounds = Bounds(task.memory, MAX_PROCESSES, disk, files)
@@ -166,7 +167,8 @@ def _talk(process: Process, stdin: bytes, out: _Kept, err: _Kept) -> list[asynci
 
 
 class _Kept:
-    """The beginning of a stream; the rest is read and dropped, so that the program neither stops nor fills us up."""
+    """The beginning of a stream. The rest is read and dropped, so that the program does not block and our memory does
+    not fill."""
 
     def __init__(self, most: int, on_piece: Callable[[bytes], None] | None = None) -> None:
         self.data = bytearray()
@@ -207,7 +209,7 @@ async def _wait(process: Process) -> None:
 async def _settle(process: Process, talk: Sequence[asyncio.Task[None]]) -> None:
     """To the end of the guard, which by now has no lifeline; it needs help only if something stopped it."""
     if process.stdout and any(task.done() and not task.cancelled() and task.exception() for task in talk):
-        # Nobody reads it any more, and a full stream never shows its end.
+        # The stream has no reader any more, and a full stream never shows its end.
         talk = [*talk, asyncio.create_task(_Kept(0).keep(process.stdout))]
     _, late = await asyncio.wait(talk, timeout=_GRACE)
     if late and process.returncode is None:

@@ -19,7 +19,7 @@ from arvis.ports.clock import Clock
 
 _FIRST_DELAY = 1.0
 _LONGEST_DELAY = 60.0
-#: While the database is away: a role is needed again as soon as it is back.
+#: While the database is unavailable: a role is needed again as soon as the database is back.
 _OUTAGE_DELAY = 2.0
 
 
@@ -52,7 +52,7 @@ class RoleHealth:
 
 
 class EndedByItself(Exception):
-    """A role returned although nobody stopped it."""
+    """A role returned without being stopped."""
 
 
 class Supervisor:
@@ -83,7 +83,7 @@ class Supervisor:
 
     @property
     def ready(self) -> bool:
-        """Whether every required role is up."""
+        """Return true if every required role is up."""
         return all(health.state is RoleState.UP for health in self.health().values() if health.required)
 
     async def __aenter__(self) -> Self:

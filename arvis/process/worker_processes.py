@@ -13,7 +13,7 @@ from arvis.process.subprocesses import Bounds, Lifeline, start_guarded
 
 _MOST_LINE = 4 * 1024 * 1024
 _MOST_PROCESSES = 64
-#: What is said of an end, in bytes of the program's last words.
+#: The report of an end has this many bytes of the program's last output.
 _LAST_WORDS = 500
 #: Seconds that the guard has to end everything.
 _GRACE = 5.0
@@ -34,7 +34,7 @@ class GuardedWorkers:
 
 
 class GuardedWorker:
-    """`Worker`. Its words to people are read all the time, so that it never waits for us; the last ones are kept."""
+    """`Worker`. Its standard error is read all the time, so that it never blocks; the last part is kept."""
 
     def __init__(self, *, process: Process, lifeline: Lifeline) -> None:
         self._process = process
