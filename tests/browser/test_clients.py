@@ -17,8 +17,8 @@ async def client(daemon: Daemon, name: str) -> dict[str, Any]:
 
 async def test_a_client_is_made_changed_and_the_change_undone(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/settings/clients")
-    await dashboard.get_by_role("button", name="New client").first.click()
-    form = dashboard.get_by_role("form", name="New client")
+    await dashboard.get_by_role("button", name="New customer").first.click()
+    form = dashboard.get_by_role("form", name="New customer")
     await form.get_by_label("Name").fill("Harbour Ltd")
     await form.get_by_label("Plan").select_option("prepaid")
     await form.get_by_label("Monthly limit, in USD").fill("12.5")
@@ -49,7 +49,7 @@ async def test_channels_come_go_and_come_back(dashboard: Page, daemon: Daemon) -
     await expect(listed).to_have_text(["web front-desk"])
     await dashboard.get_by_role("button", name="Remove front-desk").click()
     await expect(
-        dashboard.get_by_text("No channels yet. Add one to charge its answers to this client.")
+        dashboard.get_by_text("No channels yet. Add one to charge its answers to this customer.")
     ).to_be_visible()
     await dashboard.get_by_role("button", name="Undo", exact=True).click()
     await expect(listed).to_have_text(["web front-desk"])
@@ -95,5 +95,5 @@ async def test_operators_read_and_change_nothing(browser: Browser, daemon: Daemo
         await page.goto(f"/settings/clients/{made['id']}")
         await expect(page.get_by_role("heading", name="Quiet Ltd")).to_be_visible()
         await expect(page.get_by_text("No entries in this month.")).to_be_visible()
-        for name in ("New client", "Edit", "Undo the last change", "Add the channel", "Add an entry"):
+        for name in ("New customer", "Edit", "Undo the last change", "Add the channel", "Add an entry"):
             await expect(page.get_by_role("button", name=name)).to_have_count(0)

@@ -20,7 +20,7 @@ export const texts = words({
       accounts: "Model accounts",
       bots: "Connectors and bots",
       people: "People and pairing",
-      clients: "Clients",
+      clients: "Customers",
       webhooks: "Web hooks",
       variables: "Variables",
       users: "Users and keys",

@@ -9,7 +9,7 @@ export const texts = words({
       accounts: "Keys and addresses of model vendors, their health, and a test that costs almost nothing.",
       bots: "Discord, Telegram and Slack: tokens, settings and state of each bot.",
       people: "Everyone who has written to an agent, their rights, and open pairing requests.",
-      clients: "The clients that you work for, with charges and payments.",
+      clients: "The customers that you work for, with charges and payments.",
       webhooks: "Addresses that other programs call to start an agent or a workflow.",
       variables: "Values and secrets that agents can read.",
       users: "Users of this dashboard and their roles, your password and logins, and API keys.",

@@ -17,7 +17,7 @@ export const texts = words({
       agent: "Agent",
       model: "Model",
       account: "Account",
-      client: "Client",
+      client: "Customer",
       principal: "Person",
       day: "Day",
     },
