@@ -16,7 +16,7 @@ from arvis.actions.turn_end import TurnEnd
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
 from arvis.domain.events import Changed, GraphCompleted, RunAdvanced, SchedulesChanged, StatusChanged
 from arvis.domain.executions import Execution, ExecutionStatus
-from arvis.domain.jobs import POISON, Failed, GiveUp, Job, JobKind, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
+from arvis.domain.jobs import POISON, Done, Fail, Job, JobKind, JobResult, Retry, Snooze, Unfinished
 from arvis.domain.messages import MessageStatus, Role, StoredMessage
 from arvis.domain.money import budget_reason
 from arvis.domain.taint import taint_in
@@ -72,18 +72,18 @@ class MessageFlow:
         self._limits = limits or Limits()
         self._answer_within = answer_within
 
-    async def run(self, job: Job) -> Verdict:
+    async def run(self, job: Job) -> JobResult:
         """Steps 9–14: let waiting messages join, walk the turn's execution to its end, commit the reply."""
-        if (late := await self._too_late(job, 0.0)) is not None:
+        if (late := await self._too_late(job, self._clock.now())) is not None:
             return late
         await self._gather(job)  # 9
         conclusion = TurnEnd(limits=self._limits, zone=self._zone)
         try:
             execution = await self._engine.advance(job, conclude=conclusion.of)  # 5–14
         except (RunFailed, BudgetReached, BudgetBusy) as failure:
-            return await self._in_time(job, verdict_of(failure))
+            return await self._in_time(job, result_of(failure, self._clock.now()))
         except ExecutionError as broken:  # the graph, not the weather: no attempt can mend it
-            return GiveUp("broken", broken.what)
+            return Fail("broken", broken.what)
         self._publish(conclusion.asked, _status_after(execution))
         if conclusion.rescheduled:
             self._bus.publish(SchedulesChanged())
@@ -91,18 +91,18 @@ class MessageFlow:
             self._bus.publish(Changed(topic))
         if conclusion.asked:
             self._bus.publish(completed(execution, conclusion.asked[-1]))
-        return Settled()
+        return Done()
 
-    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+    def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
         """In the commit that postpones the job or gives it up: a word to the user, a line in the timeline."""
         execution = tx.executions.get(job.execution_id or "")
         if execution is None:
             return
-        if isinstance(outcome, Failed) and outcome.reason == POISON:
+        if isinstance(outcome, Fail) and outcome.reason == POISON:
             separate(tx, execution, now)
         asked = [message.id for message in tx.messages.of_turn(execution.id)]
         match outcome:
-            case Failed(reason=reason, error=error):
+            case Fail(reason=reason, error=error):
                 lifecycle.fail(tx, execution.id, error, now, reason=reason)
                 if execution.graph == COMPACTION:
                     scripts.give_up(tx, execution, now, reason=reason, error=error)
@@ -123,10 +123,10 @@ class MessageFlow:
                 tx.timeline.note(asked, "snoozed", {"reason": reason, "runAt": run_at}, now)
                 _tell_of_delay(tx, execution, run_at, reason, now)
 
-    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+    async def announce(self, job: Job, outcome: Unfinished) -> None:
         """After that commit: tell whoever waits."""
         asked = await self._store.read(asked_of, job.execution_id or "")
-        if isinstance(outcome, Failed):
+        if isinstance(outcome, Fail):
             self._publish(asked, MessageStatus.FAILED, outcome.reason)
         else:
             self._publish(asked, MessageStatus.QUEUED, "retry" if isinstance(outcome, Retry) else outcome.reason)
@@ -134,22 +134,21 @@ class MessageFlow:
         if run_id is not None:
             self._bus.publish(RunAdvanced(run_id))
 
-    async def _in_time(self, job: Job, verdict: Verdict) -> Verdict:
-        """A pause that ends too late is none: then it is given up at once."""
-        if not isinstance(verdict, NotBefore):
-            return verdict
-        return await self._too_late(job, verdict.seconds) or verdict
+    async def _in_time(self, job: Job, result: JobResult) -> JobResult:
+        """A pause that ends after the time for an answer gives the job up at once."""
+        if not isinstance(result, Snooze):
+            return result
+        return await self._too_late(job, result.run_at) or result
 
-    async def _too_late(self, job: Job, seconds: float) -> GiveUp | None:
-        """Whether the time for an answer will have passed in so many seconds."""
-        at = self._clock.now() + int(seconds * 1000)
+    async def _too_late(self, job: Job, at: int) -> Fail | None:
+        """Return the failure of a job whose time for an answer will have passed at `at` (ms), else None."""
         if self._answer_within is None or at - job.created_at <= self._answer_within:
             return None
         waited = at - await self._store.read(waiting_since, job)
         if waited <= self._answer_within:
             return None
         why = f"nothing could be done for {waited // 1000} seconds; delivery.answer_within allows"
-        return GiveUp(TOO_LATE, f"{why} {self._answer_within // 1000}")
+        return Fail(TOO_LATE, f"{why} {self._answer_within // 1000}")
 
     async def _gather(self, job: Job) -> None:
         """A turn that begins takes its followers along, unless it may be what kills the process; one that goes on after an
@@ -180,21 +179,22 @@ def completed(execution: Execution, message: StoredMessage) -> GraphCompleted:
     )
 
 
-def verdict_of(failure: RunFailed | BudgetReached | BudgetBusy) -> Verdict:
-    """What a failed or forbidden model call means for the job (reliability.md H12, H26)."""
+def result_of(failure: RunFailed | BudgetReached | BudgetBusy, now: int) -> Unfinished:
+    """Return the result of a job whose model call failed or was not allowed."""
     match failure:
         case BudgetReached(budget=budget):
-            return GiveUp(budget_reason(budget), f"{failure.what}; {failure.fix}")
+            return Fail(budget_reason(budget), f"{failure.what}; {failure.fix}")
         case BudgetBusy():
-            return NotBefore(BUSY_SECONDS, BUSY)
+            return Snooze.after(now, BUSY_SECONDS, BUSY)
         case Unserved():
-            return GiveUp("no_model", failure.what)
+            return Fail("no_model", failure.what)
     error = failure.error
     if error.kind is ProviderErrorKind.RATE_LIMIT:
-        return NotBefore(LIMIT_SECONDS if error.retry_after is None else error.retry_after, "rate_limit")
+        seconds = LIMIT_SECONDS if error.retry_after is None else error.retry_after
+        return Snooze.after(now, seconds, "rate_limit")
     if error.kind in PERMANENT or error.kind is ProviderErrorKind.EMPTY:
-        return GiveUp(error.kind, error.what)  # an empty reply was asked for several times within the run
-    return TryAgain(error.what)
+        return Fail(error.kind, error.what)  # an empty reply was asked for several times within the run
+    return Retry(error.what)
 
 
 def _status_after(execution: Execution) -> MessageStatus:

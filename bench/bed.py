@@ -7,7 +7,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from arvis.domain.jobs import Done, Failed, Job, JobKind, NewJob, Priority, Retry, Settled, Snooze, Verdict
+from arvis.domain.jobs import Done, Job, JobKind, JobResult, NewJob, Priority, Unfinished
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
@@ -30,16 +30,16 @@ class Worker:
         self._clock = clock
         self._on_job = on_job
 
-    async def run(self, job: Job) -> Verdict:
+    async def run(self, job: Job) -> JobResult:
         await self._on_job(job)
         await self._store.write(settle, job, self._clock.now())
-        return Settled()
+        return Done()
 
-    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+    def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
         raise AssertionError(f"nothing fails here, but {job.id} did: {outcome}")
 
-    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
-        """Do nothing: no caller waits."""
+    async def announce(self, job: Job, outcome: Unfinished) -> None:
+        """Nobody waits."""
 
 
 class Bed:

@@ -11,7 +11,7 @@ from arvis.app.foundation import Base
 from arvis.config.telemetry import Telemetry
 from arvis.domain.errors import ConfigError
 from arvis.domain.events import StatusChanged
-from arvis.domain.jobs import Failed, Job, JobKind, Retry, Snooze, Verdict
+from arvis.domain.jobs import Job, JobKind, JobResult, Unfinished
 from arvis.domain.messages import MessageStatus
 from arvis.ports.store import Transaction
 from arvis.process.supervisor import Role, Supervisor
@@ -28,15 +28,15 @@ class TracedHandler:
         self._handler = handler
         self._queue = queue
 
-    async def run(self, job: Job) -> Verdict:
+    async def run(self, job: Job) -> JobResult:
         verdict = await self._handler.run(job)
         self._enqueue(job)
         return verdict
 
-    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+    def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
         self._handler.postponed(tx, job, outcome, now)
 
-    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+    async def announce(self, job: Job, outcome: Unfinished) -> None:
         await self._handler.announce(job, outcome)
         self._enqueue(job)
 

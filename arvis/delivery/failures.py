@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from arvis.delivery import sender
-from arvis.domain.jobs import Failed, Job
+from arvis.domain.jobs import Fail, Job
 from arvis.domain.messages import Delivery, DeliveryState
 from arvis.messaging.owner_alerts import tell_of_dead_letter
 from arvis.ports.store import Transaction
@@ -17,7 +17,7 @@ LONGEST_QUOTE = 80
 _MAYBE = {"interrupted", "uncertain"}
 
 
-def record(tx: Transaction, job: Job, outcome: Failed, now: int) -> None:
+def record(tx: Transaction, job: Job, outcome: Fail, now: int) -> None:
     """A delivery was given up."""
     delivery = tx.deliveries.get(job.delivery_id or "")
     if delivery is None:

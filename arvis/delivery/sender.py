@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from arvis.delivery.late_replies import ChannelBackoff
 from arvis.domain.errors import LeaseLost
-from arvis.domain.jobs import Done, Job, Outcome, Snooze
+from arvis.domain.jobs import Done, Job, Settlement, Snooze
 from arvis.domain.messages import Delivery, DeliveryState
 from arvis.domain.platforms import ChannelStatus, Draft, DraftState, Part, PartState, Piece
 from arvis.ports.clock import Clock
@@ -126,7 +126,7 @@ def _hold(tx: Transaction, job: Job) -> None:
         raise LeaseLost("The job was taken away while it ran")
 
 
-def _settle(tx: Transaction, job: Job, outcome: Outcome, now: int) -> None:
+def _settle(tx: Transaction, job: Job, outcome: Settlement, now: int) -> None:
     if not tx.jobs.settle(job, outcome, now):
         raise LeaseLost("The job was taken away while it ran")
 

@@ -190,71 +190,53 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The job is finished."""
+    """The work is finished; the handler has committed the end of the job together with its results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """It failed and runs again at `run_at` (ms); counts an attempt."""
+    """The work failed and another attempt may succeed; counts an attempt."""
 
-    run_at: int
     error: str
+    #: When the next attempt may begin (ms). A handler leaves it 0: the retry policy sets it.
+    run_at: int = 0
 
 
-#: The reason of a job whose execution waits for its children.
+#: Reason of a snooze: the execution of the job waits for its children.
 CALLED = "called"
 
 
 @dataclass(frozen=True, slots=True)
 class Snooze:
-    """The job cannot run before `run_at` (ms), through no fault of its own. It counts as no attempt."""
+    """The job cannot run before `run_at` (ms), but nothing failed; counts no attempt."""
 
     run_at: int
     reason: str
 
+    @classmethod
+    def after(cls, now: int, seconds: float, reason: str) -> Snooze:
+        """Return a snooze that ends `seconds` after `now` (ms)."""
+        return cls(now + int(seconds * 1000), reason)
+
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """The job failed finally (a dead letter); `reason` is a code, `error` a sentence."""
+class Fail:
+    """No further attempt can succeed: the job becomes a dead letter."""
 
+    #: A code, such as `attempts`.
     reason: str
+    #: A sentence for people.
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """A stopping process releases the job unchanged; it counts as no attempt."""
+    """A drain returns the job untouched; counts no attempt."""
 
 
-Outcome = Done | Retry | Snooze | Failed | Released
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """A handler's result: it has committed the end of its job together with the results."""
-
-
-@dataclass(frozen=True, slots=True)
-class TryAgain:
-    """A failure that another attempt may fix. The queue decides when to retry, or fails the job."""
-
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class NotBefore:
-    """The job cannot run for `seconds`, through no fault of its own."""
-
-    seconds: float
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class GiveUp:
-    """A failure that no attempt can fix."""
-
-    reason: str
-    error: str
-
-
-Verdict = Settled | TryAgain | NotBefore | GiveUp
+#: A result that leaves the job unfinished: the queue commits it.
+Unfinished = Retry | Snooze | Fail
+#: The result of a handler.
+JobResult = Done | Unfinished
+#: All that can become of a claimed job.
+Settlement = JobResult | Released

@@ -8,7 +8,7 @@ from typing import Any
 
 from arvis.domain.errors import LeaseLost
 from arvis.domain.executions import Cursor, Effect, Execution, ExecutionStatus, Wait
-from arvis.domain.jobs import CALLED, Done, Job, Outcome, Snooze
+from arvis.domain.jobs import CALLED, Done, Job, Settlement, Snooze
 from arvis.engine import lifecycle
 from arvis.engine.context import Fact
 from arvis.engine.decisions import Graph
@@ -83,7 +83,7 @@ def commit(
     return stopped
 
 
-def _rest_of(tx: Transaction, job: Job, progress: ExecutionUpdate, now: int) -> Outcome:
+def _rest_of(tx: Transaction, job: Job, progress: ExecutionUpdate, now: int) -> Settlement:
     """Return how the job ends. The job of an execution that waits only for its children stays at the head of its lane, so
     that no later message overtakes the work; it runs again after LOOK_AGAIN_MS even if no child answers. It runs again at
     once where an answer arrived during this walk, because `lifecycle.answer` adds no job beside a running one."""

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 
 from arvis.domain.executions import Execution
-from arvis.domain.jobs import Failed, Job, JobKind, Priority
+from arvis.domain.jobs import Fail, Job, JobKind, Priority
 from arvis.domain.messages import Address, Principal, PrincipalRole, StoredMessage
 from arvis.domain.workflows import STATE
 from arvis.messaging.channels import WEB
@@ -104,7 +104,7 @@ def tell_of_bot(tx: Transaction, platform: str, name: str, text: str, now: int, 
     return tell_owner(tx, f"bot:{platform}/{name}:{cause}", text, now, unless=unless, hint=_BOTS)
 
 
-def tell_of_dead_letter(tx: Transaction, job: Job, outcome: Failed, now: int) -> bool:
+def tell_of_dead_letter(tx: Transaction, job: Job, outcome: Fail, now: int) -> bool:
     """A delivery or a turn was given up; once an hour for each bot or agent and reason."""
     error = " ".join(outcome.error[: 4 * _LONGEST_ERROR].split())[:_LONGEST_ERROR]
     if job.kind is JobKind.DELIVER:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from arvis.domain.jobs import Job, NewJob, Outcome
+from arvis.domain.jobs import Job, NewJob, Settlement
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class JobStore(Protocol):
         """Renew leases; return the ids that are still held."""
         ...
 
-    def settle(self, job: Job, outcome: Outcome, now: int) -> bool:
+    def settle(self, job: Job, outcome: Settlement, now: int) -> bool:
         """End or postpone a claimed job; return False and change nothing if the lease was lost."""
         ...
 

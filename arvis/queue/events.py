@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.events import Changed
-from arvis.domain.jobs import Failed, Job, Retry, Snooze, Verdict
+from arvis.domain.jobs import Job, JobResult, Unfinished
 from arvis.ports.bus import Bus
 from arvis.ports.store import Transaction
 from arvis.queue.queue import Handler
@@ -17,17 +17,17 @@ class Noticed:
         self._handler = handler
         self._bus = bus
 
-    async def run(self, job: Job) -> Verdict:
+    async def run(self, job: Job) -> JobResult:
         self._tell(job)
         try:
             return await self._handler.run(job)
         finally:
             self._tell(job)
 
-    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+    def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
         self._handler.postponed(tx, job, outcome, now)
 
-    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+    async def announce(self, job: Job, outcome: Unfinished) -> None:
         self._tell(job)
         await self._handler.announce(job, outcome)
 

@@ -18,17 +18,15 @@ from arvis.domain.errors import DatabaseAway, LeaseLost, StoreError, Unavailable
 from arvis.domain.jobs import (
     POISON,
     POISON_CRASHES,
-    Failed,
-    GiveUp,
+    Done,
+    Fail,
     Job,
     JobKind,
-    NotBefore,
+    JobResult,
     Released,
     Retry,
-    Settled,
     Snooze,
-    TryAgain,
-    Verdict,
+    Unfinished,
 )
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
@@ -40,7 +38,7 @@ from arvis.queue.slots import SlotPool
 # The queue's transaction scripts.
 
 
-Postponed = Callable[[Transaction, Job, Retry | Snooze | Failed, int], None]
+Postponed = Callable[[Transaction, Job, Unfinished, int], None]
 
 #: What else is written for jobs that are taken back from a dead process, also when there are none.
 Rescued = Callable[[Transaction, Sequence[Job], int], None]
@@ -95,7 +93,7 @@ def renew(
     return held, rescue(tx, node, boot, now, also, judge=judge)
 
 
-def postpone(tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, also: Postponed | None, now: int) -> None:
+def postpone(tx: Transaction, job: Job, outcome: Unfinished, also: Postponed | None, now: int) -> None:
     if not tx.jobs.settle(job, outcome, now):
         raise LeaseLost("The job was taken away while it ran")
     if also is not None:
@@ -129,15 +127,16 @@ LONGEST_TIMER_SECONDS = 60.0
 class Handler(Protocol):
     """Does the work of one kind of job."""
 
-    async def run(self, job: Job) -> Verdict:
-        """Do it. `Settled` when the end was committed with the results, else what should become of it."""
+    async def run(self, job: Job) -> JobResult:
+        """Do the work and return its result. A handler that returns `Done` has committed the end of the job together
+        with the results; every other result the queue commits."""
         ...
 
-    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+    def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
         """In the commit that postpones or fails the job: what else must be written (a notice, a note)."""
         ...
 
-    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+    async def announce(self, job: Job, outcome: Unfinished) -> None:
         """After that commit: tell whoever waits."""
         ...
 
@@ -267,27 +266,27 @@ class Queue:
 
     async def _execute(self, job: Job) -> None:
         try:
-            verdict = await self._run(job)
-            if not isinstance(verdict, Settled):
-                await self._postpone(job, self._policy.outcome(job, verdict, self._clock.now()))
+            result = await self._run(job)
+            if not isinstance(result, Done):
+                await self._postpone(job, self._policy.scheduled(job, result, self._clock.now()))
         except LeaseLost:
             log.info("lease_lost", job=job.id, kind=job.kind)
         except Exception:  # the job boundary: not even its end could be committed; the sweep will take it back
             log.exception("job_not_settled", job=job.id, kind=job.kind)
             self._unfinished[job.id] = job
 
-    async def _postpone(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+    async def _postpone(self, job: Job, outcome: Unfinished) -> None:
         handler = self._handlers.get(job.kind)
         await self._patient.write(postpone, job, outcome, handler.postponed if handler else None, self._clock.now())
         _log_end(job, outcome)
         if handler is not None:
             await handler.announce(job, outcome)
 
-    async def _run(self, job: Job) -> Verdict:
+    async def _run(self, job: Job) -> JobResult:
         if job.crashes >= POISON_CRASHES:
-            return GiveUp(POISON, POISON_TEXT)
+            return Fail(POISON, POISON_TEXT)
         if (handler := self._handlers.get(job.kind)) is None:
-            return GiveUp("unknown_kind", f"nothing here runs jobs of kind {job.kind}")
+            return Fail("unknown_kind", f"nothing here runs jobs of kind {job.kind}")
         try:
             return await handler.run(job)
         except LeaseLost:
@@ -295,12 +294,12 @@ class Queue:
         except asyncio.CancelledError:
             if _cancelled_by_us():
                 raise
-            return TryAgain("something that the job waited for was cancelled")
+            return Retry("something that the job waited for was cancelled")
         except Unavailable as error:  # no failure of the job
-            return NotBefore(PAUSE_SECONDS, error.code)
+            return Snooze.after(self._clock.now(), PAUSE_SECONDS, error.code)
         except Exception as error:  # the job boundary: whatever a handler throws becomes a retry
             log.exception("job_failed", job=job.id, kind=job.kind)
-            return TryAgain(f"{type(error).__name__}: {error}")
+            return Retry(f"{type(error).__name__}: {error}")
 
     # -- duties --------------------------------------------------------------------------------------------
 
@@ -395,11 +394,11 @@ class Queue:
             self._failure.set_exception(error)
 
 
-def _log_end(job: Job, outcome: Retry | Snooze | Failed) -> None:
+def _log_end(job: Job, outcome: Unfinished) -> None:
     """An answer that did not come is the first thing that an operator looks for."""
     what = {"job": job.id, "kind": job.kind, "message": job.message_id}
     match outcome:
-        case Failed(reason=reason, error=error):
+        case Fail(reason=reason, error=error):
             log.warning("job_given_up", **what, reason=reason, error=error)
         case Retry(error=error):
             log.warning("job_postponed", **what, attempts=job.attempts + 1, error=error)

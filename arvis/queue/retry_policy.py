@@ -1,11 +1,11 @@
-"""What becomes of a job that did not finish: pure arithmetic, no I/O."""
+"""The one place that decides when a failed job runs again: pure arithmetic, no I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from arvis.domain.jobs import Failed, GiveUp, Job, NotBefore, Retry, Snooze, TryAgain
+from arvis.domain.jobs import Fail, Job, Retry, Unfinished
 
 #: The seed's sentence for a job that went down with its process, shown with the dead letter.
 POISON_TEXT = "Job timed out — process likely crashed"
@@ -20,15 +20,12 @@ class RetryPolicy:
     unit_ms: int
     random: Callable[[], float]
 
-    def outcome(self, job: Job, verdict: TryAgain | NotBefore | GiveUp, now: int) -> Retry | Snooze | Failed:
-        match verdict:
-            case GiveUp(reason=reason, error=error):
-                return Failed(reason, error)
-            case NotBefore(seconds=seconds, reason=reason):
-                return Snooze(now + int(seconds * 1000), reason)
-            case TryAgain(error=error):
-                failures = job.attempts + 1
-                if failures >= self.max_attempts:
-                    return Failed("attempts", error)
-                delay = 2**failures * self.unit_ms * (1 + 0.1 * self.random())
-                return Retry(now + int(delay), error)
+    def scheduled(self, job: Job, result: Unfinished, now: int) -> Unfinished:
+        """Return a result that the store can settle: a retry gets its time, or becomes a `Fail` after the last attempt."""
+        if not isinstance(result, Retry):
+            return result
+        failures = job.attempts + 1
+        if failures >= self.max_attempts:
+            return Fail("attempts", result.error)
+        delay = 2**failures * self.unit_ms * (1 + 0.1 * self.random())
+        return Retry(result.error, now + int(delay))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arvis.domain.jobs import Failed, Job, Retry, Snooze, Verdict
+from arvis.domain.jobs import Fail, Job, JobResult, Unfinished
 from arvis.domain.schedules import OccurrenceStatus
 from arvis.ports.store import Transaction
 from arvis.queue.queue import Handler
@@ -18,18 +18,18 @@ class ScheduleHandler:
         self._runs = runs
         self._scripts = scripts
 
-    async def run(self, job: Job) -> Verdict:
+    async def run(self, job: Job) -> JobResult:
         return await self._handler_of(job).run(job)
 
-    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+    def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
         self._handler_of(job).postponed(tx, job, outcome, now)
-        if job.execution_id is not None or not isinstance(outcome, Failed):
+        if job.execution_id is not None or not isinstance(outcome, Fail):
             return
         occurrence = tx.occurrences.get(str(job.payload.get("occurrence", "")))
         if occurrence is not None:
             schedule_runs.end(tx, occurrence, OccurrenceStatus.FAILED, outcome.error, now)
 
-    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+    async def announce(self, job: Job, outcome: Unfinished) -> None:
         await self._handler_of(job).announce(job, outcome)
 
     def _handler_of(self, job: Job) -> Handler:

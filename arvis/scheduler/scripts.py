@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arvis.domain.errors import LeaseLost, ToolError
-from arvis.domain.jobs import Done, Failed, Job, Priority, Retry, Settled, Snooze, Verdict
+from arvis.domain.jobs import Done, Job, JobResult, Priority, Unfinished
 from arvis.domain.markup import escape
 from arvis.domain.schedules import Occurrence, OccurrenceStatus, Schedule
 from arvis.domain.taint import CLEAN, Label
@@ -77,16 +77,16 @@ class ScriptRunner:
         self._clock = clock
         self._seconds = seconds
 
-    async def run(self, job: Job) -> Verdict:
+    async def run(self, job: Job) -> JobResult:
         script = await self._store.read(_script_of, job)
         finding = Finding() if script is None else await self._find(script)
         await self._store.write(conclude, job, script, finding, self._clock.now())
-        return Settled()
+        return Done()
 
-    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+    def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
         """Whoever hands the jobs over ends the occurrence of one that is given up."""
 
-    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+    async def announce(self, job: Job, outcome: Unfinished) -> None:
         """Nobody waits for it."""
 
     async def _find(self, script: Mapping[str, Any]) -> Finding:

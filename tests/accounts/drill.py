@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from arvis.domain.jobs import GiveUp, NotBefore, Settled, TryAgain, Verdict
+from arvis.domain.jobs import Done, Fail, JobResult, Retry, Snooze
 from arvis.domain.runs import Account, CallTimeouts, Cooldown, RunRequest, Turn
 from arvis.llm import RunFailed, Runner, Trail
-from arvis.message_flow import verdict_of
+from arvis.message_flow import result_of
 from arvis.net.client import open_http_client
 from arvis.ports.provider import Provider
 from arvis.providers.openai import create
@@ -102,32 +102,32 @@ class Drill:
         while True:
             verdict = await self._ask()
             match verdict:
-                case Settled():
+                case Done():
                     now = self._clock.monotonic()
                     self._report.turns.append(Ended(came, now - came, max(0.0, now - could)))
                     return
-                case NotBefore(seconds=seconds):
-                    await self._wait(seconds)
-                case TryAgain(error=error):
+                case Snooze(run_at=run_at):
+                    await self._wait(run_at / 1000)
+                case Retry(error=error):
                     attempts += 1
                     if attempts == _ATTEMPTS:
                         self._fail(came, error)
                         return
                     attempts -= await self._wait(2**attempts * _UNIT)
-                case GiveUp(reason=reason):
+                case Fail(reason=reason):
                     self._fail(came, reason)
                     return
 
-    async def _ask(self) -> Verdict:
+    async def _ask(self) -> JobResult:
         trail = Trail()
         try:
             await self._runner.run(_REQUEST, model=None, on_text=lambda _offset, _text: None, trail=trail)
         except RunFailed as failed:
-            return verdict_of(failed)
+            return result_of(failed, now=0)
         finally:
             if any(not rest.refusals for rest in trail.rests):
                 self._recover()
-        return Settled()
+        return Done()
 
     async def _wait(self, seconds: float) -> bool:
         """Until the time has come; True when an account answered again before, at which the queue lets jobs go on."""

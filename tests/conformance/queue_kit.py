@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
 from arvis.domain.errors import LeaseLost
-from arvis.domain.jobs import Done, Failed, Job, JobKind, JobStatus, NewJob, Retry, Settled, Snooze, Verdict
+from arvis.domain.jobs import Done, Job, JobKind, JobResult, JobStatus, NewJob, Unfinished
 from arvis.ports.clock import Clock
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Store, Transaction
@@ -23,7 +23,7 @@ R = TypeVar("R")
 BOOT, NODE = "boot-1", "node-1"
 PATIENCE = 20.0
 
-Work = Callable[[Job], Awaitable[Verdict | None]]
+Work = Callable[[Job], Awaitable[JobResult | None]]
 
 
 class HandClock:
@@ -62,10 +62,10 @@ class ToldHandler:
         self.runs: Counter[str] = Counter()
         self.now_running: Counter[str] = Counter()
         self.most_running: Counter[str] = Counter()
-        self.outcomes: list[Retry | Snooze | Failed] = []
-        self.announced: asyncio.Queue[Retry | Snooze | Failed] = asyncio.Queue()
+        self.outcomes: list[Unfinished] = []
+        self.announced: asyncio.Queue[Unfinished] = asyncio.Queue()
 
-    async def run(self, job: Job) -> Verdict:
+    async def run(self, job: Job) -> JobResult:
         self.runs[job.id] += 1
         self.now_running[job.pool] += 1
         self.most_running[job.pool] = max(self.most_running[job.pool], self.now_running[job.pool])
@@ -76,12 +76,12 @@ class ToldHandler:
         if verdict is not None:
             return verdict
         await self._store.write(self._settle, job)
-        return Settled()
+        return Done()
 
-    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+    def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
         self.outcomes.append(outcome)
 
-    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+    async def announce(self, job: Job, outcome: Unfinished) -> None:
         self.announced.put_nowait(outcome)
 
     def _settle(self, tx: Transaction, job: Job) -> None:
@@ -188,12 +188,12 @@ async def ended(store: Store, job_id: str, status: JobStatus = JobStatus.DONE) -
     return await job_of(store, job_id)
 
 
-async def at_once(job: Job) -> Verdict | None:
+async def at_once(job: Job) -> JobResult | None:
     return None
 
 
-def always(verdict: Verdict) -> Callable[[Job], Awaitable[Verdict]]:
-    async def work(job: Job) -> Verdict:
+def always(verdict: JobResult) -> Callable[[Job], Awaitable[JobResult]]:
+    async def work(job: Job) -> JobResult:
         return verdict
 
     return work
@@ -207,7 +207,7 @@ class Gate:
         self.go = asyncio.Event()
         self.cancelled: list[str] = []
 
-    async def work(self, job: Job) -> Verdict | None:
+    async def work(self, job: Job) -> JobResult | None:
         self.begun.put_nowait(job)
         try:
             await self.go.wait()

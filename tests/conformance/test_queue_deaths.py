@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arvis.domain.jobs import POISON, POISON_CRASHES, SUSPECT_CRASHES, Done, Failed, Job, JobStatus, Outcome
+from arvis.domain.jobs import POISON, POISON_CRASHES, SUSPECT_CRASHES, Done, Fail, Job, JobStatus, Settlement
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
 from arvis.queue import queue
@@ -30,7 +30,7 @@ class Life:
         begun = []
         for job in await self.store.write(self._claim):
             if job.crashes >= POISON_CRASHES:
-                await self.store.write(_settle, job, Failed(POISON, ""), self.now)
+                await self.store.write(_settle, job, Fail(POISON, ""), self.now)
             else:
                 begun.append(job)
         self.held += begun
@@ -46,7 +46,7 @@ class Life:
         return tx.jobs.claim(Slots(5, 5, 5), self.boot, NODE, self.now, self.now + 30_000)
 
 
-def _settle(tx: Transaction, job: Job, outcome: Outcome, now: int) -> bool:
+def _settle(tx: Transaction, job: Job, outcome: Settlement, now: int) -> bool:
     return tx.jobs.settle(job, outcome, now)
 
 

@@ -11,9 +11,9 @@ import pytest
 from arvis.domain.errors import StoreError
 from arvis.domain.jobs import (
     Job,
+    JobResult,
     JobStatus,
-    TryAgain,
-    Verdict,
+    Retry,
 )
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
@@ -110,10 +110,10 @@ async def test_a_jump_of_the_clock_takes_nothing_that_runs(store: Store, clock: 
 
 async def test_a_job_whose_end_could_not_be_written_runs_again(store: Store, clock: HandClock) -> None:
     """The disk was full for a moment: neither the job nor its lane is lost."""
-    verdicts: list[Verdict | None] = [TryAgain("no"), None, None]
+    verdicts: list[JobResult | None] = [Retry("no"), None, None]
     counted = CountingStore(store)
 
-    async def work(job: Job) -> Verdict | None:
+    async def work(job: Job) -> JobResult | None:
         verdict = verdicts.pop(0)
         if verdict is not None:
             counted.failures = [StoreError("The disk is full")]

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from arvis.domain.jobs import Job, JobStatus, Verdict
+from arvis.domain.jobs import Job, JobResult, JobStatus
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.queue.queue import LOOK_SECONDS, Queue
@@ -53,7 +53,7 @@ class Processes:
         self._busy: set[str] = set()
         self.overlaps = 0
 
-    async def work(self, job: Job) -> Verdict | None:
+    async def work(self, job: Job) -> JobResult | None:
         self.overlaps += job.lane in self._busy
         self._busy.add(job.lane)
         await asyncio.sleep(0)

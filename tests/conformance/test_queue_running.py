@@ -6,17 +6,14 @@ import asyncio
 from dataclasses import replace
 
 from arvis.domain.jobs import (
-    Failed,
-    GiveUp,
+    Fail,
     Job,
     JobKind,
+    JobResult,
     JobStatus,
-    NotBefore,
     Pool,
     Retry,
     Snooze,
-    TryAgain,
-    Verdict,
 )
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store
@@ -130,17 +127,17 @@ async def test_a_mixed_history_leaves_every_slot_free(store: Store, clock: HandC
     """Successes, errors, retries at once, waits, cancellations: in the end all slots can be used again."""
     numbers = iter(range(10_000))
 
-    async def work(job: Job) -> Verdict | None:
+    async def work(job: Job) -> JobResult | None:
         await asyncio.sleep(0)
         match next(numbers) % 7:
             case 0:
                 raise ValueError("boom")
             case 1:
-                return TryAgain("no")
+                return Retry("no")
             case 2:
-                return GiveUp("refused", "no")
+                return Fail("refused", "no")
             case 3:
-                return NotBefore(0, "busy")
+                return Snooze.after(clock.now(), 0, "busy")
             case _:
                 return None
 
@@ -173,7 +170,7 @@ async def test_a_mixed_history_leaves_every_slot_free(store: Store, clock: HandC
 
 async def test_a_job_that_fails_three_times_is_failed(store: Store, clock: HandClock) -> None:
     """Vector Q2: again after two minutes, again after four, then it is given up."""
-    handler = ToldHandler(store, clock, always(TryAgain("timeout")))
+    handler = ToldHandler(store, clock, always(Retry("timeout")))
     queue = make_queue(store, clock, handler)
     async with running(queue):
         job_id = await add(store, message())
@@ -191,11 +188,14 @@ async def test_a_job_that_fails_three_times_is_failed(store: Store, clock: HandC
         job = await ended(store, job_id, JobStatus.FAILED)
     assert waits == [2 * 1.05, 4 * 1.05]
     assert (job.reason, job.error, handler.runs[job_id]) == ("attempts", "timeout", 3)
-    assert [type(outcome) for outcome in handler.outcomes] == [Retry, Retry, Failed]
+    assert [type(outcome) for outcome in handler.outcomes] == [Retry, Retry, Fail]
 
 
 async def test_waiting_counts_nothing(store: Store, clock: HandClock) -> None:
-    handler = ToldHandler(store, clock, always(NotBefore(5, "rate_limit")))
+    async def work(_job: Job) -> JobResult:
+        return Snooze.after(clock.now(), 5, "rate_limit")
+
+    handler = ToldHandler(store, clock, work)
     queue = make_queue(store, clock, handler)
     async with running(queue):
         job_id = await add(store, message())
@@ -258,8 +258,8 @@ async def test_a_job_claimed_again_in_its_own_commit_keeps_its_slot_and_its_leas
     """Postponed to now, it runs again before its first task has ended."""
     gate = Gate()
 
-    async def work(job: Job) -> Verdict | None:
-        return TryAgain("no") if job.attempts == 0 else await gate.work(job)
+    async def work(job: Job) -> JobResult | None:
+        return Retry("no") if job.attempts == 0 else await gate.work(job)
 
     handler = ToldHandler(store, clock, work)
     async with running(make_queue(store, clock, handler, unit_ms=0)):

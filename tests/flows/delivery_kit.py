@@ -12,7 +12,7 @@ from uuid import uuid4
 from arvis.bus import EventBus
 from arvis.delivery import Deliverer, LateReplies
 from arvis.domain.events import DeliverySettled
-from arvis.domain.jobs import Job, NewJob, Settled
+from arvis.domain.jobs import Done, Job, NewJob
 from arvis.domain.messages import (
     Address,
     Delivery,
@@ -221,10 +221,10 @@ class Voyage:
 
     async def _work(self, deliverer: Deliverer, store: Store, job: Job) -> None:
         verdict = await deliverer.run(job)
-        if isinstance(verdict, Settled):
+        if isinstance(verdict, Done):
             return
         policy = RetryPolicy(max_attempts=3, unit_ms=1000, random=lambda: 0.0)
-        outcome = policy.outcome(job, verdict, self.clock.now())
+        outcome = policy.scheduled(job, verdict, self.clock.now())
         await store.write(queue.postpone, job, outcome, deliverer.postponed, self.clock.now())
         await deliverer.announce(job, outcome)
 

@@ -17,7 +17,7 @@ from uuid import uuid4
 from arvis.bus import EventBus
 from arvis.domain.errors import LeaseLost
 from arvis.domain.executions import PERSONAL_WAITS, Answer, Execution, ExecutionStatus, Wait
-from arvis.domain.jobs import Job, NewJob, Settled, TryAgain, Verdict
+from arvis.domain.jobs import Done, Job, JobResult, NewJob, Retry
 from arvis.engine import lifecycle
 from arvis.engine.decisions import Graph, Node
 from arvis.engine.engine import Engine
@@ -216,13 +216,13 @@ class Stage:
 async def _work(job: Job, *, flow: MessageFlow, store: Store, policy: RetryPolicy, now: Callable[[], int]) -> None:
     """What the queue does with a job that it has claimed."""
     try:
-        verdict: Verdict = await flow.run(job)
+        verdict: JobResult = await flow.run(job)
     except LeaseLost:
         return
     except ValueError as error:  # what a node throws; the queue's boundary takes everything
-        verdict = TryAgain(str(error))
-    if not isinstance(verdict, Settled):
-        await store.write(queue.postpone, job, policy.outcome(job, verdict, now()), flow.postponed, now())
+        verdict = Retry(str(error))
+    if not isinstance(verdict, Done):
+        await store.write(queue.postpone, job, policy.scheduled(job, verdict, now()), flow.postponed, now())
 
 
 def _begin(tx: Transaction, now: int) -> str:

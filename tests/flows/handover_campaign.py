@@ -24,7 +24,7 @@ from arvis.bus import EventBus
 from arvis.domain.agents import AgentStatus
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Execution
-from arvis.domain.jobs import Done, GiveUp, Job, JobKind, Settled, Verdict
+from arvis.domain.jobs import Done, Fail, Job, JobKind, JobResult
 from arvis.domain.messages import FINAL_STATUSES, IncomingMessage, Sender
 from arvis.domain.money import Budget, Pot, SpendingLimits
 from arvis.domain.runs import Account
@@ -129,11 +129,11 @@ class Drive:
             await self._store.write(lambda tx: tx.jobs.settle(job, Done(), self._clock.now()))
             return
         try:
-            verdict: Verdict = await self._flow.run(job)
+            verdict: JobResult = await self._flow.run(job)
         except ExecutionError as broken:
-            verdict = GiveUp("broken", broken.what)
-        if not isinstance(verdict, Settled):
-            outcome = self._policy.outcome(job, verdict, self._clock.now())
+            verdict = Fail("broken", broken.what)
+        if not isinstance(verdict, Done):
+            outcome = self._policy.scheduled(job, verdict, self._clock.now())
             await self._store.write(queue.postpone, job, outcome, self._flow.postponed, self._clock.now())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arvis.domain.conversations import conversation_lane
 from arvis.domain.executions import Execution
-from arvis.domain.jobs import Failed, Job
+from arvis.domain.jobs import Fail, Job
 from arvis.domain.messages import PastMessage
 from arvis.graphs.compaction.scripts import enqueue, note_failure
 from arvis.ports.store import Transaction
@@ -86,6 +86,6 @@ async def test_a_compaction_that_breaks_is_told_and_rests(house: House) -> None:
     asked = await house.ask("Hello", user="ann", channel="room")
     turn = await turn_of(house, asked.message.id)
     job = await house.store.write(compact, turn.state["conversation"], house.clock.now())
-    await house.store.write(house.flow.postponed, job, Failed("poison", "it crashed"), house.clock.now())
+    await house.store.write(house.flow.postponed, job, Fail("poison", "it crashed"), house.clock.now())
     await house.until_sent(2, "office")
     assert await house.store.read(rests, turn.state["conversation"]), "the next turns do not try at once"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arvis.domain.jobs import Failed, Job
+from arvis.domain.jobs import Fail, Job
 from arvis.domain.messages import Address, DeliveryState
 from arvis.messaging.owner_alerts import HOUR_MS, choose_place, tell_of_bot, tell_of_dead_letter, tell_owner
 from arvis.ports.connector import SendError
@@ -76,8 +76,8 @@ async def test_a_turn_that_is_given_up_is_told_but_no_budget_that_is_used_up(hou
     await house.store.write(choose_place, OFFICE, NOW)
     job: Job = next(job for job in await house.jobs() if job.message_id == asked.message.id and job.execution_id)
     write = house.store.write
-    assert not await write(tell_of_dead_letter, job, Failed("budget_day", "used up"), NOW)
-    assert await write(tell_of_dead_letter, job, Failed("auth", "the key is refused"), NOW)
+    assert not await write(tell_of_dead_letter, job, Fail("budget_day", "used up"), NOW)
+    assert await write(tell_of_dead_letter, job, Fail("auth", "the key is refused"), NOW)
     told = await house.until_sent(1, "ops")
     assert told[-1].startswith("Helper had to give up a task (auth): the key is refused")
 

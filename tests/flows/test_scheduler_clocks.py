@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from arvis.bus import EventBus
 from arvis.domain.events import SchedulesChanged
-from arvis.domain.jobs import Failed, Job, Settled
+from arvis.domain.jobs import Done, Fail, Job
 from arvis.domain.messages import Address
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus, ScheduleKind
 from arvis.messaging import owner_alerts
@@ -247,9 +247,9 @@ class Told:
     def __init__(self) -> None:
         self.jobs: list[str] = []
 
-    async def run(self, job: Job) -> Settled:
+    async def run(self, job: Job) -> Done:
         self.jobs.append(job.id)
-        return Settled()
+        return Done()
 
     def postponed(self, tx: Transaction, job: Job, outcome: object, now: int) -> None:
         self.jobs.append(f"postponed {job.id}")
@@ -267,7 +267,7 @@ async def test_runs_and_scripts_go_their_own_ways(desk: Desk) -> None:
     handler = ScheduleHandler(runs=runs, scripts=scripts)
     await handler.run(run)
     await handler.run(script)
-    await desk.store.write(handler.postponed, script, Failed("broken", "no network"), NOW)
+    await desk.store.write(handler.postponed, script, Fail("broken", "no network"), NOW)
     assert (runs.jobs, scripts.jobs) == ([run.id], [script.id, f"postponed {script.id}"])
     (occurrence,) = await desk.occurrences(beat)
     assert (occurrence.status, occurrence.report) == (OccurrenceStatus.FAILED, "no network")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from arvis.domain.jobs import Failed
+from arvis.domain.jobs import Fail
 from arvis.domain.messages import Address, MessageStatus
 from arvis.domain.money import Budget, OpenCall, Pot, Spender, SpendingLimits, Spent, day_of
 from arvis.domain.runs import ModelCall
@@ -117,7 +117,7 @@ async def test_a_turn_that_is_given_up_sets_nothing_aside(priced: House) -> None
     job = (await priced.timeline(message)).job
     assert job is not None
     given_up = partial(queue.postpone, also=priced.flow.postponed)
-    await priced.store.write(given_up, job, Failed("poison", "it died"), now=priced.clock.now())
+    await priced.store.write(given_up, job, Fail("poison", "it died"), now=priced.clock.now())
     assert await aside(priced) == 0
 
 

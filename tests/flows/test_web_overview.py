@@ -12,7 +12,7 @@ from arvis.bus import EventBus
 from arvis.config.schema import BotEntry
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Effect, EffectState, Wait, WaitKind
-from arvis.domain.jobs import Failed, JobKind, NewJob
+from arvis.domain.jobs import Fail, JobKind, NewJob
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Role, Sender, StoredMessage
 from arvis.domain.money import Budget, Pot, Spent, day_of
 from arvis.domain.platforms import BotState
@@ -111,7 +111,7 @@ async def test_what_waits_failed_and_was_spent(site: Site) -> None:
         for _ in range(12):
             tx.jobs.add(NewJob(JobKind.COMPACT, 5, agent_id=HELPER.id), now - 5000)
         for job in tx.jobs.claim(Slots(12, 12, 12), "boot", "node", now, now + 30_000):
-            assert tx.jobs.settle(job, Failed("attempts", "no model answered"), now)
+            assert tx.jobs.settle(job, Fail("attempts", "no model answered"), now)
         for _ in range(3):
             tx.jobs.add(NewJob(JobKind.ADVANCE, 5, lane="same"), now - 7000)
         tx.jobs.add(NewJob.deliver(HALL, 5, delivery_id="d1", message_id="m1"), now)

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from arvis.domain.errors import BudgetBusy, BudgetReached
-from arvis.domain.jobs import GiveUp, NotBefore
+from arvis.domain.jobs import Fail, Snooze
 from arvis.domain.money import Budget, budget_reason, day_of, month_of, next_day, next_month, usd
-from arvis.message_flow import verdict_of
+from arvis.message_flow import result_of
 from arvis.messaging import notices
 
 
@@ -46,12 +46,12 @@ def test_amounts_for_people(micros: int, text: str) -> None:
 
 @pytest.mark.parametrize("budget", Budget)
 def test_who_asked_is_told_no_amount(budget: Budget) -> None:
-    verdict = verdict_of(BudgetReached(budget, "used up: $5.01 of $5.00", fix="raise it"))
-    assert verdict == GiveUp(f"budget_{budget}", "used up: $5.01 of $5.00; raise it")
+    result = result_of(BudgetReached(budget, "used up: $5.01 of $5.00", fix="raise it"), 0)
+    assert result == Fail(f"budget_{budget}", "used up: $5.01 of $5.00; raise it")
     words = notices.failed(budget_reason(budget))
     assert "something went wrong" not in words
     assert "$" not in words
 
 
 def test_who_waits_for_others_is_asked_again_soon() -> None:
-    assert verdict_of(BudgetBusy("set aside")) == NotBefore(2, "budget")
+    assert result_of(BudgetBusy("set aside"), 5) == Snooze(2_005, "budget")

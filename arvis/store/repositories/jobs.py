@@ -16,15 +16,15 @@ from arvis.domain.jobs import (
     SUSPECT_CRASHES,
     SUSPECT_RETRY_MS,
     Done,
-    Failed,
+    Fail,
     Job,
     JobKind,
     JobStatus,
     NewJob,
-    Outcome,
     Pool,
     Released,
     Retry,
+    Settlement,
     Snooze,
     pool_of,
     rank_of,
@@ -222,12 +222,12 @@ class SqlJobs:
             if self._session.execute("extend_lease", id=job_id, owner=owner, lease_until=lease_until)
         }
 
-    def settle(self, job: Job, outcome: Outcome, now: int) -> bool:
+    def settle(self, job: Job, outcome: Settlement, now: int) -> bool:
         self.lock([job.lane])
         match outcome:
             case Done():
                 return self._end(job, JobStatus.DONE, None, None, now)
-            case Failed(reason=reason, error=error):
+            case Fail(reason=reason, error=error):
                 return self._end(job, JobStatus.FAILED, reason, error, now)
             case Retry(run_at=run_at, error=error):
                 return self._postpone(job, run_at, now, attempts=1, error=error, reason="retry")

@@ -10,15 +10,15 @@ from arvis.domain.jobs import (
     CALLED,
     CLASS_MS,
     Done,
-    Failed,
+    Fail,
     JobKind,
     JobStatus,
     NewJob,
-    Outcome,
     Pool,
     Priority,
     Released,
     Retry,
+    Settlement,
     Snooze,
     rank_of,
 )
@@ -114,10 +114,10 @@ class JobCases(RecordCases):
 
     @pytest.mark.parametrize(
         "outcome",
-        [Done(), Failed("bad", "no"), Retry(NOW + 1, "no"), Snooze(NOW + 1, "busy"), Released()],
+        [Done(), Fail("bad", "no"), Retry("no", NOW + 1), Snooze(NOW + 1, "busy"), Released()],
         ids=lambda outcome: type(outcome).__name__,
     )
-    async def test_a_lost_lease_settles_nothing(self, store: Store, outcome: Outcome) -> None:
+    async def test_a_lost_lease_settles_nothing(self, store: Store, outcome: Settlement) -> None:
         await store.write(add, message())
         await store.write(add, message())
         stale = await store.write(claim_one)
@@ -169,7 +169,7 @@ class JobCases(RecordCases):
             await store.write(add, loose(JobKind.MESSAGE, 5), NOW)
         done, failed = await store.write(claim)
         await store.write(settle, done, Done(), NOW + 7)
-        await store.write(settle, failed, Failed("refused", "The model refused"), NOW + 7)
+        await store.write(settle, failed, Fail("refused", "The model refused"), NOW + 7)
         done, failed = await store.read(get, done.id), await store.read(get, failed.id)
         assert (done.status, done.finished_at, done.owner) == (JobStatus.DONE, NOW + 7, None)
         assert (failed.status, failed.reason, failed.error) == (JobStatus.FAILED, "refused", "The model refused")
@@ -177,13 +177,13 @@ class JobCases(RecordCases):
     @pytest.mark.parametrize(
         ("outcome", "attempts", "error", "reason", "rests"),
         [
-            (Retry(NOW + 60_000, "timeout"), 1, "timeout", "retry", True),
+            (Retry("timeout", NOW + 60_000), 1, "timeout", "retry", True),
             (Snooze(NOW + 60_000, "rate_limit"), 0, None, "rate_limit", True),
             (Released(), 0, None, "handed_back", False),
         ],
     )
     async def test_a_postponed_job_counts_what_it_should(
-        self, store: Store, outcome: Outcome, attempts: int, error: str | None, reason: str, *, rests: bool
+        self, store: Store, outcome: Settlement, attempts: int, error: str | None, reason: str, *, rests: bool
     ) -> None:
         await store.write(add, message())
         job = await store.write(claim_one)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.domain.jobs import Done, Failed, Job, JobKind, JobStatus, Released, Retry, Snooze
+from arvis.domain.jobs import Done, Fail, Job, JobKind, JobStatus, Released, Retry, Snooze
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
 from arvis.testing.conformance.store_recovery import RecoveryCases
@@ -59,7 +59,7 @@ class LaneCases(RecoveryCases):
 
     async def test_an_empty_lane_leaves_nothing_behind(self, store: Store) -> None:
         """Its numbers start again, which shows that its row is gone."""
-        for end in (Done(), Failed("x", "x")):
+        for end in (Done(), Fail("x", "x")):
             assert (await store.write(add, message("a"))).position == 1
             stale = await store.write(claim_one)
             await store.write(settle, stale, end)
@@ -92,7 +92,7 @@ class LaneCases(RecoveryCases):
         await store.write(wake, NOW + 50)
         assert (await store.write(claim_one, NOW + 50)).id == second.id
 
-    @pytest.mark.parametrize("outcome", [Retry(NOW + 50, "no"), Snooze(NOW + 50, "busy")])
+    @pytest.mark.parametrize("outcome", [Retry("no", NOW + 50), Snooze(NOW + 50, "busy")])
     async def test_a_retry_is_not_overtaken(self, store: Store, outcome: Retry | Snooze) -> None:
         first, second = [(await store.write(add, message("a"))).id for _ in range(2)]
         await store.write(settle, await store.write(claim_one), outcome)
@@ -145,7 +145,7 @@ class LaneCases(RecoveryCases):
 
     async def test_a_requeued_job_joins_at_the_tail(self, store: Store) -> None:
         first, second = [(await store.write(add, message("a"))).id for _ in range(2)]
-        await store.write(settle, await store.write(claim_one), Failed("x", "x"))
+        await store.write(settle, await store.write(claim_one), Fail("x", "x"))
         await store.write(requeue, first)
         order = []
         while claimed := await store.write(claim):
@@ -199,7 +199,7 @@ class LaneCases(RecoveryCases):
 
     async def test_a_turn_that_has_begun_stays_a_turn(self, store: Store) -> None:
         first, second = [(await store.write(add, message("a"))).id for _ in range(2)]
-        await store.write(settle, await store.write(claim_one), Failed("x", "x"))
+        await store.write(settle, await store.write(claim_one), Fail("x", "x"))
         await store.write(requeue, first)
         head = await store.write(claim_one)
         assert head.id == second
@@ -240,7 +240,7 @@ class LaneCases(RecoveryCases):
 
     async def test_a_job_that_was_tried_stays_before_those_that_are_put_first(self, store: Store) -> None:
         first, last = [(await store.write(add, message("a", principal=person))).id for person in "ab"]
-        await store.write(settle, await store.write(claim_one), Retry(NOW, "no"))
+        await store.write(settle, await store.write(claim_one), Retry("no", NOW))
         (early,) = await store.write(add_first, [message("a")])
         assert await self._in_order(store) == [first, early.id, last]
 
@@ -266,7 +266,7 @@ class LaneCases(RecoveryCases):
         head = await store.write(claim_one)
         await store.write(fold, head, max_jobs=2)
         assert await store.write(delete, second)
-        await store.write(settle, head, Retry(NOW, "no"))
+        await store.write(settle, head, Retry("no", NOW))
         head = await store.write(claim_one)
         assert (head.id, head.followers) == (first, 1)
         assert [job.id for job in await store.write(fold, head)] == [third]

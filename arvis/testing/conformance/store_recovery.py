@@ -13,7 +13,7 @@ from arvis.domain.jobs import (
     SUSPECT_CRASHES,
     SUSPECT_RETRY_MS,
     Done,
-    Failed,
+    Fail,
     Job,
     JobKind,
     JobStatus,
@@ -141,7 +141,7 @@ class RecoveryCases(JobCases):
         """The earlier failure was caused by the missing model, so it counts no attempt."""
         await store.write(add, message())
         job = await store.write(claim_one)
-        await store.write(settle, job, Retry(NOW + 60_000, "no model"))
+        await store.write(settle, job, Retry("no model", NOW + 60_000))
         await store.write(hasten, NOW + 1)
         assert (await store.write(claim_one, NOW + 1)).attempts == 0
 
@@ -149,7 +149,7 @@ class RecoveryCases(JobCases):
         """Also where the job had waited for a model before it crashed."""
         await store.write(add, message())
         job = await store.write(claim_one)
-        await store.write(settle, job, Retry(NOW, "no model"))
+        await store.write(settle, job, Retry("no model", NOW))
         rescued: list[Job] = []
         for _ in range(SUSPECT_CRASHES):
             await store.write(claim_one)
@@ -167,7 +167,7 @@ class RecoveryCases(JobCases):
         [suspect] = rescued
         await store.write(add, message("b"))
         other = await store.write(claim_one)
-        await store.write(settle, other, Retry(suspect.run_at, "no"))
+        await store.write(settle, other, Retry("no", suspect.run_at))
         assert {job.id for job in await self._started(store, suspect.run_at)} == {suspect.id, other.id}
 
     async def test_a_death_without_a_suspect_takes_one_crash_of_each_suspect_back(self, store: Store) -> None:
@@ -199,7 +199,7 @@ class RecoveryCases(JobCases):
             started = await self._started(store, now)
             for job in started:
                 if job.crashes >= POISON_CRASHES:
-                    poison += await store.write(settle, job, Failed("poison", ""), now)
+                    poison += await store.write(settle, job, Fail("poison", ""), now)
             if any(job.crashes < POISON_CRASHES for job in started):
                 await store.write(rescue, now, died=BOOT)
                 deaths += 1
@@ -246,7 +246,7 @@ class RecoveryCases(JobCases):
             await store.write(add, loose(JobKind.MESSAGE, 5, key=f"k{number}"), NOW)
         done, waiting = await store.write(claim, Slots(2, 0, 0))
         await store.write(settle, done, Done())
-        await store.write(settle, waiting, Retry(NOW + 5, "no"))
+        await store.write(settle, waiting, Retry("no", NOW + 5))
         assert await store.write(rescue, NOW + 10 * LEASE) == []
 
     # -- keys ----------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ class RecoveryCases(JobCases):
             case "done":
                 await store.write(settle, job, Done())
             case "failed":
-                await store.write(settle, job, Failed("x", "x"))
+                await store.write(settle, job, Fail("x", "x"))
             case "cancelled":
                 await store.write(cancel, job.id)
             case _:
@@ -296,9 +296,9 @@ class RecoveryCases(JobCases):
         assert await store.write(requeue, added.id) is None
         job = await store.write(claim_one)
         assert await store.write(requeue, added.id) is None
-        await store.write(settle, job, Retry(NOW, "first"))
+        await store.write(settle, job, Retry("first", NOW))
         job = await store.write(claim_one)
-        await store.write(settle, job, Failed("attempts", "second"))
+        await store.write(settle, job, Fail("attempts", "second"))
         assert await store.write(requeue, added.id, NOW + 5) is not None
         assert await store.write(requeue, added.id) is None
         fresh = await store.read(get, added.id)
@@ -308,7 +308,7 @@ class RecoveryCases(JobCases):
         assert await store.write(requeue, "unknown") is None
 
     async def test_only_a_live_job_is_cancelled(self, store: Store) -> None:
-        for outcome in (Done(), Failed("x", "x")):
+        for outcome in (Done(), Fail("x", "x")):
             await store.write(add, message())
             job = await store.write(claim_one)
             await store.write(settle, job, outcome)

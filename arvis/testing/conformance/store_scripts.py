@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Cursor, Effect, EffectState, Execution, ExecutionStatus
-from arvis.domain.jobs import Job, JobKind, NewJob, Outcome
+from arvis.domain.jobs import Job, JobKind, NewJob, Settlement
 from arvis.domain.messages import Address, Delivery, DeliveryState, MessageStatus, Role, StoredMessage
 from arvis.ports.job_store import AddedJob, Slots
 from arvis.ports.store import Transaction
@@ -48,7 +48,7 @@ def claim_one(tx: Transaction, now: int = NOW) -> Job:
     return job
 
 
-def settle(tx: Transaction, job: Job, outcome: Outcome, now: int = NOW) -> bool:
+def settle(tx: Transaction, job: Job, outcome: Settlement, now: int = NOW) -> bool:
     return tx.jobs.settle(job, outcome, now)
 
 

@@ -17,13 +17,13 @@ from arvis.domain.jobs import (
     SUSPECT_CRASHES,
     SUSPECT_RETRY_MS,
     Done,
-    Failed,
+    Fail,
     Job,
     NewJob,
-    Outcome,
     Pool,
     Released,
     Retry,
+    Settlement,
     Snooze,
     pool_of,
     rank_of,
@@ -191,7 +191,7 @@ class JobModel:
         for job_id in held:
             self.jobs[job_id].lease_until = lease_until
 
-    def _see_settle(self, claim: Job, outcome: Outcome, now: int, *, result: bool) -> None:
+    def _see_settle(self, claim: Job, outcome: Settlement, now: int, *, result: bool) -> None:
         assert result == self.holds(claim), f"settled {claim.id} without holding it, or not though it was held"
         if not result:
             return
@@ -199,7 +199,7 @@ class JobModel:
         match outcome:
             case Done():
                 self._end(job, "done", now)
-            case Failed():
+            case Fail():
                 self._end(job, "failed", now)
             case Retry(run_at=run_at):
                 job.attempts += 1

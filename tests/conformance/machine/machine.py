@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from arvis.domain.jobs import Done, Failed, Job, NewJob, Outcome, Released, Retry, Snooze
+from arvis.domain.jobs import Done, Fail, Job, NewJob, Released, Retry, Settlement, Snooze
 from arvis.domain.messages import Address
 from tests.conformance.machine import invariants
 from tests.conformance.machine.backends import Fate
@@ -264,8 +264,8 @@ class Machine(RuleBasedStateMachine):
             self.town.write(lambda tx: tx.jobs.defer(known[which % len(known)], until))
         self._go_on(then)
 
-    @rule(which=WHICH, kind=st.sampled_from([Done, Failed, Retry, Snooze, Released]))
-    def settle_stale(self, which: int, kind: type[Outcome]) -> None:
+    @rule(which=WHICH, kind=st.sampled_from([Done, Fail, Retry, Snooze, Released]))
+    def settle_stale(self, which: int, kind: type[Settlement]) -> None:
         """A claim that was lost settles nothing, folds nothing and is not held."""
         if not (stale := self._stale()):
             return
@@ -292,9 +292,9 @@ def words_of(number: int) -> list[str]:
     return [WORDS[each] for each in (first, second, third) if each < len(WORDS)]
 
 
-def outcome_of(kind: type[Outcome], now: int) -> Outcome:
+def outcome_of(kind: type[Settlement], now: int) -> Settlement:
     if kind is Retry:
-        return Retry(now, "no")
+        return Retry("no", now)
     if kind is Snooze:
         return Snooze(now, "busy")
-    return Failed("x", "x") if kind is Failed else Done() if kind is Done else Released()
+    return Fail("x", "x") if kind is Fail else Done() if kind is Done else Released()

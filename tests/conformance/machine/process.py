@@ -19,16 +19,13 @@ from arvis.domain.events import JobSettled
 from arvis.domain.jobs import (
     POISON_CRASHES,
     Done,
-    Failed,
-    GiveUp,
+    Fail,
     Job,
     JobKind,
-    NotBefore,
+    JobResult,
     Retry,
-    Settled,
     Snooze,
-    TryAgain,
-    Verdict,
+    Unfinished,
 )
 from arvis.domain.messages import Delivery, Principal, PrincipalRole
 from arvis.domain.platforms import Part, Piece
@@ -290,7 +287,7 @@ class WatchedHandler:
         self.postponed = handler.postponed
         self.announce = handler.announce
 
-    async def run(self, job: Job) -> Verdict:
+    async def run(self, job: Job) -> JobResult:
         JOB.set(job)
         self._desk.entered(job)
         return await self._handler.run(job)
@@ -303,23 +300,23 @@ class PlainHandler:
         self._store = store
         self._clock = clock
 
-    async def run(self, job: Job) -> Verdict:
+    async def run(self, job: Job) -> JobResult:
         match job.payload["does"]:
             case "again":
-                return TryAgain("no")
+                return Retry("no")
             case "rest" if job.claim < POISON_CRASHES:
-                return NotBefore(20, "busy")
+                return Snooze.after(self._clock.now(), 20, "busy")
             case "give up":
-                return GiveUp("no", "no")
+                return Fail("no", "no")
             case "throw":
                 raise ValueError("no")
         await self._store.write(self._settle, job)
-        return Settled()
+        return Done()
 
-    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+    def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
         """Nothing hangs on it."""
 
-    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+    async def announce(self, job: Job, outcome: Unfinished) -> None:
         """Nobody waits for it."""
 
     def _settle(self, tx: Transaction, job: Job) -> None:
