@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from arvis.actions.context import Limits
 from arvis.actions.delegation import on_turn_end
-from arvis.actions.turn_end import TurnEnd
+from arvis.actions.turn_end import TurnEnd, TurnResult
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
 from arvis.domain.events import Changed, GraphCompleted, RunAdvanced, SchedulesChanged, StatusChanged
 from arvis.domain.executions import Execution, ExecutionStatus
@@ -77,21 +77,26 @@ class MessageFlow:
         if (late := await self._too_late(job, self._clock.now())) is not None:
             return late
         await self._gather(job)  # 9
-        conclusion = TurnEnd(limits=self._limits, zone=self._zone)
+        turn_end = TurnEnd(limits=self._limits, zone=self._zone)
         try:
-            execution = await self._engine.advance(job, conclude=conclusion.of)  # 5–14
+            execution, ended = await self._engine.advance(job, completion=turn_end.completion)  # 5–14
         except (RunFailed, BudgetReached, BudgetBusy) as failure:
             return await self._in_time(job, result_of(failure, self._clock.now()))
-        except ExecutionError as broken:  # the graph, not the weather: no attempt can mend it
+        except ExecutionError as broken:  # a defect of the graph: no attempt can succeed
             return Fail("broken", broken.what)
-        self._publish(conclusion.asked, _status_after(execution))
-        if conclusion.rescheduled:
-            self._bus.publish(SchedulesChanged())
-        for topic in conclusion.changed:
-            self._bus.publish(Changed(topic))
-        if conclusion.asked:
-            self._bus.publish(completed(execution, conclusion.asked[-1]))
+        if ended is not None:
+            self._publish_end(execution, ended)
         return Done()
+
+    def _publish_end(self, execution: Execution, ended: TurnResult) -> None:
+        """Publish the changes of the commit that ended a walk."""
+        self._publish(ended.messages, _status_after(execution))
+        if ended.rescheduled:
+            self._bus.publish(SchedulesChanged())
+        for topic in ended.topics:
+            self._bus.publish(Changed(topic))
+        if ended.messages:
+            self._bus.publish(completed(execution, ended.messages[-1]))
 
     def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
         """In the commit that postpones the job or gives it up: a word to the user, a line in the timeline."""

@@ -7,8 +7,7 @@ and where the conversation has grown long, the job that compacts it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 
 from arvis.actions import approvals
 from arvis.actions.apply import apply
@@ -19,14 +18,13 @@ from arvis.actions.schedules import CHANGES
 from arvis.domain.changes import topic_of_effect
 from arvis.domain.effects import EffectResult, Outcome
 from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus, WaitKind
-from arvis.domain.messages import FINAL_STATUSES, Address, MessageStatus, Role, StoredMessage
+from arvis.domain.messages import FINAL_STATUSES, MessageStatus, Role, StoredMessage
 from arvis.domain.reasons import CUT
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Taint, taint_in
 from arvis.domain.workflows import SAID
 from arvis.engine import lifecycle
-from arvis.engine.engine import nothing
-from arvis.engine.scripts import Closing
+from arvis.engine.scripts import OnComplete
 from arvis.graphs.agent.graph import is_turn
 from arvis.graphs.context import working_agent
 from arvis.messaging import messages, notices
@@ -36,10 +34,10 @@ from arvis.ports.store import Transaction
 from arvis.services.schedule_runs import run_ended
 from arvis.services.workflow_runs import is_workflow
 from arvis.tags import Reply, read
-from arvis.tasks import rounds
 from arvis.tasks.access import acting
 from arvis.tasks.attachments import files_of
 from arvis.tasks.outcome import WorkOutcome, WorkStatus
+from arvis.tasks.state import AgentState, WorkState
 from arvis.tasks.task import is_run, source_of
 from arvis.turns import turns, workflow_results
 from arvis.turns.turns import Ending
@@ -53,61 +51,74 @@ POSTED = frozenset({"schedule", "webhook", "chat"})
 WORKFLOW_FAILED = "workflow_failed"
 
 
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """What the commit at the end of a walk changed, for the events that follow it."""
+
+    #: Messages of the turn that ended, or that waits for people.
+    messages: Sequence[StoredMessage] = ()
+    #: True if the time of a schedule changed.
+    rescheduled: bool = False
+    #: Topics of the product that actions changed.
+    topics: frozenset[str] = frozenset()
+
+
 class TurnEnd:
-    """Of one walk. `asked` holds the messages of the turn that it concluded, once that is done; `rescheduled` says whether
-    it changed when something is to happen, `changed` what else of the product it did (topics); `zone` is the daemon's."""
+    """Step 11 and 12 of a message: the reply is parsed, its actions are applied and its text is stored. `zone` is that of the
+    daemon."""
 
     def __init__(self, *, limits: Limits, zone: str) -> None:
-        self.asked: Sequence[StoredMessage] = ()
-        self.rescheduled = False
-        self.changed: frozenset[str] = frozenset()
         self._limits = limits
         self._zone = zone
 
-    def of(self, execution: Execution) -> Closing:
-        """What to commit with this end (or rest) of the execution."""
+    def completion(self, execution: Execution) -> OnComplete[TurnResult]:
+        """Parse the reply, outside the transaction; return the script that commits the end (or the wait) of a walk."""
+        reply = parse_reply(execution)  # 11
+        return lambda tx, now: self.end_walk(tx, execution, reply, now)  # 12
+
+    def end_walk(self, tx: Transaction, execution: Execution, reply: Reply, now: int) -> TurnResult:
+        """Commit the results of a walk: of a turn, a run, or a question about an action."""
         done = execution.status is ExecutionStatus.DONE
         if execution.status is ExecutionStatus.FAILED:
-            return partial(self._fail, execution=execution)
+            return self._fail(tx, execution, now)
         if execution.graph == approvals.GRAPH:
-            return partial(self._decide if done else _tell, execution=execution)
+            return self._decide(tx, execution, now) if done else _ask_for_approval(tx, execution, now)
         if not is_turn(execution) and not is_run(execution):
-            return nothing(execution)
+            return TurnResult()
         if not done:
-            return partial(self._wait, execution=execution)
-        result = _result_of(execution)
-        reply = _with_earlier(read(result.content), execution)
-        if is_workflow(execution):
-            # Its agents' tags were dealt with as each of them ended; what else stands in it are others' words.
-            reply = replace(reply, proposals=())
-        if is_run(execution):
-            return partial(self._finish_run, execution=execution, reply=reply)
-        return partial(self._finish, execution=execution, result=result, reply=reply)
+            return _wait(tx, execution, now)
+        return (
+            self._finish_run(tx, execution, reply, now)
+            if is_run(execution)
+            else self._finish(tx, execution, reply, now)
+        )
 
-    def _finish(self, tx: Transaction, now: int, *, execution: Execution, result: RunResult, reply: Reply) -> None:
+    def _finish(self, tx: Transaction, execution: Execution, reply: Reply, now: int) -> TurnResult:
         asked = tx.messages.of_turn(execution.id)
         if all(message.status in FINAL_STATUSES for message in asked):
-            return
+            return TurnResult()
         taint = taint_in(execution.state)
         results: list[EffectResult] = []
         if reply.proposals and (situation := self._situation(tx, execution, asked[-1], taint)) is not None:
-            results = self._apply(tx, reply, situation, now)
+            results = apply(tx, reply.proposals, situation, now)
         text = _shown(reply, results)
         if _status(execution) is WorkStatus.EXHAUSTED:
             text = f"{text}{notices.exhausted(_stopped_for(execution))}"
-        if execution.state.get("cycle") and messages.was_said(tx, execution, text):
-            text = ""  # it was said on the way
+        if AgentState.from_json(execution.state).cycle > 1 and messages.was_said(tx, execution, text):
+            text = ""  # a progress message of this turn already has this text
         if _said_before(execution):
             text = ""
-        reason = CUT if result.cut else None
+        reason = CUT if _result_of(execution).cut else None
         ending = Ending(MessageStatus.ANSWERED, Role.ASSISTANT, text, reason, taint=taint)
-        self.asked = turns.end_turn(tx, execution, ending, now, asked=None if results else asked)
+        ended = turns.end_turn(tx, execution, ending, now, asked=None if results else asked)
         on_turn_end(tx, execution, text, taint, now, limits=self._limits)
         workflow_results.ended(tx, execution, now)
+        return _result(ended, results)
 
-    def _fail(self, tx: Transaction, now: int, *, execution: Execution) -> None:
-        """Its graph has ended it as failed; no attempt of its job can change that."""
+    def _fail(self, tx: Transaction, execution: Execution, now: int) -> TurnResult:
+        """Write the failure that the graph itself decided; no attempt of the job can change it."""
         error = execution.error or "It failed."
+        ended: Sequence[StoredMessage] = ()
         if is_run(execution):
             if source_of(execution):
                 run_ended(tx, execution, "failed", error, now)
@@ -115,61 +126,38 @@ class TurnEnd:
         elif is_turn(execution):
             text = notices.workflow_failed(error)
             ending = Ending(MessageStatus.FAILED, Role.NOTICE, text, WORKFLOW_FAILED)
-            self.asked = turns.end_turn(tx, execution, ending, now)
-            if self.asked:
+            ended = turns.end_turn(tx, execution, ending, now)
+            if ended:
                 on_turn_end(tx, execution, text, taint_in(execution.state), now, limits=self._limits)
         workflow_results.ended(tx, execution, now)
+        return TurnResult(ended)
 
-    def _finish_run(self, tx: Transaction, now: int, *, execution: Execution, reply: Reply) -> None:
-        """What a run has to say is posted, where it is nobody's child; whoever called a child reads what came of it."""
+    def _finish_run(self, tx: Transaction, execution: Execution, reply: Reply, now: int) -> TurnResult:
+        """Apply the actions of a run and post its text. A child posts nothing: its caller reads the outcome."""
         taint = taint_in(execution.state)
         situation = self._situation(tx, execution, None, taint)
         if situation is None:
             workflow_results.ended(tx, execution, now)
-            return
-        results = self._apply(tx, reply, situation, now)
-        workflow_results.ended(tx, execution, now)
-        if not (source := source_of(execution)):
-            return
-        words = "" if _said_before(execution) else unsilenced(reply.visible)
-        text = "\n\n".join(filter(None, [words, report(results)]))
-        if text and _is_posted(execution, source):
-            post(
-                tx,
-                agent=situation.agent,
-                address=situation.address,
-                text=text,
-                source=source,
-                taint=taint,
-                priority=execution.priority,
-                now=now,
-                execution_id=execution.id,
-                files=files_of(execution.state),
-            )
-        status = _status(execution) or WorkStatus.DONE
-        said = text or _note_of(execution)
-        run_ended(tx, execution, "silent" if status in _AT_AN_END and not text else status, said, now)
-
-    def _apply(self, tx: Transaction, reply: Reply, situation: ActionContext, now: int) -> list[EffectResult]:
+            return TurnResult()
         results = apply(tx, reply.proposals, situation, now) if reply.proposals else []
-        done = {each.proposal.kind for each in results if each.outcome is Outcome.DONE}
-        self.rescheduled = bool(done & CHANGES)
-        self.changed = frozenset(filter(None, map(topic_of_effect, done)))
-        return results
+        workflow_results.ended(tx, execution, now)
+        if source := source_of(execution):
+            _post_run(tx, execution, now, source=source, reply=reply, results=results, situation=situation)
+        return _result((), results)
 
     def _situation(
         self, tx: Transaction, execution: Execution, asked: StoredMessage | None, taint: Taint
     ) -> ActionContext | None:
         """None when the agent is gone meanwhile: then nothing is done in its name."""
-        agent = tx.agents.get(execution.state["agent"])
-        conversation = tx.conversations.get(execution.state["conversation"])
+        state = WorkState.from_json(execution.state)
+        agent, conversation = tx.agents.get(state.agent), tx.conversations.get(state.conversation)
         if agent is None or conversation is None:
             return None
         return ActionContext(
             agent=working_agent(agent, execution),
             principal=acting(tx, execution),
             taint=taint,
-            address=Address.from_json(execution.state["address"]),
+            address=state.address,
             conversation=conversation,
             execution=execution,
             message_id=asked.id if asked is not None else None,
@@ -177,19 +165,70 @@ class TurnEnd:
             zone=self._zone,
         )
 
-    def _wait(self, tx: Transaction, now: int, *, execution: Execution) -> None:
-        """For people, who are asked; for time; or for what it called, and then it is at work all the same."""
-        open_ = {wait.kind for wait in tx.waits.of_execution(execution.id) if wait.answer is None}
-        if open_ & PERSONAL_WAITS:
-            messages.ask(tx, execution, now)
-            self.asked = tx.messages.of_turn(lifecycle.root_of(tx, execution).id)
-        else:
-            at_work = WaitKind.CHILD in open_
-            tx.messages.mark_turn(execution.id, MessageStatus.RUNNING if at_work else MessageStatus.WAITING)
-
-    def _decide(self, tx: Transaction, now: int, *, execution: Execution) -> None:
+    def _decide(self, tx: Transaction, execution: Execution, now: int) -> TurnResult:
         result = approvals.conclude(tx, execution, now, limits=self._limits, zone=self._zone)
-        self.rescheduled = result.proposal.kind in CHANGES and result.outcome is Outcome.DONE
+        return TurnResult(rescheduled=result.proposal.kind in CHANGES and result.outcome is Outcome.DONE)
+
+
+def _post_run(
+    tx: Transaction,
+    execution: Execution,
+    now: int,
+    *,
+    source: str,
+    reply: Reply,
+    results: Sequence[EffectResult],
+    situation: ActionContext,
+) -> None:
+    """Post the text of a run that no execution called, and note its end in its schedule or web hook."""
+    visible = "" if _said_before(execution) else unsilenced(reply.visible)
+    text = "\n\n".join(filter(None, [visible, report(results)]))
+    if text and _is_posted(execution, source):
+        post(
+            tx,
+            agent=situation.agent,
+            address=situation.address,
+            text=text,
+            source=source,
+            taint=situation.taint,
+            priority=execution.priority,
+            now=now,
+            execution_id=execution.id,
+            files=files_of(execution.state),
+        )
+    status = _status(execution) or WorkStatus.DONE
+    note = text or _note_of(execution)
+    run_ended(tx, execution, "silent" if status in _AT_AN_END and not text else status, note, now)
+
+
+def _result(ended: Sequence[StoredMessage], results: Sequence[EffectResult]) -> TurnResult:
+    done = {each.proposal.kind for each in results if each.outcome is Outcome.DONE}
+    return TurnResult(ended, bool(done & CHANGES), frozenset(filter(None, map(topic_of_effect, done))))
+
+
+def _wait(tx: Transaction, execution: Execution, now: int) -> TurnResult:
+    """Ask people, where the execution waits for them; else mark its messages as waiting, or as running while children work."""
+    open_ = {wait.kind for wait in tx.waits.of_execution(execution.id) if wait.answer is None}
+    if open_ & PERSONAL_WAITS:
+        messages.ask(tx, execution, now)
+        return TurnResult(tx.messages.of_turn(lifecycle.root_of(tx, execution).id))
+    at_work = WaitKind.CHILD in open_
+    tx.messages.mark_turn(execution.id, MessageStatus.RUNNING if at_work else MessageStatus.WAITING)
+    return TurnResult()
+
+
+def _ask_for_approval(tx: Transaction, execution: Execution, now: int) -> TurnResult:
+    approvals.tell(tx, execution, now)
+    return TurnResult()
+
+
+def parse_reply(execution: Execution) -> Reply:
+    """Return the text and the proposed actions of a finished turn or run; nothing for other executions."""
+    if execution.status is not ExecutionStatus.DONE or not (is_turn(execution) or is_run(execution)):
+        return read("")
+    reply = _with_earlier(read(_result_of(execution).content), execution)
+    # The tags of a workflow's agents were applied when each of them ended; other tags in it are the words of others.
+    return replace(reply, proposals=()) if is_workflow(execution) else reply
 
 
 def _result_of(execution: Execution) -> RunResult:
@@ -224,7 +263,7 @@ def _is_posted(execution: Execution, source: str) -> bool:
 
 def _with_earlier(reply: Reply, execution: Execution) -> Reply:
     """With what the replies before asked for, when it said that it goes on; what is asked for again counts once."""
-    if not (earlier := rounds.whole_replies(execution.state)):
+    if not (earlier := AgentState.from_json(execution.state).rounds.replies):
         return reply
     asked = [proposal for each in earlier for proposal in read(each).proposals]
     once = {each.fingerprint: each for each in reversed([*asked, *reply.proposals])}
@@ -241,10 +280,6 @@ def _status(execution: Execution) -> WorkStatus | None:
 def _note_of(execution: Execution) -> str:
     outcome = (execution.result or {}).get("outcome")
     return WorkOutcome.from_json(outcome).note if outcome else ""
-
-
-def _tell(tx: Transaction, now: int, *, execution: Execution) -> None:
-    approvals.tell(tx, execution, now)
 
 
 def _shown(reply: Reply, results: Sequence[EffectResult]) -> str:

@@ -11,7 +11,7 @@ from arvis.domain.platforms import Draft, DraftState
 from arvis.engine import lifecycle
 from arvis.ports.connector import Connector, FindsDrafts, SendError
 from arvis.ports.store import Transaction
-from arvis.tasks import rounds
+from arvis.tasks.rounds import Rounds
 
 # Drafts of which it is unknown whether they are in their chat: the process that sent them died before the answer
 # arrived.
@@ -108,10 +108,10 @@ def doing(tx: Transaction, execution_id: str) -> str | None:
 
 
 def _tools_at_work(execution: Execution) -> list[str]:
-    number = rounds.count(execution.state)
-    if not number or f"result {number}" in execution.state:
+    rounds = Rounds.from_json(execution.state)
+    if not rounds.count or rounds.last.finished:
         return []
-    return list(dict.fromkeys(call.name for call in rounds.calls_of(execution.state, number)))
+    return list(dict.fromkeys(call.name for call in rounds.last.tool_calls()))
 
 
 def _lives(tx: Transaction, execution_id: str) -> bool:

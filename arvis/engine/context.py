@@ -49,10 +49,10 @@ class NodeContext:
         visit: int,
         value: Any,
         answer: Answer | None,
-        handed: Any,
+        carried: Any,
         memory: Memory,
         keep: Callable[[Effect], Awaitable[None]],
-        emit: Callable[[Event], None],
+        publish: Callable[[Event], None],
         now: Callable[[], int],
         branches: int = 1,
         visited: int = 0,
@@ -68,13 +68,13 @@ class NodeContext:
         self.answer = answer
         #: What the graph's opening read, or the visit before this one handed on: the same moment, read once. None after a
         #: commit or a restart, so nobody may rely on it.
-        self.handed = handed
-        self.handing: Any = None
-        self.emit = emit
+        self.carried = carried
+        self.carrying: Any = None
+        self.publish_now = publish
         self.called_outside = False
         self.facts: list[Fact] = []
         #: Published once the step is committed, unlike what is emitted at once.
-        self.news: list[Event] = []
+        self.after_commit: list[Event] = []
         #: The same when this visit is made again after a crash, and no other's.
         self.visit = f"{cursor_id}-{visit}"
         self.place = (cursor_id, visit)
@@ -102,7 +102,7 @@ class NodeContext:
             return known.result
         if known is not None:
             raise EffectInterrupted(name, about)
-        await self.keep_last()
+        await self.flush()
         self.called_outside = True
         if not repeatable:
             async with self._keeping:
@@ -114,7 +114,7 @@ class NodeContext:
             self._going -= 1
         self.unkept.append(self._effect(name, EffectState.FINISHED, result))
         if not repeatable or self._going:
-            await self.keep_last()
+            await self.flush()
         return result
 
     def known(self, name: str) -> Effect | None:
@@ -149,19 +149,19 @@ class NodeContext:
         """Add a fact that is made with this step or not at all, also where the node raises afterwards."""
         self.facts.append(StepWrite(lambda tx: script(tx, *args, **kwargs)))
 
-    def announce(self, event: Event) -> None:
+    def publish_after_commit(self, event: Event) -> None:
         """Publish this once the step is committed: it is about rows that others will read then."""
-        self.news.append(event)
+        self.after_commit.append(event)
 
-    def hand_on(self, found: Any) -> None:
+    def carry_over(self, found: Any) -> None:
         """Let the node that is visited right after this one have what was read here. It is kept nowhere."""
-        self.handing = found
+        self.carrying = found
 
     def commit_first(self) -> None:
         """Commit this step before the next node is visited, because that one reads what was recorded here."""
         self.called_outside = True
 
-    async def keep_last(self) -> None:
+    async def flush(self) -> None:
         """Make durable what ended and is not yet."""
         async with self._keeping:
             while self.unkept:

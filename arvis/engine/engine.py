@@ -10,21 +10,21 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from arvis.domain.errors import ExecutionError, LeaseLost
-from arvis.domain.events import Event, ExecutionPaused, JobSettled
+from arvis.domain.events import ExecutionPaused, JobSettled
 from arvis.domain.executions import PERSONAL_WAITS, Cursor, Effect, Execution, ExecutionStatus
 from arvis.domain.jobs import Job
 from arvis.engine import interrupts, scripts
 from arvis.engine.commit_hooks import StepWrite
 from arvis.engine.context import EffectInterrupted, Fact, NodeContext
 from arvis.engine.decisions import Call, Decision, Goto, Graph, Pause
-from arvis.engine.scripts import Closing
+from arvis.engine.scripts import OnComplete
 from arvis.engine.unit_of_work import ExecutionUpdate
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
@@ -39,12 +39,13 @@ MOST_UNCOMMITTED = 100
 #: Of many branches so many are begun or taken over at once: everything else has its turn in between.
 BESIDES = 16
 
-#: Asked once, outside the commit, what is to be committed with this end.
-Conclude = Callable[[Execution], Closing]
+T = TypeVar("T")
+#: Called once, outside the commit, with the execution as it will be committed; returns a script for that commit.
+Completion = Callable[[Execution], OnComplete[T]]
 
 
-def nothing(_execution: Execution) -> Closing:
-    """The conclusion of an execution that nobody waits for."""
+def nothing(_execution: Execution) -> OnComplete[None]:
+    """The completion of an execution that nothing waits for."""
     return lambda _tx, _now: None
 
 
@@ -73,24 +74,26 @@ class Engine:
         self._bus = bus
         self._new_id = new_id
 
-    async def advance(self, job: Job, *, conclude: Conclude = nothing) -> Execution:
-        """Walk the job's execution until it ends or waits, and settle the job in the same commit. Returns the
-        execution as committed. Raises what a node raised (its position and finished steps are kept), or
-        `LeaseLost`, and then nothing more was committed."""
+    async def advance(self, job: Job, *, completion: Completion[T]) -> tuple[Execution, T | None]:
+        """Walk the job's execution until it ends or waits, and settle the job in the same commit. Return the execution as
+        committed, and the result of the script that `completion` made for this commit (None: it was not called). Raises the
+        exception of a node, whose position and finished steps stay stored, or `LeaseLost`, and then nothing more was
+        committed."""
         loaded = await self._store.read(scripts.load, job.execution_id or "", self._graph_of, self._clock.now())
         if loaded is None:
             raise ExecutionError(f"There is no execution {job.execution_id}")
         if loaded.execution.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED}:
-            return await self._store.write(scripts.settle_idle, job, loaded.execution, self._clock.now())
-        progress = self._progress(loaded)
-        if loaded.execution.version not in {"", progress.execution.version}:
-            progress.learn([partial(scripts.note_change, execution=progress.execution, now=self._clock.now())])
+            return await self._store.write(scripts.settle_idle, job, loaded.execution, self._clock.now()), None
+        update = self._update_of(loaded)
+        if loaded.execution.version not in {"", update.execution.version}:
+            update.learn([partial(scripts.note_change, execution=update.execution, now=self._clock.now())])
         del loaded  # what was read for the first nodes is let go of when they are done
-        await self._walk(job, progress)
-        progress.rest()
-        concluding = nothing if progress.becoming else conclude
-        await self._commit(job, progress, closing=concluding(progress.execution))
-        return progress.execution
+        await self._walk(job, update)
+        update.pause_if_idle()
+        if update.switching:
+            await self._complete(job, update, nothing(update.execution))
+            return update.execution, None
+        return update.execution, await self._complete(job, update, completion(update.execution))
 
     def _graph_of(self, tx: Transaction, execution: Execution) -> Graph | None:
         known = self._graphs.get(execution.graph)
@@ -98,54 +101,54 @@ class Engine:
 
     # -- the walk ------------------------------------------------------------------------------------------
 
-    async def _walk(self, job: Job, progress: ExecutionUpdate) -> None:
+    async def _walk(self, job: Job, update: ExecutionUpdate) -> None:
         """Visit one position after the other, and from where the graph branches several at once."""
-        while len(ready := progress.ready()) == 1:
-            await self._step(job, progress, ready[0])
+        while len(ready := update.ready()) == 1:
+            await self._step(job, update, ready[0])
         if ready:
-            await self._walk_branches(job, progress)
+            await self._walk_branches(job, update)
 
-    async def _step(self, job: Job, progress: ExecutionUpdate, cursor: Cursor) -> None:
-        keep = partial(self._keep, job, progress)
-        context, decision = await self._visit(job, progress, cursor, keep=keep, handed=progress.take_handed())
-        progress.learn(context.facts, context.news)
-        progress.apply(cursor, decision)
-        progress.handed = context.handing
-        due = context.called_outside or progress.uncommitted >= MOST_UNCOMMITTED
-        if due and progress.ready():
-            await self._commit(job, progress)
+    async def _step(self, job: Job, update: ExecutionUpdate, cursor: Cursor) -> None:
+        keep = partial(self._keep, job, update)
+        context, decision = await self._visit(job, update, cursor, keep=keep, carried=update.take_carried())
+        update.learn(context.facts, context.after_commit)
+        update.apply(cursor, decision)
+        update.carried = context.carrying
+        due = context.called_outside or update.uncommitted >= MOST_UNCOMMITTED
+        if due and update.ready():
+            await self._commit(job, update)
 
-    async def _walk_branches(self, job: Job, progress: ExecutionUpdate) -> None:
+    async def _walk_branches(self, job: Job, update: ExecutionUpdate) -> None:
         """Visit every position that can go on, each in a task of its own. When one fails, the others still end their
         visits and are committed: what they did is done. An end in one branch ends them all."""
         visits: dict[_Visit, Cursor] = {}
         failed: _Visit | None = None
         try:
-            while not progress.ended:
+            while not update.ended:
                 if failed is None:
-                    await self._begin_visits(job, progress, visits)
+                    await self._begin_visits(job, update, visits)
                 if not visits:
                     break
                 done, _ = await asyncio.wait(visits, return_when=asyncio.FIRST_COMPLETED)
                 failed = failed or next((visit for visit in done if _has_failed(visit)), None)
                 for some in _batches(done):
-                    called_outside = await _take_over(progress, {visit: visits.pop(visit) for visit in some})
-                    due = called_outside or progress.uncommitted >= MOST_UNCOMMITTED
-                    if due and (visits or failed) and not progress.ended:
-                        await self._commit(job, progress)
-            if failed is not None and not progress.ended:
+                    called_outside = await _take_over(update, {visit: visits.pop(visit) for visit in some})
+                    due = called_outside or update.uncommitted >= MOST_UNCOMMITTED
+                    if due and (visits or failed) and not update.ended:
+                        await self._commit(job, update)
+            if failed is not None and not update.ended:
                 failed.result()
         finally:
             await _cancelled(visits)
 
-    async def _begin_visits(self, job: Job, progress: ExecutionUpdate, visits: dict[_Visit, Cursor]) -> None:
+    async def _begin_visits(self, job: Job, update: ExecutionUpdate, visits: dict[_Visit, Cursor]) -> None:
         """A position is committed before it is visited: else what its effects leave there could not be found again."""
         busy = {cursor.id for cursor in visits.values()}
-        fresh = [cursor for cursor in progress.ready() if cursor.id not in busy]
-        if fresh and progress.has_news:
-            await self._commit(job, progress)
+        fresh = [cursor for cursor in update.ready() if cursor.id not in busy]
+        if fresh and update.has_changes:
+            await self._commit(job, update)
         for number, cursor in enumerate(fresh, 1):
-            visit = self._visit(job, progress, cursor, keep=partial(self._keep_alone, job))
+            visit = self._visit(job, update, cursor, keep=partial(self._keep_alone, job))
             visits[asyncio.create_task(visit)] = cursor
             if number % BESIDES == 0:
                 await asyncio.sleep(0)
@@ -153,34 +156,34 @@ class Engine:
     async def _visit(
         self,
         job: Job,
-        progress: ExecutionUpdate,
+        update: ExecutionUpdate,
         cursor: Cursor,
         *,
         keep: Callable[[Effect], Awaitable[None]],
-        handed: Any = None,
+        carried: Any = None,
     ) -> tuple[NodeContext, Decision]:
-        memory = interrupts.remember(cursor, progress.effects.get((cursor.id, cursor.visits), ()), progress.asked)
+        memory = interrupts.remember(cursor, update.effects.get((cursor.id, cursor.visits), ()), update.asked)
         context = NodeContext(
-            execution=progress.execution,
+            execution=update.execution,
             job_id=job.id,
             cursor_id=cursor.id,
             visit=cursor.visits,
             value=cursor.value,
-            answer=interrupts.answer_seen(progress.asked.get(cursor.wait_id or ""), progress.asked),
-            handed=handed,
+            answer=interrupts.answer_seen(update.asked.get(cursor.wait_id or ""), update.asked),
+            carried=carried,
             memory=memory,
             keep=keep,
-            emit=self._emit,
+            publish=self._bus.publish,
             now=self._clock.now,
-            branches=max(len(progress.cursors), 1),
-            visited=progress.visited,
+            branches=max(len(update.cursors), 1),
+            visited=update.visited,
         )
         for effect in memory.skipped:
             context.record(scripts.keep_effect, effect)
         decision: Decision | None = None
         patience: float | None = None
         try:
-            decision = await self._decide(progress, cursor, context)
+            decision = await self._decide(update, cursor, context)
         except EffectInterrupted as interrupted:
             decision = interrupts.about_effect(interrupted.name, interrupted.about)
         except asyncio.CancelledError:
@@ -188,37 +191,34 @@ class Engine:
             raise
         finally:
             if decision is None:
-                await self._cut_short(context, patience)
+                await self._record_interrupted(context, patience)
         if isinstance(decision, Pause | Call):
             # The visit goes on after the answer, and must find what it already did.
             for effect in context.unkept:
                 context.record(scripts.keep_effect, effect)
         return context, decision
 
-    async def _decide(self, progress: ExecutionUpdate, cursor: Cursor, context: NodeContext) -> Decision:
+    async def _decide(self, update: ExecutionUpdate, cursor: Cursor, context: NodeContext) -> Decision:
         """What the node says; where the graph was changed and the node is gone, a person."""
-        graph = progress.graph
+        graph = update.graph
         if (node := graph.nodes.get(cursor.node)) is not None:
             return await node(context)
-        if interrupts.starts_over(cursor, progress.asked):
+        if interrupts.starts_over(cursor, update.asked):
             return Goto(graph.start)
         return interrupts.about_lost_step(graph, cursor.node)
 
-    async def _cut_short(self, context: NodeContext, seconds: float | None) -> None:
+    async def _record_interrupted(self, context: NodeContext, seconds: float | None) -> None:
         """Keep what a visit learnt that gave no decision: what it spent is spent, what it did is done. Within so many
         seconds, where somebody waits for its end."""
         with suppress(LeaseLost, TimeoutError):
             async with asyncio.timeout(seconds):
                 if facts := [fact for fact in context.facts if not isinstance(fact, StepWrite)]:
                     await self._store.write(scripts.run_facts, facts)
-                await context.keep_last()
-
-    def _emit(self, event: Event) -> None:
-        self._bus.publish(event)
+                await context.flush()
 
     # -- commits -------------------------------------------------------------------------------------------
 
-    def _progress(self, loaded: scripts.Loaded) -> ExecutionUpdate:
+    def _update_of(self, loaded: scripts.Loaded) -> ExecutionUpdate:
         execution = loaded.execution
         graph = loaded.graph
         if graph is None:
@@ -236,32 +236,46 @@ class Engine:
             new_id=self._new_id,
             now=self._clock.now,
             committed=frozenset(cursors),
-            handed=loaded.opened,
+            carried=loaded.opened,
             visited=loaded.visited,
         )
 
     def _version(self, graph: Graph) -> str:
         return self._versions.get(graph.name) or graph.version
 
-    async def _commit(
-        self, job: Job, progress: ExecutionUpdate, *, closing: Closing | None = None, effect: Effect | None = None
-    ) -> None:
-        asked = [wait for wait in progress.waits if wait.kind in PERSONAL_WAITS]
-        now = self._clock.now()
-        try:
-            stopped = await self._store.write(scripts.commit, job, progress, closing=closing, effect=effect, now=now)
-        except (LeaseLost, asyncio.CancelledError):
-            # Cancelled in the middle: nobody knows whether it was made, and what lasts may be written twice.
-            await self._write_last(progress.lasting)
-            raise
-        news = progress.news
-        progress.written()
-        for event in news:
-            self._bus.publish(event)
-        for job_id in stopped:
+    async def _commit(self, job: Job, update: ExecutionUpdate, effect: Effect | None = None) -> None:
+        """Commit the steps since the last commit, or an effect and the steps that led to it."""
+        with self._published(update):
+            await self._written(update, self._store.write(scripts.commit, job, update, effect))
+
+    async def _complete(self, job: Job, update: ExecutionUpdate, on_complete: OnComplete[T]) -> T:
+        """Commit the last steps of a walk together with the end of its job."""
+        with self._published(update):
+            write = self._store.write(scripts.complete, job, update, on_complete, self._clock.now())
+            completed = await self._written(update, write)
+        for job_id in completed.stopped:
             self._bus.publish(JobSettled(job_id, "cancelled"))
+        return completed.result
+
+    async def _written(self, update: ExecutionUpdate, write: Awaitable[T]) -> T:
+        try:
+            return await write
+        except (LeaseLost, asyncio.CancelledError):
+            # After a cancellation the commit may have been made or not: durable writes may be made twice.
+            await self._write_last(update.durable_writes)
+            raise
+
+    @contextmanager
+    def _published(self, update: ExecutionUpdate) -> Iterator[None]:
+        """After the commit, publish its events and questions."""
+        asked = [wait for wait in update.waits if wait.kind in PERSONAL_WAITS]
+        yield
+        events = update.events
+        update.written()
+        for event in events:
+            self._bus.publish(event)
         for wait in asked:
-            self._bus.publish(ExecutionPaused(progress.execution.id, wait.id, wait.prompt))
+            self._bus.publish(ExecutionPaused(update.execution.id, wait.id, wait.prompt))
 
     async def _write_last(self, facts: list[Fact]) -> None:
         """Outside any step, which others may be waiting for the end of."""
@@ -270,10 +284,10 @@ class Engine:
                 async with asyncio.timeout(LAST_SECONDS):
                     await self._store.write(scripts.run_facts, facts)
 
-    async def _keep(self, job: Job, progress: ExecutionUpdate, effect: Effect) -> None:
+    async def _keep(self, job: Job, update: ExecutionUpdate, effect: Effect) -> None:
         """The effect, and before it the way to where it happened."""
-        if progress.has_news:
-            await self._commit(job, progress, effect=effect)
+        if update.has_changes:
+            await self._commit(job, update, effect)
         else:
             await self._keep_alone(job, effect)
 
@@ -297,7 +311,7 @@ def _batches(done: Collection[_Visit]) -> Iterator[list[_Visit]]:
         yield batch
 
 
-async def _take_over(progress: ExecutionUpdate, done: Mapping[_Visit, Cursor]) -> bool:
+async def _take_over(update: ExecutionUpdate, done: Mapping[_Visit, Cursor]) -> bool:
     """Take over what the visits that succeeded decided; whether any of them called the outside. Once one of them has
     ended the execution, the decisions of the others count no more, only what they learnt."""
     called_outside = False
@@ -307,9 +321,9 @@ async def _take_over(progress: ExecutionUpdate, done: Mapping[_Visit, Cursor]) -
         if _has_failed(visit):
             continue
         context, decision = visit.result()
-        progress.learn(context.facts, context.news)
-        if not progress.ended:
-            progress.apply(cursor, decision)
+        update.learn(context.facts, context.after_commit)
+        if not update.ended:
+            update.apply(cursor, decision)
         called_outside = called_outside or context.called_outside
     return called_outside
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from arvis.domain.errors import LeaseLost
 from arvis.domain.executions import Cursor, Effect, Execution, ExecutionStatus, Wait
@@ -15,8 +15,9 @@ from arvis.engine.decisions import Graph
 from arvis.engine.unit_of_work import ExecutionUpdate
 from arvis.ports.store import Transaction
 
-#: The last words of a walk: part of the commit that ends the execution (and its job) or sends it to sleep.
-Closing = Callable[[Transaction, int], None]
+T = TypeVar("T")
+#: A script that is part of the commit which ends an execution (and its job) or lets it wait.
+OnComplete = Callable[[Transaction, int], T]
 #: After so long (ms) work that waits for its children looks whether they are done, although nobody said so.
 LOOK_AGAIN_MS = 3_600_000
 
@@ -60,43 +61,51 @@ def _open(tx: Transaction, execution: Execution, graph: Graph | None, now: int) 
     return graph.opening(tx, execution, now)
 
 
-def commit(
-    tx: Transaction, job: Job, progress: ExecutionUpdate, *, closing: Closing | None, effect: Effect | None, now: int
-) -> list[str]:
-    """One step of an execution, or an effect on the way to it; with `closing` also the end of the job, and of the
-    execution if it ended. Returns the jobs of its children that end with it."""
-    ends_others = closing is not None and progress.ended and progress.has_asked
-    if ends_others:
-        lifecycle.hold_children(tx, progress.execution.id)
-    kept = tx.jobs.settle(job, _rest_of(tx, job, progress, now), now) if closing is not None else tx.jobs.held(job)
-    if not kept:
+def commit(tx: Transaction, job: Job, update: ExecutionUpdate, effect: Effect | None) -> None:
+    """Commit steps of an execution that goes on, or an effect and the steps that led to it."""
+    if not tx.jobs.held(job):
         raise LeaseLost("The job was taken away while it ran")
-    progress.write(tx)
+    update.write(tx)
     if effect is not None:
         tx.executions.put_effect(effect)
-    if closing is None:
-        return []
-    stopped = lifecycle.end_branches(tx, progress.execution.id, now) if ends_others else []
-    closing(tx, now)
-    if progress.ended:
-        lifecycle.answer_parent(tx, progress.execution, now)
-    return stopped
 
 
-def _rest_of(tx: Transaction, job: Job, progress: ExecutionUpdate, now: int) -> Settlement:
+@dataclass(frozen=True, slots=True)
+class Completed(Generic[T]):
+    """The end of a walk."""
+
+    #: Jobs of children that ended with the execution.
+    stopped: list[str]
+    result: T
+
+
+def complete(tx: Transaction, job: Job, update: ExecutionUpdate, on_complete: OnComplete[T], now: int) -> Completed[T]:
+    """Commit the last steps of a walk, the end of its job, and the script `on_complete`."""
+    ends_others = update.ended and update.has_asked
+    if ends_others:
+        lifecycle.hold_children(tx, update.execution.id)
+    if not tx.jobs.settle(job, _settlement(tx, job, update, now), now):
+        raise LeaseLost("The job was taken away while it ran")
+    update.write(tx)
+    stopped = lifecycle.end_branches(tx, update.execution.id, now) if ends_others else []
+    result = on_complete(tx, now)
+    if update.ended:
+        lifecycle.answer_parent(tx, update.execution, now)
+    return Completed(stopped, result)
+
+
+def _settlement(tx: Transaction, job: Job, update: ExecutionUpdate, now: int) -> Settlement:
     """Return how the job ends. The job of an execution that waits only for its children stays at the head of its lane, so
     that no later message overtakes the work; it runs again after LOOK_AGAIN_MS even if no child answers. It runs again at
     once where an answer arrived during this walk, because `lifecycle.answer` adds no job beside a running one."""
-    if progress.becoming:
+    if update.switching:
         return Snooze(now, CALLED)
-    if progress.ended:
+    if update.ended:
         return Done()
-    live = tx.jobs.live_of_execution(
-        progress.execution.id
-    )  # holds the job: an answer comes before or after this commit
-    if progress.is_outdated(tx.waits.answered(progress.execution.id)):
+    live = tx.jobs.live_of_execution(update.execution.id)  # holds the job: an answer comes before or after this commit
+    if update.is_outdated(tx.waits.answered(update.execution.id)):
         return Snooze(now, CALLED)
-    if not progress.waits_for_children or any(each.id != job.id for each in live):
+    if not update.waits_for_children or any(each.id != job.id for each in live):
         return Done()
     return Snooze(now + LOOK_AGAIN_MS, CALLED)
 

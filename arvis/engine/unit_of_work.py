@@ -30,7 +30,7 @@ from arvis.ports.store import Transaction
 
 @dataclass(slots=True)
 class ExecutionUpdate:
-    """An execution on its way. `becoming`: it goes on in another graph, by the next walk. `asked` holds the questions on record by id, `effects` those on record by position and
+    """An execution on its way. `switching`: it goes on in another graph, by the next walk. `asked` holds the questions on record by id, `effects` those on record by position and
     visit; `new_id` and `now` are handed in; times in ms. `handed` is what was read for the next node, out of date with the
     next commit. `visited` counts the visits that have ended."""
 
@@ -42,10 +42,10 @@ class ExecutionUpdate:
     new_id: Callable[[], str]
     now: Callable[[], int]
     committed: frozenset[str] = frozenset()
-    handed: Any = None
-    becoming: bool = False
+    carried: Any = None
+    switching: bool = False
     visited: int = 0
-    news: list[Event] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     _steps: list[Step] = field(default_factory=list)
     _changed: set[str] = field(default_factory=set)
     _facts: list[Fact] = field(default_factory=list)
@@ -64,7 +64,7 @@ class ExecutionUpdate:
 
     def ready(self) -> list[Cursor]:
         """Positions that can go on now."""
-        if self.ended or self.becoming:
+        if self.ended or self.switching:
             return []
         going = [each for each in self.cursors.values() if self._goes_on(each)]
         if not self.graph.breaks:
@@ -99,7 +99,7 @@ class ExecutionUpdate:
         return any(wait_id in answered for wait_id in open_)
 
     @property
-    def has_news(self) -> bool:
+    def has_changes(self) -> bool:
         """Whether anything happened since the last commit."""
         return bool(self._steps or self._changed or self._facts)
 
@@ -114,19 +114,19 @@ class ExecutionUpdate:
         return bool(self.asked) or self._asking
 
     @property
-    def lasting(self) -> list[Fact]:
+    def durable_writes(self) -> list[Fact]:
         """Of the facts for the next commit, those that hold even if it is not made."""
         return [fact for fact in self._facts if isinstance(fact, DurableWrite)]
 
-    def take_handed(self) -> Any:
+    def take_carried(self) -> Any:
         """Once: nobody else is to hold on to it."""
-        handed, self.handed = self.handed, None
-        return handed
+        carried, self.carried = self.carried, None
+        return carried
 
-    def learn(self, facts: Sequence[Fact], news: Sequence[Event] = ()) -> None:
+    def learn(self, facts: Sequence[Fact], events: Sequence[Event] = ()) -> None:
         """Facts for the next commit that belong to no decision, and what is published after it."""
         self._facts += facts
-        self.news += news
+        self.events += events
 
     def apply(self, cursor: Cursor, decision: Decision) -> None:
         """Take over what a node decided at this position."""
@@ -200,7 +200,7 @@ class ExecutionUpdate:
             case SwitchGraph(graph=graph):
                 self.execution = replace(self.execution, graph=graph, version="")
                 self._put(replace(cursor, node="", value=None, repeats=0, wait_id=None))
-                self.becoming = True
+                self.switching = True
             case _ as unreachable:
                 assert_never(unreachable)
 
@@ -269,9 +269,9 @@ class ExecutionUpdate:
         for cursor_id in list(self.cursors):
             self._drop(cursor_id)
 
-    def rest(self) -> None:
+    def pause_if_idle(self) -> None:
         """Nothing can go on: the execution sleeps until an answer comes. Where none can come, it has failed."""
-        if self.ended or self.becoming:
+        if self.ended or self.switching:
             return
         if all(cursor.node in self.graph.gates for cursor in self.cursors.values()):
             gates = [self.graph.gates[cursor.node] for cursor in self.cursors.values()]
@@ -329,10 +329,10 @@ class ExecutionUpdate:
     def written(self) -> None:
         """The commit is done: begin to gather anew. (Apart from `write`, which may be run twice.)"""
         self.committed = frozenset(self.cursors)
-        self.handed = None
+        self.carried = None
         self._steps, self._facts, self._waits, self._children = [], [], [], []
         self._changed = set()
-        self.news = []
+        self.events = []
 
 
 class _Elsewhere(Collection[Cursor]):

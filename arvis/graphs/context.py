@@ -15,7 +15,7 @@ from arvis.domain.messages import Address, PastMessage, Principal, StoredMessage
 from arvis.domain.money import Spender
 from arvis.domain.platforms import Incident
 from arvis.domain.runs import Cooldown
-from arvis.domain.taint import Taint, taint_in
+from arvis.domain.taint import Taint
 from arvis.domain.workflows import RESULTS
 from arvis.llm.budgets import spender_of
 from arvis.memory import Recall, recall
@@ -23,7 +23,8 @@ from arvis.ports.compactions import Calibration
 from arvis.ports.store import Transaction
 from arvis.prompt import Overheard
 from arvis.tasks.access import AUTHORS, asker_of, may_reach, standing_of, taint_of_authors
-from arvis.tasks.task import RUN, history_of, is_run, messages_of
+from arvis.tasks.state import WorkState
+from arvis.tasks.task import RunTask, history_of, is_run, messages_of, task_in
 
 #: History never needs more rows than this: compaction starts at 80 messages (behaviour §7).
 HISTORY_ROWS = 120
@@ -35,12 +36,6 @@ _ASKED = 2_000
 OBSERVED_MS = 86_400_000
 #: So many things that went wrong are told in one turn.
 INCIDENTS = 5
-
-
-#: The part of a turn's state that holds the ids of the messages whose words the prompt of its last reply had.
-READ = "read"
-#: The same of a turn that ends with the daemon's own words: these need no prompt, and answer all of its messages.
-BY_DAEMON = {READ: "by daemon"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +73,7 @@ class TurnContext(Asked):
 
 
 def load_asked(tx: Transaction, execution: Execution) -> Asked:
-    agent = tx.agents.get(execution.state["agent"])
+    agent = tx.agents.get(WorkState.from_json(execution.state).agent)
     if agent is not None and is_run(execution):
         return Asked(_as_given(agent, execution), messages_of(execution, _person(tx, execution)))
     current = tx.messages.of_turn(execution.id)
@@ -89,21 +84,22 @@ def load_asked(tx: Transaction, execution: Execution) -> Asked:
 
 def _as_given(agent: Agent, execution: Execution) -> Agent:
     """The agent as it works on a run: with no more tools, by the model and to be done as its errand says."""
-    errand = execution.state[RUN]
-    allowed, model = errand["tools"], errand.get("model")
+    task = task_in(execution.state) or RunTask("")
+    allowed, model = task.tools, task.model
     return replace(
         working_agent(agent, execution),
         tools=agent.tools if allowed is None else narrowed(agent.tools, allowed),
-        completion=errand["completion"] or agent.completion,
+        completion=task.completion or agent.completion,
         model=model or agent.model,
-        # An errand that names a model means that one: the agent's others would answer in its place without a word.
+        # A task that names a model means that model: the agent's fallbacks would replace it silently.
         fallbacks=() if model else agent.fallbacks,
     )
 
 
 def working_agent(agent: Agent, execution: Execution) -> Agent:
     """Return the agent with the powers that it has in this work: a conductor that nobody chose for it has none of its own."""
-    if agent.is_conductor and execution.state.get(RUN, {}).get("plain"):
+    task = task_in(execution.state)
+    if agent.is_conductor and task is not None and task.plain:
         return replace(agent, role="custom")
     return agent
 
@@ -125,11 +121,12 @@ def _person(tx: Transaction, execution: Execution) -> Principal | None:
 def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnContext:
     asked = load_asked(tx, execution)
     agent, newest = asked.agent, asked.current[-1]
-    conversation = tx.conversations.get(execution.state["conversation"])
+    state = WorkState.from_json(execution.state)
+    conversation = tx.conversations.get(state.conversation)
     if conversation is None:
         raise ExecutionError(f"The turn {execution.id} has no conversation")
     # What another agent asks for stands for itself (behaviour 1.9); the results of a workflow go on with the talk.
-    alone = is_run(execution) or execution.state.get("task", RESULTS) != RESULTS
+    alone = is_run(execution) or (state.task or RESULTS) != RESULTS
     words = "\n".join(message.content for message in asked.current)[:_ASKED]
     history = _history(tx, execution, conversation, alone=alone)
     read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now, begins=not history)
@@ -153,7 +150,7 @@ def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnCo
         rests=tx.cooldowns.all(),
         calibrations=tx.calibrations.all(),
         spender=spender_of(tx, execution, agent_id=agent.id),
-        taint=taint_in(execution.state),
+        taint=state.taint,
         observed=read_along,
         incidents=[] if alone else tx.incidents.unreported(conversation.id, INCIDENTS),
         run=is_run(execution),

@@ -8,7 +8,7 @@ agent. Scripts, and the states that executions of graph `agent` begin with.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from arvis.domain.agents import Agent
@@ -33,32 +33,38 @@ _CALLERS = {"schedule": "a schedule", "webhook": "a web hook"}
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """What a run is given. `instructions` join the agent's own; `history` are (role, text) before the prompt, `tools` the
-    only ones it may use of those that its agent has (None: all); `completion` None is the agent's own. `audience` is the
-    message to whose sender its reply is streamed (None: nobody sees it on the way). `taint` is what else than the asker's
-    own words the prompt is made of; `pictures` (`pictures_of`) are shown with it. `messages` (id and text of each) are what the
-    prompt is made of where it is made of messages of people, so that it is known which of them were read. `model` is asked instead of the agent's
-    own; it may use tools for so many `rounds` (None: as everybody); `subagents` (`subagents.Subagent`) are further tools, and
-    `within` says in which run's log their calls stand. `plain`: it works without the powers of a conductor, because nobody chose that one
-    for this work."""
+    """The task of a run."""
 
     prompt: str
+    #: Added to the agent's own instructions.
     instructions: str = ""
+    #: How replies end (`implicit`, `explicit`); None: as the agent is configured.
     completion: str | None = None
+    #: Pairs of role and text in front of the prompt.
     history: Sequence[tuple[str, str]] = ()
+    #: The only tools it may use, of those of its agent (None: all).
     tools: Sequence[str] | None = None
+    #: Id of the message to whose sender the reply is streamed (None: it is not streamed).
     audience: str | None = None
+    #: Taint of the prompt, other than by the words of the person for whom the work is done.
     taint: Taint = CLEAN
+    #: Shown with the prompt (`pictures_of`).
     pictures: Sequence[Sequence[str]] = ()
+    #: Called instead of the agent's own model.
     model: str | None = None
+    #: Rounds of tools (None: as configured for all agents).
     rounds: int | None = None
+    #: Further tools (`Subagent` as JSON).
     subagents: Sequence[Mapping[str, Any]] = ()
+    #: The workflow run whose log holds the calls of the subagents.
     within: Mapping[str, Any] | None = None
+    #: True: without the powers of a conductor, because no person chose the conductor for this work.
     plain: bool = False
+    #: Id and text of each message of a person that the prompt is made of, so that it is known which of them were read.
     messages: Sequence[Sequence[str]] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """What few errands have stands in it only where there is some."""
+        """Return it as JSON; fields that few tasks use are left out where they are empty."""
         more = {
             "model": self.model,
             "rounds": self.rounds,
@@ -77,6 +83,29 @@ class TaskSpec:
             "pictures": [list(each) for each in self.pictures],
             **{name: value for name, value in more.items() if value},
         }
+
+
+@dataclass(frozen=True, slots=True)
+class RunTask(TaskSpec):
+    """The task in the state of a run."""
+
+    #: What began it: `schedule:ID`, `webhook:ID`, `chat`, …; empty for a child, which posts nothing.
+    source: str = ""
+    #: The source of the run that a child works for.
+    under: str = ""
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> RunTask:
+        return cls(**{"prompt": "", **{name: kept[name] for name in _RUN_FIELDS if name in kept}})
+
+
+_RUN_FIELDS = tuple(each.name for each in fields(RunTask) if each.name != "taint")
+
+
+def task_in(state: Mapping[str, Any]) -> RunTask | None:
+    """Return the task of a run; None for other executions."""
+    kept = state.get(RUN)
+    return None if kept is None else RunTask.from_json(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +180,14 @@ def is_run(execution: Execution) -> bool:
 
 def source_of(execution: Execution) -> str:
     """What had it begin; empty for a child, which posts nothing."""
-    source: str = execution.state.get(RUN, {}).get("source", "")
-    return source
+    task = task_in(execution.state)
+    return "" if task is None else task.source
 
 
 def messages_of(execution: Execution, person: Principal | None) -> list[StoredMessage]:
     """The prompt of a run in the form of messages."""
     whole = message_of(execution, person)
-    parts = execution.state[RUN].get(MESSAGES, ())
+    parts = _task_of(execution).messages
     return [replace(whole, id=message_id, content=text) for message_id, text in parts] or [whole]
 
 
@@ -168,7 +197,7 @@ def message_of(execution: Execution, person: Principal | None) -> StoredMessage:
         id=execution.id,
         conversation_id=execution.state["conversation"],
         role=Role.USER,
-        content=execution.state[RUN]["prompt"],
+        content=_task_of(execution).prompt,
         tokens=0,
         status=MessageStatus.ACCEPTED,
         address=Address.from_json(execution.state["address"]),
@@ -181,9 +210,13 @@ def message_of(execution: Execution, person: Principal | None) -> StoredMessage:
     )
 
 
+def _task_of(execution: Execution) -> RunTask:
+    return RunTask.from_json(execution.state[RUN])
+
+
 def _begun_by(state: Mapping[str, Any]) -> str:
-    run = state.get(RUN, {})
-    return str(run.get("source") or run.get(_UNDER) or "")
+    task = task_in(state)
+    return "" if task is None else task.source or task.under
 
 
 def _asker(execution: Execution, person: Principal | None) -> str:
@@ -207,5 +240,5 @@ def history_of(execution: Execution) -> list[PastMessage]:
             principal_id=execution.principal_id if role == Role.USER else None,
             created_at=execution.created_at,
         )
-        for number, (role, text) in enumerate(execution.state[RUN]["history"])
+        for number, (role, text) in enumerate(_task_of(execution).history)
     ]

@@ -40,6 +40,7 @@ from arvis.services import graph_selection
 from arvis.services.graph_selection import Selection, default_graph, select_graph
 from arvis.services.workflow_runs import is_workflow, note_begun
 from arvis.tasks.attachments import files_of
+from arvis.tasks.state import AgentState
 from arvis.tasks.task import is_run
 from arvis.turns.open_questions import repeat_questions
 from arvis.turns.unread import read_messages
@@ -297,8 +298,8 @@ def end_turn(
     tx.messages.add(reply)
     if ending.status is MessageStatus.ANSWERED:
         charge_turn(tx, execution, now, message_id=reply.id)
-        if told := execution.state.get("incidents"):
-            tx.incidents.mark_reported(reply.conversation_id or "", execution.id, told)
+        if newest_incident := AgentState.from_json(execution.state).last_incident:
+            tx.incidents.told(reply.conversation_id or "", execution.id, newest_incident)
     tx.messages.settle_turn(
         execution.id, ending.status, reason=ending.reason, turn=turn, reply_id=reply.id, straight=straight
     )
@@ -314,8 +315,8 @@ def end_turn(
 
 
 def _went_straight(execution: Execution) -> bool:
-    """Whether nothing can have been said on the way."""
-    return execution.graph == "agent" and "round 1" not in execution.state
+    """Return whether no message can have been sent between the question and the reply."""
+    return execution.graph == "agent" and not AgentState.from_json(execution.state).rounds.count
 
 
 def _compact_if_due(tx: Transaction, execution: Execution, reply: StoredMessage, agent: Agent | None, now: int) -> None:
@@ -323,10 +324,11 @@ def _compact_if_due(tx: Transaction, execution: Execution, reply: StoredMessage,
     conversation_id = reply.conversation_id
     if agent is None or conversation_id is None:
         return
-    ceiling = execution.state.get("ceiling") or agent.context_tokens
+    state = AgentState.from_json(execution.state)
+    ceiling = state.ceiling or agent.context_tokens
     if not ceiling:
         return
-    layers = execution.state.get("prompt", {}).get("tokens", {})
+    layers = state.prompt.get("tokens", {})
     due = compaction_due(tx.compactions.size(conversation_id), ceiling) or room_is_short(layers, reply.tokens, ceiling)
     if due and (conversation := tx.conversations.get(conversation_id)) is not None:
         enqueue(tx, conversation, agent, now, begun_by=execution.id)

@@ -17,11 +17,10 @@ from arvis.domain.messages import StoredMessage
 from arvis.domain.taint import CLEAN
 from arvis.engine import lifecycle
 from arvis.graphs.agent.steering import HEARING
-from arvis.graphs.context import BY_DAEMON, READ
 from arvis.ports.store import Transaction
 from arvis.services.graph_selection import marked, select_graph
 from arvis.services.workflow_runs import is_workflow, note_begun
-from arvis.tasks import rounds
+from arvis.tasks.state import BY_DAEMON, AgentState
 
 log = structlog.get_logger(__name__)
 
@@ -72,7 +71,7 @@ def put_back(tx: Transaction, execution: Execution, messages: Sequence[StoredMes
 
 
 def _unread(tx: Transaction, execution: Execution, asked: Sequence[StoredMessage]) -> list[StoredMessage]:
-    if execution.state.get(READ) == BY_DAEMON[READ]:
+    if AgentState.from_json(execution.state).read == BY_DAEMON:
         return []
     read = _read(execution, asked)
     unread = [message for message in asked if message.id not in read]
@@ -86,10 +85,11 @@ def _read(execution: Execution, asked: Sequence[StoredMessage]) -> set[str]:
     """The input of a workflow is the message that it began with."""
     if is_workflow(execution):
         return {asked[0].id}
-    if READ in execution.state:
-        return set(execution.state[READ])
-    # An earlier version of Arvis made the last call: it kept what it was to ask.
-    return {*(execution.state.get("asked") or ()), *rounds.heard_in(execution.state)}
+    state = AgentState.from_json(execution.state)
+    if state.read is not None:
+        return set(state.read)
+    # An earlier version of Arvis made the last call: it stored the messages of the prompt.
+    return {*(state.first_messages or ()), *state.rounds.messages}
 
 
 def _answers(tx: Transaction, execution: Execution) -> Iterator[str]:

@@ -19,7 +19,7 @@ from arvis.domain.messages import Address, MessageStatus, PastMessage, Principal
 from arvis.domain.money import SpendingLimits
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.engine.decisions import Graph
-from arvis.engine.engine import Engine
+from arvis.engine.engine import Engine, nothing
 from arvis.graphs.compaction import scripts as rows
 from arvis.graphs.compaction.graph import Compactor, Measures, compaction_graph
 from arvis.graphs.model import ModelCaller
@@ -129,7 +129,7 @@ class Town:
         engine = self._engine(cast(Store, cutting), graph)
         while jobs := await self.store.write(_claim, boot, self.clock.now()):
             for job in jobs:
-                await engine.advance(job)
+                await engine.advance(job, completion=nothing)
         return cutting.writes
 
     def compactor(self, store: Store, *, after: str | None = None) -> Compactor:

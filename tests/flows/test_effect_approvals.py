@@ -70,7 +70,7 @@ class Room:
         await self.store.write(lifecycle.expire, now)
         for job in await self.store.write(lambda tx: tx.jobs.claim(PLENTY, "boot", "node", now, now + 30_000)):
             if job.kind is JobKind.ADVANCE:
-                await self._engine.advance(job, conclude=_conclude)
+                await self._engine.advance(job, completion=_completion)
 
     async def waits(self) -> list[Wait]:
         page = await self.insights.waits(open_only=True, limit=50, cursor=None)
@@ -91,7 +91,7 @@ class Room:
         return [(entry.outcome, entry.reason) for entry in reversed(page.items)]
 
 
-def _conclude(execution: Execution) -> Callable[[Transaction, int], None]:
+def _completion(execution: Execution) -> Callable[[Transaction, int], None]:
     """What the flow of messages does with executions of this graph."""
 
     def closing(tx: Transaction, now: int) -> None:

@@ -16,7 +16,7 @@ from arvis.domain.messages import MessageStatus
 from arvis.engine import lifecycle
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Call, Decision, Edge, End, Goto, Graph, Next, Pause, Repeat
-from arvis.engine.engine import Engine
+from arvis.engine.engine import Engine, nothing
 from arvis.engine.interrupts import LOOK_AGAIN, START_OVER
 from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database
@@ -88,22 +88,22 @@ async def test_what_is_read_is_handed_to_the_next_node_until_it_is_out_of_date(s
     seen: list[Any] = []
 
     async def first(context: NodeContext) -> Decision:
-        seen.append(context.handed)
-        context.hand_on("from the first")
+        seen.append(context.carried)
+        context.carry_over("from the first")
         return Next()
 
     async def second(context: NodeContext) -> Decision:
-        seen.append(context.handed)
+        seen.append(context.carried)
         return Next()
 
     async def third(context: NodeContext) -> Decision:
-        seen.append(context.handed)
-        context.hand_on("from the third")
+        seen.append(context.carried)
+        context.carry_over("from the third")
         context.commit_first()
         return Next()
 
     async def last(context: NodeContext) -> Decision:
-        seen.append(context.handed)
+        seen.append(context.carried)
         return End()
 
     edges: dict[str, Edge] = {"first": "second", "second": "third", "third": "last"}
@@ -116,7 +116,7 @@ async def test_an_execution_that_goes_on_has_no_opening(store: Store) -> None:
     seen: list[Any] = []
 
     async def wait(context: NodeContext) -> Decision:
-        seen.append(context.handed)
+        seen.append(context.carried)
         return Pause(WaitKind.APPROVAL, "go?") if context.answer is None else End()
 
     graph = Graph("main", "wait", nodes(wait), {}, opening=_opening)
@@ -292,15 +292,15 @@ async def test_an_answer_during_a_walk_lets_the_execution_go_on_before_its_lane(
 
     await store.write(begin)
     (first,) = await claimed()
-    walk = asyncio.create_task(engine.advance(first))
+    walk = asyncio.create_task(engine.advance(first, completion=nothing))
     while not (calls := await claimed()):  # noqa: ASYNC110 - the store has no event for new jobs
         await asyncio.sleep(0.001)
-    await engine.advance(calls[0])  # the child answers while its parent's job runs
+    await engine.advance(calls[0], completion=nothing)  # the child answers while its parent's job runs
     child_ended.set()
     await walk
     while jobs := await claimed():
         for job in jobs:
-            await engine.advance(job)
+            await engine.advance(job, completion=nothing)
     assert ended == ["first", "second"]
 
 

@@ -14,10 +14,10 @@ from arvis.domain.jobs import Job, JobStatus, NewJob
 from arvis.domain.messages import MessageStatus, Principal, PrincipalRole
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Graph, Pause
-from arvis.graphs.context import BY_DAEMON
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.store.open import Database
+from arvis.tasks.state import BY_DAEMON
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import Held, said
 
@@ -31,7 +31,7 @@ def asks(kind: WaitKind, *choices: str) -> Graph:
     async def ask(context: NodeContext) -> Decision:
         if context.answer is None:
             return Pause(kind, "May I?", choices=choices)
-        return End(said(f"{context.answer.value['decision']} by {context.answer.by}").to_json(), **BY_DAEMON)
+        return End(said(f"{context.answer.value['decision']} by {context.answer.by}").to_json(), read=BY_DAEMON)
 
     return Graph(name=kind.value, start="ask", nodes={"ask": ask}, edges={})
 

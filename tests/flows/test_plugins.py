@@ -18,7 +18,7 @@ from arvis.plugins.workspace import WorkspacePlugin
 from arvis.ports.plugin import PluginServices
 from arvis.process.clock import SystemClock
 from arvis.store.open import Database
-from arvis.tasks.task import RUN
+from arvis.tasks.task import RunTask
 from tests.flows.house import House, agent_with, open_house, upload
 from tests.flows.scripted import asking, call
 from tests.plugin_kit import GivenPlugins, Scripted
@@ -108,10 +108,10 @@ async def test_the_errand_of_a_run_bounds_the_tools_of_plugins_too(database: Dat
         plugins = GivenPlugins(own=plugin)
         extending = Extending(store=house.store, plugins=plugins, sessions=house.senses.sessions, zone="UTC")
         asked = Asked(agent_with(plugins=("own",), tools=("dig",)), [])
-        assert (await extending.equip(asked, {})).agent.tools == ("dig", "look", "rm")
-        assert (await extending.equip(asked, {RUN: {"tools": ["look"]}})).agent.tools == ("dig", "look")
+        assert (await extending.equip(asked, None)).agent.tools == ("dig", "look", "rm")
+        assert (await extending.equip(asked, RunTask("", tools=["look"]))).agent.tools == ("dig", "look")
         plain = Asked(agent_with(), [])
-        assert await extending.equip(plain, {}) is plain
+        assert await extending.equip(plain, None) is plain
 
 
 # -- what is made of a reply -----------------------------------------------------------------------------------

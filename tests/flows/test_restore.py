@@ -16,12 +16,12 @@ from arvis.domain.messages import Address, DeliveryState, MessageStatus, Princip
 from arvis.domain.schedules import Missed, OccurrenceStatus, ScheduleKind
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Call, Decision, End, Graph, Node, Pause
-from arvis.graphs.context import BY_DAEMON
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.store.backups.making import make_backup
 from arvis.store.backups.restore import Restored, restore
 from arvis.store.open import Database
+from arvis.tasks.state import BY_DAEMON
 from tests.conformance.databases import opened
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.schedule_kit import NOW, Desk, WildClock, add_helper
@@ -54,20 +54,20 @@ class World:
     async def _ask(self, context: NodeContext) -> Decision:
         if context.answer is None:
             return Pause(WaitKind.APPROVAL, "May I?")
-        return End(said(str(context.answer.value["decision"])).to_json(), **BY_DAEMON)
+        return End(said(str(context.answer.value["decision"])).to_json(), read=BY_DAEMON)
 
     def _timer(self, seconds: int) -> Node:
         async def wait(context: NodeContext) -> Decision:
             if context.answer is None:
                 return Pause(WaitKind.TIMER, "", until=self.now + seconds * 1000)
-            return End(said("time is up").to_json(), **BY_DAEMON)
+            return End(said("time is up").to_json(), read=BY_DAEMON)
 
         return wait
 
     async def _call(self, context: NodeContext) -> Decision:
         if context.answer is None:
             return Call("child", {})
-        return End(said(f"it said {context.answer.value['result']}").to_json(), **BY_DAEMON)
+        return End(said(f"it said {context.answer.value['result']}").to_json(), read=BY_DAEMON)
 
     async def _child(self, _: NodeContext) -> Decision:
         self.begun.set()

@@ -16,11 +16,11 @@ from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.tools import Permit
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Call, Decision, End, Graph
-from arvis.graphs.context import BY_DAEMON
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.store.open import Database
 from arvis.tasks.outcome import WorkOutcome, child_end
+from arvis.tasks.state import BY_DAEMON
 from arvis.tasks.task import NewRun, TaskSpec, begin_run, child_state
 from tests.flows.house import HELPER, House, agent_with, open_house
 from tests.flows.scripted import BOT, PLATFORM, Held, asking, call
@@ -147,7 +147,7 @@ def parent_graph(taint: Taint = CLEAN) -> Graph:
             return Call("agent", child_state(context.state, TaskSpec("Find it.", tools=["look", "rm"], taint=taint)))
         found = child_end(context.answer)
         outcome = found.outcome or WorkOutcome.from_json({"status": "blocked", "reason": found.error})
-        return End(RunResult(outcome.visible, "", "", "").to_json() | {"outcome": outcome.to_json()}, **BY_DAEMON)
+        return End(RunResult(outcome.visible, "", "", "").to_json() | {"outcome": outcome.to_json()}, read=BY_DAEMON)
 
     return Graph("parent", "ask", {"ask": ask}, {})
 

@@ -14,9 +14,9 @@ from arvis.domain.jobs import JobKind, JobStatus
 from arvis.domain.messages import MessageStatus
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Call, Decision, End, Graph, Pause
-from arvis.graphs.context import BY_DAEMON
 from arvis.ports.job_store import Slots
 from arvis.store.open import Database
+from arvis.tasks.state import BY_DAEMON
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import Held, said
 
@@ -144,13 +144,13 @@ async def test_nobody_joins_a_turn_that_was_stopped_before_it_began(either_datab
 async def ask_back(context: NodeContext) -> Decision:
     if context.answer is None:
         return Pause(WaitKind.USER, "Which one?")
-    return End(said(f"You chose {context.answer.value['text']}.").to_json(), **BY_DAEMON)
+    return End(said(f"You chose {context.answer.value['text']}.").to_json(), read=BY_DAEMON)
 
 
 async def consult(context: NodeContext) -> Decision:
     if context.answer is None:
         return Call("counting", {"until": 3})
-    return End(said(f"It is {context.answer.value['result']['count']}.").to_json(), **BY_DAEMON)
+    return End(said(f"It is {context.answer.value['result']['count']}.").to_json(), read=BY_DAEMON)
 
 
 async def count(context: NodeContext) -> Decision:

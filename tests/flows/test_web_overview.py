@@ -17,7 +17,6 @@ from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Princ
 from arvis.domain.money import Budget, Pot, Spent, day_of
 from arvis.domain.platforms import BotState
 from arvis.domain.runs import Account, Cooldown
-from arvis.graphs.context import READ
 from arvis.ports.job_store import Slots
 from arvis.ports.overview import Answers
 from arvis.ports.store import Transaction
@@ -58,7 +57,7 @@ def _answer(tx: Transaction, message: StoredMessage, now: int, status: MessageSt
     execution = tx.executions.get(message.execution_id or "")
     assert execution is not None
     role = Role.ASSISTANT if status is MessageStatus.ANSWERED else Role.NOTICE
-    ended = replace(execution, state={**execution.state, READ: [message.id]})
+    ended = replace(execution, state={**execution.state, "read": [message.id]})
     assert end_turn(tx, ended, Ending(status, role, "There."), now)
 
 

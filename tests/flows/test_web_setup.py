@@ -13,8 +13,8 @@ from arvis.domain.agents import Agent
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Role, Sender
 from arvis.domain.runs import Account, RunRequest, RunResult
-from arvis.graphs.context import BY_DAEMON
 from arvis.ports.store import Transaction
+from arvis.tasks.state import BY_DAEMON
 from arvis.turns.turns import Ending, begin_turn, end_turn
 from tests.flows.bot_kit import TOKEN, Workshop
 from tests.flows.web_server import OPERATOR_KEY, Site, files_with, running_site
@@ -178,7 +178,7 @@ async def test_who_said_hello_once_has_said_it_however_busy_other_places_are(sit
             told = begin_turn(tx, incoming, agent=agent, route="x", principal=ann, attachments=(), now=now + number)
             execution = tx.executions.get(told.execution_id or "")
             assert execution is not None
-            execution = replace(execution, state={**execution.state, **BY_DAEMON})
+            execution = replace(execution, state={**execution.state, "read": BY_DAEMON})
             assert end_turn(tx, execution, Ending(MessageStatus.ANSWERED, Role.ASSISTANT, "There."), now + number)
 
     await site.store.write(talk)

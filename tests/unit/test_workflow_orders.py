@@ -157,7 +157,7 @@ class Run:
                 return
             if self._rng.random() < 0.5:
                 self._commit(progress)
-        progress.rest()
+        progress.pause_if_idle()
         self._commit(progress)
 
     def _is_open(self, progress: ExecutionUpdate, cursor: Cursor) -> bool:
@@ -195,10 +195,10 @@ class Run:
             visit=cursor.visits,
             value=cursor.value,
             answer=asked.answer if asked is not None else None,
-            handed=None,
+            carried=None,
             memory=Memory(),
             keep=_nobody,  # type: ignore[arg-type]
-            emit=lambda _event: None,
+            publish=lambda _event: None,
             now=lambda: next(self._time),
         )
         return _result(cast(Coroutine[Any, Any, Decision], self._graph.nodes[cursor.node](context)))

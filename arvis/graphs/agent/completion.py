@@ -7,22 +7,23 @@ once; text that somebody has seen is never asked for again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arvis.domain.executions import Execution, WaitKind
+from arvis.domain.executions import WaitKind
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Goto, Pause
+from arvis.engine.state import changes
 from arvis.messaging import messages
 from arvis.messaging.messages import is_silent
 from arvis.tags import read
-from arvis.tasks import rounds
 from arvis.tasks.attachments import with_files
 from arvis.tasks.outcome import WorkOutcome, WorkStatus, outcome_of
+from arvis.tasks.state import AgentState
 from arvis.tasks.task import is_run
 
 EXPLICIT = "explicit"
@@ -57,6 +58,10 @@ class Completion:
     loops: int
     read: Sequence[str] = ()
 
+    @property
+    def state(self) -> AgentState:
+        return AgentState.from_json(self.context.state)
+
     def decide(self, result: RunResult, files: Sequence[OutgoingFile] = ()) -> Decision:
         reply = read(result.content)
         outcome = self._with_kept(outcome_of(reply, WorkStatus.OPEN if self.explicit else WorkStatus.DONE))
@@ -69,55 +74,54 @@ class Completion:
                 return self._listen(outcome, whole)
             case WorkStatus.OPEN if self._is_to_be_asked(outcome):
                 said = outcome.visible or _NOTHING
-                return self._talk(said, _NUDGE, whole, nudged=True, kept=outcome.visible)
+                more = changes(AgentState, reminded=True, reply_before_reminder=outcome.visible)
+                return self._call_again(said, _NUDGE, whole, more)
             case _:
                 return self._end(result, outcome, files)
 
     def _with_kept(self, outcome: WorkOutcome) -> WorkOutcome:
         """What was said before the reminder is the answer where the wrapper comes alone, or does not come at all."""
-        kept: str = self.context.state.get("kept", "")
+        kept = self.state.reply_before_reminder
         alone = not outcome.visible or (outcome.status is WorkStatus.OPEN and not is_silent(outcome.visible))
         return replace(outcome, visible=kept) if kept and alone else outcome
 
     def _is_to_be_asked(self, outcome: WorkOutcome) -> bool:
         seen = bool(outcome.visible) and not is_run(self.context.execution)
-        return not seen and not self.context.state.get("nudged")
+        return not seen and not self.state.reminded
 
     @property
     def _cycle(self) -> int:
         """The number of the one that this reply ends."""
-        cycle: int = self.context.state.get("cycle", 1)
-        return cycle
+        return self.state.cycle
 
     def _go_on(self, result: RunResult, outcome: WorkOutcome, whole: str) -> Decision:
         if self._cycle >= self.loops:
             return self._end(result, replace(outcome, status=WorkStatus.EXHAUSTED), ())
         self._show(outcome.visible)
         said = outcome.visible or _NOTHING
-        return self._talk(said, _GO_ON, whole, nudged=False, kept="", cycle=self._cycle + 1)
+        more = changes(AgentState, reminded=False, reply_before_reminder="", cycle=self._cycle + 1)
+        return self._call_again(said, _GO_ON, whole, more)
 
     def _listen(self, outcome: WorkOutcome, whole: str) -> Decision:
         """In a chat whoever is stuck waits for the person; that is a cycle, too, for no turn lasts for ever."""
-        number = rounds.count(self.context.state) + 1
-        changes = rounds.talked(number, outcome.visible, "", whole)
-        return Goto(
-            CHECK_NEW_MESSAGES, outcome.visible, **changes, read=self.read, cycle=self._cycle + 1, **_noted(outcome)
-        )
+        added = self.state.rounds.add_text(outcome.visible, "", whole)
+        more = changes(AgentState, read=self.read, cycle=self._cycle + 1)
+        return Goto(CHECK_NEW_MESSAGES, outcome.visible, **added, **more, **_noted(outcome))
 
-    def _talk(self, said: str, then: str, whole: str, **changes: Any) -> Decision:
-        number = rounds.count(self.context.state) + 1
-        note = {"status_note": " ".join(said.split())[:240]} if said != _NOTHING else {}
-        return Goto("prepare", **rounds.talked(number, said, then, whole), read=self.read, **changes, **note)
+    def _call_again(self, text: str, follow_up: str, whole: str, more: Mapping[str, Any]) -> Decision:
+        added = self.state.rounds.add_text(text, follow_up, whole) | changes(AgentState, read=self.read)
+        note = changes(AgentState, status_note=" ".join(text.split())[:240]) if text != _NOTHING else {}
+        return Goto("prepare", **added, **more, **note)
 
     def _end(self, result: RunResult, outcome: WorkOutcome, files: Sequence[OutgoingFile]) -> Decision:
         plain = outcome.status is WorkStatus.DONE and not self.explicit and not outcome.result
         content = result.content
-        if (kept := self.context.state.get("kept", "")) and outcome.visible == kept:
+        if (kept := self.state.reply_before_reminder) and outcome.visible == kept:
             alone = outcome.status is WorkStatus.OPEN and not is_silent(content)
             content = kept if alone else f"{kept}\n\n{content}"
         value = replace(result, content=content, calls=()).to_json() | {"outcome": outcome.to_json()}
         noted = {} if plain else _noted(outcome)
-        return End(value, read=self.read, **with_files(self.context.state, files), **noted)
+        return End(value, **changes(AgentState, read=self.read), **with_files(self.context.state, files), **noted)
 
     def _show(self, text: str) -> None:
         """People see how it goes on, each thing once."""
@@ -128,25 +132,25 @@ class Completion:
 
 async def listen(context: NodeContext) -> Decision:
     """Wait until the person says something (or until nobody cares): their word is read behind what the agent said."""
+    state = AgentState.from_json(context.state)
     if context.answer is None:
         return Pause(WaitKind.USER, str(context.value), until=context.now() + PATIENCE_MS)
     if context.answer.expired:
-        return End(_given_up(context.execution), status_note="Nobody answered.")
+        return End(_given_up(state), **changes(AgentState, status_note="Nobody answered."))
     given = context.answer.value or {}
     # A message is read as such, with the others that came.
     said = "" if given.get("message") else str(given.get("text") or given.get("decision") or "")
     # Whoever answers in the person's place does not speak with the person's rights.
     others = [Label.PEOPLE] if said and context.answer.by != context.execution.principal_id else []
-    taint = sorted({*context.state.get("taint", ()), *others})
-    return Goto("check_input", taint=taint, **rounds.answered(context.state, said))
+    return Goto("check_input", **changes(AgentState, taint=state.taint.union(others)), **state.rounds.add_answer(said))
 
 
-def _given_up(execution: Execution) -> dict[str, Any]:
+def _given_up(state: AgentState) -> dict[str, Any]:
     """What it needed was shown; there is nothing to add."""
-    outcome = {**(execution.state.get("outcome") or {}), "visible": ""}
+    outcome = {**(state.outcome.to_json() if state.outcome is not None else {}), "visible": ""}
     return RunResult("<AGENT_DONE></AGENT_DONE>", "", "", "").to_json() | {"outcome": outcome}
 
 
 def _noted(outcome: WorkOutcome) -> dict[str, Any]:
     """For the timeline, and for whoever asks what the agent is at."""
-    return {"outcome": outcome.to_json(), "status_note": outcome.note}
+    return changes(AgentState, outcome=outcome, status_note=outcome.note)

@@ -19,13 +19,15 @@ from arvis.domain.messages import Address, Attachment, FileKind, FileState, Stor
 from arvis.domain.runs import RunResult
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Next
-from arvis.graphs.context import BY_DAEMON, load_asked
+from arvis.engine.state import changes
+from arvis.graphs.context import load_asked
 from arvis.media import MediaReader, Reading, lost, path_of
 from arvis.messaging import notices
 from arvis.ports.connector import FetchError
 from arvis.ports.store import Store, Transaction
 from arvis.services import allowances
 from arvis.services.allowances import Allowed, UsedUp
+from arvis.tasks.state import BY_DAEMON, WorkState
 from arvis.tools.workspace import write_bytes
 
 #: How often a file is asked for that did not come, and how long (seconds) it may take.
@@ -75,7 +77,9 @@ class FileNode:
         context.commit_first()
         if all(_is_lost(message) for message in messages):
             problems = [(file.filename, file.problem) for message in messages for file in message.attachments]
-            return End(RunResult(notices.unreadable(problems), "", "", "").to_json(), **BY_DAEMON)
+            return End(
+                RunResult(notices.unreadable(problems), "", "", "").to_json(), **changes(WorkState, read=BY_DAEMON)
+            )
         return Next(None)
 
     async def _read_all(self, context: NodeContext, message: StoredMessage) -> StoredMessage:
@@ -122,7 +126,7 @@ class FileNode:
     async def _lay_out(self, context: NodeContext, file: Attachment, data: bytes) -> None:
         """Into the folder of the conversation. What a program there has put in its way is its own trouble: the text of the
         file reaches the model all the same."""
-        workspace = self._rules.sessions / str(context.state["conversation"]) / "workspace"
+        workspace = self._rules.sessions / WorkState.from_json(context.state).conversation / "workspace"
         with suppress(ToolError):
             await asyncio.to_thread(write_bytes, workspace, path_of(file), data)
 
@@ -179,7 +183,7 @@ async def _try_again(context: NodeContext, place: _Place, why: str) -> None:
                 return why
 
             await context.once(name, noted)
-            await context.keep_last()
+            await context.flush()
             raise FilesAwaited(f"A file could not be read yet: {why}")
 
 

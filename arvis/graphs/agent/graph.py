@@ -8,7 +8,7 @@ has outgrown its prompt is compacted on the way, so that nothing leaves the prom
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,19 +18,26 @@ from arvis.domain.agents import Agent
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import Delta, StatusChanged
 from arvis.domain.executions import Execution
-from arvis.domain.messages import Address, MessageStatus
-from arvis.domain.money import Spender
+from arvis.domain.messages import Address, MessageStatus, StoredMessage
 from arvis.domain.runs import RunRequest, RunResult, Turn, read_in
 from arvis.domain.tools import ToolSpec
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Goto, Graph, Next
+from arvis.engine.state import changes
 from arvis.graphs.agent import subagents
 from arvis.graphs.agent.completion import CHECK_NEW_MESSAGES, EXPLICIT, RULES, Completion, listen
 from arvis.graphs.agent.files import FileNode, FileRules, is_voice, unsettled
 from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival
 from arvis.graphs.agent.plugins import Brought, Extending
+from arvis.graphs.agent.prepared_call import CallingAgent, PreparedCall
 from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs, written
-from arvis.graphs.agent.steering import came_meanwhile, heard_by, heard_with, newcomers, noted, restart, way_of
+from arvis.graphs.agent.steering import (
+    arrived_during_turn,
+    head_of_turn,
+    join_newer_messages,
+    note_messages,
+    restart,
+)
 from arvis.graphs.agent.tool_protocols import ToolCalling, ToolProtocol
 from arvis.graphs.agent.tools import ToolNode, ToolRules
 from arvis.graphs.compaction.graph import Compactor
@@ -43,14 +50,14 @@ from arvis.messaging import messages, notices
 from arvis.messaging.notices import marked
 from arvis.messaging.spoken_replies import SpokenReply
 from arvis.messaging.streaming import Showing
-from arvis.ports.compactions import Calibration
 from arvis.ports.store import Store
 from arvis.ports.transcriber import Speaker
 from arvis.prompt import Prompt, Round, behind, fit_rounds, taint_of_asked, turns_of
 from arvis.skills import Skill
-from arvis.tasks import rounds
 from arvis.tasks.attachments import load_pictures, pictures_of
-from arvis.tasks.task import RUN, is_run
+from arvis.tasks.rounds import Rounds, load_rounds
+from arvis.tasks.state import AgentState, WorkState
+from arvis.tasks.task import is_run
 
 #: Where a turn goes on when its conversation was compacted.
 PREPARE = "prepare"
@@ -58,8 +65,8 @@ PREPARE = "prepare"
 MOST_MESSAGES = 80
 #: Of a turn, besides its cycles: reading, compactions, what came meanwhile.
 MOST_STEPS = 500
-#: The model is told the time anew after so long (ms), as when a person's answer was waited for.
-_TOLD_MS = 1_800_000
+#: The time in the prompt is renewed after this (ms), for example after a wait for a person's answer.
+_SAME_TIME_MS = 1_800_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,205 +132,209 @@ class _Nodes:
         self._spoken = SpokenReply(store=parts.store, speaker=parts.speaker)
 
     async def prepare(self, context: NodeContext) -> Decision:
-        """Build the prompt from what is true now; only its measures are kept."""
-        turn = context.handed
-        if not isinstance(turn, TurnContext):
-            turn = await self._store.read(load_turn_context, context.execution, context.now())
+        """Build the prompt from the rows of this moment. The state keeps only the size of the prompt."""
+        state, turn = AgentState.from_json(context.state), await self._turn_context(context)
         if unsettled(turn.current):
-            return Goto(READ_FILES)  # of a message that joined the turn on the way
-        if (taken := await newcomers(self._store, context, turn.agent)) is not None:
-            return taken
+            return Goto(READ_FILES)  # a message that joined the turn has files that were not read yet
+        if (joined := await join_newer_messages(self._store, context, turn.agent)) is not None:
+            return joined
         self._briefing.learn(turn)
-        state, came = context.state, came_meanwhile(context.state, turn.current)
-        everything, heard = turn.current, heard_by(state, came)
-        turn = replace(turn, current=[each for each in everything if each.id not in heard])
-        if not state.get("shrunk") and not rounds.count(state) and not is_run(context.execution):
-            for message in turn.current:
-                context.emit(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
-        opened = await self._extending.open(context, turn)
-        if isinstance(opened, End):
-            return opened  # it was a command of a plugin
-        turn, brought = opened, await self._extending.bring(context, opened)
-        prompt = self._briefing.prompt(turn, await self._materials(context, turn, came, brought))
-        if outgrown(turn, prompt) and may_compact(context.execution):
-            return Goto("compact", room=prompt.room)
+        arrived = arrived_during_turn(state, turn.current)
+        head = head_of_turn(state, turn.current, arrived)
+        _announce_start(context, state, head)
+
+        extended = await self._extending.open(context, replace(turn, current=head))
+        if isinstance(extended, End):
+            return extended  # the message was a command of a plugin
+        brought = await self._extending.bring(context, extended)
+        inputs = await self._prompt_inputs(context, state, extended, arrived, brought)
+        prompt = self._briefing.prompt(extended, inputs)
+        if outgrown(extended, prompt) and may_compact(context.execution):
+            return Goto("compact", **changes(AgentState, room=prompt.room))
+
         context.record(touch, prompt.recalled, context.now())
-        taint = sorted(prompt.taint | taint_of_asked(everything))
-        ceiling = self._briefing.budget(turn).ceiling
-        errand = state.get(RUN)
-        asked = self._asked(
-            turn,
-            prompt,
-            audience=errand["audience"] if errand else prompt.read[-1],
-            pictures=errand.get("pictures", []) if errand else pictures_of(everything),
-            voice=any(is_voice(message) for message in everything),
-            shrunk=bool(state.get("shrunk")),
-        )
-        if brought.promise is not None:
-            asked["plugins"] = brought.promise
-        told = turn.incidents[-1].id if turn.incidents else None
+        call = self._prepared(state, extended, prompt, brought, messages=turn.current)
         return Next(
-            asked,
-            prompt=_measures(prompt),
-            taint=taint,
-            ceiling=ceiling,
-            incidents=told,
-            told_at=told_at(context),
-            **noted(state, turn.current, came),
+            call.to_json(),
+            **changes(
+                AgentState,
+                prompt=_size(prompt),
+                taint=prompt.taint | taint_of_asked(turn.current),
+                ceiling=self._briefing.budget(extended).ceiling,
+                last_incident=extended.incidents[-1].id if extended.incidents else None,
+                prompt_time=prompt_time(state, context.now()),
+            ),
+            **note_messages(state, head, arrived),
         )
 
     async def call_model(self, context: NodeContext) -> Decision:
-        """One model call, streamed to whoever listens; every try leaves its receipt."""
-        asked: Mapping[str, Any] = context.value
-        if "most" not in asked:
+        """Call the model once and stream its text. Every attempt leaves a receipt."""
+        state, call = AgentState.from_json(context.state), PreparedCall.from_json(context.value)
+        if call is None:
             return Goto(PREPARE)  # an earlier version of Arvis composed this prompt
-        number = rounds.count(context.state)
-        most = context.state.get(RUN, {}).get("rounds") or self._tools.rounds
-        off = rounds.in_cycle(context.state) >= most or bool(context.state.get("looping"))
-        request = await self._request(context, off=off)
+        tools_off = self._tools_off(state)
+        request = await self._request(context, state, call, off=tools_off)
         try:
-            answer = await context.once("model", partial(self._call, context, request))
+            answer = await context.once("model", partial(self._call, context, state, call, request))
         except RunFailed as failed:
-            if failed.error.kind is ProviderErrorKind.TOO_LONG and not context.state.get("shrunk"):
-                return Goto(PREPARE, shrunk=True)
+            if failed.error.kind is ProviderErrorKind.TOO_LONG and not state.shrunk:
+                return Goto(PREPARE, **changes(AgentState, shrunk=True))
             raise
-        result = RunResult.from_json(answer)
-        self._remark(context, result)
-        called = bool(result.calls)
-        result = self._manner.read(result if request.tools else replace(result, calls=()))
+        answered = RunResult.from_json(answer)
+        self._report_left_out(context, answered)
+        result = self._manner.read(answered if request.tools else replace(answered, calls=()))
         read = answer.get("read", read_in(request.turns))
-        asks = bool(result.calls)
-        if asks and not off:
-            return Next(None, read=read, **rounds.asked(number + 1, result.content, result.calls, result.thoughts))
-        if (taken := await restart(self._store, context, asked["agent"]["on_new_message"])) is not None:
-            return taken
-        result = marked(result)
-        if not result.content.strip():
-            result = replace(result, content=_without_words(asked["agent"]["name"], asked_for_tools=asks or called))
-        files = await self._spoken.of(context, result.content) if asked.get("voice") else ()
-        files = (*files, *await self._extending.heard(context, asked.get("plugins"), result.content))
-        return Completion(context, asked["agent"]["explicit"], self._loops, read).decide(result, files)
+        if result.calls and not tools_off:
+            asked = state.rounds.add_tool_calls(result.content, result.calls, result.thoughts)
+            return Next(None, **changes(AgentState, read=read), **asked)
+        if (restarted := await restart(self._store, context, call.agent.on_new_message)) is not None:
+            return restarted
+        return await self._complete(
+            context, call, marked(result), read, asked_for_tools=bool(result.calls or answered.calls)
+        )
 
-    def _remark(self, context: NodeContext, result: RunResult) -> None:
-        """People hear what the model was not given, each thing once."""
+    async def _turn_context(self, context: NodeContext) -> TurnContext:
+        if isinstance(context.carried, TurnContext):
+            return context.carried
+        return await self._store.read(load_turn_context, context.execution, context.now())
+
+    def _tools_off(self, state: AgentState) -> bool:
+        """True if the next call offers no tools: the rounds are used up, or the model repeats the same calls."""
+        most = (state.run.rounds if state.run is not None else None) or self._tools.rounds
+        return state.rounds.tool_rounds >= most or state.looping
+
+    async def _complete(
+        self,
+        context: NodeContext,
+        call: PreparedCall,
+        result: RunResult,
+        read: Sequence[str],
+        *,
+        asked_for_tools: bool,
+    ) -> Decision:
+        """Decide what follows a reply without calls: the end of the turn, one more cycle, or a question."""
+        if not result.content.strip():
+            result = replace(result, content=_text_of_empty_reply(call.agent.name, asked_for_tools=asked_for_tools))
+        files = await self._spoken.of(context, result.content) if call.voice else ()
+        files = (*files, *await self._extending.read_reply(context, call.plugins, result.content))
+        return Completion(context, call.agent.explicit, self._loops, read).decide(result, files)
+
+    def _report_left_out(self, context: NodeContext, result: RunResult) -> None:
+        """Report each thing that the model was not given to people, once."""
         for what in result.left_out:
             text = notices.left_out(what, model=result.model, account=result.account)
             context.record(messages.progress, context.execution, text, context.now())
 
-    async def _materials(
-        self, context: NodeContext, turn: TurnContext, came: Sequence[str], brought: Brought
+    async def _prompt_inputs(
+        self, context: NodeContext, state: AgentState, turn: TurnContext, arrived: Sequence[str], brought: Brought
     ) -> PromptInputs:
         specs = await self._specs(context, turn.agent.tools)
-        used = await self._used(context, came, group=self._briefing.in_group(turn))
+        used = await self._used(context, state.rounds.with_messages(arrived), group=self._briefing.in_group(turn))
         return PromptInputs(
             skills=await self._skills(),
             tools=_with_used(specs, self._manner.shown(turns_of(used))),
             rounds=used,
-            rules=await self._rules(context, turn.agent),
-            shrunk=bool(context.state.get("shrunk")),
-            now=told_at(context),
+            rules=await self._rules(state, turn.agent),
+            shrunk=state.shrunk,
+            now=prompt_time(state, context.now()),
             extras=brought.extras,
         )
 
     async def _specs(self, context: NodeContext, names: Sequence[str]) -> tuple[ToolSpec, ...]:
         return (*await self._manner.specs(names), *subagents.specs_of(context.state))
 
-    async def _rules(self, context: NodeContext, agent: Agent) -> str:
-        """What it is told beside the rules of every agent: how to end, how to ask for tools, what its errand is."""
+    async def _rules(self, state: AgentState, agent: Agent) -> str:
+        """Return the rules beside those of every agent: how replies end, how tools are called, and the run's instructions."""
         ending = RULES if agent.completion == EXPLICIT else ""
-        errand = context.state.get(RUN, {}).get("instructions", "")
-        return "\n\n".join(filter(None, [ending, await self._manner.rules(agent.tools), errand]))
+        instructions = state.run.instructions if state.run is not None else ""
+        return "\n\n".join(filter(None, [ending, await self._manner.rules(agent.tools), instructions]))
 
-    async def _request(self, context: NodeContext, *, off: bool) -> RunRequest:
-        asked: Mapping[str, Any] = context.value
-        used = await self._used(context, group=asked["group"])
-        specs = await self._specs(context, asked["agent"]["tools"])
-        fitted = fit_rounds(used, asked["room"], estimator_of(_calibration(asked["counts"])), asked["most"])
+    async def _request(self, context: NodeContext, state: AgentState, call: PreparedCall, *, off: bool) -> RunRequest:
+        used = await self._used(context, state.rounds, group=call.group)
+        specs = await self._specs(context, call.agent.tools)
+        fitted = fit_rounds(used, call.room, estimator_of(call.calibration), call.most)
         made = self._manner.shown(fitted, off=off)
-        *earlier, newest = (Turn(role, text, messages=tuple(ids)) for role, text, ids in asked["turns"])
-        wishes: Mapping[str, Any] = context.state.get("wishes", {})
-        newest = replace(newest, images=await load_pictures(self._store, asked.get("pictures", ())))
+        *earlier, newest = (Turn(role, text, messages=tuple(ids)) for role, text, ids in call.turns)
+        newest = replace(newest, images=await load_pictures(self._store, call.pictures))
         return RunRequest(
-            system=asked["system"],
-            changing=asked["changing"],
-            now=asked["now"],
+            system=call.system,
+            changing=call.changing,
+            now=call.now,
             turns=behind((*earlier, newest), made),
             model=None,
-            agent_name=asked["agent"]["name"],
-            max_tokens=min(asked["reply"], wishes.get("max_tokens", asked["reply"])),
-            sampling=wishes.get("sampling", {}),
+            agent_name=call.agent.name,
+            max_tokens=min(call.reply, state.wishes.get("max_tokens", call.reply)),
+            sampling=state.wishes.get("sampling", {}),
             max_bytes=self._reply_bytes,
             tools=() if off and not made else _with_used(specs, made),
             tools_off=off,
-            conversation=context.state["conversation"],
-            allow_empty=rounds.ends_with_tools(context.state),
+            conversation=state.conversation,
+            allow_empty=state.rounds.end_with_tools,
         )
 
-    async def _used(self, context: NodeContext, came: Sequence[str] = (), *, group: bool) -> list[Round]:
-        """The rounds so far, whole; messages that `came` stand behind the last one."""
-        if not (number := rounds.count(context.state)):
+    async def _used(self, context: NodeContext, rounds: Rounds, *, group: bool) -> list[Round]:
+        """Return the finished rounds, whole."""
+        if not rounds.count:
             return []
-        execution = context.execution
-        if came:
-            execution = replace(execution, state={**context.state, **heard_with(context.state, number, came)})
         as_written = partial(written, group=group)
-        return await self._store.read(rounds.load_rounds, execution, self._tools.secrets.open, as_written)
+        return await self._store.read(load_rounds, context.execution, rounds, self._tools.secrets.open, as_written)
 
-    async def _call(self, context: NodeContext, request: RunRequest) -> dict[str, Any]:
-        asked: Mapping[str, Any] = context.value
-        address = Address.from_json(context.state["address"])
-        audience = asked["newest"]
-        showing = Showing(send=lambda offset, text: context.emit(Delta(address, audience, offset, text)))
-        agent = asked["agent"]
+    async def _call(
+        self, context: NodeContext, state: AgentState, call: PreparedCall, request: RunRequest
+    ) -> dict[str, Any]:
+        address, audience = state.address, call.newest
+        showing = Showing(send=lambda offset, text: context.publish_now(Delta(address, audience or "", offset, text)))
         try:
             answer = await self._caller.call(
                 context,
                 request,
-                spender=Spender(**asked["spender"]),
-                model=agent["model"],
-                fallbacks=agent["fallbacks"],
+                spender=call.payer,
+                model=call.agent.model,
+                fallbacks=call.agent.fallbacks,
                 on_text=showing.add if audience is not None else unheard,
             )
-            # Kept with the answer: what was really asked, whatever a visit after a crash would compose.
+            # Stored with the answer: a visit after a crash may compose another prompt.
             return {**answer, "read": read_in(request.turns)}
         finally:
             showing.close()
 
-    def _asked(
+    def _prepared(
         self,
+        state: AgentState,
         turn: TurnContext,
         prompt: Prompt,
+        brought: Brought,
         *,
-        audience: str | None,
-        pictures: list[list[str]],
-        voice: bool,
-        shrunk: bool,
-    ) -> dict[str, Any]:
-        """What the call needs: it may be made again after a crash, and asks for the same then."""
-        agent, budget, counts = turn.agent, self._briefing.budget(turn), self._briefing.calibration(turn)
-        return {
-            "agent": {
-                "name": agent.name,
-                "explicit": agent.completion == EXPLICIT,
-                "on_new_message": way_of(agent),
-                "model": agent.model,
-                "fallbacks": list(agent.fallbacks),
-                "tools": list(agent.tools),
-            },
-            "system": prompt.system,
-            "changing": prompt.changing,
-            "now": prompt.now,
-            "turns": [[each.role, each.content, list(each.messages)] for each in prompt.turns],
-            "pictures": pictures[-1 if shrunk else 0 :],
-            "voice": voice,
-            "newest": audience,
-            "group": self._briefing.in_group(turn),
-            "reply": budget.reply,
-            "room": prompt.rounds_room,
-            "most": prompt.rounds_most,
-            "counts": asdict(counts) if counts is not None else None,
-            "spender": asdict(turn.spender),
-        }
+        messages: Sequence[StoredMessage],
+    ) -> PreparedCall:
+        """Return the call. `messages` are all that the turn answers, also those behind a round."""
+        run = state.run
+        pictures = list(run.pictures) if run is not None else pictures_of(messages)
+        budget, counts = self._briefing.budget(turn), self._briefing.calibration(turn)
+        return PreparedCall(
+            agent=CallingAgent.of(turn.agent),
+            system=prompt.system,
+            changing=prompt.changing,
+            now=prompt.now,
+            turns=[[each.role, each.content, list(each.messages)] for each in prompt.turns],
+            pictures=pictures[-1 if state.shrunk else 0 :],
+            voice=any(is_voice(message) for message in messages),
+            newest=run.audience if run is not None else prompt.read[-1],
+            group=self._briefing.in_group(turn),
+            reply=budget.reply,
+            room=prompt.rounds_room,
+            most=prompt.rounds_most,
+            counts=asdict(counts) if counts is not None else None,
+            spender=asdict(turn.spender),
+            plugins=brought.promise,
+        )
+
+
+def _announce_start(context: NodeContext, state: AgentState, head: Sequence[StoredMessage]) -> None:
+    """Before the first call of a turn, publish that its messages are being answered."""
+    if not state.shrunk and not state.rounds.count and not is_run(context.execution):
+        for message in head:
+            context.publish_now(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
 
 
 def new_turn_state(agent_id: str, address: Address, conversation_id: str) -> dict[str, Any]:
@@ -331,34 +342,36 @@ def new_turn_state(agent_id: str, address: Address, conversation_id: str) -> dic
     return {"agent": agent_id, "address": address.to_json(), "conversation": conversation_id}
 
 
-def told_at(context: NodeContext) -> int:
-    """The time that the model is told, in ms: the same in all rounds of a turn, for vendors keep only a beginning that is
-    the same; a new one when that has lasted."""
-    now, told = context.now(), context.state.get("told_at")
-    return told if told is not None and 0 <= now - told < _TOLD_MS else now
+def prompt_time(state: AgentState, now: int) -> int:
+    """Return the time in the prompt (ms). It stays the same for 30 minutes of a turn, because vendors cache only prompts with
+    the same beginning."""
+    known = state.prompt_time
+    return known if known is not None and 0 <= now - known < _SAME_TIME_MS else now
 
 
 def is_turn(execution: Execution) -> bool:
-    """Whether people wait for what this execution says; children and runs answer nobody in a chat."""
-    return "conversation" in execution.state and execution.graph != COMPACTION and not is_run(execution)
+    """Return whether people wait for the result of this execution: children and runs answer no message of a chat."""
+    in_conversation = bool(WorkState.from_json(execution.state).conversation)
+    return in_conversation and execution.graph != COMPACTION and not is_run(execution)
 
 
 def outgrown(turn: TurnContext, prompt: Prompt) -> bool:
-    """Whether the prompt has no room for messages that no summary stands for, or holds too many."""
+    """Return whether the prompt has no room for messages that no summary replaces, or holds more than `MOST_MESSAGES`."""
     return prompt.left_out > 0 or len(turn.history) > MOST_MESSAGES
 
 
 def may_compact(execution: Execution) -> bool:
-    """Once more where the last time helped: facts, skills and outputs of tools may have taken the room since. What a run was
-    given of a talk is nobody's to sum up."""
-    if is_run(execution):
+    """Return whether the conversation may be compacted within this turn: at first, and again while it helps, because facts,
+    skills and outputs of tools may have taken the room. The history of a run is never compacted."""
+    state = WorkState.from_json(execution.state)
+    if state.run is not None:
         return False
-    came = execution.state.get("compaction")
-    return came is None or (came["rounds"] > 0 and came["failed"] is None)
+    last = state.compaction
+    return last is None or (last["rounds"] > 0 and last["failed"] is None)
 
 
-def _without_words(agent: str, *, asked_for_tools: bool) -> str:
-    """In the place of a reply that holds no words: it asked for tools when it had to answer, or tools have done the work."""
+def _text_of_empty_reply(agent: str, *, asked_for_tools: bool) -> str:
+    """Return the notice for a reply without text: the model called tools when it had to answer, or the tools did the work."""
     return notices.no_answer(agent) if asked_for_tools else notices.COMPLETED
 
 
@@ -370,9 +383,5 @@ def _with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn]) -> tuple[ToolSp
     return (*specs, *gone)
 
 
-def _calibration(kept: Mapping[str, Any] | None) -> Calibration | None:
-    return None if kept is None else Calibration(**{**kept, "weights": tuple(kept["weights"])})
-
-
-def _measures(prompt: Prompt) -> dict[str, Any]:
+def _size(prompt: Prompt) -> dict[str, Any]:
     return {"tokens": dict(prompt.layers), "left_out": prompt.left_out}

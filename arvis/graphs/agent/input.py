@@ -16,16 +16,18 @@ from arvis.domain.agents import AgentStatus
 from arvis.domain.executions import Execution
 from arvis.domain.messages import PastMessage, Role, StoredMessage
 from arvis.domain.runs import RunResult
-from arvis.domain.taint import Label, taint_in
+from arvis.domain.taint import Label
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Goto, Next
+from arvis.engine.state import changes
 from arvis.graphs.agent.files import unsettled
 from arvis.graphs.compaction.selection import compaction_due
-from arvis.graphs.context import BY_DAEMON, TurnContext, load_turn_context
+from arvis.graphs.context import TurnContext, load_turn_context
 from arvis.messaging import notices
 from arvis.ports.compactions import Size
 from arvis.ports.store import Store, Transaction
 from arvis.tasks.outcome import WorkOutcome, WorkStatus
+from arvis.tasks.state import BY_DAEMON, AgentState
 from arvis.tasks.task import history_of, is_run
 
 # The node `check_input`, with which every turn begins: what is remarkable about the words that came in (behaviour 2.4).
@@ -268,7 +270,7 @@ class InputNode:
         self._store = store
 
     async def examine(self, context: NodeContext) -> Decision:
-        arrived = context.handed
+        state, arrived = AgentState.from_json(context.state), context.carried
         if not isinstance(arrived, Arrival):
             arrived = await self._store.read(load_arrival, context.execution, context.now())
         standing, times, size = arrived.standing, arrived.times, arrived.size
@@ -276,33 +278,36 @@ class InputNode:
         if agent.status is AgentStatus.ARCHIVED:
             gone = WorkOutcome(WorkStatus.BLOCKED, reason=notices.archived(agent.name)).to_json()
             result = RunResult(notices.archived(agent.name), "", "", "").to_json() | {"outcome": gone}
-            return End(result, **BY_DAEMON)
+            return End(result, **changes(AgentState, read=BY_DAEMON))
         if is_run(context.execution):
             remarkable = _suspicious_in_run(context.execution, messages)
             if not remarkable:
-                context.hand_on(standing)
+                context.carry_over(standing)
                 return Next(None)
-            flagged = taint_in(context.state) | {Label.FLAGGED}
-            context.hand_on(replace(standing, taint=standing.taint | flagged))
-            return Next(None, input=remarkable, taint=sorted(flagged))
+            flagged = state.taint | {Label.FLAGGED}
+            context.carry_over(replace(standing, taint=standing.taint | flagged))
+            return Next(None, **changes(AgentState, input=remarkable, taint=flagged))
         if unsettled(messages):
             return Goto(READ_FILES)  # and back: what was said in a voice message is examined, too
-        if "task" in context.state:
-            times = []  # what other agents ask for comes at nobody's pace
+        if state.task:
+            times = []  # the pace of messages says nothing about the tasks of other agents
         due = compaction_due(size, agent.context_tokens or size.tokens + 1)
         found = {message.id: _examined(message, times, size, due=due) for message in messages}
-        taint = {*taint_in(context.state)}
+        taint = {*state.taint}
         suspicious = [message for message in messages if found[message.id].suspicious]
         if suspicious:
             # It stays in the history, and taints later turns as well, whatever comes of this one.
             taint.add(Label.FLAGGED)
             context.record(_label, suspicious)
             context.commit_first()
-        context.hand_on(standing)
+        context.carry_over(standing)
         return Next(
             None,
-            input={message_id: diagnostics.to_json() for message_id, diagnostics in found.items()},
-            taint=sorted(taint),
+            **changes(
+                AgentState,
+                input={message_id: diagnostics.to_json() for message_id, diagnostics in found.items()},
+                taint=frozenset(taint),
+            ),
         )
 
 

@@ -17,13 +17,14 @@ from arvis.domain.commands import split_command
 from arvis.domain.errors import ToolError
 from arvis.domain.executions import Execution
 from arvis.domain.markup import escape
-from arvis.domain.messages import Address, OutgoingFile
+from arvis.domain.messages import OutgoingFile
 from arvis.domain.plugins import Addition, AttributeSpec, NextMessage, PluginBlock, Say, Tell
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import End
-from arvis.graphs.context import BY_DAEMON, Asked, TurnContext, load_asked
+from arvis.engine.state import changes
+from arvis.graphs.context import Asked, TurnContext, load_asked
 from arvis.plugins import Guarded, Plugins
 from arvis.ports.plugin import PluginPlace, PluginTurn
 from arvis.ports.store import Store, Transaction
@@ -31,9 +32,9 @@ from arvis.prompt import NO_EXTRAS, Extras, first_zone, reply_format
 from arvis.prompt.retention import Kept, clean, display_copy, persistent_copy
 from arvis.services.activity import active_agents_block, activities
 from arvis.tags import read
-from arvis.tasks import rounds
 from arvis.tasks.outcome import WorkOutcome, WorkStatus
-from arvis.tasks.task import RUN, is_run
+from arvis.tasks.state import BY_DAEMON, AgentState, WorkState
+from arvis.tasks.task import RunTask, is_run, task_in
 from arvis.tools.send_file import outgoing_file
 
 # What plugins added to the messages of a conversation: kept beside them, shown to the model again, and let go by age
@@ -139,12 +140,12 @@ class Extending:
         self._sessions = sessions
         self._zone = zone
 
-    async def equip(self, turn: _Asked, state: Mapping[str, Any]) -> _Asked:
+    async def equip(self, turn: _Asked, task: RunTask | None) -> _Asked:
         """With the tools that come with the agent's plugins, as far as the errand of a run allows them."""
         if not turn.agent.plugins:
             return turn
         brought = [name for plugin in await self._plugins.find(turn.agent.plugins) for name in await plugin.tools()]
-        allowed = state.get(RUN, {}).get("tools")
+        allowed = task.tools if task is not None else None
         more = [name for name in brought if allowed is None or name in allowed]
         return replace(turn, agent=replace(turn.agent, tools=tuple(dict.fromkeys((*turn.agent.tools, *more)))))
 
@@ -153,7 +154,7 @@ class Extending:
         with its answer, or the agent is asked what it stands for."""
         if not turn.agent.plugins:
             return turn
-        turn = await self.equip(turn, context.state)
+        turn = await self.equip(turn, task_in(context.state))
         spoken = split_command(turn.current[-1].content) if _may_be_command(context, turn) else None
         if spoken is None:
             return turn
@@ -162,13 +163,13 @@ class Extending:
         if plugin is None:
             return turn
         message, told = turn.current[-1], await plugin.command(self._turn(context, turn), name, argument)
-        taint = sorted({*context.state.get("taint", ()), Label.TOOLS})
+        taint = WorkState.from_json(context.state).taint | {Label.TOOLS}
         match told:
             case Tell(text):
                 shown = escape(text)
                 outcome = WorkOutcome(WorkStatus.DONE, shown)
                 value = RunResult(shown, "", "", "").to_json() | {"outcome": outcome.to_json()}
-                return End(value, taint=taint, **BY_DAEMON)
+                return End(value, **changes(WorkState, taint=taint, read=BY_DAEMON))
             case Say(text):
                 said = text.lstrip("/")
                 context.record(_replace_text, message.id, said)
@@ -193,7 +194,7 @@ class Extending:
         outside = outside or any(block.outside for block in blocks)
         return Brought(Extras(blocks, texts, outside), promise)
 
-    async def heard(
+    async def read_reply(
         self, context: NodeContext, promise: Mapping[str, Any] | None, content: str
     ) -> tuple[OutgoingFile, ...]:
         """What the plugins make of the last reply of a turn: the files that go with it. What is missing or wrong is told in
@@ -245,12 +246,12 @@ class Extending:
         return None
 
     def _place(self, context: NodeContext, agent: Agent) -> PluginPlace:
-        conversation = str(context.state["conversation"])
+        state = WorkState.from_json(context.state)
         return PluginPlace(
             agent=agent,
-            conversation_id=conversation,
-            address=Address.from_json(context.state["address"]),
-            workspace=workspace_of(self._sessions, conversation),
+            conversation_id=state.conversation,
+            address=state.address,
+            workspace=workspace_of(self._sessions, state.conversation),
             zone=first_zone(agent.timezone, self._zone),
         )
 
@@ -271,7 +272,9 @@ class Extending:
             agents=turn.agents,
             working=working,
             direct=turn.conversation.direct,
-            next_message=NextMessage.TOOL_RESPONSE if rounds.count(context.state) else NextMessage.USER_MESSAGE,
+            next_message=NextMessage.TOOL_RESPONSE
+            if AgentState.from_json(context.state).rounds.count
+            else NextMessage.USER_MESSAGE,
             now=context.now(),
         )
 
@@ -292,7 +295,8 @@ async def _share(plugin: Guarded, turn: PluginTurn) -> _Share:
 def _may_be_command(context: NodeContext, turn: TurnContext) -> bool:
     """Only a message that stands for itself, before anything was done about it."""
     alone = len(turn.current) == 1 and not turn.current[0].attachments
-    return alone and not rounds.count(context.state) and not is_run(context.execution) and "task" not in context.state
+    state = AgentState.from_json(context.state)
+    return alone and not state.rounds.count and state.run is None and not state.task
 
 
 # -- scripts -------------------------------------------------------------------------------------------------------------
@@ -315,5 +319,7 @@ def _note(tx: Transaction, execution: Execution, problems: Sequence[str], failur
         tx.timeline.note(asked, "reply_problem", {"problem": problem}, now)
     for failure in failures:
         tx.incidents.add(
-            execution.state["conversation"], f"A file did not go out with your last answer. {failure}", now
+            WorkState.from_json(execution.state).conversation,
+            f"A file did not go out with your last answer. {failure}",
+            now,
         )

@@ -7,7 +7,7 @@ answered once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from arvis.domain.agents import Agent
@@ -15,9 +15,10 @@ from arvis.domain.jobs import SUSPECT_CRASHES, Job, JobKind
 from arvis.domain.messages import StoredMessage
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Goto
+from arvis.engine.state import changes
 from arvis.graphs.agent.completion import EXPLICIT
 from arvis.ports.store import Store, Transaction
-from arvis.tasks import rounds
+from arvis.tasks.state import AgentState
 from arvis.tasks.task import is_run
 
 QUEUE, STEER, RESTART = "queue", "steer", "restart"
@@ -34,62 +35,66 @@ def way_of(agent: Agent) -> str:
     return agent.on_new_message or (STEER if agent.completion == EXPLICIT else QUEUE)
 
 
-async def newcomers(store: Store, context: NodeContext, agent: Agent) -> Decision | None:
-    """Before a call: take in the messages that wait behind this turn, where the agent does so; None when there are none."""
-    if way_of(agent) == QUEUE or not rounds.count(context.state) or not _is_asked_by_a_person(context):
+async def join_newer_messages(store: Store, context: NodeContext, agent: Agent) -> Decision | None:
+    """Before a call: let the messages that wait behind this turn join it, where the agent steers or restarts; None when there
+    are none."""
+    if way_of(agent) == QUEUE or not _state(context).rounds.count or not _is_asked_by_a_person(context):
         return None
-    return await _taken_in(store, context, restarts=way_of(agent) == RESTART)
+    return await _joined(store, context, restarts=way_of(agent) == RESTART)
 
 
 async def restart(store: Store, context: NodeContext, way: str) -> Decision | None:
-    """Before the end: where a turn begins anew for a newer message, its answer is not given any more."""
+    """Before the end: drop the answer and begin the turn again with newer messages, where the agent does so."""
     if way != RESTART or not _is_asked_by_a_person(context):
         return None
-    return await _taken_in(store, context, restarts=True)
+    return await _joined(store, context, restarts=True)
+
+
+def _state(context: NodeContext) -> AgentState:
+    return AgentState.from_json(context.state)
 
 
 def _is_asked_by_a_person(context: NodeContext) -> bool:
-    """What another agent asks for is nobody's talk, although it goes on in a person's name."""
-    return not is_run(context.execution) and "task" not in context.state
+    """Return False for a task of another agent: it is no conversation, although it is done in a person's name."""
+    return not is_run(context.execution) and not _state(context).task
 
 
-async def _taken_in(store: Store, context: NodeContext, *, restarts: bool) -> Decision | None:
+async def _joined(store: Store, context: NodeContext, *, restarts: bool) -> Decision | None:
     if not await store.read(_waits_behind, context.job_id, context.now()):
         return None
     context.record(_join, context.job_id, context.now())
     context.commit_first()
-    return Goto("check_input", **(_anew(context.state) if restarts else {}))
+    return Goto("check_input", **(_restarted(_state(context)) if restarts else {}))
 
 
-def _anew(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The change of state of a new beginning: nothing counts any more that came of the old one."""
-    dropped: dict[str, Any] = {"files": []} if state.get("files") else {}
-    return {"restarted": rounds.count(state), "asked": None, "looping": False, "nudged": False, "kept": "", **dropped}
+def _restarted(state: AgentState) -> dict[str, Any]:
+    """Return the changes of a restart: no result of the work so far counts."""
+    dropped: dict[str, Any] = {"files": []} if state.files else {}
+    fresh = changes(AgentState, first_messages=None, looping=False, reminded=False, reply_before_reminder="")
+    return {**state.rounds.restart(), **fresh, **dropped}
 
 
-def came_meanwhile(state: Mapping[str, Any], current: Sequence[StoredMessage]) -> list[str]:
-    """The messages of a turn that its model has not heard of, of those that came after its first call."""
-    asked = state.get("asked")
-    if asked is None or not rounds.count(state):
+def arrived_during_turn(state: AgentState, current: Sequence[StoredMessage]) -> list[str]:
+    """Return the ids of the messages that arrived after the turn's first call and were in no prompt yet."""
+    if state.first_messages is None or not state.rounds.count:
         return []
-    known = rounds.heard_in(state).union(asked)
+    known = state.rounds.messages.union(state.first_messages)
     return [message.id for message in current if message.id not in known]
 
 
-def heard_by(state: Mapping[str, Any], came: Sequence[str]) -> set[str]:
-    """Those that stand behind a round and not at the head of the turn. After a new beginning all stand at its head."""
-    return rounds.heard_in(state).union(came) if state.get("asked") is not None else set()
+def head_of_turn(state: AgentState, current: Sequence[StoredMessage], arrived: Sequence[str]) -> list[StoredMessage]:
+    """Return the messages at the head of the prompt; the others follow a round. After a restart all are at the head."""
+    if state.first_messages is None:
+        return list(current)
+    behind = state.rounds.messages.union(arrived)
+    return [message for message in current if message.id not in behind]
 
 
-def heard_with(state: Mapping[str, Any], number: int, came: Sequence[str]) -> dict[str, Any]:
-    """The change of state that puts them behind the last round."""
-    return rounds.heard(number, [*state.get(f"heard {number}", ()), *came])
-
-
-def noted(state: Mapping[str, Any], current: Sequence[StoredMessage], came: Sequence[str]) -> dict[str, Any]:
-    """The change of state that says what the model has heard of."""
-    asked = {"asked": [message.id for message in current]} if state.get("asked") is None else {}
-    return {**asked, **(heard_with(state, rounds.count(state), came) if came else {})}
+def note_messages(state: AgentState, head: Sequence[StoredMessage], arrived: Sequence[str]) -> dict[str, Any]:
+    """Return the changes that note which messages the next prompt holds."""
+    first = state.first_messages is None
+    noted = changes(AgentState, first_messages=[message.id for message in head]) if first else {}
+    return {**noted, **(state.rounds.add_messages(arrived) if arrived else {})}
 
 
 # -- scripts -----------------------------------------------------------------------------------------------

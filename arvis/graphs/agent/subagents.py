@@ -21,17 +21,17 @@ from arvis.domain.tools import Permit, Risk, ToolCall, ToolOutput, ToolSpec
 from arvis.domain.workflows import LogType
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Call
+from arvis.engine.state import changes
 from arvis.graphs.agent.tool_calls import Planned, told
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, Tool
 from arvis.tasks.attachments import files_of, with_files
 from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
 from arvis.tasks.rounds import effect_name
-from arvis.tasks.task import GRAPH, RUN, TaskSpec, child_state
+from arvis.tasks.state import AgentState
+from arvis.tasks.task import GRAPH, TaskSpec, child_state, task_in
 from arvis.tools.registry import Offer
 
-#: Key of the state: the call whose child is at work.
-CALLING = "calling"
 #: Key of a workflow's run: its log may hold calls that are still open.
 DELEGATES = "delegates"
 #: Stands for the task in the words that a subagent is given.
@@ -98,7 +98,8 @@ class SubagentTool:
 
 
 def subagents_of(state: Mapping[str, Any]) -> list[Subagent]:
-    return [Subagent(**each) for each in state.get(RUN, {}).get("subagents", ())]
+    task = task_in(state)
+    return [Subagent(**each) for each in task.subagents] if task is not None else []
 
 
 def specs_of(state: Mapping[str, Any]) -> tuple[ToolSpec, ...]:
@@ -120,9 +121,9 @@ def free(tool: Tool, permit: Permit) -> Permit:
 # -- the calls of a round ------------------------------------------------------------------------------------------------
 
 
-def hear(context: NodeContext, calls: Sequence[ToolCall]) -> None:
-    """Keep what the child gave whose end this visit is about, as the output of its call."""
-    calling = context.state.get(CALLING)
+def keep_output(context: NodeContext, state: AgentState, calls: Sequence[ToolCall]) -> None:
+    """Store the result of the child that has just ended as the output of its call."""
+    calling = state.calling
     if context.answer is None or calling is None:
         return
     call = calls[calling["call"]]
@@ -130,22 +131,22 @@ def hear(context: NodeContext, calls: Sequence[ToolCall]) -> None:
     if context.known(name) is not None:
         return
     output = _output_of(call, context.answer)
-    # In the commit that tells of it: tools of the same round must not make it durable before.
+    # In the commit of the log line: tools of the same round must not make the output durable before.
     context.take(name, output.to_json())
     context.commit_first()
     kind = LogType.SUBAGENT_ERROR if output.failed else LogType.SUBAGENT_END
     _note(context, kind, calling["event"], output.content)
 
 
-def begin(context: NodeContext, planned: Sequence[Planned], number: int, **changes: Any) -> Call | None:
-    """Let the next of the subagents work that these calls of round `number` ask for; None: all have ended."""
+def begin(context: NodeContext, planned: Sequence[Planned], number: int, more: Mapping[str, Any]) -> Call | None:
+    """Call the next subagent of round `number`, with `more` changes of the state; None: all have ended."""
     for index, each in enumerate(planned):
         if isinstance(each.tool, SubagentTool) and context.known(effect_name(index, each.call)) is None:
             event = _event(context, each.tool.subagent, f"{context.execution.id}-{number}-{index + 1}")
             _note(context, LogType.SUBAGENT_START, event, str(each.arguments["task"]))
             calling = {"call": index, "event": event}
             state = _state_of_child(context, each.tool.subagent, str(each.arguments["task"]), event)
-            return Call(each.tool.subagent.graph, state, **{**changes, CALLING: calling})
+            return Call(each.tool.subagent.graph, state, **more, **changes(AgentState, calling=calling))
     return None
 
 
@@ -161,14 +162,14 @@ def bounded(planned: Sequence[Planned], state: Mapping[str, Any]) -> list[Planne
     ]
 
 
-async def brought(context: NodeContext, store: Store) -> tuple[Taint, dict[str, Any]]:
-    """What the children read, and the files that they made as a change of the state."""
+async def collect(context: NodeContext, store: Store) -> tuple[Taint, dict[str, Any]]:
+    """Return the taint of the children, and the change of the state that adds their files."""
     if not subagents_of(context.state):
         return frozenset(), {}
-    return await store.read(_brought, context.execution)
+    return await store.read(_collect, context.execution)
 
 
-def _brought(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, Any]]:
+def _collect(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, Any]]:
     states = [child.state for child in tx.executions.children_of(execution.id)]
     return taint_in(*states), with_files(execution.state, [file for state in states for file in files_of(state)])
 
@@ -199,8 +200,8 @@ def words_of(outcome: WorkOutcome) -> str:
 
 
 def _within(state: Mapping[str, Any]) -> Mapping[str, Any]:
-    within: Mapping[str, Any] = state.get(RUN, {}).get("within") or {}
-    return within
+    task = task_in(state)
+    return (task.within if task is not None else None) or {}
 
 
 def _event(context: NodeContext, subagent: Subagent, call_id: str) -> dict[str, Any]:
@@ -219,7 +220,7 @@ def _event(context: NodeContext, subagent: Subagent, call_id: str) -> dict[str, 
 def _note(context: NodeContext, kind: LogType, event: Mapping[str, Any], message: str) -> None:
     if run_id := _within(context.state).get("run"):
         context.record_of_step(_log, run_id, [_line(kind, event, message)], context.now())
-        context.announce(RunAdvanced(run_id))
+        context.publish_after_commit(RunAdvanced(run_id))
 
 
 def _line(kind: LogType, event: Mapping[str, Any], message: str) -> tuple[str, str, str]:

@@ -11,13 +11,13 @@ from typing import Any
 
 from arvis.approvals.questions import fingerprint, question, verdict_of
 from arvis.domain.agents import OWN_WORD_TOOLS
-from arvis.domain.executions import WaitKind
-from arvis.domain.messages import Address
+from arvis.domain.executions import Answer, WaitKind
 from arvis.domain.runs import RunResult
-from arvis.domain.taint import CLEAN, Label, Taint, taint_in
+from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.tools import Permit, Risk, ToolCall, ToolOutput
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Next, Pause
+from arvis.engine.state import changes
 from arvis.graphs.agent import subagents, tool_calls
 from arvis.graphs.agent.destinations import unnamed, words_of
 from arvis.graphs.agent.plugins import Extending
@@ -28,9 +28,10 @@ from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, EndsTurn, Tool
 from arvis.services import workflow_retries
-from arvis.tasks import rounds
 from arvis.tasks.attachments import with_files
 from arvis.tasks.outcome import WorkOutcome, WorkStatus
+from arvis.tasks.rounds import effect_name
+from arvis.tasks.state import AgentState
 from arvis.tools.registry import Registry
 
 #: What a person may say to an approval in a word; editing and feedback bring more (interfaces.md §4).
@@ -75,46 +76,68 @@ class ToolNode:
         self._extending = extending
 
     async def use_tools(self, context: NodeContext) -> Decision:
-        """Make the calls of the last round; first ask about those that need a person's word, one after the other."""
-        turn = await self._extending.equip(await self._store.read(load_asked, context.execution), context.state)
-        number = rounds.count(context.state)
-        calls = rounds.calls_of(context.state, number)
-        earlier = [
-            call for before in rounds.counting(context.state)[:-1] for call in rounds.calls_of(context.state, before)
-        ]
+        """Make the calls of the last round. Calls that need an approval are first shown to a person, one after the other."""
+        state = AgentState.from_json(context.state)
+        turn = await self._extending.equip(await self._store.read(load_asked, context.execution), state.run)
+        calls = state.rounds.last.tool_calls()
+        earlier = [call for before in state.rounds.current[:-1] for call in before.tool_calls()]
         planned = await self._plan(turn, calls, earlier, context.state)
-        planned = tool_calls.wary(planned, taint_in(context.state), self._strange(turn))
-        verdicts = self._verdicts(context, planned)
+        planned = tool_calls.wary(planned, state.taint, self._strange(turn))
+
+        verdicts = self._verdicts(context.answer, state, planned)
         planned = [_after(each, verdicts.get(str(index))) for index, each in enumerate(planned)]
-        subagents.hear(context, calls)
+        subagents.keep_output(context, state, calls)
         for index in _to_ask(planned, context):
             if (text := _question(planned[index], turn)) is not None:
                 return self._ask(context, text, verdicts, _asking(index, planned[index]))
             planned[index] = planned[index].refused(TOO_LONG)
-        if (begun := subagents.begin(context, planned, number, verdicts=verdicts, asking=None)) is not None:
+        asked = changes(AgentState, verdicts=verdicts, asking=None)
+        if (begun := subagents.begin(context, planned, state.rounds.count, asked)) is not None:
             return begun
-        runner = CallRunner(
+
+        runner = self._runner(context, state, turn)
+        outputs = await runner.run(planned)
+        context.keep_outcomes()
+        lines = _timeline(planned, outputs, runner.took, verdicts)
+        context.record(_note_tools, context.execution.id, lines, context.now())
+        done = await self._changes(context, state, planned, outputs, looping=tool_calls.loops(calls, earlier))
+        if (last := _last_words(planned, outputs)) is not None:
+            return End(_ended(last), **done)
+        return Next(None, **done)
+
+    async def _changes(
+        self,
+        context: NodeContext,
+        state: AgentState,
+        planned: Sequence[Planned],
+        outputs: Sequence[ToolOutput],
+        *,
+        looping: bool,
+    ) -> dict[str, Any]:
+        """Return the changes of a round whose calls were made."""
+        refused = {index: output for index, output in enumerate(outputs) if not _on_record(context, index, planned)}
+        read, files_of_children = await subagents.collect(context, self._store)
+        files = [file for output in outputs for file in output.files]
+        return {
+            **state.rounds.add_results(context.place, refused),
+            **files_of_children,
+            **with_files({**context.state, **files_of_children}, files),
+            **changes(
+                AgentState,
+                looping=state.looping or looping,
+                verdicts={},
+                asking=None,
+                taint=state.taint | _labels([each.call for each in planned]) | read,
+            ),
+        }
+
+    def _runner(self, context: NodeContext, state: AgentState, turn: Asked) -> CallRunner:
+        return CallRunner(
             context=context,
-            caller=self._caller(context, turn, number),
+            caller=self._caller(context, state, turn),
             seal=self._rules.secrets.seal,
             timeout=self._rules.seconds,
         )
-        outputs = await runner.run(planned)
-        context.keep_outcomes()
-        told = [
-            _told(index, *each, runner.took, verdicts) for index, each in enumerate(zip(planned, outputs, strict=True))
-        ]
-        context.record(_note_tools, context.execution.id, told, context.now())
-        refused = {index: output for index, output in enumerate(outputs) if not _on_record(context, index, planned)}
-        looping = bool(context.state.get("looping")) or tool_calls.loops(calls, earlier)
-        read, made = await subagents.brought(context, self._store)
-        files = [file for output in outputs for file in output.files]
-        changes = rounds.made(number, context.place, refused) | made | with_files({**context.state, **made}, files)
-        taint = sorted({*context.state.get("taint", ()), *_labels(calls), *read})
-        changes |= {"looping": looping, "verdicts": {}, "asking": None, "taint": taint}
-        if (last := _last_words(planned, outputs)) is not None:
-            return End(_ended(last), **changes)
-        return Next(None, **changes)
 
     async def _plan(
         self, turn: Asked, calls: Sequence[ToolCall], earlier: Sequence[ToolCall], state: Mapping[str, Any]
@@ -138,17 +161,16 @@ class ToolNode:
 
         return judge
 
-    def _verdicts(self, context: NodeContext, planned: Sequence[Planned]) -> dict[str, Any]:
-        """What people said so far, by the number of the call. An answer counts for the call that was asked about, and
-        only while it is still the same."""
-        verdicts = dict(context.state.get("verdicts", {}))
-        asking = context.state.get("asking")
-        if context.answer is None or asking is None or _hash(planned[asking["call"]]) != asking["hash"]:
+    def _verdicts(self, answer: Answer | None, state: AgentState, planned: Sequence[Planned]) -> dict[str, Any]:
+        """Return the decisions of people so far, by the index of the call. An answer counts for the call that was asked about,
+        and only while that call is still the same."""
+        verdicts, asking = dict(state.verdicts), state.asking
+        if answer is None or asking is None or _hash(planned[asking["call"]]) != asking["hash"]:
             return verdicts
-        given = verdict_of(context.answer, choices=(APPROVE, REJECT), on_expiry=self._rules.on_expiry)
+        given = verdict_of(answer, choices=(APPROVE, REJECT), on_expiry=self._rules.on_expiry)
         verdicts[str(asking["call"])] = given
         if given["decision"] == FEEDBACK:
-            # It is about the whole reply: the others that wait are not asked about any more (vector D4).
+            # Feedback is about the whole reply: nobody is asked about its other calls any more.
             waiting = [str(index) for index, each in enumerate(planned) if each.permit is Permit.ASK]
             verdicts = {**dict.fromkeys(waiting, given), **verdicts}
         return verdicts
@@ -159,22 +181,20 @@ class ToolNode:
             text,
             until=context.now() + self._rules.approval_ms,
             choices=(APPROVE, REJECT),
-            verdicts=dict(verdicts),
-            asking=dict(asking),
+            **changes(AgentState, verdicts=dict(verdicts), asking=dict(asking)),
         )
 
-    def _caller(self, context: NodeContext, turn: Asked, number: int) -> Caller:
-        conversation = str(context.state["conversation"])
+    def _caller(self, context: NodeContext, state: AgentState, turn: Asked) -> Caller:
         return Caller(
             agent=turn.agent,
             principal_id=context.execution.principal_id,
-            conversation_id=conversation,
+            conversation_id=state.conversation,
             execution_id=context.execution.id,
-            address=Address.from_json(context.state["address"]),
-            call_id=f"{context.execution.id}-{number}",
-            workspace=self._rules.sessions / conversation / "workspace",
+            address=state.address,
+            call_id=f"{context.execution.id}-{state.rounds.count}",
+            workspace=self._rules.sessions / state.conversation / "workspace",
             timezone=turn.agent.timezone or self._rules.timezone,
-            taint=taint_in(context.state),
+            taint=state.taint,
         )
 
 
@@ -220,7 +240,7 @@ def _question(planned: Planned, turn: Asked) -> str | None:
 
 
 def _on_record(context: NodeContext, index: int, planned: Sequence[Planned]) -> bool:
-    return context.known(rounds.effect_name(index, planned[index].call)) is not None
+    return context.known(effect_name(index, planned[index].call)) is not None
 
 
 def _asking(index: int, planned: Planned) -> dict[str, Any]:
@@ -235,24 +255,26 @@ def _after(planned: Planned, verdict: Mapping[str, Any] | None) -> Planned:
     return planned if verdict is None else tool_calls.decided(planned, verdict)
 
 
-def _told(
-    index: int, planned: Planned, output: ToolOutput, took: Mapping[int, int], verdicts: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What the timeline keeps of a call; `decision` is a person's word, where there was one."""
-    written = json.dumps(dict(planned.arguments), ensure_ascii=False)
-    return {
-        "tool": planned.name,
-        "failed": output.failed,
-        "arguments": tool_calls.cut(written, _NOTED),
-        "output": "(not shown)" if output.sealed else tool_calls.cut(output.content, _NOTED),
-        "durationMs": took.get(index),
-        "decision": verdicts.get(str(index), {}).get("decision"),
-    }
+def _timeline(
+    planned: Sequence[Planned], outputs: Sequence[ToolOutput], took: Mapping[int, int], verdicts: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return a line of the timeline for each call; `decision` is that of a person, if one was asked."""
+    return [
+        {
+            "tool": each.name,
+            "failed": output.failed,
+            "arguments": tool_calls.cut(json.dumps(dict(each.arguments), ensure_ascii=False), _NOTED),
+            "output": "(not shown)" if output.sealed else tool_calls.cut(output.content, _NOTED),
+            "durationMs": took.get(index),
+            "decision": verdicts.get(str(index), {}).get("decision"),
+        }
+        for index, (each, output) in enumerate(zip(planned, outputs, strict=True))
+    ]
 
 
-def _note_tools(tx: Transaction, execution_id: str, told: Sequence[Mapping[str, Any]], now: int) -> None:
+def _note_tools(tx: Transaction, execution_id: str, lines: Sequence[Mapping[str, Any]], now: int) -> None:
     """A line in the timeline for each call."""
     asked = [message.id for message in tx.messages.of_turn(execution_id)]
-    for each in told:
+    for each in lines:
         tx.timeline.note(asked, "tool", each, now)
-    workflow_retries.tell_tools(tx, execution_id, told, now)
+    workflow_retries.tell_tools(tx, execution_id, lines, now)

@@ -22,7 +22,7 @@ from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Call, Decision, End, Goto, Graph, Next
 from arvis.graphs.agent.files import FileNode, FileRules
 from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival
-from arvis.graphs.context import BY_DAEMON, READ, load_asked
+from arvis.graphs.context import load_asked
 from arvis.graphs.handover import prompts as words
 from arvis.graphs.handover.rules import (
     Answered,
@@ -45,6 +45,7 @@ from arvis.prompt.history import words_of
 from arvis.tasks.access import WAITING, asker_of, may_reach, standing_of
 from arvis.tasks.attachments import files_of, pictures_of, with_files
 from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
+from arvis.tasks.state import BY_DAEMON
 from arvis.tasks.task import MESSAGES, RUN, TaskSpec, child_state
 
 GRAPH = "handover"
@@ -135,7 +136,7 @@ class _Nodes:
         said = Said.from_json(context.value)
         spoken = await self._store.read(_look_round, context.execution, said)
         text = words.cut(said.text)
-        changes = {**noted(spoken.talk, text, spoken.taint), "taint": sorted(spoken.taint), READ: spoken.read}
+        changes = {**noted(spoken.talk, text, spoken.taint), "taint": sorted(spoken.taint), "read": spoken.read}
         match spoken.move:
             case Finished():
                 return self._end(context, said, spoken, changes)
@@ -155,7 +156,7 @@ class _Nodes:
         content = said.text or (notices.NOTED if said.outcome is not None else notices.failed(said.reason))
         result = RunResult(content, "", "", "").to_json() | {"outcome": outcome.to_json()}
         if said.outcome is None:
-            changes |= BY_DAEMON
+            changes |= {"read": BY_DAEMON}
         return End(result, **changes, **with_files(context.state, spoken.files))
 
 
@@ -168,9 +169,9 @@ def _announce(context: NodeContext, scene: _Scene) -> None:
     newest, talk = scene.current[-1], scene.talk
     if not talk.runs:
         for message in scene.current:
-            context.emit(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
+            context.publish_now(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
     elif scene.sender is not None and scene.speaker is not None:
-        context.emit(AgentMoved(newest.address, newest.id, scene.sender.slug, scene.speaker.slug))
+        context.publish_now(AgentMoved(newest.address, newest.id, scene.sender.slug, scene.speaker.slug))
 
 
 def _state_of_child(state: Mapping[str, Any], scene: _Scene) -> dict[str, Any]:
@@ -235,7 +236,7 @@ def _read(children: Sequence[Execution], asked: Sequence[str]) -> list[str]:
     """The messages that were in a prompt. An earlier version of Arvis gave the first speaker all of them as one text."""
     if children and MESSAGES not in children[0].state[RUN]:
         return list(asked)
-    found = {message_id for child in children for message_id in child.state.get(READ, ())}
+    found = {message_id for child in children for message_id in child.state.get("read", ())}
     return [message_id for message_id in asked if message_id in found]
 
 

@@ -104,7 +104,7 @@ class _Nodes:
         look = await self._look(context)
         if not _directive(context.state).strip() and not look.finds_work:
             return _end(WorkOutcome(WorkStatus.IDLE))
-        context.hand_on(look)
+        context.carry_over(look)
         return Next(None, cycle=0)
 
     async def cycle(self, context: NodeContext) -> Decision:
@@ -159,8 +159,8 @@ class _Nodes:
         )
 
     async def _look(self, context: NodeContext) -> Look:
-        if isinstance(context.handed, Look):
-            return context.handed
+        if isinstance(context.carried, Look):
+            return context.carried
         return await self._store.read(look_around, context.execution, context.now())
 
 

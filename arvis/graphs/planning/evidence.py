@@ -17,8 +17,8 @@ from arvis.graphs.planning.documents import harmless
 from arvis.graphs.planning.lanes import clipped
 from arvis.ports.store import Transaction
 from arvis.prompt import Round
-from arvis.tasks import rounds
 from arvis.tasks.attachments import files_of
+from arvis.tasks.rounds import Rounds, load_rounds
 
 #: The key of a child's state that says which node called it, and for which brief.
 PART = "planning"
@@ -104,7 +104,7 @@ def load_evidence(tx: Transaction, execution: Execution) -> Evidence:
 
 def _work(tx: Transaction, child: Execution) -> Work:
     called: Mapping[str, object] = child.state[PART]
-    made = rounds.load_rounds(tx, child, lambda _sealed: _SEALED)
+    made = load_rounds(tx, child, Rounds.from_json(child.state), lambda _sealed: _SEALED)
     entries = tuple(entry for each in made for entry in _entries(each))
     return Work(str(called["part"]), int(str(called["brief"])), entries)
 

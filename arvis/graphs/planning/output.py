@@ -13,7 +13,7 @@ from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End
 from arvis.graphs.agent.files import is_voice
 from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs
-from arvis.graphs.context import READ, TurnContext
+from arvis.graphs.context import TurnContext
 from arvis.graphs.model import unheard
 from arvis.graphs.planning import prompts
 from arvis.graphs.planning.documents import BRIEF, FINAL_PRD, without_documents
@@ -58,7 +58,7 @@ class OutputNode:
         value = replace(result, content=words, calls=()).to_json() | {"outcome": _outcome(context, words).to_json()}
         changes = with_files(context.state, (*evidence.files, *files)) | tainted(context.state, evidence)
         taint = sorted({*changes["taint"], *prompt.taint})
-        return End(value, **{**changes, "taint": taint, READ: prompt.read})
+        return End(value, **{**changes, "taint": taint, "read": prompt.read})
 
     async def _told(self, context: NodeContext, standing: TurnContext, prompt: Prompt) -> RunResult:
         *earlier, newest = prompt.turns
@@ -163,4 +163,4 @@ def _showing(context: NodeContext, standing: TurnContext) -> Showing | None:
     if audience is None:
         return None
     address = Address.from_json(context.state["address"])
-    return Showing(send=lambda offset, text: context.emit(Delta(address, audience, offset, text)))
+    return Showing(send=lambda offset, text: context.publish_now(Delta(address, audience, offset, text)))

@@ -180,7 +180,9 @@ class RetrievalNode:
         self._compact = compact
 
     async def plan_retrieval(self, context: NodeContext) -> Decision:
-        standing = context.handed if isinstance(context.handed, TurnContext) else await self._adviser.standing(context)
+        standing = (
+            context.carried if isinstance(context.carried, TurnContext) else await self._adviser.standing(context)
+        )
         if unsettled(standing.current):
             return Goto(self._files)  # of a message that joined the turn on the way
         self._briefing.learn(standing)
@@ -211,7 +213,7 @@ class RetrievalNode:
     def _tell(self, context: NodeContext, standing: TurnContext) -> None:
         if not is_run(context.execution) and not tried(context.state, PLAN_RETRIEVAL):
             for message in standing.current:
-                context.emit(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
+                context.publish_now(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
 
     def _begun(self, context: NodeContext) -> dict[str, Any]:
         return {} if "began" in context.state else {"began": context.now()}

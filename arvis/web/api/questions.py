@@ -20,7 +20,7 @@ from arvis.domain.workflows import PREFIX
 from arvis.ports.browsing import WaitView
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations, WaitAnswer, WaitRights
-from arvis.tasks import rounds
+from arvis.tasks.rounds import Rounds
 from arvis.web.auth.authorization import Authorizer, is_own_place
 from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import ANYONE, READ, SEND
@@ -129,7 +129,7 @@ def _wanted(view: WaitView) -> Json:
     # The state describes only the open question. For an earlier decision the prompt is the record.
     if asking is None or view.wait.subject is not None or view.wait.answered_at is not None:
         return {"tool": None, "arguments": None, "risk": None, "change": None}
-    call = rounds.calls_of(state, rounds.count(state))[asking["call"]]
+    call = Rounds.from_json(state).last.tool_calls()[asking["call"]]
     return {
         "tool": call.name,
         "arguments": dict(call.arguments or {}),

@@ -34,7 +34,7 @@ def write(context: NodeContext, lines: Sequence[Line]) -> None:
     if lines:
         run_id = context.execution.id
         context.record_of_step(_write, run_id, list(lines), context.now())
-        context.announce(RunAdvanced(run_id))
+        context.publish_after_commit(RunAdvanced(run_id))
 
 
 def write_state(context: NodeContext, kind: LogType, content: Any = "") -> None:
@@ -45,7 +45,7 @@ def write_state(context: NodeContext, kind: LogType, content: Any = "") -> None:
 
 def announce_state(context: NodeContext) -> None:
     """Announce that the state of the run, which lists show, has changed."""
-    context.announce(Changed("workflows", context.execution.id))
+    context.publish_after_commit(Changed("workflows", context.execution.id))
 
 
 def _write(tx: Transaction, run_id: str, lines: Sequence[Line], now: int) -> None:

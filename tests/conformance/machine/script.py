@@ -16,7 +16,6 @@ from arvis.domain.messages import StoredMessage
 from arvis.domain.runs import RunResult
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Call, Decision, End, Goto, Graph, Next, Pause
-from arvis.graphs.context import READ
 from arvis.llm import RunFailed
 from arvis.ports.store import Transaction
 from tests.conformance.machine.backends import Fate
@@ -109,7 +108,7 @@ class _Nodes:
         messages = await self._messages(context)
         await context.once("model", self._errand("model"))
         contents = " | ".join(message.content for message in messages)
-        return End(RunResult(contents, "m", "p", "a").to_json(), **{READ: [message.id for message in messages]})
+        return End(RunResult(contents, "m", "p", "a").to_json(), read=[message.id for message in messages])
 
     async def _messages(self, context: NodeContext) -> list[StoredMessage]:
         def read(tx: Transaction) -> list[StoredMessage]:
