@@ -1,8 +1,22 @@
-"""The way of a message behind the door, top to bottom: steps 9 to 14 of the fourteen of seed 004.
+"""The fourteen steps of a message, and the worker's part of them: steps 9 to 14.
 
-Steps 1 to 8 are one commit in `arvis/inbox/accept.py`, which calls no model; `run` answers in a worker and survives
-its death. Four commits a message: accept (and claim), the call that is about to be made, finish (and
-claim), sent. A row first, an event second.
+    1  receive             inbox/inbox.py           InboxService.receive
+    2  route and permit    routing.py               Router.route, called by inbox/accept.py handle_message
+    3  typing              inbox/inbox.py           InboxService._publish_received
+    4  store the message   turns/turns.py           begin_turn
+    5  load the context    graphs/context.py        load_turn_context
+    6  recall facts        memory/                  recall, called by load_turn_context
+    7  compose the prompt  graphs/agent/graph.py    prepare
+    8  enqueue             turns/turns.py           begin_turn: execution and job; commit 1 with 4
+    9  claim and join      graphs/agent/steering.py join_waiting_messages
+    10 call the model      graphs/agent/graph.py    call_model; its tools: graphs/agent/tools.py use_tools
+    11 parse the reply     actions/turn_end.py      parse_reply
+    12 apply and store     actions/turn_end.py      TurnEnd.end_walk; commit 2 with 14
+    13 send                delivery/deliverer.py    Deliverer.run; commit 3
+    14 end the job         engine/scripts.py        complete
+
+Steps 1 to 4 and 8 are one commit, which calls no model. `MessageFlow.run` does the others but 13 in a worker; after the death
+of a worker another one repeats only the work since the last commit. Rows are written first, events are published after.
 """
 
 from __future__ import annotations
@@ -22,7 +36,8 @@ from arvis.domain.money import budget_reason
 from arvis.domain.taint import taint_in
 from arvis.engine import lifecycle
 from arvis.engine.engine import Engine
-from arvis.graphs.agent.steering import gather, is_suspect
+from arvis.engine.state import changes
+from arvis.graphs.agent.steering import is_suspect, join_waiting_messages
 from arvis.graphs.compaction import scripts
 from arvis.graphs.compaction.scripts import COMPACTION
 from arvis.llm import RunFailed, Unserved
@@ -35,23 +50,24 @@ from arvis.services import workflow_retries
 from arvis.services.schedule_runs import run_ended
 from arvis.services.workflow_runs import is_workflow
 from arvis.tasks.deadlines import TOO_LATE, waiting_since
+from arvis.tasks.state import WorkState
 from arvis.tasks.task import is_run, source_of
 from arvis.turns import turns, workflow_results
 from arvis.turns.turns import Ending
 from arvis.turns.unread import separate
 
-#: Seconds of waiting after which the user is told (reliability.md, decisions).
-PATIENCE = 20
-#: How long a limited account rests when the provider does not say (behaviour 1.11), in seconds.
+#: A wait of so many seconds is reported to the person.
+NOTICE_AFTER = 20
+#: Seconds until the next attempt after a rate limit for which the provider names no time.
 LIMIT_SECONDS = 60
-#: How long a call waits whose budget is set aside for calls under way, in seconds.
+#: Seconds until the next attempt of a call whose budget is reserved for running calls.
 BUSY_SECONDS = 2
 BUSY = "budget"
 
 
 class MessageFlow:
-    """`Handler` for jobs of kind `message`, `advance` and `compact`. `zone` is the daemon's, `limits` bound what replies may
-    set going. What makes no progress for `answer_within` ms is given up (None: never)."""
+    """`Handler` of the jobs of kind `message`, `advance` and `compact`. `zone` is the daemon's; `limits` are those of the actions
+    in replies. A job without progress for `answer_within` ms is given up (None: never)."""
 
     def __init__(
         self,
@@ -73,20 +89,26 @@ class MessageFlow:
         self._answer_within = answer_within
 
     async def run(self, job: Job) -> JobResult:
-        """Steps 9–14: let waiting messages join, walk the turn's execution to its end, commit the reply."""
+        """Steps 5 to 7, 9 to 12 and 14: walk the execution of the turn to its end and commit the reply."""
         if (late := await self._too_late(job, self._clock.now())) is not None:
             return late
-        await self._gather(job)  # 9
+        if is_suspect(job):
+            await self._store.write(separate_messages, job, self._clock.now())
+        if job.kind is JobKind.ADVANCE:
+            self._publish(await self._store.read(messages_of, job.execution_id or ""), MessageStatus.RUNNING)
+        elif job.followers:
+            await self._store.write(join_waiting_messages, job, self._clock.now())  # 9
         turn_end = TurnEnd(limits=self._limits, zone=self._zone)
         try:
-            execution, ended = await self._engine.advance(job, completion=turn_end.completion)  # 5–14
+            # 5 to 7 and 10 are nodes of the execution's graph; `turn_end` does 11 and 12; 14 is in the same commit as 12.
+            execution, ended = await self._engine.advance(job, completion=turn_end.completion)
         except (RunFailed, BudgetReached, BudgetBusy) as failure:
             return await self._in_time(job, result_of(failure, self._clock.now()))
         except ExecutionError as broken:  # a defect of the graph: no attempt can succeed
             return Fail("broken", broken.what)
         if ended is not None:
             self._publish_end(execution, ended)
-        return Done()
+        return Done()  # the commit has queued the delivery: 13
 
     def _publish_end(self, execution: Execution, ended: TurnResult) -> None:
         """Publish the changes of the commit that ended a walk."""
@@ -98,43 +120,31 @@ class MessageFlow:
         if ended.messages:
             self._bus.publish(completed(execution, ended.messages[-1]))
 
-    def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
-        """In the commit that postpones the job or gives it up: a word to the user, a line in the timeline."""
+    def postponed(self, tx: Transaction, job: Job, result: Unfinished, now: int) -> None:
+        """In the commit that postpones the job or gives it up: write a notice to the person and a line of the timeline."""
         execution = tx.executions.get(job.execution_id or "")
         if execution is None:
             return
-        if isinstance(outcome, Fail) and outcome.reason == POISON:
-            separate(tx, execution, now)
+        if isinstance(result, Fail):
+            _give_up(tx, job, execution, result, now, limits=self._limits)
+            return
         asked = [message.id for message in tx.messages.of_turn(execution.id)]
-        match outcome:
-            case Fail(reason=reason, error=error):
-                lifecycle.fail(tx, execution.id, error, now, reason=reason)
-                if execution.graph == COMPACTION:
-                    scripts.give_up(tx, execution, now, reason=reason, error=error)
-                ending = Ending(MessageStatus.FAILED, Role.NOTICE, notices.failed(reason), reason)
-                tell_of_dead_letter(tx, job, outcome, now)
-                if is_run(execution) and source_of(execution):
-                    run_ended(tx, execution, "failed", error, now)
-                if is_workflow(execution) and (failed := tx.executions.get(execution.id)) is not None:
-                    workflow_results.ended(tx, failed, now)
-                if turns.end_turn(tx, execution, ending, now):
-                    on_turn_end(tx, execution, ending.content, taint_in(execution.state), now, limits=self._limits)
+        workflow_retries.tell(tx, job, execution, result, now)
+        match result:
             case Retry(run_at=run_at, error=error):
-                workflow_retries.tell(tx, job, execution, outcome, now)
                 tx.timeline.note(asked, "retried", {"error": error, "runAt": run_at}, now)
-                _tell_of_delay(tx, execution, run_at, "retry", now)
+                _report_delay(tx, execution, run_at, "retry", now)
             case Snooze(run_at=run_at, reason=reason):
-                workflow_retries.tell(tx, job, execution, outcome, now)
                 tx.timeline.note(asked, "snoozed", {"reason": reason, "runAt": run_at}, now)
-                _tell_of_delay(tx, execution, run_at, reason, now)
+                _report_delay(tx, execution, run_at, reason, now)
 
-    async def announce(self, job: Job, outcome: Unfinished) -> None:
-        """After that commit: tell whoever waits."""
-        asked = await self._store.read(asked_of, job.execution_id or "")
-        if isinstance(outcome, Fail):
-            self._publish(asked, MessageStatus.FAILED, outcome.reason)
+    async def announce(self, job: Job, result: Unfinished) -> None:
+        """After that commit: publish the new status of the messages and of a workflow run."""
+        asked = await self._store.read(messages_of, job.execution_id or "")
+        if isinstance(result, Fail):
+            self._publish(asked, MessageStatus.FAILED, result.reason)
         else:
-            self._publish(asked, MessageStatus.QUEUED, "retry" if isinstance(outcome, Retry) else outcome.reason)
+            self._publish(asked, MessageStatus.QUEUED, "retry" if isinstance(result, Retry) else result.reason)
         run_id = await self._store.read(workflow_retries.run_of, job.execution_id or "")
         if run_id is not None:
             self._bus.publish(RunAdvanced(run_id))
@@ -155,23 +165,13 @@ class MessageFlow:
         why = f"nothing could be done for {waited // 1000} seconds; delivery.answer_within allows"
         return Fail(TOO_LATE, f"{why} {self._answer_within // 1000}")
 
-    async def _gather(self, job: Job) -> None:
-        """A turn that begins takes its followers along, unless it may be what kills the process; one that goes on after an
-        answer says so."""
-        if is_suspect(job):
-            await self._store.write(_separate, job, self._clock.now())
-        if job.kind is JobKind.ADVANCE:
-            self._publish(await self._store.read(asked_of, job.execution_id or ""), MessageStatus.RUNNING)
-        elif job.followers:
-            await self._store.write(gather, job, self._clock.now())
-
     def _publish(self, asked: Sequence[StoredMessage], status: MessageStatus, reason: str | None = None) -> None:
         for message in asked:
             self._bus.publish(StatusChanged(message.address, message.id, status, reason))
 
 
 def completed(execution: Execution, message: StoredMessage) -> GraphCompleted:
-    """The last word of a walk for whoever shows it (seed 000)."""
+    """Return the event that ends the stream of a walk (seed 000)."""
     waits = execution.status is ExecutionStatus.PAUSED
     status = (execution.result or {}).get("outcome", {}).get("status") if not waits else None
     return GraphCompleted(
@@ -217,24 +217,43 @@ def _status_after(execution: Execution) -> MessageStatus:
 # -- scripts -----------------------------------------------------------------------------------------------
 
 
-def _separate(tx: Transaction, job: Job, now: int) -> None:
+def separate_messages(tx: Transaction, job: Job, now: int) -> None:
+    """Give the messages that joined a turn their own turns again, because the turn may be what ends the process."""
     if tx.jobs.held(job) and (execution := tx.executions.get(job.execution_id or "")) is not None:
         separate(tx, execution, now)
 
 
-def asked_of(tx: Transaction, execution_id: str) -> list[StoredMessage]:
-    """What waits for an execution: the messages of the turn that it works for."""
+def messages_of(tx: Transaction, execution_id: str) -> list[StoredMessage]:
+    """Return the messages of the turn for which an execution works."""
     execution = tx.executions.get(execution_id)
     return tx.messages.of_turn(lifecycle.root_of(tx, execution).id) if execution is not None else []
 
 
-def _tell_of_delay(tx: Transaction, execution: Execution, run_at: int, reason: str, now: int) -> None:
-    """One wait for a budget is short, but many may follow one another: they count in all."""
+def _give_up(tx: Transaction, job: Job, execution: Execution, failed: Fail, now: int, *, limits: Limits) -> None:
+    """End the execution of a job that becomes a dead letter, and the turn or run that it belongs to."""
+    if failed.reason == POISON:
+        separate(tx, execution, now)
+    lifecycle.fail(tx, execution.id, failed.error, now, reason=failed.reason)
+    if execution.graph == COMPACTION:
+        scripts.give_up(tx, execution, now, reason=failed.reason, error=failed.error)
+    tell_of_dead_letter(tx, job, failed, now)
+    if is_run(execution) and source_of(execution):
+        run_ended(tx, execution, "failed", failed.error, now)
+    if is_workflow(execution) and (ended := tx.executions.get(execution.id)) is not None:
+        workflow_results.ended(tx, ended, now)
+    ending = Ending(MessageStatus.FAILED, Role.NOTICE, notices.failed(failed.reason), failed.reason)
+    if turns.end_turn(tx, execution, ending, now):
+        on_turn_end(tx, execution, ending.content, taint_in(execution.state), now, limits=limits)
+
+
+def _report_delay(tx: Transaction, execution: Execution, run_at: int, reason: str, now: int) -> None:
+    """Send a notice about a wait of 20 seconds or more. Short waits for a budget that follow one another count together."""
     since = now
     if reason == BUSY:
-        since = int(execution.state.get("waits_since", now))
-        execution = replace(execution, state={**execution.state, "waits_since": since})
-    if run_at - since >= PATIENCE * 1000:
+        since = WorkState.from_json(execution.state).waits_since or now
+        waiting = changes(WorkState, waits_since=since)
+        execution = replace(execution, state={**execution.state, **waiting})
+    if run_at - since >= NOTICE_AFTER * 1000:
         messages.tell(tx, execution, notices.delayed((run_at - now) / 1000, reason), now)
     elif since == now and reason == BUSY:
         tx.executions.save(execution)

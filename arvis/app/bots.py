@@ -55,7 +55,7 @@ def build_keeper(base: Base, bots: Bots, door: InboxService) -> BotSupervisor:
     """Build the supervisor. It runs bots if the role `connectors` is on; in other processes it only keeps their
     connectors up to date with the registry."""
     running = RunnerParts(
-        inbox_for=door.behind,
+        inbox_for=door.fenced_by,
         tell_owner=owner_alerts.tell_of_bot,
         owner=base.folder.boot_id,
         node=base.folder.node_id,

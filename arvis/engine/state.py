@@ -14,10 +14,6 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 P = ParamSpec("P")
 S = TypeVar("S")
 
-#: Name of a field, its stored key, and the functions that read and write its JSON.
-_Field = tuple[str, str, Callable[[Any], Any] | None, Callable[[Any], Any] | None]
-
-
 def stored(
     default: Any = None,
     *,
@@ -27,12 +23,15 @@ def stored(
 ) -> Any:
     """Declare a field. `key` is the stored key (default: the name of the field); `read` and `write` convert its JSON, except
     null, which reads as the default."""
-    return field(default=default, metadata={"key": key, "read": read, "write": write})
+    metadata = {"key": key, "read": read, "write": write}
+    if isinstance(default, dict):
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def whole(read: Callable[[Mapping[str, Any]], Any]) -> Any:
     """Declare a field that reads several keys of the state. It writes its changes itself."""
-    return field(metadata={"whole": read})
+    return field(default=read({}), metadata={"whole": read})
 
 
 class State:
@@ -42,21 +41,15 @@ class State:
 
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> Self:
+        keys, several = _readers(cast(Any, cls))
         values: dict[str, Any] = {}
-        single, several = _plan(cast(Any, cls))
-        for name, key, read, _ in single:
-            if (value := state.get(key)) is not None:
+        for key, value in state.items():
+            if value is not None and (known := keys.get(key)) is not None:
+                name, read = known
                 values[name] = value if read is None else read(value)
         for name, read_all in several:
             values[name] = read_all(state)
         return cls(**values)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the whole state as it is stored, without the fields that have their default."""
-        single, _ = _plan(cast(Any, type(self)))
-        defaults = type(self).from_json({})
-        set_ = {name: getattr(self, name) for name, *_ in single if getattr(self, name) != getattr(defaults, name)}
-        return to_changes(type(self), set_)
 
 
 def changes(cls: Callable[P, S], *_: P.args, **values: P.kwargs) -> dict[str, Any]:
@@ -73,19 +66,26 @@ def to_changes(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+_Read = Callable[[Any], Any] | None
+
+
 @cache
-def _plan(cls: Hashable) -> tuple[tuple[_Field, ...], tuple[tuple[str, Callable[[Mapping[str, Any]], Any]], ...]]:
-    single: list[_Field] = []
+def _readers(
+    cls: Hashable,
+) -> tuple[dict[str, tuple[str, _Read]], tuple[tuple[str, Callable[[Mapping[str, Any]], Any]], ...]]:
+    """Return the name and reader of each stored key, and the fields that read several keys."""
+    keys: dict[str, tuple[str, _Read]] = {}
     several = []
     for each in fields(cast(Any, cls)):
         if "whole" in each.metadata:
             several.append((each.name, each.metadata["whole"]))
         else:
-            data = each.metadata
-            single.append((each.name, data.get("key") or each.name, data.get("read"), data.get("write")))
-    return tuple(single), tuple(several)
+            keys[each.metadata.get("key") or each.name] = (each.name, each.metadata.get("read"))
+    return keys, tuple(several)
 
 
 @cache
 def _writers(cls: Hashable) -> dict[str, tuple[str, Callable[[Any], Any] | None]]:
-    return {name: (key, write) for name, key, _, write in _plan(cls)[0]}
+    """Return the stored key and the writer of each field."""
+    single = [each for each in fields(cast(Any, cls)) if "whole" not in each.metadata]
+    return {each.name: (each.metadata.get("key") or each.name, each.metadata.get("write")) for each in single}

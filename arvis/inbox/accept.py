@@ -27,6 +27,7 @@ from arvis.domain.messages import (
 )
 from arvis.domain.platforms import OverheardMessage
 from arvis.domain.plugins import PluginCommand
+from arvis.inbox.source import EventSource
 from arvis.messaging.messages import notice
 from arvis.messaging.streaming import Shown, nothing_shown
 from arvis.ports.inbox import Received
@@ -115,15 +116,16 @@ class Routes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """What became of a message, and what is to be told after the commit."""
+class Handled:
+    """The result for the sender, and the cancelled turns to publish after the commit."""
 
     received: Received
     cancelled: Sequence[CancelledTurn] = ()
 
 
-def take(
+def handle_message(
     tx: Transaction,
+    source: EventSource,
     message: IncomingMessage,
     uploads: Sequence[Attachment],
     *,
@@ -131,21 +133,23 @@ def take(
     rules: InboxRules,
     code: str,
     now: int,
-) -> Taken:
-    """`uploads` are the files whose bytes came along; `code` is for a stranger who may ask to be paired."""
+) -> Handled:
+    """Commit 1 of a message: steps 2, 4 and 8. `uploads` are the files whose bytes came with it; `code` is the pairing code of
+    an unknown person."""
+    source.advance(tx)
     if (known := _known(tx, message)) is not None:
-        return Taken(known)
+        return Handled(known)
     if message.address.platform != WEB:
-        tx.channel_status.clear(message.address)  # whoever is heard there can be answered there
+        tx.channel_status.clear(message.address)  # a channel that brings messages can be reached again
     if belongs_to_album(tx, message):
         message = replace(message, addressed=True)
-    match router.route(tx, message):
+    match router.route(tx, message):  # 2
         case Routed() as routed:
-            return _take_on(tx, routed, uploads, rules, now)
+            return _dispatch(tx, routed, uploads, rules, now)
         case Refused(reason=reason) as refused if reason == NOT_ADDRESSED:
-            return Taken(_observe(tx, message, refused, now))
+            return Handled(_observe(tx, message, refused, now))
         case refused:
-            return Taken(_drop(tx, message, refused, code, now))
+            return Handled(_reject(tx, message, refused, code, now))
 
 
 def _differs(tx: Transaction, known: StoredMessage, message: IncomingMessage) -> bool:
@@ -173,26 +177,27 @@ def _known(tx: Transaction, message: IncomingMessage) -> Received | None:
     return Received(joined.message_id or "", MessageStatus(joined.outcome), "", duplicate=True)
 
 
-def _take_on(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rules: InboxRules, now: int) -> Taken:
+def _dispatch(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rules: InboxRules, now: int) -> Handled:
+    """Decide what a permitted message is: too old, too many, an answer to a question, a command, part of an album, or a turn."""
     message = routed.message
     if message.sent_at is not None and now - message.sent_at > rules.answer_within:
-        return Taken(_expire(tx, routed, now))
+        return Handled(_expire(tx, routed, now))
     if not may_begin_turn(tx, message.address, bot=message.sender.bot, now=now):
-        return Taken(_drop(tx, message, Refused(_BOT_TALK, routed.role, routed.agent), "", now))
-    if (refused := _bounded(tx, routed, rules, now)) is not None:
-        return Taken(refused)
-    files = [*uploads, *_waiting(message.files)]
-    if not files and (answered := _review(tx, routed, rules, now)) is not None:
-        return Taken(answered)
-    spoken = commands.parse(message.content)
-    if spoken is not None and not files:
-        return _obey(tx, routed, spoken, rules, now)
+        return Handled(_reject(tx, message, Refused(_BOT_TALK, routed.role, routed.agent), "", now))
+    if (refused := _limit_rate(tx, routed, rules, now)) is not None:
+        return Handled(refused)
+    files = [*uploads, *_files_to_fetch(message.files)]
+    if not files and (answered := _answer_question(tx, routed, rules, now)) is not None:
+        return Handled(answered)
+    command = commands.parse(message.content)
+    if command is not None and not files:
+        return _run_command(tx, routed, command, rules, now)
     if message.album is not None and (joined := join_album(tx, message, files, now)) is not None:
-        return Taken(joined)
-    return Taken(accept(tx, routed, files, now))
+        return Handled(joined)
+    return Handled(enqueue_turn(tx, routed, files, now))  # 4 and 8
 
 
-def _bounded(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
+def _limit_rate(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
     """Refuse a message of a person who writes too fast. Over our own port the sender hears it at once and may send it again; a
     chat platform takes nothing back, so there the message is kept as dropped, and the person is told once in each window."""
     message, agent = routed.message, routed.agent
@@ -202,24 +207,24 @@ def _bounded(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Re
         return None
     if message.address.platform == WEB:
         raise allowances.too_many_messages(used)
-    dropped = _row(tx, message, Refused(_TOO_MANY, routed.role, agent), now)
+    dropped = _unrouted_message(tx, message, Refused(_TOO_MANY, routed.role, agent), now)
     tx.messages.add(dropped, event_id=message.event_id)
     if used.tell:
         notice(tx, like=dropped, text=allowances.notice_of(used), priority=Priority.BACKGROUND, now=now)
     return Received(dropped.id, MessageStatus.DROPPED, _TOO_MANY)
 
 
-def _review(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
+def _answer_question(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
     """Let the message answer an open question, if it is an answer; then it begins no turn."""
     message, sender, agent = routed.message, routed.message.sender, routed.agent
     if message.forwarded or not (message.in_reply_to or tx.waits.any_open()):
         return None  # a person who passes words on says neither yes nor no
     by = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
-    said = chat_review.Said(message.content, message.address, message.sent_at, message.in_reply_to)
-    if (wait := chat_review.replied_question(tx, said)) is not None:
-        text = chat_review.review_reply(tx, said, wait, by=by, approvers=rules.approvers, now=now)
-    elif talk := next((each for each in tx.conversations.in_place(said.place) if each.agent_id == agent.id), None):
-        text = chat_review.review(tx, said, talk=talk, by=by, approvers=rules.approvers, now=now)
+    answer = chat_review.Said(message.content, message.address, message.sent_at, message.in_reply_to)
+    if (wait := chat_review.replied_question(tx, answer)) is not None:
+        text = chat_review.review_reply(tx, answer, wait, by=by, approvers=rules.approvers, now=now)
+    elif talk := next((each for each in tx.conversations.in_place(answer.place) if each.agent_id == agent.id), None):
+        text = chat_review.review(tx, answer, talk=talk, by=by, approvers=rules.approvers, now=now)
     else:
         return None
     if text is None:
@@ -228,8 +233,8 @@ def _review(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Rec
     return Received(asked.id, asked.status, "review")
 
 
-def accept(tx: Transaction, routed: Routed, files: Sequence[Attachment], now: int) -> Received:
-    """Inbox key, conversation, user message, execution and job in one commit (reliability.md H1–H3)."""
+def enqueue_turn(tx: Transaction, routed: Routed, files: Sequence[Attachment], now: int) -> Received:
+    """Write the inbox key, conversation, user message, execution and job."""
     message = routed.message
     sender = message.sender
     principal = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
@@ -246,7 +251,7 @@ def accept(tx: Transaction, routed: Routed, files: Sequence[Attachment], now: in
     return Received(accepted.id, MessageStatus.ACCEPTED, routed.reason)
 
 
-def _waiting(files: Sequence[FileRef]) -> Iterator[Attachment]:
+def _files_to_fetch(files: Sequence[FileRef]) -> Iterator[Attachment]:
     """To be fetched, as many as one message may have; that there are more is told."""
     yield from map(_to_fetch, files[:_MOST_FILES])
     if (more := len(files) - _MOST_FILES) > 0:
@@ -266,15 +271,15 @@ def _to_fetch(file: FileRef) -> Attachment:
     )
 
 
-def _obey(tx: Transaction, routed: Routed, spoken: Spoken, rules: InboxRules, now: int) -> Taken:
+def _run_command(tx: Transaction, routed: Routed, command: Spoken, rules: InboxRules, now: int) -> Handled:
     """A text command: the daemon answers it at once, without a turn."""
     message, agent = routed.message, routed.agent
     sender = message.sender
     principal = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
     conversation = tx.conversations.open(agent.id, message.address, now, direct=message.is_direct)
     invocation = Invocation(
-        name=spoken.name,
-        argument=spoken.argument,
+        name=command.name,
+        argument=command.argument,
         address=message.address,
         principal=principal,
         agent=agent,
@@ -286,16 +291,18 @@ def _obey(tx: Transaction, routed: Routed, spoken: Spoken, rules: InboxRules, no
         more=rules.commands(agent.plugins) if agent.plugins else (),
         shown=rules.shown,
     )
-    said = commands.perform(tx, invocation, now)
-    asked = turns.answer_at_once(tx, message, said.text, agent=agent, principal=principal, route=routed.reason, now=now)
-    return Taken(Received(asked.id, asked.status, "command"), said.stopped)
+    result = commands.perform(tx, invocation, now)
+    asked = turns.answer_at_once(
+        tx, message, result.text, agent=agent, principal=principal, route=routed.reason, now=now
+    )
+    return Handled(Received(asked.id, asked.status, "command"), result.stopped)
 
 
 def _expire(tx: Transaction, routed: Routed, now: int) -> Received:
     """Written so long ago that an answer would only surprise: kept, and not answered."""
     message = routed.message
     conversation = tx.conversations.open(routed.agent.id, message.address, now, direct=message.is_direct)
-    kept = _row(tx, message, Refused(_TOO_OLD, routed.role, routed.agent), now)
+    kept = _unrouted_message(tx, message, Refused(_TOO_OLD, routed.role, routed.agent), now)
     kept = replace(kept, conversation_id=conversation.id, status=MessageStatus.EXPIRED)
     tx.messages.add(kept, event_id=message.event_id)
     return Received(kept.id, kept.status, _TOO_OLD)
@@ -318,17 +325,17 @@ def _observe(tx: Transaction, message: IncomingMessage, refused: Refused, now: i
     return Received("", MessageStatus.DROPPED, NOT_ADDRESSED)
 
 
-def _drop(tx: Transaction, message: IncomingMessage, refused: Refused, code: str, now: int) -> Received:
+def _reject(tx: Transaction, message: IncomingMessage, refused: Refused, code: str, now: int) -> Received:
     """A message that nobody answers: a row with its reason, no job, no conversation. A stranger who wrote directly may
     learn once how to be let in."""
-    dropped = _row(tx, message, refused, now)
+    dropped = _unrouted_message(tx, message, refused, now)
     tx.messages.add(dropped, event_id=message.event_id)
     if refused.reason in PAIRABLE and (offered := offer_pairing(tx, message, now, code)) is not None:
         notice(tx, like=dropped, text=offered, priority=Priority.BACKGROUND, now=now)
     return Received(dropped.id, MessageStatus.DROPPED, refused.reason)
 
 
-def _row(tx: Transaction, message: IncomingMessage, refused: Refused, now: int) -> StoredMessage:
+def _unrouted_message(tx: Transaction, message: IncomingMessage, refused: Refused, now: int) -> StoredMessage:
     """A message without conversation and turn."""
     principal = tx.principals.find(message.address.platform, message.sender.user_id)
     return StoredMessage(

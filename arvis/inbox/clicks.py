@@ -15,11 +15,13 @@ from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
 from arvis.domain.messages import FINAL_STATUSES, Address, Principal, PrincipalRole
 from arvis.domain.platforms import Click
 from arvis.inbox.accept import InboxRules
+from arvis.inbox.source import EventSource
 from arvis.messaging.messages import STOP, WAIT
 from arvis.ports.inbox import Clicked
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.platforms import SeenEvent
 from arvis.ports.store import Transaction
+from arvis.routing import Router
 from arvis.turns import cancellation
 from arvis.turns.cancellation import CancelledTurn
 
@@ -46,12 +48,16 @@ class _Person:
     rules: InboxRules
 
 
-def click(tx: Transaction, pressed: Click, role: PrincipalRole, rules: InboxRules, now: int) -> Pressed:
-    """`role` is what the person may do here."""
+def press_button(
+    tx: Transaction, source: EventSource, pressed: Click, *, router: Router, rules: InboxRules, now: int
+) -> Pressed:
+    """Do what a button stands for, with the role of the person in this place."""
+    source.advance(tx)
     address, sender = pressed.address, pressed.sender
     if (seen := tx.events.seen(address.platform, address.connector, pressed.event_id)) is not None:
         return Pressed(Clicked(**json.loads(seen.outcome)))
     known = tx.principals.find(address.platform, sender.user_id)
+    role = router.role_of(address.platform, sender, known)
     if role is PrincipalRole.BLOCKED or (known is None and role not in _LOOKS_AFTER):
         return Pressed(_NOT_YOURS)  # a stranger leaves no trace
     person = tx.principals.seen(address.platform, sender.user_id, sender.name, role, now)

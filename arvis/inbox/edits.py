@@ -15,6 +15,7 @@ from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import FINAL_STATUSES, Address, MessageStatus, PrincipalRole, StoredMessage
 from arvis.domain.platforms import MessageDeletion, MessageEdit
 from arvis.inbox.accept import LONGEST_OBSERVED
+from arvis.inbox.source import EventSource
 from arvis.ports.platforms import SeenEvent
 from arvis.ports.store import Transaction
 from arvis.turns import cancellation
@@ -24,7 +25,8 @@ from arvis.turns.cancellation import CancelledTurn
 _LONGEST_NOTE = 2_000
 
 
-def edit(tx: Transaction, change: MessageEdit, now: int) -> None:
+def edit_message(tx: Transaction, source: EventSource, change: MessageEdit, now: int) -> None:
+    source.advance(tx)
     if _seen(tx, change.address, change.event_id):
         return
     known = _known(tx, change.address, change.ref)
@@ -35,8 +37,9 @@ def edit(tx: Transaction, change: MessageEdit, now: int) -> None:
     _keep(tx, change.address, change.event_id, known, now)
 
 
-def delete(tx: Transaction, deletion: MessageDeletion, now: int) -> CancelledTurn | None:
-    """The turn that this ended, to be announced."""
+def delete_message(tx: Transaction, source: EventSource, deletion: MessageDeletion, now: int) -> CancelledTurn | None:
+    """Withdraw a message whose turn has not begun. Return the turn that this ended."""
+    source.advance(tx)
     if _seen(tx, deletion.address, deletion.event_id):
         return None
     known = _known(tx, deletion.address, deletion.ref)

@@ -1,10 +1,9 @@
-"""`Inbox`: the door that connectors knock at. Every event is one commit, and is told to the rest of the house after it."""
+"""Step 1 of a message: the `Inbox` of connectors. Every event is one commit; the bus events follow it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Concatenate, ParamSpec, TypeVar
 
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.events import Changed, MessageReceived, StatusChanged, TypingRequested
@@ -20,9 +19,10 @@ from arvis.domain.messages import (
 )
 from arvis.domain.platforms import ChannelStatus, Click, MessageDeletion, MessageEdit
 from arvis.domain.text import presentable
-from arvis.inbox import accept, clicks, edits
-from arvis.inbox.accept import InboxRules, Taken
-from arvis.inbox.clicks import Pressed
+from arvis.inbox.accept import Handled, InboxRules, handle_message
+from arvis.inbox.clicks import press_button
+from arvis.inbox.edits import delete_message, edit_message
+from arvis.inbox.source import EventSource, Fence, unfenced
 from arvis.messaging.owner_alerts import tell_owner
 from arvis.messaging.streaming import StreamedTexts, nothing_shown
 from arvis.ports.bus import Bus
@@ -35,20 +35,11 @@ from arvis.services.allowances import Allowed
 from arvis.turns import cancellation
 from arvis.turns.cancellation import CancelledTurn, stop_turns
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-Fence = Callable[[Transaction], None]
-
 #: A bot has a feed for each channel that it reads; more are not looked at after a gap.
 _MOST_FEEDS = 1_000
 _UNREACHABLE = "unreachable"
 #: What a text command, or an answer in words, may have changed.
 _COMMANDED = (ChangeTopic.CONVERSATIONS, ChangeTopic.MEMORY, ChangeTopic.QUESTIONS)
-
-
-def unfenced(_tx: Transaction) -> None:
-    """Where no other process could bring the same events."""
 
 
 class InboxService:
@@ -77,8 +68,8 @@ class InboxService:
         self._new_code = new_code
         self._fence = fence
 
-    def behind(self, fence: Fence) -> InboxService:
-        """The same door for a bot that only one process may run."""
+    def fenced_by(self, fence: Fence) -> InboxService:
+        """Return the inbox of a bot that only one process may run."""
         return InboxService(
             admit=self._admit,
             store=self._store,
@@ -93,14 +84,13 @@ class InboxService:
     # -- messages ------------------------------------------------------------------------------------------
 
     async def receive(self, message: IncomingMessage) -> Received:
-        """Steps 1–4 and 8: milliseconds, no model."""
+        """Steps 1 to 4 and 8 of a message. They take milliseconds and call no model."""
         self._admit()
         message = replace(message, sender=replace(message.sender, name=presentable(message.sender.name)))
         uploads = await self._keep_uploads(message)  # bytes first, rows second
-        taken = await self._commit(
-            message.address,
-            message.position,
-            accept.take,
+        handled = await self._store.write(
+            handle_message,
+            self._source(message.address, message.position),
             message,
             uploads,
             router=self._router,
@@ -108,41 +98,46 @@ class InboxService:
             code=self._new_code(),
             now=self._clock.now(),
         )
-        self._tell(message, taken)
-        return taken.received
+        self._publish_received(message, handled)  # 3
+        return handled.received
 
     async def edit(self, edit: MessageEdit) -> None:
-        await self._commit(edit.address, edit.position, edits.edit, edit, self._clock.now())
+        source = self._source(edit.address, edit.position)
+        await self._store.write(edit_message, source, edit, self._clock.now())
 
     async def delete(self, deletion: MessageDeletion) -> None:
-        cancelled = await self._commit(deletion.address, deletion.position, edits.delete, deletion, self._clock.now())
-        self._announce([cancelled] if cancelled is not None else [])
+        source = self._source(deletion.address, deletion.position)
+        cancelled = await self._store.write(delete_message, source, deletion, self._clock.now())
+        self._publish_cancelled([cancelled] if cancelled is not None else [])
 
     async def click(self, click: Click) -> Clicked:
-        pressed = await self._commit(click.address, click.position, self._press, click)
-        self._announce(pressed.cancelled)
+        source = self._source(click.address, click.position)
+        pressed = await self._store.write(
+            press_button, source, click, router=self._router, rules=self._rules, now=self._clock.now()
+        )
+        self._publish_cancelled(pressed.cancelled)
         self._bus.publish(Changed(ChangeTopic.QUESTIONS))
         return pressed.clicked
 
     async def stop(self, address: Address, by: str) -> int:
         stopped = await self._store.write(stop_turns, address, by, self._clock.now(), shown=self._rules.shown)
-        self._announce(stopped)
+        self._publish_cancelled(stopped)
         return len(stopped)
 
     # -- places and feeds ----------------------------------------------------------------------------------
 
     async def move(self, old: Address, new_channel: str, position: FeedPosition | None = None) -> None:
-        await self._commit(old, position, _move, old, new_channel, self._clock.now())
+        await self._store.write(move_channel, self._source(old, position), old, new_channel, self._clock.now())
 
     async def reachable(self, place: Address, position: FeedPosition | None = None) -> None:
-        await self._commit(place, position, _clear, place)
+        await self._store.write(mark_reachable, self._source(place, position), place)
 
     async def unreachable(self, place: Address, reason: str, position: FeedPosition | None = None) -> None:
         gone = ChannelStatus(place, _UNREACHABLE, reason, None, self._clock.now())
-        await self._commit(place, position, _put, gone)
+        await self._store.write(mark_unreachable, self._source(place, position), gone)
 
     async def passed(self, platform: str, connector: str, position: FeedPosition) -> None:
-        await self._commit(Address(platform, connector, ""), position, _nothing)
+        await self._store.write(store_position, self._source(Address(platform, connector, ""), position))
 
     async def position(self, platform: str, connector: str, feed: str) -> int | None:
         return await self._store.read(lambda tx: tx.events.position(platform, connector, feed))
@@ -150,20 +145,10 @@ class InboxService:
     async def feeds(self, platform: str, connector: str) -> dict[str, int]:
         return await self._store.read(lambda tx: dict(tx.events.feeds(platform, connector, _MOST_FEEDS)))
 
-    # -- the rest ------------------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------------
 
-    async def _commit(
-        self,
-        address: Address,
-        position: FeedPosition | None,
-        script: Callable[Concatenate[Transaction, P], R],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> R:
-        """What the script does, and how far the bot has read with it, or neither."""
-        return await self._store.write(
-            _one_event, self._fence, address, position, lambda tx: script(tx, *args, **kwargs)
-        )
+    def _source(self, address: Address, position: FeedPosition | None) -> EventSource:
+        return EventSource(self._fence, address, position)
 
     async def _keep_uploads(self, message: IncomingMessage) -> list[Attachment]:
         """Only for who may ask, and only as much as each may send: nobody fills the disk."""
@@ -180,25 +165,20 @@ class InboxService:
         kind = FileKind.VOICE if file.voice else None
         return Attachment(file.filename, file.content_type, len(file.data), sha256, kind=kind)
 
-    def _press(self, tx: Transaction, click: Click) -> Pressed:
-        known = tx.principals.find(click.address.platform, click.sender.user_id)
-        role = self._router.role_of(click.address.platform, click.sender, known)
-        return clicks.click(tx, click, role, self._rules, self._clock.now())
-
-    def _tell(self, message: IncomingMessage, taken: Taken) -> None:
-        match taken.received:
+    def _publish_received(self, message: IncomingMessage, handled: Handled) -> None:
+        match handled.received:
             case Received(duplicate=True):
                 pass
             case Received(status=MessageStatus.ACCEPTED) as received:
                 self._bus.publish(MessageReceived(received.message_id, message.address))
-                self._bus.publish(TypingRequested(message.address))  # 3
+                self._bus.publish(TypingRequested(message.address))
             case Received(status=MessageStatus.ANSWERED) as received:
                 self._bus.publish(StatusChanged(message.address, received.message_id, received.status))
                 for topic in _COMMANDED:
                     self._bus.publish(Changed(topic))
-        self._announce(taken.cancelled)
+        self._publish_cancelled(handled.cancelled)
 
-    def _announce(self, cancelled: Iterable[CancelledTurn]) -> None:
+    def _publish_cancelled(self, cancelled: Iterable[CancelledTurn]) -> None:
         for turn in cancelled:
             cancellation.announce_cancelled(self._bus, turn)
 
@@ -206,21 +186,9 @@ class InboxService:
 # -- scripts -----------------------------------------------------------------------------------------------
 
 
-def _one_event(
-    tx: Transaction,
-    fence: Fence,
-    address: Address,
-    position: FeedPosition | None,
-    script: Callable[[Transaction], R],
-) -> R:
-    fence(tx)
-    if position is not None:
-        tx.events.advance(address.platform, address.connector, position)
-    return script(tx)
-
-
-def _move(tx: Transaction, old: Address, new_channel: str, now: int) -> None:
-    """What Arvis itself keeps goes along; what stands in a file, only its owner can change."""
+def move_channel(tx: Transaction, source: EventSource, old: Address, new_channel: str, now: int) -> None:
+    """Move the rows of a channel to its new id. Only the owner can change an id in the configuration file."""
+    source.advance(tx)
     tx.channel_status.move(old, new_channel, now)
     tell_owner(
         tx,
@@ -231,12 +199,19 @@ def _move(tx: Transaction, old: Address, new_channel: str, now: int) -> None:
     )
 
 
-def _clear(tx: Transaction, place: Address) -> None:
+def mark_reachable(tx: Transaction, source: EventSource, place: Address) -> None:
+    source.advance(tx)
     tx.channel_status.clear(place)
 
 
-def _put(tx: Transaction, place: ChannelStatus) -> None:
+def mark_unreachable(tx: Transaction, source: EventSource, place: ChannelStatus) -> None:
+    source.advance(tx)
     tx.channel_status.put(place)
+
+
+def store_position(tx: Transaction, source: EventSource) -> None:
+    """Store the position of events that need no other row."""
+    source.advance(tx)
 
 
 def _use_bytes(tx: Transaction, message: IncomingMessage, role: PrincipalRole, allowed: Allowed, now: int) -> None:
@@ -248,7 +223,3 @@ def _use_bytes(tx: Transaction, message: IncomingMessage, role: PrincipalRole, a
     used = allowances.use_bytes(tx, person, role, allowed, now, size=size)
     if used is not None:
         raise allowances.too_many_bytes(used)
-
-
-def _nothing(_tx: Transaction) -> None:
-    """The position is all there is to keep."""

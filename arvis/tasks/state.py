@@ -1,4 +1,8 @@
-"""The typed states of executions that work for an agent. Each stored key is declared here once."""
+"""The typed states of executions that work for an agent. Each stored key is declared here once.
+
+The classes are not frozen, because states are read several times in a step, and frozen instances take six times as long to make.
+No code assigns to their fields.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ def _taint(labels: Sequence[str]) -> Taint:
     return frozenset(Label(label) for label in labels)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WorkState(State):
     """The part that all graphs have which work for an agent."""
 
@@ -51,6 +55,8 @@ class WorkState(State):
     last_incident: str | None = stored(None, key="incidents")
     #: Tokens of each layer of the last prompt, and the number of messages that it left out.
     prompt: Mapping[str, Any] = stored({})
+    #: Since when (ms) this execution waits for a budget.
+    waits_since: int = 0
     #: Token limit of the last prompt.
     ceiling: int = 0
     #: The tokens that the prompt has for messages, for the compaction of this conversation.
@@ -59,7 +65,7 @@ class WorkState(State):
     compaction: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AgentState(WorkState):
     """The state of the graphs `agent` and `code`."""
 

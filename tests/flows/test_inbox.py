@@ -181,7 +181,7 @@ async def test_a_bot_that_another_process_runs_commits_nothing(club: House) -> N
     def lost(_: Transaction) -> None:
         raise LeaseLost("The role was taken over by another process")
 
-    door = club.inbox.behind(lost)
+    door = club.inbox.fenced_by(lost)
     with pytest.raises(LeaseLost):
         await door.receive(club.message("Hello", event_id="e1", position=FeedPosition("updates", 7)))
     assert await club.inbox.position(PLATFORM, BOT, "updates") is None

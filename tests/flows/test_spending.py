@@ -17,7 +17,7 @@ from arvis.engine.engine import LAST_SECONDS
 from arvis.llm.budgets import RESERVATION_MS
 from arvis.llm.open_calls import INTERRUPTED
 from arvis.llm.prices import Price, Prices
-from arvis.message_flow import PATIENCE
+from arvis.message_flow import NOTICE_AFTER
 from arvis.messaging import notices
 from arvis.ports.store import Transaction
 from arvis.queue import queue
@@ -124,7 +124,7 @@ async def test_a_turn_that_is_given_up_sets_nothing_aside(priced: House) -> None
 async def test_who_waits_for_a_busy_budget_is_told_once(priced: House) -> None:
     message, held = await begin_held(priced)
     waiting = (await priced.say("me too", channel="other")).message_id
-    for times in range(1, PATIENCE // 2 + 4):
+    for times in range(1, NOTICE_AFTER // 2 + 4):
         await priced.until_noted(waiting, "snoozed", times)
         await priced.pass_time(2)
     assert priced.connector.texts == [notices.delayed(2, "budget")]

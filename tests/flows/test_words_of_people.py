@@ -12,7 +12,7 @@ from arvis.domain.messages import MessageStatus
 from arvis.domain.runs import Account, RunResult
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Graph
-from arvis.graphs.agent.steering import STEER, gather
+from arvis.graphs.agent.steering import STEER, join_waiting_messages
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction
 from arvis.ports.transcriber import Sound
@@ -131,7 +131,7 @@ async def test_a_message_that_came_behind_the_last_call_of_a_model_is_not_answer
 def _die(tx: Transaction, now: int) -> None:
     """A process that takes the turn with all that waits behind it, and dies."""
     (job,) = tx.jobs.claim(Slots(1, 1, 1), "dead", "node", now, now + 30_000)
-    gather(tx, job, now)
+    join_waiting_messages(tx, job, now)
     tx.jobs.rescue("node", "boot", now)
     tx.jobs.wake(now + 60_000)
 

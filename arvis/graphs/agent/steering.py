@@ -100,7 +100,7 @@ def note_messages(state: AgentState, head: Sequence[StoredMessage], arrived: Seq
 # -- scripts -----------------------------------------------------------------------------------------------
 
 
-def gather(tx: Transaction, job: Job, now: int) -> None:
+def join_waiting_messages(tx: Transaction, job: Job, now: int) -> None:
     """Waiting messages of the same person join a turn that begins. Once it has begun, its prompt may be made already."""
     turn = tx.executions.get(job.execution_id or "")
     if turn is not None and job.kind is JobKind.MESSAGE and not turn.steps:

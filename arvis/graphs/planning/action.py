@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from arvis.domain.executions import Answer
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Goto, Next, Repeat
+from arvis.engine.state import changes
 from arvis.graphs.planning import lanes, prompts
 from arvis.graphs.planning.documents import harmless
 from arvis.graphs.planning.evidence import Evidence, readiness
-from arvis.graphs.planning.lanes import LONGEST_MESSAGE, Lane, clipped, lane_of
+from arvis.graphs.planning.lanes import LONGEST_MESSAGE, Lane, clipped
 from arvis.graphs.planning.limits import TIME, Bounds
 from arvis.graphs.planning.model import Adviser
-from arvis.graphs.planning.state import ACTION, OUTPUT, brief_number, call_agent, evidence_of, goal_of, tainted
+from arvis.graphs.planning.state import ACTION, OUTPUT, PlanningState, call_agent, evidence_of
 from arvis.graphs.planning.verdict import plain
 from arvis.ports.store import Store
 from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
@@ -34,11 +32,11 @@ class ActionNode:
         evidence = await evidence_of(self._store, context)
         if context.answer is not None:
             return self._read(context, context.answer, evidence)
-        state = context.state
-        if self._bounds.over(state, context.now(), evidence.waited_ms):
-            return Goto(OUTPUT, None, stopped=TIME)
-        own = lane_of(state, lanes.ACTION) or Lane().adding(goal_of(state), role=lanes.USER)
-        done = evidence.transcript(brief_number(state))
+        state = PlanningState.from_json(context.state)
+        if self._bounds.over(state.began, context.now(), evidence.waited_ms):
+            return Goto(OUTPUT, None, **changes(PlanningState, stopped=TIME))
+        own = state.lane_action or Lane().adding(state.goal, role=lanes.USER)
+        done = evidence.transcript(state.brief_number)
         begun = bool(done) or len(own.messages) > 1
         task = _task(state)
         so_far = clipped(_so_far(own, done), await self._adviser.room(context)) if begun else ""
@@ -49,38 +47,36 @@ class ActionNode:
             history=(("user", prompts.WHAT_IS_DONE), ("assistant", so_far)) if begun else (),
             taint=evidence.taint,
         )
-        return call_agent(context, ACTION, errand, actions=state.get("actions", 0) + 1, lane_action=own.to_json())
+        more = changes(PlanningState, actions=state.actions + 1, lane_action=own)
+        return call_agent(context, ACTION, errand, more)
 
     def _read(self, context: NodeContext, answer: Answer, evidence: Evidence) -> Decision:
         """What came of one run of the executor."""
-        state, end = context.state, child_end(answer)
+        state, end = PlanningState.from_json(context.state), child_end(answer)
         outcome = _short(end.outcome or WorkOutcome(WorkStatus.DONE, visible=f"The executor failed: {end.error}"))
         said = outcome.result or outcome.visible or outcome.reason or outcome.report
-        shared, own = lane_of(state, lanes.SHARED) or Lane(), lane_of(state, lanes.ACTION) or Lane()
+        shared, own = state.shared, state.lane_action or Lane()
         snapshot = prompts.joined(said, outcome.requirements, readiness(evidence.runs))
-        changes: dict[str, Any] = {
-            "lane": shared.adding(snapshot, lanes.EVIDENCE).to_json(),
-            "lane_action": own.adding(said).to_json(),
-            "last": outcome.to_json(),
-            **tainted(state, evidence),
-        }
-        if outcome.status is WorkStatus.BLOCKED and plain(outcome.reason) != state.get("blocker"):
-            if not self._capped(context):
-                return Next(BLOCKED, blocker=plain(outcome.reason), **changes)
-        elif _is_unfinished(outcome) and not self._capped(context):
-            return Repeat(**changes)
-        return Next(ANSWERED, **changes)
+        lane = shared.adding(snapshot, lanes.EVIDENCE)
+        more = changes(PlanningState, lane=lane, lane_action=own.adding(said), last=outcome)
+        more |= state.with_taint(evidence)
+        if outcome.status is WorkStatus.BLOCKED and plain(outcome.reason) != state.blocker:
+            if not self._capped(state):
+                return Next(BLOCKED, **changes(PlanningState, blocker=plain(outcome.reason)), **more)
+        elif _is_unfinished(outcome) and not self._capped(state):
+            return Repeat(**more)
+        return Next(ANSWERED, **more)
 
-    def _capped(self, context: NodeContext) -> bool:
-        return int(context.state.get("actions", 0)) >= self._bounds.actions
+    def _capped(self, state: PlanningState) -> bool:
+        return state.actions >= self._bounds.actions
 
 
-def _task(state: Mapping[str, Any]) -> str:
+def _task(state: PlanningState) -> str:
     """The brief; without one, the goal and what it was made from."""
-    if brief_number(state):
-        return prompts.section("Brief", state["brief"])
-    words = "" if state["request"] == goal_of(state) else state["request"]
-    return prompts.joined(prompts.section("Task", goal_of(state)), prompts.section("In the person's own words", words))
+    if state.brief_number:
+        return prompts.section("Brief", state.brief)
+    words = "" if state.request == state.goal else state.request
+    return prompts.joined(prompts.section("Task", state.goal), prompts.section("In the person's own words", words))
 
 
 def _is_unfinished(outcome: WorkOutcome) -> bool:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Next
+from arvis.engine.state import changes
 from arvis.graphs.planning import lanes, prompts
 from arvis.graphs.planning.documents import harmless, tick
 from arvis.graphs.planning.evidence import Evidence
-from arvis.graphs.planning.lanes import Lane, lane_of
+from arvis.graphs.planning.lanes import Lane
 from arvis.graphs.planning.limits import FEEDBACK, ROUNDS, TIME, Bounds
 from arvis.graphs.planning.model import Adviser, Question
-from arvis.graphs.planning.state import brief_number, evidence_of, goal_of, tainted
+from arvis.graphs.planning.state import PlanningState, evidence_of
 from arvis.graphs.planning.verdict import Verdict, read_verdict, said_before
 from arvis.ports.store import Store
 
@@ -30,53 +29,45 @@ class CriticNode:
         self._bounds = bounds
 
     async def skill_critic(self, context: NodeContext) -> Decision:
-        state, evidence = context.state, await evidence_of(self._store, context)
+        state, evidence = PlanningState.from_json(context.state), await evidence_of(self._store, context)
         question = Question(
             task=prompts.CRITIC,
-            goal=harmless(goal_of(state)),
-            known=self._known(context, evidence),
+            goal=harmless(state.goal),
+            known=self._known(state, evidence),
             now=_ASK,
             most=_TOKENS,
         )
         verdict = read_verdict(await self._adviser.ask(context, await self._adviser.standing(context), question))
-        changes = {
-            "prd": tick(state.get("prd", ""), verdict.completed),
-            "rounds": int(state.get("rounds", 0)) + 1,
-            "actions": 0,
-            **tainted(state, evidence),
-        }
+        prd = tick(state.prd, verdict.completed)
+        more = changes(PlanningState, prd=prd, checks=state.checks + 1, actions=0) | state.with_taint(evidence)
         if verdict.complete:
-            return Next(COMPLETE, **changes)
-        return self._incomplete(context, verdict, evidence, changes)
+            return Next(COMPLETE, **more)
+        stopped = self._stopped(state, verdict, evidence, context.now())
+        more |= changes(
+            PlanningState,
+            feedbacks=[*state.feedbacks, verdict.feedback],
+            lane=state.shared.adding(verdict.feedback, lanes.FEEDBACK),
+        )
+        if stopped is not None:
+            return Next(STOPPED, **changes(PlanningState, stopped=stopped), **more)
+        return Next(PROJECT if verdict.technical else TECHNICAL, **more)
 
-    def _incomplete(
-        self, context: NodeContext, verdict: Verdict, evidence: Evidence, changes: dict[str, Any]
-    ) -> Decision:
-        """Its feedback goes into the shared lane, and the work goes on, where that may help."""
-        state = context.state
-        earlier: list[str] = state.get("feedbacks", [])
-        shared = lane_of(state, lanes.SHARED) or Lane()
-        changes |= {
-            "feedbacks": [*earlier, verdict.feedback],
-            "lane": shared.adding(verdict.feedback, lanes.FEEDBACK).to_json(),
-        }
-        if said_before(verdict.feedback, earlier):
-            return Next(STOPPED, stopped=FEEDBACK, **changes)
-        if changes["rounds"] >= self._bounds.rounds:
-            return Next(STOPPED, stopped=ROUNDS, **changes)
-        if self._bounds.over(state, context.now(), evidence.waited_ms):
-            return Next(STOPPED, stopped=TIME, **changes)
-        return Next(PROJECT if verdict.technical else TECHNICAL, **changes)
+    def _stopped(self, state: PlanningState, verdict: Verdict, evidence: Evidence, now: int) -> str | None:
+        """Return why the work stops although it is incomplete; None: it goes on with the feedback."""
+        if said_before(verdict.feedback, state.feedbacks):
+            return FEEDBACK
+        if state.checks + 1 >= self._bounds.rounds:
+            return ROUNDS
+        return TIME if self._bounds.over(state.began, now, evidence.waited_ms) else None
 
-    def _known(self, context: NodeContext, evidence: Evidence) -> str:
+    def _known(self, state: PlanningState, evidence: Evidence) -> str:
         """The messages of the graph, and the whole transcript of the action."""
-        state = context.state
-        shared = lane_of(state, lanes.SHARED) or Lane()
-        said = "\n\n".join(each.text for each in lane_of(state, lanes.ACTION) or Lane() if each.role == lanes.ASSISTANT)
+        shared = state.shared
+        said = "\n\n".join(each.text for each in state.lane_action or Lane() if each.role == lanes.ASSISTANT)
         return prompts.joined(
             *(prompts.section(each.kind, each.text) for each in shared if each.kind and each.kind != lanes.BRIEF),
-            prompts.section("The plan", state.get("prd", "")),
-            prompts.section("The brief", state.get("brief", "")),
-            prompts.section("Action Conversation Transcript", evidence.transcript(brief_number(state))),
+            prompts.section("The plan", state.prd),
+            prompts.section("The brief", state.brief),
+            prompts.section("Action Conversation Transcript", evidence.transcript(state.brief_number)),
             prompts.section("What the executor said at the end (a claim)", said),
         )

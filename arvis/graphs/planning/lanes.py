@@ -6,13 +6,10 @@ They are bounded, because every step writes the state: the oldest words go first
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from arvis.domain.messages import PastMessage, Role
-
-SHARED, PLANNER, REASONING, ACTION = "lane", "lane_planner", "lane_reasoning", "lane_action"
 
 ENVIRONMENT = "shared_context_environment"
 MEMORY = "shared_context_observational_memory"
@@ -77,14 +74,12 @@ class Lane:
         """With these behind it, each that is not there yet."""
         return Lane(tuple(dict.fromkeys((*self.messages, *others))))
 
+    @classmethod
+    def from_json(cls, kept: Sequence[Sequence[str]]) -> Lane:
+        return cls(tuple(Said(*each) for each in kept))
+
     def to_json(self) -> list[list[str]]:
         return [[each.role, each.text, each.kind] for each in self.messages]
-
-
-def lane_of(state: Mapping[str, Any], name: str) -> Lane | None:
-    """None before it was seeded."""
-    kept = state.get(name)
-    return None if kept is None else Lane(tuple(Said(*each) for each in kept))
 
 
 def seed(history: Sequence[PastMessage]) -> Lane:

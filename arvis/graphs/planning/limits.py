@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 TIME, ROUNDS, FEEDBACK, TRIES, FAILED = "time", "rounds", "same_feedback", "tries", "failed"
 
@@ -30,18 +28,6 @@ class Bounds:
     rounds: int = 5
     minutes: int = 30
 
-    def over(self, state: Mapping[str, Any], now: int, waited_ms: int) -> bool:
-        """Whether the time is up; `now` in ms."""
-        began: int = state.get("began", now)
-        return now - began - waited_ms > self.minutes * 60_000
-
-
-def tried(state: Mapping[str, Any], node: str) -> int:
-    """How often in a row this node gave nothing usable."""
-    number: int = state.get("tries", {}).get(node, 0)
-    return number
-
-
-def tries(state: Mapping[str, Any], node: str, number: int) -> dict[str, Any]:
-    """The change of state that says so."""
-    return {"tries": {**state.get("tries", {}), node: number}}
+    def over(self, began: int | None, now: int, waited_ms: int) -> bool:
+        """Return whether the time of a run is used up; all times in ms."""
+        return now - (now if began is None else began) - waited_ms > self.minutes * 60_000

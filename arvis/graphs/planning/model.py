@@ -15,6 +15,7 @@ from arvis.graphs.context import TurnContext, load_turn_context
 from arvis.graphs.model import ModelCaller, unheard
 from arvis.graphs.planning.lanes import clipped
 from arvis.graphs.planning.prompts import persona
+from arvis.graphs.planning.state import PlanningState
 from arvis.llm import RunFailed
 from arvis.ports.store import Store
 
@@ -83,7 +84,7 @@ class Adviser:
             agent_name=standing.agent.name,
             max_tokens=min(most, self._briefing.budget(standing).reserve),
             max_bytes=self._reply_bytes,
-            conversation=str(context.state["conversation"]),
+            conversation=PlanningState.from_json(context.state).conversation,
             changing=changing,
             now=now,
         )

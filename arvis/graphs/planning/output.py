@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from arvis.domain.events import Delta
-from arvis.domain.messages import Address
 from arvis.domain.runs import RunResult
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End
+from arvis.engine.state import changes
 from arvis.graphs.agent.files import is_voice
 from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs
 from arvis.graphs.context import TurnContext
@@ -21,7 +21,7 @@ from arvis.graphs.planning.evidence import Evidence, known_runs
 from arvis.graphs.planning.lanes import clipped
 from arvis.graphs.planning.limits import REASONS
 from arvis.graphs.planning.model import Adviser
-from arvis.graphs.planning.state import evidence_of, goal_of, tainted
+from arvis.graphs.planning.state import PlanningState, evidence_of
 from arvis.graphs.planning.triage import Complexity
 from arvis.messaging.notices import marked
 from arvis.messaging.spoken_replies import SpokenReply
@@ -31,7 +31,6 @@ from arvis.prompt import Prompt
 from arvis.tags import read
 from arvis.tasks.attachments import load_pictures, pictures_of, with_files
 from arvis.tasks.outcome import WorkOutcome, WorkStatus
-from arvis.tasks.task import RUN, is_run
 
 _OPENINGS = tuple(f"<{name}".casefold() for name in (FINAL_PRD, BRIEF))
 _OPENING = re.compile("|".join(_OPENINGS), re.IGNORECASE)
@@ -48,17 +47,20 @@ class OutputNode:
 
     async def output(self, context: NodeContext) -> Decision:
         standing, evidence = await self._adviser.standing(context), await evidence_of(self._store, context)
-        notes = clipped(_notes(context, evidence), self._briefing.budget(standing).usable)
+        notes = clipped(
+            _notes(PlanningState.from_json(context.state), evidence), self._briefing.budget(standing).usable
+        )
         brought = PromptInputs(skills=(), tools=(), rounds=(), rules=notes, shrunk=False, now=context.now())
         prompt = self._briefing.prompt(standing, brought)
         result = await self._told(context, standing, prompt)
-        words = without_documents(result.content) or _fallback(context)
+        state = PlanningState.from_json(context.state)
+        words = without_documents(result.content) or _fallback(state)
         voiced = any(is_voice(message) for message in standing.current)
         files = await self._spoken.of(context, words) if voiced else ()
-        value = replace(result, content=words, calls=()).to_json() | {"outcome": _outcome(context, words).to_json()}
-        changes = with_files(context.state, (*evidence.files, *files)) | tainted(context.state, evidence)
-        taint = sorted({*changes["taint"], *prompt.taint})
-        return End(value, **{**changes, "taint": taint, "read": prompt.read})
+        value = replace(result, content=words, calls=()).to_json() | {"outcome": _outcome(state, words).to_json()}
+        taint = state.taint | evidence.taint | prompt.taint
+        sent = with_files(context.state, (*evidence.files, *files))
+        return End(value, **sent, **changes(PlanningState, taint=taint, read=prompt.read))
 
     async def _told(self, context: NodeContext, standing: TurnContext, prompt: Prompt) -> RunResult:
         *earlier, newest = prompt.turns
@@ -83,39 +85,36 @@ class OutputNode:
         return marked(result) if result is not None else RunResult("", "", "", "")
 
 
-def _notes(context: NodeContext, evidence: Evidence) -> str:
+def _notes(state: PlanningState, evidence: Evidence) -> str:
     """What the report goes by; nothing where nobody worked. So many characters as the prompt has tokens leave the most of
     it to the talk."""
-    state = context.state
-    if state["plan"]["complexity"] == Complexity.LOW and not evidence.works:
+    if state.plan["complexity"] == Complexity.LOW and not evidence.works:
         return ""
-    stopped = REASONS.get(state.get("stopped", ""), "")
-    last = state.get("last") or {}
+    stopped, last = REASONS.get(state.stopped, ""), state.last or WorkOutcome(WorkStatus.DONE)
     return prompts.joined(
         prompts.REPORT,
         f"It was stopped before it was complete: {stopped}. Say so plainly." if stopped else "",
-        prompts.section("What was to be reached", goal_of(state)),
-        prompts.section("What was reached last", last.get("result") or last.get("visible") or ""),
-        prompts.section("What stands in the way", prompts.joined(last.get("reason", ""), last.get("requirements", ""))),
-        prompts.section("What the check still missed", "\n".join(state.get("feedbacks", [])[-1:] if stopped else [])),
+        prompts.section("What was to be reached", state.goal),
+        prompts.section("What was reached last", last.result or last.visible),
+        prompts.section("What stands in the way", prompts.joined(last.reason, last.requirements)),
+        prompts.section("What the check still missed", "\n".join(state.feedbacks[-1:] if stopped else [])),
         prompts.section("What the tools did", known_runs(evidence.runs)),
     )
 
 
-def _fallback(context: NodeContext) -> str:
+def _fallback(state: PlanningState) -> str:
     """Where the model has no words."""
-    stopped = REASONS.get(context.state.get("stopped", ""), "")
+    stopped = REASONS.get(state.stopped, "")
     if stopped:
         return _NO_WORDS_STOPPED.format(stopped)
-    last = context.state.get("last") or {}
-    return without_documents(str(last.get("result") or last.get("visible") or "")) or _NO_WORDS
+    last = state.last or WorkOutcome(WorkStatus.DONE)
+    return without_documents(str(last.result or last.visible)) or _NO_WORDS
 
 
-def _outcome(context: NodeContext, words: str) -> WorkOutcome:
-    state, visible = context.state, read(words).visible
-    last = WorkOutcome.from_json(state["last"]) if state.get("last") else None
-    if state.get("stopped"):
-        return WorkOutcome(WorkStatus.EXHAUSTED, visible, reason=REASONS[state["stopped"]])
+def _outcome(state: PlanningState, words: str) -> WorkOutcome:
+    visible, last = read(words).visible, state.last
+    if state.stopped:
+        return WorkOutcome(WorkStatus.EXHAUSTED, visible, reason=REASONS[state.stopped])
     if last is not None and last.status is WorkStatus.BLOCKED:
         return replace(last, visible=visible, attributes={})
     return WorkOutcome(WorkStatus.DONE, visible, result=last.result if last is not None else "")
@@ -159,8 +158,8 @@ def _harmless_length(text: str) -> int:
 
 def _showing(context: NodeContext, standing: TurnContext) -> Showing | None:
     """To whoever watches the newest message; of a run, to whom its errand says."""
-    audience = context.state[RUN]["audience"] if is_run(context.execution) else standing.current[-1].id
+    state = PlanningState.from_json(context.state)
+    audience = state.run.audience if state.run is not None else standing.current[-1].id
     if audience is None:
         return None
-    address = Address.from_json(context.state["address"])
-    return Showing(send=lambda offset, text: context.publish_now(Delta(address, audience, offset, text)))
+    return Showing(send=lambda offset, text: context.publish_now(Delta(state.address, audience, offset, text)))

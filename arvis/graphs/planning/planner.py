@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable, Collection
 from arvis.domain.executions import Answer
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Goto, Next, Repeat
+from arvis.engine.state import changes
 from arvis.graphs.planning import lanes, prompts
 from arvis.graphs.planning.documents import carry_ticks, harmless, read_draft, without_documents
 from arvis.graphs.planning.evidence import Evidence, known_runs
-from arvis.graphs.planning.lanes import Lane, lane_of
-from arvis.graphs.planning.limits import FAILED, TIME, TRIES, Bounds, tried, tries
+from arvis.graphs.planning.lanes import Lane
+from arvis.graphs.planning.limits import FAILED, TIME, TRIES, Bounds
 from arvis.graphs.planning.model import Adviser
-from arvis.graphs.planning.state import OUTPUT, PLANNER, call_agent, evidence_of, goal_of, own_lane, tainted
+from arvis.graphs.planning.state import OUTPUT, PLANNER, PlanningState, call_agent, evidence_of
 from arvis.messaging import messages
 from arvis.ports.store import Store
 from arvis.skills import Skill
@@ -39,15 +40,15 @@ class PlannerNode:
         if context.answer is not None:
             return await self._read(context, context.answer)
         evidence = await evidence_of(self._store, context)
-        state = context.state
-        if self._bounds.over(state, context.now(), evidence.waited_ms):
-            return Goto(OUTPUT, None, stopped=TIME)
-        shared = (lane_of(state, lanes.SHARED) or Lane()).adding(await self._skill(context), lanes.SKILL)
-        own, goal = own_lane(state, lanes.PLANNER, shared.of_assistant()), goal_of(state)
+        state = PlanningState.from_json(context.state)
+        if self._bounds.over(state.began, context.now(), evidence.waited_ms):
+            return Goto(OUTPUT, None, **changes(PlanningState, stopped=TIME))
+        shared = state.shared.adding(await self._skill(state), lanes.SKILL)
+        own, goal = state.lane_planner or shared.of_assistant(), state.goal
         known = prompts.joined(
             *(prompts.section(each.kind or "Earlier", each.text) for each in _told(own, shared, goal)),
-            prompts.section("The request in the person's own words", state.get("request", "")),
-            prompts.section("The plan so far", state.get("prd", "")),
+            prompts.section("The request in the person's own words", state.request),
+            prompts.section("The plan so far", state.prd),
             prompts.section("Already done (do not repeat)", known_runs(evidence.runs)),
         )
         errand = TaskSpec(
@@ -60,45 +61,53 @@ class PlannerNode:
             ),
             taint=evidence.taint,
         )
-        return call_agent(context, PLANNER, errand, lane=shared.to_json(), lane_planner=own.to_json())
+        return call_agent(context, PLANNER, errand, changes(PlanningState, lane=shared, lane_planner=own))
 
-    async def _skill(self, context: NodeContext) -> str:
+    async def _skill(self, state: PlanningState) -> str:
         """The skill that was chosen, as everybody is told of it."""
-        slug = context.state["plan"]["skill"]
+        slug = state.plan["skill"]
         chosen = [skill for skill in await self._skills() if skill.slug == slug]
         return "\n\n".join(f"Skill {skill.name}\n\n{skill.body}" for skill in chosen)
 
     async def _read(self, context: NodeContext, answer: Answer) -> Decision:
         """What the child wrote; a plan that cannot be taken is asked for again."""
-        state, end = context.state, child_end(answer)
+        state, end = PlanningState.from_json(context.state), child_end(answer)
         evidence = await evidence_of(self._store, context)
         if end.outcome is None:
-            return self._failed(context, end.error)
+            return self._failed(state, end.error)
         draft = read_draft(end.outcome.visible)
-        own = own_lane(state, lanes.PLANNER, Lane())
+        own = state.lane_planner or Lane()
         if draft.flaw:
-            number = tried(state, PLANNER) + 1
+            number = state.tries.get(PLANNER, 0) + 1
             own = own.adding(f"The last plan was refused: {draft.flaw}")
             own = own.adding(harmless(end.outcome.visible), lanes.REFUSED)
-            changes = {"lane_planner": own.to_json(), **tries(state, PLANNER, number), **tainted(state, evidence)}
-            return Repeat(**changes) if number < self._bounds.plans else Goto(OUTPUT, None, stopped=TRIES, **changes)
+            more = changes(PlanningState, lane_planner=own) | state.with_tries(PLANNER, number)
+            more |= state.with_taint(evidence)
+            if number < self._bounds.plans:
+                return Repeat(**more)
+            return Goto(OUTPUT, None, **changes(PlanningState, stopped=TRIES), **more)
         for words in dict.fromkeys(filter(None, (*_beside_calls(evidence), draft.chatter))):
             text = lanes.clipped(words, _LONGEST_CHATTER)
             context.record(messages.progress, context.execution, text, context.now())
             context.commit_first()  # people read it while the work goes on
         return Next(
             None,
-            prd=carry_ticks(state.get("prd", ""), draft.prd),
-            lane_planner=own.without(lanes.REFUSED).adding(draft.chatter).to_json(),
-            **tries(state, PLANNER, 0),
-            **tainted(state, evidence),
+            **changes(
+                PlanningState,
+                prd=carry_ticks(state.prd, draft.prd),
+                lane_planner=own.without(lanes.REFUSED).adding(draft.chatter),
+            ),
+            **state.with_tries(PLANNER, 0),
+            **state.with_taint(evidence),
         )
 
-    def _failed(self, context: NodeContext, error: str) -> Decision:
-        number = tried(context.state, _FAILURES) + 1
-        own = own_lane(context.state, lanes.PLANNER, Lane()).adding(f"Planning failed: {error}")
-        changes = {"lane_planner": own.to_json(), **tries(context.state, _FAILURES, number)}
-        return Repeat(**changes) if number < _MOST_FAILURES else Goto(OUTPUT, None, stopped=FAILED, **changes)
+    def _failed(self, state: PlanningState, error: str) -> Decision:
+        number = state.tries.get(_FAILURES, 0) + 1
+        own = (state.lane_planner or Lane()).adding(f"Planning failed: {error}")
+        more = changes(PlanningState, lane_planner=own) | state.with_tries(_FAILURES, number)
+        if number < _MOST_FAILURES:
+            return Repeat(**more)
+        return Goto(OUTPUT, None, **changes(PlanningState, stopped=FAILED), **more)
 
 
 def _beside_calls(evidence: Evidence) -> list[str]:

@@ -15,6 +15,7 @@ from arvis.domain.messages import MessageStatus
 from arvis.domain.text import storable_json
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Goto, Next, Repeat
+from arvis.engine.state import changes
 from arvis.graphs.agent.files import unsettled
 from arvis.graphs.agent.graph import may_compact, outgrown
 from arvis.graphs.agent.input import sanitise
@@ -23,9 +24,9 @@ from arvis.graphs.context import TurnContext, scopes_for
 from arvis.graphs.planning import lanes, prompts
 from arvis.graphs.planning.documents import harmless
 from arvis.graphs.planning.lanes import Lane
-from arvis.graphs.planning.limits import Bounds, tried, tries
+from arvis.graphs.planning.limits import Bounds
 from arvis.graphs.planning.model import Adviser, Question
-from arvis.graphs.planning.state import PLAN_RETRIEVAL
+from arvis.graphs.planning.state import PLAN_RETRIEVAL, PlanningState
 from arvis.memory import Recall, recall, touch
 from arvis.ports.store import Store, Transaction
 from arvis.prompt import Prompt
@@ -189,34 +190,35 @@ class RetrievalNode:
         self._tell(context, standing)
         prompt = self._prompt(context, standing)
         if outgrown(standing, prompt) and may_compact(context.execution):
-            return Goto(self._compact, room=prompt.room)
+            return Goto(self._compact, **changes(PlanningState, room=prompt.room))
         skills = [skill for skill in await self._skills() if usable(skill, standing.agent.tools)]
         found = _without_model(standing, skills) or await self._judged(context, standing, skills)
-        number = tried(context.state, PLAN_RETRIEVAL) + 1
+        state = PlanningState.from_json(context.state)
+        number = state.tries.get(PLAN_RETRIEVAL, 0) + 1
         if found is None and number < self._bounds.retrievals:
-            return Repeat(**tries(context.state, PLAN_RETRIEVAL, number), **self._begun(context))
+            return Repeat(**state.with_tries(PLAN_RETRIEVAL, number), **_begun(state, context.now()))
         found = found or Retrieval("", _request_of(standing), Complexity.HIGH)
         prompt = await self._with_search(context, standing, found) or prompt
         context.record(touch, prompt.recalled, context.now())
         return Next(
             (found.complexity or Complexity.HIGH).value,
-            plan=found.to_json(),
-            request=_request_of(standing),
-            lane=_shared(standing, prompt).to_json(),
-            taint=sorted({*standing.taint, *prompt.taint}),
-            prompt={"tokens": dict(prompt.layers), "left_out": prompt.left_out},
-            ceiling=self._briefing.budget(standing).ceiling,
-            incidents=standing.incidents[-1].id if standing.incidents else None,
-            **self._begun(context),
+            **changes(
+                PlanningState,
+                plan=found.to_json(),
+                request=_request_of(standing),
+                lane=_shared(standing, prompt),
+                taint=standing.taint | prompt.taint,
+                prompt={"tokens": dict(prompt.layers), "left_out": prompt.left_out},
+                ceiling=self._briefing.budget(standing).ceiling,
+                last_incident=standing.incidents[-1].id if standing.incidents else None,
+            ),
+            **_begun(state, context.now()),
         )
 
     def _tell(self, context: NodeContext, standing: TurnContext) -> None:
-        if not is_run(context.execution) and not tried(context.state, PLAN_RETRIEVAL):
+        if not is_run(context.execution) and not PlanningState.from_json(context.state).tries.get(PLAN_RETRIEVAL, 0):
             for message in standing.current:
                 context.publish_now(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
-
-    def _begun(self, context: NodeContext) -> dict[str, Any]:
-        return {} if "began" in context.state else {"began": context.now()}
 
     def _prompt(self, context: NodeContext, standing: TurnContext) -> Prompt:
         brought = PromptInputs(skills=(), tools=(), rounds=(), shrunk=False, now=context.now())
@@ -243,6 +245,10 @@ class RetrievalNode:
         words = " ".join([*found.memory_search, found.goal])
         reminded = await self._store.read(_search, context.execution, standing, words, context.now())
         return self._prompt(context, replace(standing, recall=reminded))
+
+
+def _begun(state: PlanningState, now: int) -> dict[str, Any]:
+    return {} if state.began is not None else changes(PlanningState, began=now)
 
 
 def _without_model(standing: TurnContext, skills: list[Skill]) -> Retrieval | None:
@@ -279,4 +285,12 @@ def _shared(standing: TurnContext, prompt: Prompt) -> Lane:
 def _search(tx: Transaction, execution: Execution, standing: TurnContext, words: str, now: int) -> Recall:
     scopes = scopes_for(tx, execution, standing.conversation.address, standing.asker)
     others = not standing.conversation.direct
-    return recall(tx, execution.state["agent"], scopes, words, now, among_others=others, asker=standing.asker)
+    return recall(
+        tx,
+        PlanningState.from_json(execution.state).agent,
+        scopes,
+        words,
+        now,
+        among_others=others,
+        asker=standing.asker,
+    )

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from arvis.domain.errors import NotFound
 from arvis.domain.executions import Execution, ExecutionStatus, Step, Wait
-from arvis.graphs.planning.state import PLAN
+from arvis.graphs.planning.state import PlanningState
 from arvis.ports.insights import ExecutionView, Insights
 from arvis.ports.operations import Operations
 from arvis.web.auth.authorization import Authorizer
@@ -151,7 +151,7 @@ def _detail(found: ExecutionView, agents: Mapping[str, str]) -> Json:
         **_view(execution, agents),
         "conversationId": execution.state.get("conversation"),
         "outcome": _outcome(execution.result),
-        "plan": execution.state.get(PLAN) or None,
+        "plan": PlanningState.from_json(execution.state).prd or None,
         "path": [_step(each, step["durationMs"]) for each, step in zip(found.steps, path, strict=True)],
         "steps": sorted(steps, key=lambda step: step["at"]),
         "costUsd": sum(call.cost_micros for call in calls) / _MICROS,
