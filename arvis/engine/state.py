@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 P = ParamSpec("P")
 S = TypeVar("S")
 
+
 def stored(
     default: Any = None,
     *,

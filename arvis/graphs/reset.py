@@ -8,34 +8,36 @@ its end, a crash only makes it begin again, and nobody who talks on waits for it
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation
 from arvis.domain.jobs import NewJob, Priority
-from arvis.domain.messages import Address
 from arvis.engine import lifecycle
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Graph
+from arvis.engine.state import changes
 from arvis.graphs.agent.plugins import workspace_of
 from arvis.plugins import Plugins
 from arvis.ports.plugin import PluginPlace
 from arvis.ports.store import Store, Transaction
 from arvis.prompt import first_zone
+from arvis.tasks.state import WorkState
 from arvis.tools.folder import remove_folder
 
 GRAPH = "reset"
 
 
+@dataclass(slots=True)
+class ResetState(WorkState):
+    #: Id of the closed conversation.
+    closed: str = ""
+
+
 def begin_reset(tx: Transaction, conversation: Conversation, principal_id: str | None, now: int) -> None:
     """The execution and its job, behind what is under way there."""
-    state: Mapping[str, Any] = {
-        "closed": conversation.id,
-        "agent": conversation.agent_id,
-        "address": conversation.address.to_json(),
-    }
+    state = changes(ResetState, closed=conversation.id, agent=conversation.agent_id, address=conversation.address)
     execution = lifecycle.begin(
         tx,
         tx.new_id(),
@@ -64,14 +66,15 @@ class _Reset:
 
     async def forget(self, context: NodeContext) -> Decision:
         """Each part may be done again. Raises `OSError` when the folder cannot be taken away: then the job is tried again."""
-        conversation_id = str(context.state["closed"])
+        state = ResetState.from_json(context.state)
+        conversation_id = state.closed
         workspace = workspace_of(self._sessions, conversation_id)
-        agent = await self._store.read(_agent, str(context.state["agent"]))
+        agent = await self._store.read(_agent, state.agent)
         if agent is not None and agent.plugins:
             place = PluginPlace(
                 agent=agent,
                 conversation_id=conversation_id,
-                address=Address.from_json(context.state["address"]),
+                address=state.address,
                 workspace=workspace,
                 zone=first_zone(agent.timezone, self._zone),
             )

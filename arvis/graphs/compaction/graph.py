@@ -25,6 +25,7 @@ from arvis.domain.runs import RunRequest, RunResult, Turn
 from arvis.domain.taint import taint_of, taint_text
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Goto, Graph, Node
+from arvis.engine.state import changes
 from arvis.graphs.compaction import prompts as texts
 from arvis.graphs.compaction import scripts as rows
 from arvis.graphs.compaction import selection as ranges
@@ -37,6 +38,7 @@ from arvis.messaging.notices import marked
 from arvis.ports.compactions import Calibration
 from arvis.ports.store import Store
 from arvis.tags import read
+from arvis.tasks.state import WorkState
 
 log = structlog.get_logger(__name__)
 
@@ -106,7 +108,7 @@ class Compactor:
             plan = plan.next_round()
         if plan.round > MOST_ROUNDS:
             return self._leave(plan)
-        chosen = self._chosen(found, plan, context.state.get("room"))
+        chosen = self._chosen(found, plan, WorkState.from_json(context.state).room)
         if not chosen and plan.round == 1:
             context.record(rows.leave_alone, found.conversation.id)
         if not self._wanted(found, plan, chosen):
@@ -182,8 +184,8 @@ class Compactor:
         return self._goto("compact", plan.look_again())
 
     def _leave(self, plan: Plan, failed: str | None = None) -> Decision:
-        came = {"rounds": plan.round - 1, "failed": failed}
-        return End(came) if self._after is None else Goto(self._after, compaction=came)
+        result = {"rounds": plan.round - 1, "failed": failed}
+        return End(result) if self._after is None else Goto(self._after, **changes(WorkState, compaction=result))
 
     def _fail(
         self, context: NodeContext, found: Backlog, messages: Sequence[PastMessage], reason: str, error: str

@@ -25,6 +25,7 @@ from arvis.messaging import notices
 from arvis.messaging.owner_alerts import DAY_MS, tell_owner
 from arvis.ports.compactions import Calibration, Size
 from arvis.ports.store import Transaction
+from arvis.tasks.state import WorkState
 
 #: The name of the graph.
 COMPACTION = "compaction"
@@ -70,8 +71,8 @@ class Draft:
 
 def load_backlog(tx: Transaction, execution: Execution, *, planned: bool, tried: str | None = None) -> Backlog | None:
     """None when the agent or the conversation is gone."""
-    agent = tx.agents.get(execution.state["agent"])
-    conversation = tx.conversations.get(execution.state["conversation"])
+    agent = tx.agents.get(WorkState.from_json(execution.state).agent)
+    conversation = tx.conversations.get(WorkState.from_json(execution.state).conversation)
     if agent is None or conversation is None:
         return None
     return Backlog(
@@ -97,7 +98,7 @@ def taint_of_range(messages: Sequence[PastMessage], summaries: Sequence[Compacti
 
 def put_in_place(tx: Transaction, draft: Draft, execution: Execution, now: int) -> None:
     """The summary, the facts and a line in the timeline; nothing at all when the messages are not what they were."""
-    conversation_id, messages = execution.state["conversation"], draft.messages
+    conversation_id, messages = WorkState.from_json(execution.state).conversation, draft.messages
     conversation = tx.conversations.get(conversation_id)
     if conversation is None:
         return
@@ -158,16 +159,16 @@ def note_failure(
     tx: Transaction, execution: Execution, messages: Sequence[PastMessage], now: int, *, reason: str, error: str
 ) -> None:
     """Nothing was replaced. Not tried again for some turns; an owner is told."""
-    tx.compactions.postpone(execution.state["conversation"], REST_TURNS)
+    tx.compactions.rest(WorkState.from_json(execution.state).conversation, REST_TURNS)
     tx.timeline.note(_concerned(tx, execution, messages), "compaction_failed", {"reason": reason, "error": error}, now)
-    agent = tx.agents.get(execution.state["agent"])
+    agent = tx.agents.get(WorkState.from_json(execution.state).agent)
     text = notices.compaction_failed(agent.name if agent else "An agent", error)
-    tell_owner(tx, f"compaction:{execution.state['conversation']}", text, now, DAY_MS)
+    tell_owner(tx, f"compaction:{WorkState.from_json(execution.state).conversation}", text, now, DAY_MS)
 
 
 def give_up(tx: Transaction, execution: Execution, now: int, *, reason: str, error: str) -> None:
     """The job itself was given up: as after any other failure, the next turns do not try at once."""
-    newest = tx.messages.history(execution.state["conversation"], KEPT_MESSAGES)
+    newest = tx.messages.history(WorkState.from_json(execution.state).conversation, KEPT_MESSAGES)
     note_failure(tx, execution, newest, now, reason=reason, error=error)
 
 

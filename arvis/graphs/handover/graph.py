@@ -20,6 +20,7 @@ from arvis.domain.runs import RunResult
 from arvis.domain.taint import CLEAN, Label, Taint, taint_in
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Call, Decision, End, Goto, Graph, Next
+from arvis.engine.state import changes
 from arvis.graphs.agent.files import FileNode, FileRules
 from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival
 from arvis.graphs.context import load_asked
@@ -29,6 +30,7 @@ from arvis.graphs.handover.rules import (
     Company,
     Finished,
     HandedOver,
+    HandoverState,
     Move,
     Said,
     Talk,
@@ -46,7 +48,7 @@ from arvis.tasks.access import WAITING, asker_of, may_reach, standing_of
 from arvis.tasks.attachments import files_of, pictures_of, with_files
 from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
 from arvis.tasks.state import BY_DAEMON
-from arvis.tasks.task import MESSAGES, RUN, TaskSpec, child_state
+from arvis.tasks.task import TaskSpec, child_state, task_in
 
 GRAPH = "handover"
 CALL_AGENT, ROUTE = "call_agent", "route"
@@ -129,40 +131,41 @@ class _Nodes:
         _announce(context, scene)
         graph = scene.speaker.graph if scene.speaker.graph in _MANNERS else "agent"
         talk = replace(scene.talk, heard=scene.prompt)
-        return Call(graph, _state_of_child(context.state, scene), talk=talk.to_json())
+        return Call(graph, _state_of_child(context.state, scene), **changes(HandoverState, talk=talk))
 
     async def route(self, context: NodeContext) -> Decision:
         """Decide who goes on, and with which words."""
         said = Said.from_json(context.value)
         spoken = await self._store.read(_look_round, context.execution, said)
         text = words.cut(said.text)
-        changes = {**noted(spoken.talk, text, spoken.taint), "taint": sorted(spoken.taint), "read": spoken.read}
+        more = noted(spoken.talk, text, spoken.taint)
+        more |= changes(HandoverState, taint=spoken.taint, read=spoken.read)
         match spoken.move:
             case Finished():
-                return self._end(context, said, spoken, changes)
+                return self._end(context, said, spoken, more)
             case Told(name=name, why=why):
-                return _go_on(spoken, words.refusal(name, why), changes)
+                return _go_on(spoken, words.refusal(name, why), more)
             case HandedOver(target=target) | Answered(target=target):
                 # A row first, an event second: the move is on record before anybody hears of it.
                 context.record(saying.progress, context.execution, words.moved(target), context.now())
                 context.commit_first()
                 failed = said.outcome is None
                 heard = words.failure_of(spoken.speaker) if failed else words.message_from(spoken.speaker, text)
-                return _go_on(spoken, heard, changes)
+                return _go_on(spoken, heard, more)
 
-    def _end(self, context: NodeContext, said: Said, spoken: _Spoken, changes: dict[str, Any]) -> Decision:
-        context.record(save_threads, context.execution, changes, context.now())
+    def _end(self, context: NodeContext, said: Said, spoken: _Spoken, more: dict[str, Any]) -> Decision:
+        context.record(save_threads, context.execution, more, context.now())
         outcome = said.outcome or WorkOutcome(WorkStatus.BLOCKED, notices.failed(said.reason), reason=said.error)
         content = said.text or (notices.NOTED if said.outcome is not None else notices.failed(said.reason))
         result = RunResult(content, "", "", "").to_json() | {"outcome": outcome.to_json()}
         if said.outcome is None:
-            changes |= {"read": BY_DAEMON}
-        return End(result, **changes, **with_files(context.state, spoken.files))
+            more |= changes(HandoverState, read=BY_DAEMON)
+        return End(result, **more, **with_files(context.state, spoken.files))
 
 
-def _go_on(spoken: _Spoken, heard: str, changes: Mapping[str, Any]) -> Decision:
+def _go_on(spoken: _Spoken, heard: str, more: Mapping[str, Any]) -> Decision:
     talk = after(spoken.talk, spoken.move, heard)
-    return Goto(CALL_AGENT, **{**changes, "talk": talk.to_json()})
+    return Goto(CALL_AGENT, **more, **changes(HandoverState, talk=talk))
 
 
 def _announce(context: NodeContext, scene: _Scene) -> None:
@@ -234,13 +237,14 @@ def _look_round(tx: Transaction, execution: Execution, said: Said) -> _Spoken:
 
 def _read(children: Sequence[Execution], asked: Sequence[str]) -> list[str]:
     """The messages that were in a prompt. An earlier version of Arvis gave the first speaker all of them as one text."""
-    if children and MESSAGES not in children[0].state[RUN]:
+    first = task_in(children[0].state) if children else None
+    if first is not None and not first.messages:
         return list(asked)
-    found = {message_id for child in children for message_id in child.state.get("read", ())}
+    found = {message_id for child in children for message_id in HandoverState.from_json(child.state).read or ()}
     return [message_id for message_id in asked if message_id in found]
 
 
 def _company(tx: Transaction, execution: Execution) -> Company:
-    state, agents = execution.state, {agent.id: agent for agent in tx.agents.all()}
-    asker = asker_of(tx, execution, agents.get(state["agent"]))
-    return Company(agents, state["agent"], partial(may_reach, tx, asker=asker))
+    first, agents = HandoverState.from_json(execution.state).agent, {agent.id: agent for agent in tx.agents.all()}
+    asker = asker_of(tx, execution, agents.get(first))
+    return Company(agents, first, partial(may_reach, tx, asker=asker))

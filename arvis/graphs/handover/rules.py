@@ -11,7 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from arvis.domain.agents import Agent
+from arvis.engine.state import stored
 from arvis.tasks.outcome import ChildEnd, WorkOutcome
+from arvis.tasks.state import WorkState
 
 #: So many agents wait for an answer at once, at most, and a turn takes so many hops (seed 003, with our bounds).
 DEEPEST = 8
@@ -42,12 +44,22 @@ class Talk:
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> Talk:
-        """At first the turn's own agent speaks, and has heard nothing but the person."""
-        kept = state.get("talk")
-        return cls(state["agent"]) if kept is None else cls(**{**kept, "stack": tuple(kept["stack"])})
+        """Return the stored state of the handover; before the first step the turn's own agent speaks."""
+        kept = HandoverState.from_json(state)
+        return kept.talk or cls(kept.agent)
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Talk:
+        return cls(**{**kept, "stack": tuple(kept["stack"])})
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "stack": list(self.stack)}
+
+
+@dataclass(slots=True)
+class HandoverState(WorkState):
+    #: Who speaks, and who waits; None before the first step.
+    talk: Talk | None = stored(None, read=Talk.from_json, write=Talk.to_json)
 
 
 @dataclass(frozen=True, slots=True)

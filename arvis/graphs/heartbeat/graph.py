@@ -16,7 +16,6 @@ from typing import Any
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Answer, Execution
-from arvis.domain.messages import Address
 from arvis.domain.platforms import Incident, OverheardMessage
 from arvis.domain.projects import Project
 from arvis.domain.runs import RunResult
@@ -24,6 +23,7 @@ from arvis.domain.schedules import OccurrenceStatus
 from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Call, Decision, End, Graph, Next, Repeat
+from arvis.engine.state import changes, stored
 from arvis.graphs.agent.completion import EXPLICIT
 from arvis.graphs.context import INCIDENTS, OBSERVED_MS
 from arvis.graphs.heartbeat.prompt import MOST_PROJECTS, Blocker, Cycle, autonomous_prompt
@@ -37,7 +37,8 @@ from arvis.skills import Skill
 from arvis.tasks.access import authors_may_use, taint_of_authors, with_authors
 from arvis.tasks.attachments import files_of, with_files
 from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
-from arvis.tasks.task import RUN, TaskSpec, child_state, source_of
+from arvis.tasks.state import WorkState
+from arvis.tasks.task import TaskSpec, child_state, source_of
 
 GRAPH = "heartbeat"
 #: Seed 000's default; a schedule says how many of them it wants, one where it says nothing.
@@ -81,6 +82,28 @@ class Look:
         return bool(self.projects or self.observed or self.incidents)
 
 
+@dataclass(slots=True)
+class HeartbeatState(WorkState):
+    #: Cycles that have begun, and how many one run may have.
+    cycle: int = 0
+    max_cycles: int = 1
+    #: Slug and id of the project of the last cycle.
+    focus: str | None = None
+    focus_id: str | None = None
+    #: What the last cycle could not do: reason and requirements.
+    blocker: Blocker | None = stored(None, read=lambda kept: Blocker(**kept), write=asdict)
+    #: Result of the last cycle, for the next one.
+    summary: str = ""
+
+    @property
+    def most_cycles(self) -> int:
+        return min(max(int(self.max_cycles), 1), MOST_CYCLES)
+
+    @property
+    def directive(self) -> str:
+        return self.run.prompt if self.run is not None else ""
+
+
 def heartbeat_graph(parts: HeartbeatParts) -> Graph:
     """Its result is a `RunResult` with an `outcome`, as of every run."""
     nodes = _Nodes(parts)
@@ -102,10 +125,10 @@ class _Nodes:
     async def check(self, context: NodeContext) -> Decision:
         """Is there anything to do at all? A prompt is; without one, only what is open."""
         look = await self._look(context)
-        if not _directive(context.state).strip() and not look.finds_work:
+        if not HeartbeatState.from_json(context.state).directive.strip() and not look.finds_work:
             return _end(WorkOutcome(WorkStatus.IDLE))
         context.carry_over(look)
-        return Next(None, cycle=0)
+        return Next(None, **changes(HeartbeatState, cycle=0))
 
     async def cycle(self, context: NodeContext) -> Decision:
         """Begin the next cycle; once it has ended, see what comes after it."""
@@ -113,19 +136,18 @@ class _Nodes:
             return await self._begin(context)
         ended = child_end(context.answer)
         brought = await self._store.read(_brought, context.execution)
-        if (focus := context.state.get("focus_id")) is not None:
+        if (focus := HeartbeatState.from_json(context.state).focus_id) is not None:
             context.record(_touch, focus, context.now())
         if ended.outcome is None:
             return _end(WorkOutcome(WorkStatus.FAILED, reason=ended.error), brought)
         return _after(context, _with_silence(ended.outcome, context.answer), brought)
 
     async def _begin(self, context: NodeContext) -> Decision:
-        look, state = await self._look(context), context.state
-        number, most = state["cycle"] + 1, max_cycles(state)
+        look, state = await self._look(context), HeartbeatState.from_json(context.state)
+        number, most = state.cycle + 1, state.most_cycles
         focus = _focus(look, state)
-        blocker = state.get("blocker")
         cycle = Cycle(
-            directive=_directive(state),
+            directive=state.directive,
             agent=look.agent,
             number=number,
             most=max(number, most),
@@ -138,24 +160,27 @@ class _Nodes:
             heard=look.heard,
             observed=look.observed,
             incidents=look.incidents,
-            summary=state.get("summary", ""),
-            blocker=Blocker(**blocker) if blocker else None,
+            summary=state.summary,
+            blocker=state.blocker,
         )
         # Without the instructions of its schedule: they are for who answers in one go, and the prompt brings its own.
         errand = TaskSpec(
             prompt=autonomous_prompt(cycle),
             completion=EXPLICIT,
-            tools=state[RUN].get("tools"),
+            tools=state.run.tools if state.run is not None else None,
             taint=cycle.reads | look.taint,
         )
         return Call(
             "agent",
-            with_authors(child_state(state, errand), [project.author for project in look.projects]),
-            cycle=number,
-            focus=focus.slug if focus else None,
-            focus_id=focus.id if focus else None,
-            incidents=look.incidents[-1].id if look.incidents else state.get("incidents"),
-            status_note=f"Cycle {number} of {most}{f', on {focus.slug}' if focus else ''}",
+            with_authors(child_state(context.state, errand), [project.author for project in look.projects]),
+            **changes(
+                HeartbeatState,
+                cycle=number,
+                focus=focus.slug if focus else None,
+                focus_id=focus.id if focus else None,
+                last_incident=look.incidents[-1].id if look.incidents else state.last_incident,
+                status_note=f"Cycle {number} of {most}{f', on {focus.slug}' if focus else ''}",
+            ),
         )
 
     async def _look(self, context: NodeContext) -> Look:
@@ -164,18 +189,9 @@ class _Nodes:
         return await self._store.read(look_around, context.execution, context.now())
 
 
-def max_cycles(state: Mapping[str, Any]) -> int:
-    return min(max(int(state.get("max_cycles", 1)), 1), MOST_CYCLES)
-
-
-def _directive(state: Mapping[str, Any]) -> str:
-    prompt: str = state[RUN]["prompt"]
-    return prompt
-
-
-def _focus(look: Look, state: Mapping[str, Any]) -> Project | None:
+def _focus(look: Look, state: HeartbeatState) -> Project | None:
     """The one it is at, until that is no longer active; then the one that was longest left alone."""
-    kept = next((each for each in look.projects if each.id == state.get("focus_id")), None)
+    kept = next((each for each in look.projects if each.id == state.focus_id), None)
     return kept or next(iter(look.projects), None)
 
 
@@ -184,29 +200,30 @@ def _focus(look: Look, state: Mapping[str, Any]) -> Project | None:
 
 def _after(context: NodeContext, outcome: WorkOutcome, brought: Mapping[str, Any]) -> Decision:
     """`brought` are changes of the state: what comes along with the outcome."""
-    state = context.state
-    left = state["cycle"] < max_cycles(state)
+    state = HeartbeatState.from_json(context.state)
+    left = state.cycle < state.most_cycles
+    ended = changes(HeartbeatState, summary=_summary(outcome), status_note=outcome.note)
     if outcome.status is WorkStatus.BLOCKED:
-        before = state.get("blocker")
-        if before is None or (left and not _same(before["reason"], outcome.reason)):
+        before = state.blocker
+        if before is None or (left and not _same(before.reason, outcome.reason)):
             blocker = Blocker(outcome.reason, outcome.requirements)
-            return Repeat(blocker=asdict(blocker), summary=_summary(outcome), status_note=outcome.note, **brought)
+            return Repeat(**changes(HeartbeatState, blocker=blocker), **ended, **brought)
     elif left and outcome.status is not WorkStatus.DONE:
-        return Repeat(blocker=None, summary=_summary(outcome), status_note=outcome.note, **brought)
+        return Repeat(**changes(HeartbeatState, blocker=None), **ended, **brought)
     return _stop(context, outcome, brought)
 
 
 def _stop(context: NodeContext, outcome: WorkOutcome, brought: Mapping[str, Any]) -> Decision:
     if outcome.status is WorkStatus.BLOCKED:
         context.record(_tell, context.execution, outcome, posted=bool(outcome.visible), now=context.now())
-    if (told := context.state.get("incidents")) is not None:
-        context.record(_told, context.execution, told)
+    if (newest := HeartbeatState.from_json(context.state).last_incident) is not None:
+        context.record(_note_reported, context.execution, newest)
     return _end(outcome, brought)
 
 
 def _end(outcome: WorkOutcome, brought: Mapping[str, Any] | None = None) -> Decision:
     result = RunResult(outcome.visible, "", "", "").to_json() | {"outcome": outcome.to_json()}
-    return End(result, status_note=outcome.note, **(brought or {}))
+    return End(result, **changes(HeartbeatState, status_note=outcome.note), **(brought or {}))
 
 
 def _with_silence(outcome: WorkOutcome, answer: Answer) -> WorkOutcome:
@@ -234,8 +251,8 @@ def _same(before: str, now: str) -> bool:
 
 
 def look_around(tx: Transaction, execution: Execution, now: int) -> Look:
-    agent = tx.agents.get(execution.state["agent"])
-    conversation = tx.conversations.get(execution.state["conversation"])
+    state = HeartbeatState.from_json(execution.state)
+    agent, conversation = tx.agents.get(state.agent), tx.conversations.get(state.conversation)
     if agent is None or conversation is None:
         raise ExecutionError(f"The heartbeat {execution.id} has no agent or no place")
     # An agent that is kept for some people works on nothing that others have written.
@@ -262,7 +279,7 @@ def _observed(tx: Transaction, execution: Execution) -> list[OverheardMessage]:
     times = tx.occurrences.newest(schedule_id, _TIMES) if schedule_id else []
     looks = [each.created_at for each in times if each.execution_id != execution.id and each.status in _LOOKED]
     since = max([execution.created_at - OBSERVED_MS, *looks])
-    return tx.overheard.newest(Address.from_json(execution.state["address"]), since, _MOST_OBSERVED)
+    return tx.overheard.newest(HeartbeatState.from_json(execution.state).address, since, _MOST_OBSERVED)
 
 
 def _brought(tx: Transaction, execution: Execution) -> dict[str, Any]:
@@ -277,16 +294,17 @@ def _touch(tx: Transaction, project_id: str, now: int) -> None:
     tx.projects.touch(project_id, now)
 
 
-def _told(tx: Transaction, execution: Execution, upto: str) -> None:
-    tx.incidents.mark_reported(execution.state["conversation"], execution.id, upto)
+def _note_reported(tx: Transaction, execution: Execution, upto: str) -> None:
+    tx.incidents.mark_reported(HeartbeatState.from_json(execution.state).conversation, execution.id, upto)
 
 
 def _tell(tx: Transaction, execution: Execution, outcome: WorkOutcome, *, posted: bool, now: int) -> None:
     """The owner hears of it once a day, and not where it was posted anyway."""
-    agent = tx.agents.get(execution.state["agent"])
+    state = HeartbeatState.from_json(execution.state)
+    agent = tx.agents.get(state.agent)
     needs = f"\nIt needs: {outcome.requirements}" if outcome.requirements else ""
     text = (
         f"{agent.name if agent else 'An agent'} cannot go on with its work: {outcome.reason or 'it is blocked.'}{needs}"
     )
-    place = Address.from_json(execution.state["address"]) if posted else None
+    place = state.address if posted else None
     tell_owner(tx, f"blocked:{source_of(execution) or execution.id}", text, now, DAY_MS, unless=place)
