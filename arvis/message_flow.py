@@ -56,7 +56,7 @@ from arvis.turns import turns, workflow_results
 from arvis.turns.turns import Ending
 from arvis.turns.unread import separate
 
-#: A wait of so many seconds is reported to the person.
+#: Seconds of waiting after which the person gets a notice.
 NOTICE_AFTER = 20
 #: Seconds until the next attempt after a rate limit for which the provider names no time.
 LIMIT_SECONDS = 60
@@ -150,7 +150,7 @@ class MessageFlow:
             self._bus.publish(RunAdvanced(run_id))
 
     async def _in_time(self, job: Job, result: JobResult) -> JobResult:
-        """A pause that ends after the time for an answer gives the job up at once."""
+        """Give the job up now if its pause would end after the time for an answer."""
         if not isinstance(result, Snooze):
             return result
         return await self._too_late(job, result.run_at) or result

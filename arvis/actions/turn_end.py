@@ -1,7 +1,7 @@
-"""Steps 11 to 14: what the end (or rest) of an execution means for people, written in the commit of its last step.
+"""Steps 11, 12 and 14 of a message: the end (or wait) of an execution, written in the commit of its last step.
 
-The reply is read outside the commit; everything that it leads to is written inside: effects, the message, its delivery,
-and where the conversation has grown long, the job that compacts it.
+The reply is parsed outside the commit. Its results are written inside: effects, the message, its delivery, and, for a
+long conversation, the job that compacts it.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from arvis.turns.turns import Ending
 _AT_AN_END = frozenset({WorkStatus.DONE, WorkStatus.CONTINUE, WorkStatus.OPEN})
 
 
-#: What of a run of a workflow is posted, by what began it; and the code of a turn whose workflow has failed.
+#: Sources of workflow runs whose result is posted; and the code of a turn whose workflow has failed.
 POSTED = frozenset({"schedule", "webhook", "chat"})
 WORKFLOW_FAILED = "workflow_failed"
 
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """What the commit at the end of a walk changed, for the events that follow it."""
+    """The changes of the commit at the end of a walk, for the events that follow it."""
 
     #: Messages of the turn that ended, or that waits for people.
     messages: Sequence[StoredMessage] = ()
@@ -232,7 +232,7 @@ def parse_reply(execution: Execution) -> Reply:
 
 
 def _result_of(execution: Execution) -> RunResult:
-    """What a graph that ends without a word of a model gave is none."""
+    """Return the result of the model; an empty one for a graph that ends without a model's text."""
     given = execution.result
     if isinstance(given, dict) and "content" in given:
         return RunResult.from_json(given)
@@ -240,13 +240,14 @@ def _result_of(execution: Execution) -> RunResult:
 
 
 def _stopped_for(execution: Execution) -> str:
-    """Why its graph stopped it, if it says so."""
+    """Return the reason with which the graph stopped the execution, if there is one."""
     outcome = (execution.result or {}).get("outcome") if isinstance(execution.result, dict) else None
     return str(outcome.get("reason") or "") if isinstance(outcome, dict) else ""
 
 
 def _said_before(execution: Execution) -> bool:
-    """Whether a node of a workflow said on the way what the run ends with. What the last node said is left to the end."""
+    """Return True if a node of a workflow already sent the text with which the run ends. The text of the last node is
+    left to the end."""
     result = execution.result if isinstance(execution.result, dict) else {}
     said = {
         text
@@ -257,12 +258,13 @@ def _said_before(execution: Execution) -> bool:
 
 
 def _is_posted(execution: Execution, source: str) -> bool:
-    """Whoever began a workflow by the API, or as an agent, reads its result there."""
+    """Return True if the result of a run is posted; callers of the API and agents read it from the run."""
     return not is_workflow(execution) or source.partition(":")[0] in POSTED
 
 
 def _with_earlier(reply: Reply, execution: Execution) -> Reply:
-    """With what the replies before asked for, when it said that it goes on; what is asked for again counts once."""
+    """Return the reply with the actions of the replies before it, where the agent went on; a repeated action counts
+    once."""
     if not (earlier := AgentState.from_json(execution.state).rounds.replies):
         return reply
     asked = [proposal for each in earlier for proposal in read(each).proposals]
@@ -272,7 +274,7 @@ def _with_earlier(reply: Reply, execution: Execution) -> Reply:
 
 
 def _status(execution: Execution) -> WorkStatus | None:
-    """How it says that it ended."""
+    """Return the status with which the work says that it ended."""
     said = (execution.result or {}).get("outcome", {}).get("status")
     return WorkStatus(said) if said in set(WorkStatus) else None
 
@@ -283,8 +285,8 @@ def _note_of(execution: Execution) -> str:
 
 
 def _shown(reply: Reply, results: Sequence[EffectResult]) -> str:
-    """What people see: the words without the tags, and a line about what came of these. Never nothing, unless the model
-    says in so many words that it is done and has nothing to add (behaviour 2.2)."""
+    """Return the text for people: the reply without its tags, and a line about the results of its actions. It is
+    empty only if the model says that it is done and has nothing to add (behaviour 2.2)."""
     text = "\n\n".join(filter(None, [reply.visible, report(results)]))
     if text or (reply.wrapper is not None and not results):
         return text

@@ -10,8 +10,8 @@ from arvis.ports.store import Transaction
 
 @dataclass(frozen=True, slots=True)
 class DurableWrite:
-    """What holds whoever has the job: money that was spent outside. It is written even if the job was taken away, and may
-    be written any number of times."""
+    """A fact that stays true whoever holds the job, such as money that a call has cost. It is written even if the job
+    was taken away, and may be written several times."""
 
     script: Callable[[Transaction], object]
 
@@ -21,7 +21,8 @@ class DurableWrite:
 
 @dataclass(frozen=True, slots=True)
 class StepWrite:
-    """What the step itself is told of with: it is not written when the node gave no decision, for then it is visited again, or never."""
+    """A fact about the step itself. It is not written when the node returned no decision, because the node is then
+    visited again, or never."""
 
     script: Callable[[Transaction], object]
 

@@ -1,4 +1,5 @@
-"""What a node sees: its input, the answer it waited for, and the two doors to the outside."""
+"""The interface of a node: its input, the answer that it waited for, and the two ways to act outside the graph
+(`once` and `record`)."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ Fact = Callable[[Transaction], None]
 
 
 class EffectInterrupted(Exception):
-    """An effect that must not be repeated was begun by a process that died: it may have happened. `about` says to people
-    what it would have done."""
+    """A process died during an effect that must not be repeated: the effect may have happened. `about` describes the
+    effect to people."""
 
     def __init__(self, name: str, about: str = "") -> None:
         super().__init__(name)
@@ -28,8 +29,8 @@ class EffectInterrupted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a visit knows of its effects, by name. `allowed` holds the answered question that lets an interrupted
-    effect run again, `skipped` what people said is not to be done: it counts as finished."""
+    """The effects of a visit, by name. `allowed` holds the answered question that lets an interrupted effect run
+    again; `skipped` holds effects that a person decided not to repeat: they count as finished."""
 
     effects: Mapping[str, Effect] = field(default_factory=dict)
     allowed: Mapping[str, str] = field(default_factory=dict)
@@ -37,8 +38,8 @@ class Memory:
 
 
 class NodeContext:
-    """Handed to a node for one visit. Nodes never write the database: they return a decision, and may add facts
-    (`record`) to the commit of their step. `keep` makes an effect durable at once, under the fence of the job."""
+    """The context of one visit. Nodes never write the database: they return a decision, and may add facts (`record`)
+    to the commit of their step. `keep` makes an effect durable at once, fenced by the lease of the job."""
 
     def __init__(
         self,
@@ -58,22 +59,22 @@ class NodeContext:
         visited: int = 0,
     ) -> None:
         self.execution = execution
-        #: How many visits of nodes of this execution have ended. (A question, a call and a join are steps, but no visits.)
+        #: Number of finished visits of this execution. (Questions, calls and joins are steps, but no visits.)
         self.visited = visited
-        #: How many positions the execution has, with this one.
+        #: Number of positions of the execution, with this one.
         self.branches = branches
         self.job_id = job_id
         self.state: Mapping[str, Any] = execution.state
         self.value = value
         self.answer = answer
-        #: What the graph's opening read, or the visit before this one handed on: the same moment, read once. None after a
-        #: commit or a restart, so nobody may rely on it.
+        #: Rows that the graph's opening or the visit before this one read in the same moment. None after a commit or
+        #: a restart, so no node may depend on it.
         self.carried = carried
         self.carrying: Any = None
         self.publish_now = publish
         self.called_outside = False
         self.facts: list[Fact] = []
-        #: Published once the step is committed, unlike what is emitted at once.
+        #: Events that are published after the commit of the step.
         self.after_commit: list[Event] = []
         #: The same when this visit is made again after a crash, and no other's.
         self.visit = f"{cursor_id}-{visit}"
@@ -91,11 +92,12 @@ class NodeContext:
     async def once(
         self, name: str, effect: Callable[[], Awaitable[Any]], *, repeatable: bool = True, about: str = ""
     ) -> Any:
-        """The result (plain JSON) of an outside effect that a re-run does not repeat.
+        """Make an effect outside the graph and return its result (plain JSON). A repeated visit returns the stored
+        result.
 
-        A repeatable effect's result becomes durable before the next effect begins, or with the step; one that is
-        not repeatable leaves a `started` row first, and is asked about when a crash left nothing but that. Several
-        may go on at once: then each is durable as soon as it ends.
+        The result of a repeatable effect becomes durable before the next effect begins, or with the step. An effect
+        that is not repeatable first stores a `started` row; after a crash that left only this row a person is asked.
+        Several effects may run at the same time: each is then durable as soon as it ends.
         """
         known = self.known(name)
         if known is not None and known.state is EffectState.FINISHED:
@@ -118,18 +120,18 @@ class NodeContext:
         return result
 
     def known(self, name: str) -> Effect | None:
-        """What is known of an effect of this visit, on record or just ended."""
+        """Return an effect of this visit, stored or just finished."""
         return next((effect for effect in self.unkept if effect.name == name), self._effects.get(name))
 
     def take(self, name: str, result: Any) -> None:
-        """Let this (plain JSON) count as the result of an effect that nobody had to make. It becomes durable with this
-        step, and not before."""
+        """Store this result (plain JSON) for an effect that needs no call. It becomes durable with this step, and not
+        before."""
         effect = self._effect(name, EffectState.FINISHED, result)
         self._effects[name] = effect
         self.record_of_step(_put, effect)
 
     def keep_outcomes(self) -> None:
-        """Let the results of this visit's effects stay on record after its step."""
+        """Keep the results of this visit's effects in the database after its step."""
         for effect in self.unkept:
             self.record(_put, effect)
 
@@ -154,7 +156,7 @@ class NodeContext:
         self.after_commit.append(event)
 
     def carry_over(self, found: Any) -> None:
-        """Let the node that is visited right after this one have what was read here. It is kept nowhere."""
+        """Pass rows that were read here to the node that is visited next. They are not stored."""
         self.carrying = found
 
     def commit_first(self) -> None:

@@ -1,4 +1,4 @@
-"""What a graph is made of and what its nodes may decide. Nodes decide; the engine commits; the queue retries."""
+"""Graphs and the decisions of their nodes. Nodes decide; the engine commits; the queue retries."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Next(_Decision):
 
 
 class Goto(_Decision):
-    """Go to this node, whatever the edges say."""
+    """Go to this node instead of the edges' target."""
 
     __slots__ = ("node", "value")
 
@@ -134,8 +134,8 @@ Opening = Callable[[Transaction, Execution, int], Any]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a gate lets through: the positions `taken` become one, at the gate's target with this value. `through` False: they
-    only end there. `changes` are merged into the execution's state."""
+    """The result of a gate that opens: the positions `taken` become one, at the gate's target with this value. With
+    `through` False they end there. `changes` are merged into the execution's state."""
 
     taken: Sequence[str]
     value: Any = None
@@ -143,7 +143,7 @@ class Opened:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: Asked about the positions that stand at a gate, and all others; pure arithmetic.
+#: Called with the positions at a gate, and all others; pure arithmetic.
 Opener = Callable[[Sequence[Cursor], Collection[Cursor], Mapping[str, Any]], Opened | None]
 
 
@@ -158,17 +158,16 @@ class Watch(Protocol):
         live: Mapping[str, Cursor],
         state: Mapping[str, Any],
     ) -> bool:
-        """Whether the gate is certainly shut. `arrived` came to it since the last call; `live` are all positions by id.
-        False: ask the opener."""
+        """Return True if the gate is certainly shut, and False if the opener must decide. `arrived` are the positions
+        that reached the gate since the last call; `live` are all positions by id."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Where branches come together: positions stand here until it opens, and go on as one to the node `target`. It stands
-    in the graph under a name of its own, which edges lead to. `title` is what people call it (empty: its target); one that
-    is `last` holds who has nothing more to do, and is never waited at in vain. Without a `watch` it is asked after every
-    step."""
+    """A join of branches: positions wait here until it opens, and continue as one at the node `target`. Edges lead to
+    it by its own name. `title` is its name for people (empty: that of the target). A gate with `last` holds positions
+    without further work; it never makes an execution fail. Without a `watch` the opener is called after every step."""
 
     target: str
     open: Opener
@@ -179,11 +178,11 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes by name and the edges between them. A list of targets opens parallel branches. `opening` is a script that reads
-    (at a time in ms) what the first node works on: in one look with the execution, and handed to that node. `gates` are by
-    name. While a question of one of the `breaks` is open, no position begins another node; of several that come to such a
-    node one asks after the other. One that would have more than `max_branches` positions at once has failed. `counts_visits`: its
-    nodes look at how many visits there were (`NodeContext.visited`)."""
+    """Nodes by name and the edges between them. A list of targets opens parallel branches. `opening` is a script that
+    reads the rows for the first node (at a time in ms), in the same snapshot as the execution. `gates` are by name.
+    While a question of one of the `breaks` is open, no position begins another node; of several positions at such a
+    node, one asks after the other. An execution that would have more than `max_branches` positions at once fails.
+    `counts_visits`: its nodes read the number of visits (`NodeContext.visited`)."""
 
     name: str
     start: str
@@ -205,7 +204,7 @@ class Graph:
         return hashlib.sha256("\n".join(shape).encode()).hexdigest()[:16]
 
     def targets(self, node: str, state: Mapping[str, Any], value: Any) -> list[str]:
-        """Where `Next` leads from here; empty at the end of a branch."""
+        """Return the targets of `Next` from here; none at the end of a branch."""
         edge = self.edges.get(node, END)
         chosen = edge(state, value) if callable(edge) else edge
         names = [chosen] if isinstance(chosen, str) else list(chosen)

@@ -1,8 +1,7 @@
-"""The engine: walks an execution through its graph, one commit a step, until it ends or waits.
+"""The engine: it walks an execution through its graph, one commit for each step, until it ends or waits.
 
-A node that made no outside call is committed together with the next one; the step that ends the execution is
-committed together with whatever the caller concludes from it (and with the end of the job). A crash can only lose
-the work inside the present node.
+A step without calls outside is committed together with the next one. The step that ends the execution is committed
+together with the caller's completion and the end of the job. A crash can only lose the work inside the present node.
 """
 
 from __future__ import annotations
@@ -30,13 +29,15 @@ from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 
-#: How long (seconds) work that was ended from outside may try to keep what it spent, while nothing can be written.
+#: Seconds in which work that was cancelled from outside may try to store its costs while the database cannot be
+#: written.
 LAST_SECONDS = 2.0
 
-#: So many steps are committed as one: a long way without a call outside must hold up neither the writer nor the process.
+#: The maximum of steps in one commit: a long way without calls outside must block neither the writer nor the event
+#: loop.
 MOST_UNCOMMITTED = 100
 
-#: Of many branches so many are begun or taken over at once: everything else has its turn in between.
+#: The maximum of branches that are begun or finished without a pause for other tasks.
 BESIDES = 16
 
 T = TypeVar("T")
@@ -54,7 +55,8 @@ _Visit = asyncio.Task[tuple[NodeContext, Decision]]
 
 
 class Engine:
-    """Advances executions. `graphs` by name, `drawn` finds those that are not ours; ids, time and the bus are handed in."""
+    """Advances executions. `graphs` are the built-in graphs by name; `drawn` finds those that people drew. The caller
+    supplies ids, time and the bus."""
 
     def __init__(
         self,
@@ -102,7 +104,7 @@ class Engine:
     # -- the walk ------------------------------------------------------------------------------------------
 
     async def _walk(self, job: Job, update: ExecutionUpdate) -> None:
-        """Visit one position after the other, and from where the graph branches several at once."""
+        """Visit one position after the other, and several at the same time where the graph branches."""
         while len(ready := update.ready()) == 1:
             await self._step(job, update, ready[0])
         if ready:
@@ -119,8 +121,8 @@ class Engine:
             await self._commit(job, update)
 
     async def _walk_branches(self, job: Job, update: ExecutionUpdate) -> None:
-        """Visit every position that can go on, each in a task of its own. When one fails, the others still end their
-        visits and are committed: what they did is done. An end in one branch ends them all."""
+        """Visit every position that can continue, each in a task of its own. When one fails, the others finish their
+        visits and are committed. An end in one branch ends them all."""
         visits: dict[_Visit, Cursor] = {}
         failed: _Visit | None = None
         try:
@@ -199,7 +201,7 @@ class Engine:
         return context, decision
 
     async def _decide(self, update: ExecutionUpdate, cursor: Cursor, context: NodeContext) -> Decision:
-        """What the node says; where the graph was changed and the node is gone, a person."""
+        """Return the node's decision; ask a person where the graph changed and the node no longer exists."""
         graph = update.graph
         if (node := graph.nodes.get(cursor.node)) is not None:
             return await node(context)
@@ -208,8 +210,8 @@ class Engine:
         return interrupts.about_lost_step(graph, cursor.node)
 
     async def _record_interrupted(self, context: NodeContext, seconds: float | None) -> None:
-        """Keep what a visit learnt that gave no decision: what it spent is spent, what it did is done. Within so many
-        seconds, where somebody waits for its end."""
+        """Store the facts and effects of a visit that returned no decision, because its costs and effects remain.
+        `seconds` limits the time where a caller waits for the end (None: no limit)."""
         with suppress(LeaseLost, TimeoutError):
             async with asyncio.timeout(seconds):
                 if facts := [fact for fact in context.facts if not isinstance(fact, StepWrite)]:
@@ -296,7 +298,7 @@ class Engine:
 
 
 def _placed(cursor: Cursor, graph: Graph) -> Cursor:
-    """A position that was never visited has no node yet: it stands at the start."""
+    """Return the position at the start of the graph if it was never visited, and has no node yet."""
     return cursor if cursor.node else replace(cursor, node=graph.start)
 
 

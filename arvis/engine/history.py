@@ -1,4 +1,4 @@
-"""What the history of an execution keeps of the changes of a step: the state itself holds them whole."""
+"""The history of an execution stores shortened changes of each step; the state holds them whole."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the engine itself asks people, and what it makes of their answers: about an effect that may already have
-happened, and about a step that its graph no longer has.
+"""Questions of the engine itself to people: about an effect that may have happened, and about a step that its graph
+no longer has.
 
-Such a question interrupts a visit and does not end it: the visit goes on with the answer that it had before. It must
-never decide by itself what only a person can know.
+Such a question interrupts a visit and does not end it: the visit continues with the answer that it had before. The
+engine must never decide by itself a matter that only a person can know.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from arvis.domain.executions import Answer, Cursor, Effect, EffectState, Wait, W
 from arvis.engine.context import Memory
 from arvis.engine.decisions import Graph, Pause
 
-#: What a person may say about an effect that may already have happened.
+#: The answers to a question about an effect that may have happened.
 RUN_AGAIN, SKIP = "run again", "skip"
 #: And about a step that is gone.
 LOOK_AGAIN, START_OVER = "look again", "start over"
@@ -43,22 +43,22 @@ def about_lost_step(graph: Graph, node: str) -> Pause:
 
 
 def answer_seen(wait: Wait | None, waits: Mapping[str, Wait]) -> Answer | None:
-    """What a node sees of an answered question: one of the engine's own stands for the one before it."""
+    """Return the answer for the node: a question of the engine itself hands down the answer before it."""
     while wait is not None and wait.subject is not None:
         wait = waits.get(wait.resumes or "")
     return wait.answer if wait is not None else None
 
 
 def starts_over(cursor: Cursor, waits: Mapping[str, Wait]) -> bool:
-    """Whether somebody said so about the step where this position stands."""
+    """Return True if a person chose to start again because the step of this position no longer exists."""
     word = _words(cursor, waits).get(_STEP + cursor.node)
     return word is not None and _text(word) == START_OVER
 
 
 def remember(cursor: Cursor, effects: Iterable[Effect], waits: Mapping[str, Wait]) -> Memory:
-    """The `effects` of this position's visit, with people's word about the interrupted ones. A word holds for one
-    start: the start that it allowed carries its id (as `result`), and when that is interrupted, too, it is asked anew.
-    """
+    """Return the `effects` of this position's visit with the answers of people about the interrupted ones. An answer
+    is good for one start: that start carries the id of the question (as `result`), and if it is interrupted too, a
+    new question follows."""
     words = _words(cursor, waits)
     known, allowed, skipped = dict[str, Effect](), dict[str, str](), list[Effect]()
     for effect in effects:

@@ -1,6 +1,6 @@
-"""The life of an execution outside its walk, as scripts: begin, answer, expire, fail, try again, cancel.
+"""The changes of an execution outside its walk, as scripts: begin, answer, expire, fail, try again, cancel.
 
-All of these are called inside other transactions; an execution's rows never change in a commit of their own.
+All of them are called inside other transactions; an execution's rows never change in a commit of their own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from arvis.ports.store import Transaction
 
 EXPIRED_AT_ONCE = 100
 
-#: While it stands in one of these, an execution can go on.
+#: In these states an execution can continue.
 LIVE = frozenset({ExecutionStatus.RUNNING, ExecutionStatus.PAUSED})
 
 
@@ -50,8 +50,9 @@ def begin(
 
 
 def answer(tx: Transaction, wait_id: str, given: Answer, now: int) -> bool:
-    """Answer an open question and let its execution go on; False when somebody was faster, or when it has failed: then
-    a person's word is not taken, while what time and children say is kept for a retry by hand."""
+    """Answer an open question and let its execution continue. Return False if another answer came first, or the
+    execution has failed: the answer of a person is then refused, while answers of timers and children are stored for
+    a retry by hand."""
     wait = tx.waits.get(wait_id)
     execution = _locked(tx, wait.execution_id) if wait is not None else None
     if wait is None or execution is None:
@@ -74,14 +75,15 @@ def answer(tx: Transaction, wait_id: str, given: Answer, now: int) -> bool:
 
 
 def expire(tx: Transaction, now: int) -> None:
-    """Answer what nobody answered in time; a timer is a question that only time answers."""
+    """Answer the questions whose deadline has passed; a timer is a question that only time answers."""
     for wait in tx.waits.due(now, EXPIRED_AT_ONCE):
         by = "timer" if wait.kind is WaitKind.TIMER else "nobody"
         answer(tx, wait.id, Answer(None, by, expired=wait.kind is not WaitKind.TIMER), now)
 
 
 def answer_parent(tx: Transaction, execution: Execution, now: int, *, reason: str | None = None) -> None:
-    """Tell the execution that called this one how it ended; `reason` is the code of its job's, where that was given up."""
+    """Report the end of an execution to the execution that called it; `reason` is the code of its job, if that was
+    given up."""
     if execution.parent_wait is not None:
         value = {
             "status": execution.status.value,
@@ -93,7 +95,7 @@ def answer_parent(tx: Transaction, execution: Execution, now: int, *, reason: st
 
 
 def make_way(tx: Transaction, execution: Execution, now: int) -> None:
-    """While this one waits for a person, those that called it hold up nobody in their lanes."""
+    """Release the lanes of the calling executions while this one waits for a person."""
     while execution.parent_wait is not None:
         wait = tx.waits.get(execution.parent_wait)
         above = tx.executions.get(wait.execution_id) if wait is not None else None
@@ -115,7 +117,7 @@ def fail(tx: Transaction, execution_id: str, error: str, now: int, *, reason: st
 
 
 def try_again(tx: Transaction, execution_id: str, now: int) -> bool:
-    """Let a failed execution go on where it stood; False when it has not failed."""
+    """Let a failed execution continue at its last position. Return False if it has not failed."""
     execution = _locked(tx, execution_id)
     if execution is None or execution.status is not ExecutionStatus.FAILED:
         return False
@@ -134,7 +136,7 @@ def cancel(tx: Transaction, execution_id: str, now: int) -> list[str]:
         tx.executions.save(replace(execution, state={**execution.state, CUT_OFF: at}))
     tx.executions.drop_cursors(execution_id)
     tx.executions.set_status(execution_id, ExecutionStatus.CANCELLED, None, now)
-    # What its calls set aside must hold up nobody; what they cost is booked when they end.
+    # Release the budget that its calls reserved; the costs are booked when the calls end.
     tx.spending.release_all(execution_id)
     cancelled += end_branches(tx, execution_id, now)
     answer_parent(tx, replace(execution, status=ExecutionStatus.CANCELLED), now)
@@ -170,7 +172,7 @@ def root_of(tx: Transaction, execution: Execution) -> Execution:
 
 
 def _locked(tx: Transaction, execution_id: str) -> Execution | None:
-    """The execution as it is once nobody else changes it: its lane is the mutex of its rows, too."""
+    """Lock the lane of the execution, which is the mutex of its rows, and return the row as it is then."""
     execution = tx.executions.get(execution_id)
     if execution is None:
         return None

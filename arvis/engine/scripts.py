@@ -18,7 +18,7 @@ from arvis.ports.store import Transaction
 T = TypeVar("T")
 #: A script that is part of the commit which ends an execution (and its job) or lets it wait.
 OnComplete = Callable[[Transaction, int], T]
-#: After so long (ms) work that waits for its children looks whether they are done, although nobody said so.
+#: Interval (ms) in which work that waits for children checks them without a notice.
 LOOK_AGAIN_MS = 3_600_000
 
 
@@ -55,7 +55,7 @@ def load(tx: Transaction, execution_id: str, graph_of: Drawn, now: int) -> Loade
 
 
 def _open(tx: Transaction, execution: Execution, graph: Graph | None, now: int) -> Any:
-    """What the first node of an execution works on, where its graph says."""
+    """Read the rows for the first node of an execution, where its graph has an opening."""
     if graph is None or graph.opening is None or execution.status is not ExecutionStatus.RUNNING:
         return None
     return graph.opening(tx, execution, now)
@@ -111,7 +111,7 @@ def _settlement(tx: Transaction, job: Job, update: ExecutionUpdate, now: int) ->
 
 
 def note_change(tx: Transaction, *, execution: Execution, now: int) -> None:
-    """Its graph was changed while it slept: whoever asks why it went another way can read it."""
+    """Note in the timeline that the graph changed while the execution slept, which explains another path."""
     asked = [message.id for message in tx.messages.of_turn(execution.id)]
     tx.timeline.note(asked, "graph_changed", {"graph": execution.graph}, now)
 

@@ -30,9 +30,10 @@ from arvis.ports.store import Transaction
 
 @dataclass(slots=True)
 class ExecutionUpdate:
-    """An execution on its way. `switching`: it goes on in another graph, by the next walk. `asked` holds the questions on record by id, `effects` those on record by position and
-    visit; `new_id` and `now` are handed in; times in ms. `handed` is what was read for the next node, out of date with the
-    next commit. `visited` counts the visits that have ended."""
+    """The changes of an execution since its last commit. `switching`: the next walk continues in another graph.
+    `asked` holds the stored questions by id, `effects` the stored effects by position and visit. The caller supplies
+    `new_id` and `now`; times are in ms. `carried` are rows that were read for the next node; they are out of date
+    after the next commit. `visited` counts the finished visits."""
 
     execution: Execution
     graph: Graph
@@ -78,7 +79,7 @@ class ExecutionUpdate:
         return self._is_answered(cursor.wait_id) if cursor.wait_id is not None else cursor.node not in self.graph.gates
 
     def _asks(self, cursor: Cursor) -> bool:
-        """Whether it stands at a node that everything waits for, until its question is answered."""
+        """Return True if the position waits for an answer at a node that stops all others."""
         open_ = cursor.wait_id is not None and not self._is_answered(cursor.wait_id)
         return open_ and cursor.node in self.graph.breaks
 
@@ -88,7 +89,7 @@ class ExecutionUpdate:
 
     @property
     def waits_for_children(self) -> bool:
-        """Whether it sleeps until children end, and for nothing else."""
+        """True if the execution waits only for children."""
         known = {**self.asked, **{wait.id: wait for wait in self._waits}}
         waits = [known.get(cursor.wait_id or "") for cursor in self.cursors.values()]
         return not self.ended and bool(waits) and all(wait and wait.kind is WaitKind.CHILD for wait in waits)
@@ -100,17 +101,17 @@ class ExecutionUpdate:
 
     @property
     def has_changes(self) -> bool:
-        """Whether anything happened since the last commit."""
+        """True if the next commit has rows to write."""
         return bool(self._steps or self._changed or self._facts)
 
     @property
     def uncommitted(self) -> int:
-        """How many steps the next commit writes."""
+        """Number of steps in the next commit."""
         return len(self._steps)
 
     @property
     def has_asked(self) -> bool:
-        """Whether questions or children of this execution may still be open when it ends."""
+        """True if questions or children of this execution may be open when it ends."""
         return bool(self.asked) or self._asking
 
     @property
@@ -119,7 +120,7 @@ class ExecutionUpdate:
         return [fact for fact in self._facts if isinstance(fact, DurableWrite)]
 
     def take_carried(self) -> Any:
-        """Once: nobody else is to hold on to it."""
+        """Return the carried rows and forget them, so that no other node keeps them."""
         carried, self.carried = self.carried, None
         return carried
 
@@ -146,12 +147,13 @@ class ExecutionUpdate:
         self._steps.append(Step(self.execution.id, number, node, decision, noted(changes), self.now()))
         if number > self.graph.max_steps:
             raise ExecutionError(f"The graph {self.graph.name} made more than {self.graph.max_steps} steps")
-        # What was changed last stands last: two things of one moment are told apart by that.
+        # Changed keys move to the end of the state: their order tells which of two changes of the same moment came
+        # last.
         state = {**{key: kept for key, kept in self.execution.state.items() if key not in changes}, **changes}
         self.execution = replace(self.execution, steps=number, state=state, updated_at=self.now())
 
     def _open_gates(self) -> None:
-        """Let through what stands at gates, as long as one opens: what went through may stand at the next."""
+        """Open gates until none opens, because positions that pass one gate may reach the next."""
         while not self.ended and any(self._try_gate(name, gate) for name, gate in self.graph.gates.items()):
             """Once more."""
 
@@ -205,7 +207,7 @@ class ExecutionUpdate:
                 assert_never(unreachable)
 
     def _fan_out(self, cursor: Cursor, targets: Sequence[str], value: Any) -> None:
-        """The cursor goes to the first target; further targets get cursors of their own."""
+        """Move the cursor to the first target; each further target gets a new cursor."""
         if not targets:
             self._drop(cursor.id)
             if not self.cursors:
@@ -270,7 +272,8 @@ class ExecutionUpdate:
             self._drop(cursor_id)
 
     def pause_if_idle(self) -> None:
-        """Nothing can go on: the execution sleeps until an answer comes. Where none can come, it has failed."""
+        """Pause the execution, because no position can continue before an answer. If no answer can come, it has
+        failed."""
         if self.ended or self.switching:
             return
         if all(cursor.node in self.graph.gates for cursor in self.cursors.values()):
@@ -327,7 +330,7 @@ class ExecutionUpdate:
             fact(tx)
 
     def written(self) -> None:
-        """The commit is done: begin to gather anew. (Apart from `write`, which may be run twice.)"""
+        """Forget the changes after their commit. (Separate from `write`, which may run twice.)"""
         self.committed = frozenset(self.cursors)
         self.carried = None
         self._steps, self._facts, self._waits, self._children = [], [], [], []
@@ -336,7 +339,7 @@ class ExecutionUpdate:
 
 
 class _Elsewhere(Collection[Cursor]):
-    """All positions but those that stand at a gate, without a copy of either."""
+    """All positions except those at one gate, without copies."""
 
     def __init__(self, live: Mapping[str, Cursor], held: Mapping[str, Cursor]) -> None:
         self._live = live

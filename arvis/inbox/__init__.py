@@ -1,4 +1,5 @@
-"""What becomes of an event of a chat platform, in one commit each: taken on, observed, dropped; changed; answered."""
+"""Events of chat platforms: each is one commit that accepts, observes or rejects a message, changes it, or answers a
+question."""
 
 from arvis.inbox.accept import InboxRules
 from arvis.inbox.inbox import InboxService

@@ -1,6 +1,6 @@
-"""Steps 1, 2, 4 and 8: route and permit a message, then take it on, observe it or drop it, with the reason.
+"""Steps 2, 4 and 8 of a message: route and permit it, then accept, observe or reject it, with the reason.
 
-Scripts. The same event again creates nothing. No model is asked.
+Scripts. A repeated event creates no row. No model is called.
 """
 
 from __future__ import annotations
@@ -43,16 +43,13 @@ from arvis.turns.cancellation import CancelledTurn
 # Albums: several events of a platform that are one message. It waits in the queue until no more of it comes.
 
 
-# What the configuration says about taking messages on.
-
-
-#: How long a message waits after its last part, in ms.
+#: Time (ms) that a message waits for further parts after its last one.
 ALBUM_MS = 1_500
 
 
 def belongs_to_album(tx: Transaction, message: IncomingMessage) -> bool:
-    """Whether this is a further part of what the same person has asked already: only one part of an album carries the
-    words that address the bot."""
+    """Return True if this is a further part of a message that the same person has sent: only one part of an album
+    carries the text that addresses the bot."""
     if message.album is None:
         return False
     known = tx.incoming.by_album(message.address, message.album)
@@ -62,8 +59,8 @@ def belongs_to_album(tx: Transaction, message: IncomingMessage) -> bool:
 
 
 def join_album(tx: Transaction, message: IncomingMessage, files: Sequence[Attachment], now: int) -> Received | None:
-    """Make this event part of the message that it belongs to; None when there is none, or its turn has begun: then it is a
-    message of its own."""
+    """Add this event to the message of its album. Return None when there is none, or its turn has begun: the event is
+    then a message of its own."""
     known = tx.incoming.by_album(message.address, message.album or "")
     if known is None or known.execution_id is None:
         return None
@@ -79,20 +76,21 @@ def join_album(tx: Transaction, message: IncomingMessage, files: Sequence[Attach
     return Received(known.id, MessageStatus.ACCEPTED, "album")
 
 
-#: Observed text is cut here, in characters: nobody asked for it.
+#: Characters of an observed message that are stored.
 LONGEST_OBSERVED = 2_000
 
 
 def _none(_names: Sequence[str]) -> Sequence[PluginCommand]:
-    """Where there are no plugins."""
+    """The default without plugins."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class InboxRules:
-    """`zone` is the daemon's. A message that was written more than `answer_within` ms ago is not answered any more.
-    `approvers` may allow what a tool wants to do. `commands` gives those of the plugins of these names, for `/help`. `allowed` is what
-    each person may send; `shown` tells what people have seen of an answer that is being written."""
+    """The configuration of incoming messages. `zone` is the daemon's. A message that was written more than
+    `answer_within` ms ago gets no answer. `approvers` may approve calls of tools. `commands` returns the commands of
+    the plugins with these names, for `/help`. `allowed` limits the messages and bytes of each person; `shown` returns
+    the part of a running reply that people have seen."""
 
     zone: str = "UTC"
     answer_within: int = 3_600_000
@@ -102,12 +100,12 @@ class InboxRules:
     shown: Shown = nothing_shown
 
 
-#: More than people send at once; a program might.
+#: People send fewer files at once; a program might send more.
 _MOST_FILES = 50
 _TOO_OLD = "too_old"
 _BOT_TALK = "bot_loop"
 _TOO_MANY = "too_many_messages"
-#: Of what nobody answers so much is kept, in characters: strangers fill no disk.
+#: Characters of a rejected message that are stored, so that unknown senders cannot fill the disk.
 _LONGEST_DROPPED = 2_000
 
 
@@ -163,7 +161,7 @@ def _differs(tx: Transaction, known: StoredMessage, message: IncomingMessage) ->
 
 
 def _known(tx: Transaction, message: IncomingMessage) -> Received | None:
-    """What became of this event when it came before."""
+    """Return the result of an earlier delivery of this event."""
     address = message.address
     if (known := tx.messages.by_event(address, message.event_id)) is not None:
         return Received(
@@ -198,8 +196,9 @@ def _dispatch(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], ru
 
 
 def _limit_rate(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
-    """Refuse a message of a person who writes too fast. Over our own port the sender hears it at once and may send it again; a
-    chat platform takes nothing back, so there the message is kept as dropped, and the person is told once in each window."""
+    """Refuse a message of a person who writes too fast. Over the web the sender gets the error immediately and may
+    send the message again. A chat platform takes no message back, so there it is stored as dropped, and the person
+    gets one notice in each window."""
     message, agent = routed.message, routed.agent
     person = tx.principals.find(message.address.platform, message.sender.user_id)
     used = allowances.use_message(tx, person, routed.role, rules.allowed, now)
@@ -215,7 +214,7 @@ def _limit_rate(tx: Transaction, routed: Routed, rules: InboxRules, now: int) ->
 
 
 def _answer_question(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
-    """Let the message answer an open question, if it is an answer; then it begins no turn."""
+    """Answer an open question with the message, if it is an answer; it then begins no turn."""
     message, sender, agent = routed.message, routed.message.sender, routed.agent
     if message.forwarded or not (message.in_reply_to or tx.waits.any_open()):
         return None  # a person who passes words on says neither yes nor no
@@ -252,7 +251,7 @@ def enqueue_turn(tx: Transaction, routed: Routed, files: Sequence[Attachment], n
 
 
 def _files_to_fetch(files: Sequence[FileRef]) -> Iterator[Attachment]:
-    """To be fetched, as many as one message may have; that there are more is told."""
+    """Yield the files to fetch, up to the maximum of one message; a note reports further files."""
     yield from map(_to_fetch, files[:_MOST_FILES])
     if (more := len(files) - _MOST_FILES) > 0:
         problem = f"of one message {_MOST_FILES} files are read at most"
@@ -272,7 +271,7 @@ def _to_fetch(file: FileRef) -> Attachment:
 
 
 def _run_command(tx: Transaction, routed: Routed, command: Spoken, rules: InboxRules, now: int) -> Handled:
-    """A text command: the daemon answers it at once, without a turn."""
+    """Run a text command: the daemon answers it immediately, without a turn."""
     message, agent = routed.message, routed.agent
     sender = message.sender
     principal = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
@@ -299,7 +298,7 @@ def _run_command(tx: Transaction, routed: Routed, command: Spoken, rules: InboxR
 
 
 def _expire(tx: Transaction, routed: Routed, now: int) -> Received:
-    """Written so long ago that an answer would only surprise: kept, and not answered."""
+    """Store a message that is too old for an answer as expired."""
     message = routed.message
     conversation = tx.conversations.open(routed.agent.id, message.address, now, direct=message.is_direct)
     kept = _unrouted_message(tx, message, Refused(_TOO_OLD, routed.role, routed.agent), now)
@@ -309,7 +308,8 @@ def _expire(tx: Transaction, routed: Routed, now: int) -> Received:
 
 
 def _observe(tx: Transaction, message: IncomingMessage, refused: Refused, now: int) -> Received:
-    """What people say to one another: read along where an agent lives, else not kept at all."""
+    """Store a message between people as context where an agent is bound to the channel and observes it; else store
+    nothing."""
     text = message.content or " ".join(f"[{file.filename}]" for file in message.files)
     if refused.observe > 0 and text.strip():
         seen = OverheardMessage(
@@ -326,8 +326,8 @@ def _observe(tx: Transaction, message: IncomingMessage, refused: Refused, now: i
 
 
 def _reject(tx: Transaction, message: IncomingMessage, refused: Refused, code: str, now: int) -> Received:
-    """A message that nobody answers: a row with its reason, no job, no conversation. A stranger who wrote directly may
-    learn once how to be let in."""
+    """Store a rejected message: a row with its reason, no job, no conversation. An unknown person who wrote directly
+    may get a pairing code, once."""
     dropped = _unrouted_message(tx, message, refused, now)
     tx.messages.add(dropped, event_id=message.event_id)
     if refused.reason in PAIRABLE and (offered := offer_pairing(tx, message, now, code)) is not None:

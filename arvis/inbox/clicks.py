@@ -1,7 +1,7 @@
-"""Buttons that people press: they answer questions and stop turns. Scripts.
+"""Buttons: they answer questions and stop turns. Scripts.
 
-A button stays valid for as long as its question is open, whatever happened to the process that showed it; the same press
-twice is one. Only who may answer, may.
+A button stays valid while its question is open, even if the process that showed it has ended. A repeated press counts
+once. Only people who may answer can use it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOOKS_AFTER = {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """What to tell the person, and what is to be announced after the commit."""
+    """The text for the person, and the cancelled turns to publish after the commit."""
 
     clicked: Clicked
     cancelled: Sequence[CancelledTurn] = ()
@@ -41,7 +41,7 @@ class Pressed:
 
 @dataclass(frozen=True, slots=True)
 class _Person:
-    """Who pressed, where, and who may allow what tools want to do."""
+    """The person who pressed a button, the place, and the rules about approvers."""
 
     principal: Principal
     place: Address
@@ -51,7 +51,7 @@ class _Person:
 def press_button(
     tx: Transaction, source: EventSource, pressed: Click, *, router: Router, rules: InboxRules, now: int
 ) -> Pressed:
-    """Do what a button stands for, with the role of the person in this place."""
+    """Do the action of a button, with the role of the person in this place."""
     source.advance(tx)
     address, sender = pressed.address, pressed.sender
     if (seen := tx.events.seen(address.platform, address.connector, pressed.event_id)) is not None:
@@ -96,7 +96,7 @@ def _answer(tx: Transaction, wait_id: str, number: str, by: _Person, now: int) -
 
 
 def _stop(tx: Transaction, message_id: str, by: _Person, now: int) -> Pressed:
-    """The turn of a message: for who asked it, and for who looks after the house."""
+    """Stop the turn of a message, for its sender and for owners and operators."""
     message = tx.messages.get(message_id)
     if message is None or message.execution_id is None or message.status in FINAL_STATUSES:
         return Pressed(_NOTHING)

@@ -1,7 +1,7 @@
-"""What people do to messages that they have written: change them, take them back. Scripts.
+"""Edits and deletions of messages by the people who wrote them. Scripts.
 
-Before its turn starts a message is what it is now; afterwards only its timeline tells of the change. Nobody can change
-the message of somebody else.
+Before its turn begins a message takes its new text; afterwards only the timeline notes the change. People cannot
+change messages of others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from arvis.ports.store import Transaction
 from arvis.turns import cancellation
 from arvis.turns.cancellation import CancelledTurn
 
-#: Of what was written later, a timeline keeps so many characters.
+#: Characters of a later text in the timeline.
 _LONGEST_NOTE = 2_000
 
 
@@ -71,7 +71,7 @@ def _change_text(tx: Transaction, message: StoredMessage, content: str, now: int
 
 
 def _wrote(tx: Transaction, change: MessageEdit, message: StoredMessage) -> bool:
-    """Whether whoever changed it wrote it, and may still write."""
+    """Return True if the person who changed the message wrote it, and is not blocked."""
     principal = tx.principals.get(message.principal_id or "")
     if principal is None or principal.role is PrincipalRole.BLOCKED:
         return False
@@ -79,7 +79,7 @@ def _wrote(tx: Transaction, change: MessageEdit, message: StoredMessage) -> bool
 
 
 def _not_begun(tx: Transaction, message: StoredMessage) -> bool:
-    """Whether the turn of this message has still to start; asked under the lock of its job."""
+    """Return True if the turn of this message has not begun, read under the lock of its job."""
     if message.execution_id is None or message.status in FINAL_STATUSES:
         return False
     waiting = tx.jobs.live_of_execution(message.execution_id)
@@ -97,6 +97,6 @@ def _seen(tx: Transaction, address: Address, event_id: str) -> bool:
 
 
 def _keep(tx: Transaction, address: Address, event_id: str, message: StoredMessage | None, now: int) -> None:
-    """Only what is about a message of ours is worth a row: strangers fill no table."""
+    """Store the event if it is about a stored message: unknown senders must not fill the table."""
     if message is not None:
         tx.events.keep(address.platform, address.connector, event_id, SeenEvent(message.id, ""), now)

@@ -38,13 +38,13 @@ from arvis.turns.cancellation import CancelledTurn, stop_turns
 #: A bot has a feed for each channel that it reads; more are not looked at after a gap.
 _MOST_FEEDS = 1_000
 _UNREACHABLE = "unreachable"
-#: What a text command, or an answer in words, may have changed.
+#: Topics that a text command, or an answer in a message, may have changed.
 _COMMANDED = (ChangeTopic.CONVERSATIONS, ChangeTopic.MEMORY, ChangeTopic.QUESTIONS)
 
 
 class InboxService:
-    """`admit` raises, without touching the disk, while nothing new may be taken on; `new_code` makes a code for a stranger
-    who may ask to be paired. `fence` is asked in every commit: it raises when another process brings these events now."""
+    """`admit` raises, without disk access, while no new messages are accepted; `new_code` makes a pairing code for an
+    unknown person. `fence` is called in every commit: it raises when another process brings these events now."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class InboxService:
         return EventSource(self._fence, address, position)
 
     async def _keep_uploads(self, message: IncomingMessage) -> list[Attachment]:
-        """Only for who may ask, and only as much as each may send: nobody fills the disk."""
+        """Store files only of people who may ask, and only within their limits, so that no sender can fill the disk."""
         if not message.uploads:
             return []
         routed = await self._store.read(self._router.route, message)
@@ -215,7 +215,7 @@ def store_position(tx: Transaction, source: EventSource) -> None:
 
 
 def _use_bytes(tx: Transaction, message: IncomingMessage, role: PrincipalRole, allowed: Allowed, now: int) -> None:
-    """Raise `TooMany` when the sender may send no more today. What came before counts once."""
+    """Raise `TooMany` when the sender has used up the bytes of this day. A repeated event counts once."""
     if tx.messages.by_event(message.address, message.event_id) is not None:
         return
     sender, size = message.sender, sum(len(file.data) for file in message.uploads)

@@ -1,1 +1,1 @@
-"""The queue's policy: when jobs run, how many at once, and what becomes of those that fail (queue.md)."""
+"""The queue's policy: when jobs run, how many run at once, and when failed jobs are retried."""

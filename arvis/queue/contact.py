@@ -14,7 +14,7 @@ from arvis.ports.clock import Clock
 log = structlog.get_logger(__name__)
 
 #: Seconds after an outage, and after the start, in which the leases of other processes are not judged: each process
-#: finds the database again within `RETRY_SECONDS` and renews at once.
+#: finds the database again within `RETRY_SECONDS` and renews its leases immediately.
 GRACE_SECONDS = 5.0
 #: Between two tries while the database is away.
 RETRY_SECONDS = 1.0

@@ -1,4 +1,4 @@
-"""Tells the bus when a job begins and ends, for pages that show the queue. Nobody needs to listen."""
+"""Publishes the begin and the end of a job on the bus, for pages that show the queue."""
 
 from __future__ import annotations
 

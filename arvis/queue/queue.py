@@ -1,6 +1,6 @@
-"""The queue at run time: starts what was claimed, renews leases, keeps the one timer, drains.
+"""The queue at run time: it starts claimed jobs, renews leases, keeps the one timer, and drains.
 
-It never polls for work: a commit that adds or settles jobs brings the claim with it (`SlotPool`), one timer waits
+It never polls for work: a commit that adds or settles jobs also claims the next ones (`SlotPool`), one timer waits
 for the soonest `run_at` or deadline, and a sweep every ten seconds renews leases.
 """
 
@@ -40,12 +40,12 @@ from arvis.queue.slots import SlotPool
 
 Postponed = Callable[[Transaction, Job, Unfinished, int], None]
 
-#: What else is written for jobs that are taken back from a dead process, also when there are none.
+#: Writes further rows for jobs that are taken back from a dead process; it is called with an empty list, too.
 Rescued = Callable[[Transaction, Sequence[Job], int], None]
 
 
 def no_more(_tx: Transaction, _jobs: Sequence[Job], _now: int) -> None:
-    """Where nothing else is to be done for jobs of a dead process."""
+    """The default where jobs of a dead process need no further rows."""
 
 
 def begin(tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True) -> list[Job]:
@@ -59,8 +59,9 @@ def begin(tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_mo
 def rescue(
     tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True, died: str = ""
 ) -> list[Job]:
-    """`judge` False leaves leases of other folders as they are, even expired ones: their owners could not renew them.
-    `died` is the process of this folder that ended without a word before this one."""
+    """Take back the jobs of dead processes. With `judge` False, leases of other folders stay, even expired ones,
+    because their owners could not renew them. `died` is the process of this folder that ended without an orderly stop
+    before this one."""
     rescued = tx.jobs.rescue(node, boot, now, judge=judge, died=died)
     also(tx, rescued, now)
     for job in rescued:
@@ -88,7 +89,8 @@ def renew(
     judge: bool = True,
     also: Rescued = no_more,
 ) -> tuple[set[str], list[Job]]:
-    """First the leases, then the rescue: the ids that are still held, and the jobs that nobody renewed."""
+    """Renew the leases first, then take back jobs. Return the ids that are still held, and the jobs that were taken
+    back."""
     held = tx.jobs.extend(job_ids, boot, lease_until)
     return held, rescue(tx, node, boot, now, also, judge=judge)
 
@@ -118,7 +120,7 @@ log = structlog.get_logger(__name__)
 
 SWEEP_SECONDS = 10.0
 LOOK_SECONDS = 5.0
-#: The 25 seconds of a stop, the last of them for what is to be handed back.
+#: A stop takes 25 seconds at most, the last one of them for jobs that are handed back.
 DRAIN_SECONDS = 24.0
 HAND_BACK_SECONDS = 1.0
 LONGEST_TIMER_SECONDS = 60.0
@@ -137,7 +139,7 @@ class Handler(Protocol):
         ...
 
     async def announce(self, job: Job, outcome: Unfinished) -> None:
-        """After that commit: tell whoever waits."""
+        """After that commit: publish the result."""
         ...
 
 
@@ -210,7 +212,7 @@ class Queue:
         await self._failure
 
     async def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
-        """Claim no more, give what runs its time, hand the rest back without counting an attempt."""
+        """Stop claiming, wait for the running jobs, and hand the others back without counting an attempt."""
         self._draining = True
         quiet = asyncio.Event()
         self._slots.close(partial(self._on_loop, quiet.set))
@@ -234,12 +236,13 @@ class Queue:
                 task.cancel()
 
     def look(self) -> None:
-        """Claim what can be claimed, in a commit of its own."""
+        """Claim jobs in a commit without other changes."""
         if not self._draining:
             self._keep(self._tick())
 
     async def _hand_back(self, jobs: Sequence[Job]) -> None:
-        """What cannot be handed back in time the next boot takes back, and counts as a crash."""
+        """Hand jobs back. The next boot takes back the jobs for which the time does not suffice, and counts a crash
+        for each."""
         try:
             async with asyncio.timeout(HAND_BACK_SECONDS):
                 await self._store.write(hand_back, self._node, jobs, self._clock.now())
@@ -304,7 +307,7 @@ class Queue:
     # -- duties --------------------------------------------------------------------------------------------
 
     async def _tick(self) -> None:
-        """Wake heads whose time has come, answer expired questions, claim, and set the timer anew."""
+        """Wake jobs whose time has come, answer expired questions, claim, and set the timer."""
         looked, due = False, None
         with self._tried_again("look"):
             due = await self._store.write(wake, self._expire, self._clock.now())
@@ -315,7 +318,7 @@ class Queue:
             self._set_timer(due)
 
     def _set_timer(self, at: int) -> None:
-        # Never for long: the wall clock may jump, and this timer stands still while the machine sleeps.
+        # The delay is short: the wall clock may jump, and this timer stops while the machine sleeps.
         delay = min(max(0, at - self._clock.now()) / 1000, LONGEST_TIMER_SECONDS)
         when = self._loop.time() + delay
         if self._draining or (self._timer is not None and self._timer.when() <= when):
@@ -335,8 +338,8 @@ class Queue:
                 await self._renew()
 
     async def _renew(self) -> None:
-        """Renew every lease, then take back what nobody renews, in one commit: no jump of the clock takes what runs
-        here. Stop the tasks of jobs that were taken away."""
+        """Renew every lease and then take back jobs without renewed leases, in one commit, so that no jump of the
+        clock takes back a job that runs here. Stop the tasks of jobs that another process has taken."""
         asked, now = self._slots.running(), self._clock.now()
         held, rescued = await self._store.write(
             renew,
@@ -369,7 +372,7 @@ class Queue:
 
     @contextmanager
     def _tried_again(self, duty: str) -> Iterator[None]:
-        """A database that cannot be used now is asked again soon: every duty is a loop."""
+        """Log errors of the database; every duty is a loop and tries again soon."""
         try:
             yield
         except DatabaseAway as error:
@@ -414,6 +417,6 @@ async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
 
 
 def _cancelled_by_us() -> bool:
-    """Whether this task was asked to end, and not something that it waited for."""
+    """Return True if this task was cancelled, and not something that it waited for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

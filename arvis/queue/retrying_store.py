@@ -1,6 +1,5 @@
-"""The store as running work sees it: what has begun waits for a disk that is full, or a database that is away, instead
-of failing. Repeating the work later would ask the model again and might tell people twice.
-"""
+"""The store for running work: it waits while the disk is full or the database is away, instead of failing. Repeating
+the work later would call the model again and might send notices twice."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ R = TypeVar("R")
 #: Between two tries, in seconds.
 PAUSE_SECONDS = 1.0
 
-#: What passes. Other kinds of `Unavailable` are answers of a script, which the same script would give again.
+#: Temporary errors. Other kinds of `Unavailable` are answers of a script, which would be the same at the next try.
 _PASSING = (DatabaseAway, DiskFull)
 
 
@@ -56,7 +55,8 @@ class RetryingStore:
 
 
 async def until_done(clock: Clock, call: Callable[[], Awaitable[R]]) -> R:
-    """Repeat the call while the database is away or its disk is full; whatever refuses new work reports it."""
+    """Repeat the call while the database is away or its disk is full; the check that refuses new work reports the
+    outage."""
     while True:
         try:
             return await call()

@@ -1,7 +1,8 @@
 """Free slots, counted where the store's threads can see them.
 
-The store asks before it commits (`reserve`) and tells afterwards (`deliver`), so that a claim rides in the commit
-that made work or freed a slot. A job counts from its claim to its settlement, not to the end of its task.
+The store reserves slots before a commit (`reserve`) and reports the claimed jobs afterwards (`deliver`), so that a
+claim is part of the commit that added work or freed a slot. A job counts from its claim to its settlement, not to the
+end of its task.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class SlotPool:
             return list(self._running.values())
 
     def counts(self, job: Job) -> bool:
-        """Whether this very claim is still running."""
+        """Return True if this claim of the job is still running."""
         with self._lock:
             return self._running.get(job.id) is job
 

@@ -1,8 +1,9 @@
-"""Who may use which agent, outside a message of a talk (that is `routing.permit`): rights only shrink on the way (reliability.md T5).
+"""The right to use an agent, outside a message of a conversation (for that see `routing.permit`). Rights only shrink
+from one execution to the next.
 
-`refusal` is the one decision. Every beginning of a run asks it (`begin_run`, `begin_keyed`), with the rights of this moment of
-everybody who has a say: the person for whom the work is done, and whoever wrote the words that are executed (`AUTHORS`).
-`may_reach` adds what holds where one agent hands work to another.
+`refusal` is the one decision. Every beginning of a run calls it (`begin_run`, `begin_keyed`) with the present rights
+of all people involved: the person for whom the work is done, and the authors of the text that is executed
+(`AUTHORS`). `may_reach` adds the rules for work that one agent gives to another.
 """
 
 from __future__ import annotations
@@ -19,23 +20,24 @@ from arvis.domain.taint import CLEAN, Label, Taint, taint_in
 from arvis.ports.store import Transaction
 from arvis.routing import WEB, key_reaches, may_call
 
-#: Where the state of a child names the agents that wait for it within its turn, by their ids, in order.
+#: Key of a child's state: ids of the agents that wait for it within its turn, in order.
 WAITING = "waiting"
-#: Where the state of an execution names the people who wrote the words that it executes (ids of principals): its rights are
-#: those that all of them have.
+#: Key of an execution's state: the authors of the text that it executes (ids of principals). The execution has only
+#: the rights that all of them have.
 AUTHORS = "authors"
 
 #: Graphs that give an agent no powers of their own.
 _PLAIN = frozenset({"agent", "planning", "handover"})
 
-#: Who reaches every agent that is not kept for others.
+#: Roles that reach every agent without an `allow_users` list.
 RUNS_THE_HOUSE = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """In whose name work goes on: `principal` (None: nobody, which gives no rights), limited by `standing`, in the place
-    `address`, through `agent` (None: it is gone). `own_words`: nothing but their own words led there (no taint)."""
+    """The person in whose name work continues: `principal` (None: no person, and no rights), limited by `standing`,
+    in the place `address`, through `agent` (None: it was deleted). `own_words`: only this person's own text led there
+    (no taint)."""
 
     principal: Principal | None
     standing: Mapping[str, Any]
@@ -66,14 +68,14 @@ def refusal(tx: Transaction, target: Agent, asker: Asker) -> str | None:
     if against is not None:
         return against
     for author in authors_of(tx, asker.standing):
-        # What a place vouches for, it vouches for whoever asks there; an author is judged by their own rights.
+        # The trust in a place covers the person who asks there; an author is judged by the author's own rights.
         if (against := _against(target, author, paired_there=False)) is not None:
             return f"{author.name or author.user_id} wrote what would be done. {against}"
     return None
 
 
 def check_use(tx: Transaction, target: Agent, asker: Asker) -> None:
-    """Raises `Unprocessable` where `refusal` says why not."""
+    """Raise `Unprocessable` with the reason of `refusal`."""
     if (against := refusal(tx, target, asker)) is not None:
         raise out_of_reach(target, against)
 
@@ -88,8 +90,9 @@ def out_of_reach(target: Agent, why: str) -> Unprocessable:
 
 
 def may_reach(tx: Transaction, target: Agent, asker: Asker) -> bool:
-    """Return whether the person reaches this agent through another one: every agent that they may use in this place. Words of
-    others lead members, and work without a person, to no powers that the agent lacks which read them."""
+    """Return whether the person reaches this agent through another one: each agent that they may use in this place.
+    For members, and for work without a person, text of others leads to no agent with more powers than the agent that
+    reads it."""
     if refusal(tx, target, asker) is not None:
         return False
     acting = limited(tx, asker.principal, asker.standing)
@@ -164,8 +167,8 @@ def with_authors(state: Mapping[str, Any], authors: Iterable[str | None]) -> dic
 
 
 def taint_of_authors(tx: Transaction, principal_id: str | None, authors: Iterable[str | None]) -> Taint:
-    """The taint of words by these authors for work in this person's name: those of somebody with fewer rights are the
-    words of other people."""
+    """Return the taint of text by these authors in work for this person: the text of an author with fewer rights
+    counts as text of other people."""
     person = tx.principals.get(principal_id) if principal_id is not None else None
     if person is None:
         return CLEAN
@@ -178,8 +181,8 @@ def taint_of_authors(tx: Transaction, principal_id: str | None, authors: Iterabl
 def author_after(
     tx: Transaction, words: Mapping[str, Any], named: Collection[str], known: str | None, by: str | None
 ) -> str | None:
-    """The author of a row with these words (by field) after `by`, for whom it works from now on, has written those that are
-    `named`, changed or not; None: `by`. Where words of the author before stay, it is whoever of the two has fewer rights."""
+    """Return the author of a row after the person `by` changed the fields `named` of its `words` (by field), changed
+    or not; None: `by`. Where text of the author before remains, the author is the one of the two with fewer rights."""
     author = _author_after(tx, words, named, known, by)
     return author if author != by else None
 
@@ -197,20 +200,20 @@ def _author_after(
 
 
 def has_more_rights(tx: Transaction, person_id: str | None, authors: Iterable[str]) -> bool:
-    """Whether this person has more rights than one of these people."""
+    """Return True if this person has more rights than one of these people."""
     person = tx.principals.get(person_id) if person_id is not None else None
     others = authors_of(tx, {AUTHORS: authors})
     return person is not None and any(RANKS.index(each.role) < RANKS.index(person.role) for each in others)
 
 
 def authors_may_use(tx: Transaction, target: Agent, authors: Iterable[str | None]) -> bool:
-    """Whether everybody who wrote these words may use this agent."""
+    """Return True if all authors of this text may use this agent."""
     return all(_against(target, author, paired_there=False) is None for author in authors_of(tx, {AUTHORS: authors}))
 
 
 def standing_of(execution: Execution) -> dict[str, Any]:
-    """What limits whom a turn acts for, besides the role: it is kept with the turn that they asked for, and with the
-    tasks that follow from it."""
+    """Return the limits of a turn besides the person's role. They are stored with the turn that the person began, and
+    with the tasks that follow from it."""
     return standing_in(execution.state)
 
 
@@ -223,7 +226,8 @@ def standing_in(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_no_stronger(target: Agent, agent: Agent) -> bool:
-    """Whoever writes programs has the power of the sandbox, whatever the tools."""
+    """Return True if the agent has no power that the other lacks. An agent that writes programs has the power of the
+    sandbox, whichever tools it has."""
     return (
         HARMLESS_TOOLS.union(agent.tools).issuperset(target.tools)
         and HARMLESS_PLUGINS.union(agent.plugins).issuperset(target.plugins)

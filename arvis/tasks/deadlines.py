@@ -1,7 +1,7 @@
-"""How long an answer may be waited for (`delivery.answer_within`): before a turn begins, at every pause, and at its end.
+"""The time limit of an answer (`delivery.answer_within`): before a turn begins, at every pause, and at its end.
 
-What counts is time without progress. A person's answer, the end of a child, and each step that was committed begin it again:
-work that takes hours is not given up, and what only waits is.
+The limit is about time without progress. A person's answer, the end of a child, and each committed step restart it:
+work that takes hours is not given up, but waiting work is.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""How an agent's work ended, in its own words (behaviour.md 2.2): what its turn's timeline tells, and what whoever gave it the
-task reads."""
+"""The status with which an agent ends its work (behaviour.md 2.2): the timeline shows it, and the agent or graph that
+gave the task reads it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 from arvis.domain.executions import Answer, ExecutionStatus
 from arvis.tags import Reply
 
-#: A status is told in so many characters.
+#: Characters of a status line.
 LONGEST_NOTE = 240
 
 
 class WorkStatus(StrEnum):
-    """`open`: it never said; `exhausted`: it went on until it was stopped. Of heartbeats, `idle`: there was nothing to do, and no
-    model was asked; `failed`: what it called came to no end."""
+    """`open`: the reply had no status; `exhausted`: the work was stopped at a limit. Of heartbeats, `idle`: there was
+    nothing to do, and no model was called; `failed`: the called execution failed."""
 
     DONE = "done"
     BLOCKED = "blocked"
@@ -30,8 +30,8 @@ class WorkStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkOutcome:
-    """`visible` is what people may see of the last reply. `report` goes with `continue`, `reason` and `requirements` with
-    `blocked`, `result` with `done`. `attributes` are those that the agent's plugins asked for."""
+    """`visible` is the part of the last reply that people may see. `report` belongs to `continue`, `reason` and
+    `requirements` to `blocked`, `result` to `done`. `attributes` are those that the agent's plugins required."""
 
     status: WorkStatus
     visible: str = ""
@@ -43,13 +43,13 @@ class WorkOutcome:
 
     @property
     def note(self) -> str:
-        """One line that says where it stands."""
+        """One line about the present status."""
         said = self.reason or self.report or self.result or self.visible
         return " ".join(said.split())[:LONGEST_NOTE]
 
     @property
     def summary(self) -> str:
-        """What the next cycle, or another agent, is to know of it."""
+        """The information for the next cycle, or for another agent."""
         return self.report or self.result or self.visible or self.reason
 
     def to_json(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class WorkOutcome:
 
 
 def outcome_of(reply: Reply, otherwise: WorkStatus) -> WorkOutcome:
-    """What a reply says of itself; without a word of it, what its place takes it for."""
+    """Return the status of a reply; `otherwise` for a reply without one."""
     wrapper = reply.wrapper
     if wrapper is None:
         return WorkOutcome(otherwise, reply.visible, attributes=reply.attributes)
@@ -78,7 +78,8 @@ def outcome_of(reply: Reply, otherwise: WorkStatus) -> WorkOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ChildEnd:
-    """How a child execution ended. Without an outcome it failed or was cancelled, as `error` says, and the code `reason`."""
+    """The end of a child execution. Without an outcome it failed or was cancelled; `error` is a sentence and `reason`
+    a code."""
 
     outcome: WorkOutcome | None
     error: str = ""

@@ -19,7 +19,7 @@ from arvis.domain.tools import ToolCall, ToolOutput
 from arvis.ports.store import Transaction
 from arvis.prompt import Round, Words
 
-#: How the name of the effect of a tool call begins.
+#: Beginning of the name of a tool call's effect.
 TOOL_EFFECT = "tool "
 
 _LOST = "It is not known whether this call happened, and a person said not to make it again."
@@ -33,7 +33,7 @@ _RESTARTED = "restarted"
 
 @dataclass(frozen=True, slots=True)
 class ToolResults:
-    """Where the outputs of a round's calls are."""
+    """The places of the outputs of a round's calls."""
 
     #: Cursor and visit of the effects that hold the outputs.
     cursor: str

@@ -1,8 +1,8 @@
-"""Runs: work of an agent that no message of a chat stands for. A schedule or a web hook begins one, and what comes of it is
-posted; a graph begins one as its child, and reads what came of it.
+"""Runs: work of an agent without a message of a chat. A schedule or a web hook begins one, and its result is posted;
+a graph begins one as its child, and reads the outcome.
 
-A run has no history but what it is given, no user message, and a lane of its own: it holds up nobody who talks with the
-agent. Scripts, and the states that executions of graph `agent` begin with.
+A run has only the history that it is given, no user message, and a lane of its own, so it delays no conversation with
+the agent. Scripts, and the states with which executions of graph `agent` begin.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class TaskSpec:
     tools: Sequence[str] | None = None
     #: Id of the message to whose sender the reply is streamed (None: it is not streamed).
     audience: str | None = None
-    #: Taint of the prompt, other than by the words of the person for whom the work is done.
+    #: Sources of the prompt other than the person for whom the work is done.
     taint: Taint = CLEAN
     #: Shown with the prompt (`pictures_of`).
     pictures: Sequence[Sequence[str]] = ()
@@ -60,7 +60,7 @@ class TaskSpec:
     within: Mapping[str, Any] | None = None
     #: True: without the powers of a conductor, because no person chose the conductor for this work.
     plain: bool = False
-    #: Id and text of each message of a person that the prompt is made of, so that it is known which of them were read.
+    #: Id and text of each message of a person in the prompt, to note which of them were read.
     messages: Sequence[Sequence[str]] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class TaskSpec:
 class RunTask(TaskSpec):
     """The task in the state of a run."""
 
-    #: What began it: `schedule:ID`, `webhook:ID`, `chat`, …; empty for a child, which posts nothing.
+    #: The origin: `schedule:ID`, `webhook:ID`, `chat`, …; empty for a child, which posts nothing.
     source: str = ""
     #: The source of the run that a child works for.
     under: str = ""
@@ -110,8 +110,8 @@ def task_in(state: Mapping[str, Any]) -> RunTask | None:
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run that nobody waits for: `source` (`schedule:ID`, `webhook:ID`) marks what it posts at `address`. `graph` walks
-    it; `more` are further parts of its state."""
+    """A run that no execution waits for: `source` (`schedule:ID`, `webhook:ID`) marks its post at `address`. `graph`
+    walks it; `more` are further parts of its state."""
 
     agent: Agent
     errand: TaskSpec
@@ -179,7 +179,7 @@ def is_run(execution: Execution) -> bool:
 
 
 def source_of(execution: Execution) -> str:
-    """What had it begin; empty for a child, which posts nothing."""
+    """Return the origin of a run; empty for a child, which posts nothing."""
     task = task_in(execution.state)
     return "" if task is None else task.source
 
@@ -220,14 +220,15 @@ def _begun_by(state: Mapping[str, Any]) -> str:
 
 
 def _asker(execution: Execution, person: Principal | None) -> str:
-    """Who is shown to have asked: where no person did, nobody is to believe it."""
+    """Return the name of the asker in the prompt; a schedule or web hook is named as such, so that the model takes it
+    for no person."""
     caller = _CALLERS.get(_begun_by(execution.state).partition(":")[0], "")
     name = person.name if person is not None else ""
     return f"{caller}, for {name}" if caller and name else caller or name
 
 
 def history_of(execution: Execution) -> list[PastMessage]:
-    """What it was given of a talk before."""
+    """Return the history that a run was given."""
     taint = taint_in(execution.state)
     return [
         PastMessage(
