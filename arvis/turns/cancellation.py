@@ -1,4 +1,4 @@
-"""Turns and runs that end at somebody's word. Scripts, and what is announced after their commit."""
+"""Cancelled turns and runs. Scripts, and the events after their commit."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from arvis.tasks.task import is_run, source_of
 from arvis.turns import workflow_results
 from arvis.turns.turns import Ending, end_turn
 
-# Ending what runs in a place at somebody's word. Scripts; what they return is announced after the commit.
+# Cancelling the work in a place on request. The results of these scripts are published after the commit.
 
 
-# Ending a conversation at the word of somebody who looks after the house, as `/new` does. A script.
+# Closing a conversation on request of an owner or operator, as `/new` does. A script.
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class CancelledTurn:
 def cancel_turn(
     tx: Transaction, execution_id: str, by: str, now: int, *, shown: Shown = nothing_shown
 ) -> CancelledTurn:
-    """End a turn or a run at somebody's word, with all that works for it; its notice says so, its timeline who. What people were
-    `shown` of the answer stays as the answer."""
+    """Cancel a turn or a run on request, with all executions that work for it; its notice reports the end, its
+    timeline the person. The part of the reply that people were `shown` stays as the reply."""
     before = tx.executions.get(execution_id)
     jobs = lifecycle.cancel(tx, execution_id, now)
     execution = tx.executions.get(execution_id)
@@ -71,7 +71,7 @@ def _ending(tx: Transaction, execution: Execution, shown: Shown) -> Ending:
 
 
 def withdraw_turn(tx: Transaction, execution_id: str, now: int) -> CancelledTurn:
-    """End a turn that has not begun, because its message was taken back: nothing is said."""
+    """Withdraw a turn that has not begun, because its message was deleted: no notice is sent."""
     jobs = lifecycle.cancel(tx, execution_id, now)
     execution = tx.executions.get(execution_id)
     if execution is None:
@@ -82,7 +82,7 @@ def withdraw_turn(tx: Transaction, execution_id: str, now: int) -> CancelledTurn
 
 
 def announce_cancelled(bus: Bus, turn: CancelledTurn) -> None:
-    """After the commit: end the tasks, tell the clients."""
+    """After the commit: end the tasks and publish the events."""
     for job_id in turn.jobs:
         bus.publish(JobSettled(job_id, "cancelled"))
     for message in turn.asked:
@@ -92,9 +92,9 @@ def announce_cancelled(bus: Bus, turn: CancelledTurn) -> None:
         bus.publish(Changed(ChangeTopic.WORKFLOWS, turn.run))
 
 
-#: So many runs of the house are looked at.
+#: The maximum of runs that are searched.
 _MOST_RUNS = 1_000
-#: What a turn may wait for that can be stopped: people, and what it called.
+#: Waits of a turn that can be cancelled: for people, and for children.
 _STOPPABLE = (*sorted(PERSONAL_WAITS), WaitKind.CHILD, WaitKind.TIMER)
 
 
@@ -107,8 +107,8 @@ def stop_turns(
     asked_by: str | None = None,
     shown: Shown = nothing_shown,
 ) -> list[CancelledTurn]:
-    """Cancel the turn that runs, or is the next to run, and those that wait for people, with each agent of this place;
-    what waits behind stays. `asked_by`: only those that this principal asked for."""
+    """Cancel the turn that runs or is the next to run, and the turns that wait for people, with each agent of this
+    place; later turns stay. `asked_by`: only those that this principal asked for."""
     talks = tx.conversations.in_place(address)
     lanes = [conversation.lane for conversation in talks]
     for execution_id in _stoppable(tx, lanes, asked_by):
@@ -132,7 +132,7 @@ def stop_waiting(
 def _stop_runs(
     tx: Transaction, talks: Collection[str], by: str, now: int, asked_by: str | None
 ) -> Iterator[CancelledTurn]:
-    """The runs of workflows that somebody began there: they have lanes of their own."""
+    """Cancel the workflow runs that people began there; these have lanes of their own."""
     for execution in tx.workflow_runs.at_work(_MOST_RUNS):
         here = execution.state.get("conversation") in talks and source_of(execution) == "chat"
         if here and asked_by in {None, execution.principal_id}:
@@ -152,7 +152,7 @@ def _stoppable(tx: Transaction, lanes: Sequence[str], asked_by: str | None) -> l
 
 
 def _roots(tx: Transaction, found: Sequence[str]) -> Sequence[str]:
-    """What works for something else ends with it."""
+    """Return the executions at the root: children end with them."""
     executions = [execution for each in dict.fromkeys(found) if (execution := tx.executions.get(each)) is not None]
     return list(dict.fromkeys(lifecycle.root_of(tx, execution).id for execution in executions))
 

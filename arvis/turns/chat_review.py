@@ -1,9 +1,9 @@
-"""Human review by a message in the chat (seed 003): a person allows or forbids what an agent wants to do.
+"""Human review by a message in the chat (seed 003): a person allows or forbids an action of an agent.
 
-An answer is a message that can be nothing else. A reply to the message that shows the question is about that question. Any other
-message answers the newest question of the place only if it consists of a word that means yes or no, of one of the choices, or of
-`edit {…}` with other arguments; and where several people talk, only if the person who asked for the work writes it. Everything else
-is a message like any other, and the question stays open.
+Only a message that cannot mean anything else is an answer. A reply to the message with the question is about that
+question. Any other message answers the newest question of the place only if it consists of a word for yes or no, of
+one of the choices, or of `edit {…}` with other arguments; and where several people write, only if the person who
+asked for the work writes it. Every other message is handled as usual, and the question stays open.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from arvis.ports.store import Transaction
 from arvis.tasks.rounds import TOOL_EFFECT
 from arvis.turns.open_questions import open_questions, requester_of
 
-# The words by which a message answers a question: yes and no, other arguments, one of the choices, or feedback.
+# The texts that answer a question: yes and no, other arguments, one of the choices, or feedback.
 
 
-#: Words of several languages for yes and no; compared in lower case without what ends a sentence. The first ones of each name the
-#: decision itself and stay clear when something else was said meanwhile.
+#: Words of several languages for yes and no; compared in lower case without final punctuation. The first ones of each
+#: name the decision itself and stay clear after other messages.
 _APPROVE = frozenset({"approve", "approved", "allow"})
 _REJECT = frozenset({"reject", "rejected", "deny"})
 YES = _APPROVE | {"accept", "yes", "ok", "okay", "ja", "oui", "si", "sí", "да", "是", "好"}
@@ -40,7 +40,7 @@ _NOTED = re.compile(r"\s*(?P<word>approved?|reject(?:ed)?)\s*[,.:;!–-]+\s*(?P<
 
 
 def plain_word(text: str) -> WaitAnswer | None:
-    """Read a message that is nothing but a yes or a no."""
+    """Read a message that is only a yes or a no."""
     word = text.strip(_ENDS).casefold()
     if word in YES:
         return WaitAnswer(decision="approve")
@@ -69,7 +69,7 @@ def of_choices(text: str, choices: Sequence[str]) -> WaitAnswer | None:
 
 
 def feedback(text: str) -> WaitAnswer | None:
-    """Read a reply to a question as words to the agent that asked it."""
+    """Read a reply to a question as feedback for the agent that asked it."""
     return WaitAnswer(decision="feedback", text=text) if text.strip() and not text.startswith("/") else None
 
 
@@ -81,7 +81,7 @@ def _edited(text: str) -> WaitAnswer | None:
     return WaitAnswer(decision="edit", arguments=arguments) if isinstance(arguments, dict) else None
 
 
-#: After this time (ms) a plain yes or no may be about something else.
+#: After this time (ms) a plain yes or no may be about another subject.
 _STALE = 86_400_000
 #: The difference between clocks of platforms and ours (ms); platforms give whole seconds.
 _CLOCKS_APART = 5_000
@@ -142,8 +142,8 @@ def review(
 
 
 def _is_for(tx: Transaction, wait: Wait, talk: Conversation, by: Principal, approvers: Approvers) -> bool:
-    """Return whether a plain message of this person can answer the question. Where several people talk it has to be the person
-    for whom it is asked: all others use its buttons, or reply to it."""
+    """Return whether a plain message of this person can answer the question. Where several people write, it must be
+    the person for whom it was asked: all others use its buttons, or reply to it."""
     if wait.kind is WaitKind.USER or not talk.direct:
         return requester_of(tx, wait) == by.id and may_answer(tx, wait, by, approvers)
     return may_answer(tx, wait, by, approvers)
@@ -152,8 +152,8 @@ def _is_for(tx: Transaction, wait: Wait, talk: Conversation, by: Principal, appr
 def _plainly(
     tx: Transaction, text: str, wait: Wait, talk: Conversation, *, by: Principal, now: int
 ) -> WaitAnswer | None:
-    """Read a message that replies to nothing. A plain yes or no is about what was said last, and not about a question of
-    yesterday, or one with another answer of the agent behind it."""
+    """Read a message that replies to no other. A plain yes or no is about the newest text, and not about a question
+    of yesterday, or one that another reply of the agent follows."""
     fresh = now - wait.asked_at < _STALE and not tx.waits.is_overtaken(talk, wait.id, by.id)
     if wait.kind is WaitKind.USER:
         return _free_text(text) if fresh else None
@@ -171,7 +171,7 @@ def _replied(tx: Transaction, text: str, wait: Wait) -> WaitAnswer | None:
         return of_choices(text, wait.choices)
     noted = question_of(tx.executions.get(wait.execution_id), wait) is not None
     given = explicit(text, noted=noted) or plain_word(text)
-    # Only what an agent asks can be answered with words to it: a node of a workflow stays open, a proposed change has no reader.
+    # Only questions of agents take feedback: a node of a workflow stays open, and a proposed change has no reader.
     return given or (feedback(text) if not noted and _is_of_a_tool(tx, wait) else None)
 
 
@@ -201,7 +201,7 @@ def _answer(tx: Transaction, wait: Wait, given: WaitAnswer, *, by: Principal, ap
 
 
 def _is_unread(tx: Transaction, wait: Wait, open_: Sequence[Wait], now: int) -> bool:
-    """Return whether the question came while another one was being answered, so that a word may be meant for that."""
+    """Return whether the question arrived while another one was being answered: the answer may be meant for that one."""
     others = [each for each in (*open_, *tx.waits.of_execution(wait.execution_id)) if each.id != wait.id]
     answering = any(now - (each.answered_at or now) < _READING for each in others)
     return answering and now - wait.asked_at < _READING

@@ -1,7 +1,7 @@
-"""Asking anew with other words: what somebody who looks after the house does with a message whose turn went wrong. Scripts.
+"""Editing and retrying: an owner or operator changes the text of a message whose turn failed. Scripts.
 
-The message keeps its place and its sender. Its words change, and a turn of its own begins from them; what the old one had
-found stays where it is, and counts for nothing.
+The message keeps its place and its sender. A new turn begins with the new text; the rows of the old turn stay and
+have no effect on it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from arvis.ports.store import Transaction
 from arvis.services.graph_selection import default_graph, marked
 from arvis.services.workflow_runs import is_workflow, note_begun
 
-#: Parts of a turn's state that hold whoever asks, however often it is asked.
+#: Parts of a turn's state that hold for its person, in every attempt.
 _STANDING = ("reach", "paired")
 _OVER = {JobStatus.FAILED, JobStatus.CANCELLED}
 
 
 def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int) -> str:
-    """Change the words of a message whose turn failed or was cancelled, and begin its turn anew; the id of the new job. The old
-    one ends as taken over. Raises `NotFound`, `Conflict` and `Forbidden`."""
+    """Change the text of a message whose turn failed or was cancelled, and begin a new turn; return the id of the new
+    job. The old job ends as replaced. Raises `NotFound`, `Conflict` and `Forbidden`."""
     job = tx.jobs.get(job_id)
     if job is None:
         raise NotFound(f"There is no job {job_id}")
@@ -52,7 +52,7 @@ def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int
     tx.messages.join_turn(before, begun.id)
     tx.incoming.replace_text(message.id, content, estimate_tokens(content))
     if by.id != message.principal_id:
-        # Who asks in the author's place does not speak with the author's rights.
+        # A person who edits the text does not act with the author's rights.
         tx.messages.label(message.id, message.taint | {Label.PEOPLE})
     note = {"before": message.content, "by": by.name, "userId": by.user_id, "job": job.id}
     tx.timeline.note([message.id], "edited", note, now)
@@ -62,7 +62,7 @@ def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int
 
 
 def _told_again(tx: Transaction, job: Job, by: Principal) -> tuple[Execution, StoredMessage]:
-    """The execution and the message of a job, if its words may be changed by this person."""
+    """Return the execution and the message of a job, if this person may change its text."""
     message = tx.messages.get(job.message_id or "") if job.kind is JobKind.MESSAGE else None
     execution = tx.executions.get(job.execution_id or "")
     if message is None or execution is None or message.execution_id != execution.id:

@@ -38,8 +38,8 @@ def requester_of(tx: Transaction, wait: Wait) -> str | None:
 
 
 def repeat_questions(tx: Transaction, turn: Execution, reply: StoredMessage, now: int) -> None:
-    """Show the newest open question of the same person again, once, behind the reply to something else: a word of consent after
-    it would otherwise be about that reply."""
+    """Show the newest open question of the same person again, once, after the reply to another message: a following
+    yes would otherwise be about that reply."""
     if not tx.waits.any_open() or turn.lane != conversation_lane(reply.conversation_id or ""):
         return
     talk = tx.conversations.get(reply.conversation_id or "")

@@ -1,6 +1,6 @@
-"""How a turn begins and ends in the store: one user message or several, exactly one reply or notice.
+"""The begin and the end of a turn in the store: one user message or several, exactly one reply or notice.
 
-Scripts and parts of scripts. Whatever ends a turn goes through `end_turn`, so that no two ways can answer twice.
+Scripts and parts of scripts. Every end of a turn goes through `end_turn`, so that no turn is answered twice.
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ from arvis.turns.unread import read_messages
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What a turn ends with: the text to show (empty: nothing is), why if it is not an answer, and what else than the
-    asker's words it was written from."""
+    """The end of a turn: the text to show (empty: none), the reason if it is no reply, and the taint of the text."""
 
     status: MessageStatus
     role: Role
@@ -97,14 +96,15 @@ def begin_turn(
 
 
 def _as_answer(tx: Transaction, message: StoredMessage, asked: Execution) -> StoredMessage:
-    """A part of the turn that goes on with it. A run answers nobody: what it was told is dealt with."""
+    """Return the message as a part of the turn that continues with it. A run answers no message, so the message
+    counts as answered."""
     if is_run(asked):
         return replace(message, status=MessageStatus.ANSWERED)
     return replace(message, execution_id=asked.id, position=_last_position(tx, asked.id) + 1)
 
 
 def limits_as(sender: Sender) -> dict[str, Any]:
-    """What limits this person besides the role, for what the turn does in their name."""
+    """Return the limits of this person besides the role, for the actions of the turn in their name."""
     reach = list(sender.agents) if sender.agents is not None else None
     return {"reach": reach, "paired": sender.paired}
 
@@ -112,8 +112,9 @@ def limits_as(sender: Sender) -> dict[str, Any]:
 def _answer_question(
     tx: Transaction, conversation: Conversation, principal: Principal, message: StoredMessage, now: int
 ) -> Execution | None:
-    """What asked this person here and goes on with the answer: the turn that the message is part of, or a run. None
-    when nobody asked, or somebody was faster: then the message is a turn of its own."""
+    """Answer a question to this person here, and return the execution that continues with the answer: the turn that
+    the message joins, or a run. None when there is no question, or another answer came first: the message is then a
+    turn of its own."""
     for wait in _questions(tx, tx.waits.open_in_lane(conversation.lane, WaitKind.USER, WaitKind.CHILD)):
         asking = tx.executions.get(wait.execution_id)
         given = Answer({"decision": "answer", "text": message.content, "message": message.id}, principal.id)
@@ -153,7 +154,7 @@ def _queue_turn(
 ) -> StoredMessage:
     """Execution and job of a turn."""
     if way.alone and examine(message.content, times_ms=(), now=now).suspicious:
-        # What a workflow takes comes to no node of an agent that examines it.
+        # The input of a workflow passes no node that examines it, so it is examined here.
         message = replace(message, taint=message.taint | {Label.FLAGGED})
         state = {**state, "taint": sorted(taint_in(state) | {Label.FLAGGED})}
     conversation_id, principal_id = message.conversation_id or "", message.principal_id
@@ -187,9 +188,9 @@ def _queue_turn(
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one agent gives another one, or tells it. `lineage` says which turn it comes from (for `state` of the
-    execution), `route` is `delegation` or `report`; `taint` is that of the turn it comes from, and of agents; `direct`
-    says whether only one person talks there."""
+    """A task or report from one agent to another. `lineage` names the turn that it comes from (for `state` of the
+    execution), `route` is `delegation` or `report`; `taint` is that of this turn, and of agents; `direct`: only one
+    person writes there."""
 
     speaker: Agent
     text: str
@@ -203,8 +204,8 @@ class Task:
 def begin_agent_turn(
     tx: Transaction, task: Task, *, agent: Agent, address: Address, priority: int, now: int
 ) -> StoredMessage:
-    """A turn of `agent` that another agent asked for: in its own conversation in the same place, in order with the
-    others there."""
+    """Begin a turn of `agent` for another agent: in its own conversation in the same place, in order with the other
+    turns there."""
     conversation = tx.conversations.open(agent.id, address, now, direct=task.direct)
     message = StoredMessage(
         id=tx.new_id(),
@@ -257,7 +258,7 @@ def _user_message(
         route=route,
         platform_ref=incoming.platform_ref,
         album=incoming.album,
-        # Who passes words on does not say them: they bind the asker to nothing.
+        # Forwarded text is not the sender's own text, and does not count as their request.
         taint=incoming.taint | (frozenset({Label.PEOPLE}) if incoming.forwarded else CLEAN),
     )
 
@@ -265,9 +266,9 @@ def _user_message(
 def end_turn(
     tx: Transaction, execution: Execution, ending: Ending, now: int, *, asked: Sequence[StoredMessage] | None = None
 ) -> Sequence[StoredMessage]:
-    """Store the one reply or notice of a turn, give its messages their end, and queue the delivery. Returns the
-    user messages (`asked`, where this transaction has just read them) that have it; none when the execution is no turn of a
-    chat, or its turn has ended already. Messages that the reply was written without get turns of their own."""
+    """Store the one reply or notice of a turn, end its messages, and queue the delivery. Return the user messages
+    that have ended (`asked`: those that this transaction has just read); none when the execution is no turn of a
+    chat, or its turn has ended before. Messages that were in no prompt of the reply get turns of their own."""
     if asked is None:
         asked = tx.messages.of_turn(execution.id)
     if all(message.status in FINAL_STATUSES for message in asked):
@@ -320,7 +321,8 @@ def _went_straight(execution: Execution) -> bool:
 
 
 def _compact_if_due(tx: Transaction, execution: Execution, reply: StoredMessage, agent: Agent | None, now: int) -> None:
-    """Behind the turns that wait: then the next one need not wait for it. `ceiling` is what its last prompt went by."""
+    """Queue the compaction behind the waiting turns, so that the next turn need not wait for it. `ceiling` is the
+    token limit of the last prompt."""
     conversation_id = reply.conversation_id
     if agent is None or conversation_id is None:
         return

@@ -1,7 +1,8 @@
-"""A message is answered only where the prompt of the reply held its words (docs/adr/0034).
+"""A reply answers a message only if the prompt of the reply held its text (docs/adr/0034).
 
-What a turn has read is a part of its state: each model call leaves the ids of the messages whose words its request held.
-The transaction that ends a turn settles those; the others get turns of their own, before all that waits there. Scripts.
+The state of a turn names the messages that it has read: each model call stores the ids of the messages in its
+request. The transaction that ends a turn settles those; the others get turns of their own, in front of all that waits
+there. Scripts.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ log = structlog.get_logger(__name__)
 #: The step in a message's timeline, and the reasons there.
 PUT_BACK = "requeued"
 UNREAD, CRASHED = "unread", "crashed"
-#: Parts of a turn's state that hold for its person, whatever turn answers them.
+#: Parts of a turn's state that hold for its person, whichever turn answers the message.
 _STANDING = ("reach", "paired")
 
 
 def read_messages(
     tx: Transaction, execution: Execution, asked: Sequence[StoredMessage], now: int
 ) -> list[StoredMessage]:
-    """Return those of a turn's messages that its reply answers; the others get turns of their own. Raises `ExecutionError`
-    when the reply was written without any of them: then nothing may be settled."""
+    """Return the messages of a turn that its reply answers; the others get turns of their own. Raises
+    `ExecutionError` when the prompt held none of them: then no message may be settled."""
     unread = _unread(tx, execution, asked)
     if not unread:
         return list(asked)
@@ -52,8 +53,8 @@ def read_messages(
 
 
 def separate(tx: Transaction, execution: Execution, now: int) -> None:
-    """Give messages that joined this turn turns of their own again: one of them may be what kills the process, and the others
-    are to be answered without it."""
+    """Give the messages that joined this turn their own turns again: one of them may be what ends the process, and
+    the others must be answered without it."""
     joined = tx.jobs.joined_messages(execution.id)
     messages = [message for message in tx.messages.of_turn(execution.id) if message.id in joined]
     if messages:
@@ -62,7 +63,7 @@ def separate(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def put_back(tx: Transaction, execution: Execution, messages: Sequence[StoredMessage], now: int, *, why: str) -> None:
-    """Let messages of this turn begin turns of their own, in order, before all that waits in their conversation."""
+    """Begin a turn of its own for each of these messages, in order, in front of all that waits in their conversation."""
     jobs = [_begin(tx, execution, message, now) for message in messages]
     added = tx.jobs.add_first(jobs, now)
     for message, job, place in zip(messages, jobs, added, strict=True):
@@ -93,7 +94,7 @@ def _read(execution: Execution, asked: Sequence[StoredMessage]) -> set[str]:
 
 
 def _answers(tx: Transaction, execution: Execution) -> Iterator[str]:
-    """The messages whose words answered a question of this execution or of what it called; who asked went on with them."""
+    """Yield the ids of messages that answered a question of this execution or of its children, which used the answer."""
     for wait in tx.waits.of_execution(execution.id):
         given = wait.answer.value if wait.answer is not None else None
         if isinstance(given, dict) and isinstance(given.get("message"), str):
@@ -103,7 +104,7 @@ def _answers(tx: Transaction, execution: Execution) -> Iterator[str]:
 
 
 def _begin(tx: Transaction, execution: Execution, message: StoredMessage, now: int) -> NewJob:
-    """Write the execution of a turn of its own; its job is still to be added."""
+    """Write the execution of a turn of its own, and return its job for the caller to add."""
     agent = tx.agents.get(message.agent_id or "")
     if agent is None:
         raise ExecutionError(f"The message {message.id} has no agent", fix="write a new message to another agent")

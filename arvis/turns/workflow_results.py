@@ -1,6 +1,5 @@
-"""What the end of a workflow's run leads to, however it ended: the last line of its log, and the results for the agent that
-started it, as its next turn (behaviour.md 2.7). Scripts' parts.
-"""
+"""The results of a workflow run at its end: the last line of its log, and the report to the agent that started it, as
+the agent's next turn (behaviour.md 2.7). Parts of scripts."""
 
 from __future__ import annotations
 
@@ -20,12 +19,12 @@ from arvis.ports.store import Transaction
 from arvis.services.workflow_runs import is_workflow
 from arvis.turns.turns import Task, begin_agent_turn
 
-#: The part of a run's state that names the agent's turn which started it (`{"execution", "agent", "conversation", "starts",
+#: Key of a run's state: the turn of the agent that started it (`{"execution", "agent", "conversation", "starts",
 #: "standing"}`).
 STARTER = "starter"
 
-#: Of an error, a log keeps so many characters; of what a node gave, the agent is told so many (behaviour.md 2.7), of so many
-#: nodes.
+#: Characters of an error in the log; characters of a node's output in the report, and the number of nodes in it
+#: (behaviour.md 2.7).
 _LONGEST_ERROR = 4_000
 LONGEST_OUTPUT = 200
 _MOST_NODES = 100
@@ -33,8 +32,8 @@ _LONGEST_NAME = 60
 
 
 def ended(tx: Transaction, execution: Execution, now: int, *, by: str = "") -> None:
-    """A run has ended as it stands there: the last line in its log and in those of the runs that ended with it, each once.
-    `by` is who cancelled it. Nothing happens for what is no run of a workflow."""
+    """Write the last line in the log of an ended run, and in those of the runs that ended with it, each once. `by` is
+    the person who cancelled it. Executions that are no workflow run are skipped."""
     if not is_workflow(execution):
         return
     _last_line(tx, execution, by, now)
@@ -43,13 +42,13 @@ def ended(tx: Transaction, execution: Execution, now: int, *, by: str = "") -> N
 
 
 def outputs_of(state: Mapping[str, Any]) -> Sequence[tuple[str, Mapping[str, Any]]]:
-    """What the nodes of a run gave, by their ids, in the order of their times."""
+    """Return the outputs of a run's nodes by id, in the order of their times."""
     found = [(key.removeprefix(OUTPUT), kept) for key, kept in state.items() if key.startswith(OUTPUT)]
     return sorted(found, key=lambda each: each[1].get("at") or 0)
 
 
 def taint_of(state: Mapping[str, Any]) -> Taint:
-    """What a run has read: what it began with, and what its nodes kept of theirs."""
+    """Return the taint of a run: of its input, and of its nodes' outputs."""
     return taint_in(state, *(kept for _, kept in outputs_of(state)))
 
 
@@ -84,7 +83,8 @@ def _last_line(tx: Transaction, execution: Execution, by: str, now: int) -> None
 
 
 def _report(tx: Transaction, execution: Execution, now: int) -> None:
-    """Its results as the next turn of the agent that started it, where that still is and its talk goes on."""
+    """Report the results as the next turn of the agent that started the run, if the agent and the conversation still
+    exist."""
     starter = execution.state.get(STARTER)
     agent = tx.agents.get(starter["agent"]) if starter is not None else None
     if starter is None or agent is None or not agent.active:

@@ -1,7 +1,7 @@
-"""Workflows that an agent starts and aborts by its tools (behaviour.md 2.7): its turn ends, and what came of the run comes back
-as its next turn in the same talk (`workflow_ends.py`).
+"""Workflows that an agent starts and aborts by its tools (behaviour.md 2.7): its turn ends, and the results of the
+run are its next turn in the same conversation (`workflow_results.py`).
 
-Only in a talk, for the person of it; a chain of turns and runs in which nobody else speaks is bounded.
+This works only in a conversation, for its person; a chain of turns and runs without a message of a person is limited.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from arvis.turns import cancellation
 from arvis.turns.cancellation import CancelledTurn
 from arvis.turns.workflow_results import STARTER
 
-#: So many runs follow one another without a word of a person.
+#: The maximum of runs in a row without a message of a person.
 MOST_STARTS = 5
-#: So many are told of in the description of the tool, in so many characters each.
+#: The number of workflows in the description of the tool, and the characters of each.
 _LISTED, _LONGEST = 30, 120
 
 
@@ -105,7 +105,7 @@ def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> s
 
 
 def abort(tx: Transaction, caller: Caller, run: str, now: int) -> tuple[str, CancelledTurn]:
-    """Nobody's but what this agent started in this talk. The workflow's name, and what is to be announced."""
+    """Abort a run that this agent started in this conversation. Return the workflow's name, and the turns to publish."""
     execution = tx.executions.get(run.strip())
     starter = execution.state.get(STARTER, {}) if execution is not None else {}
     own = (starter.get("agent"), starter.get("conversation")) == (caller.agent.id, caller.conversation_id)

@@ -1,8 +1,8 @@
-"""When an agent is done (behaviour.md 2.2, 2.3): what its last reply says of itself decides whether its work ends, goes on,
-or waits for a person.
+"""The end of an agent's work (behaviour.md 2.2, 2.3): the status in its last reply decides whether the work ends,
+continues, or waits for a person.
 
-In a chat whoever does not say that they go on is done. Who works alone (`explicit`) says so in a wrapper, and is reminded of it
-once; text that somebody has seen is never asked for again.
+In a chat a reply without a status is the end. An agent that works alone (`explicit`) writes a status wrapper, and is
+reminded of it once; text that people have seen is never requested again.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from arvis.tasks.task import is_run
 
 EXPLICIT = "explicit"
 CHECK_NEW_MESSAGES = "check_new_messages"
-#: How long an agent that is stuck waits for a person, in ms.
+#: Time (ms) that a blocked agent waits for a person.
 PATIENCE_MS = 86_400_000
 
-#: Stands where a reply held no words.
+#: Replaces the text of a reply without text.
 _NOTHING = "[no text]"
 
-#: What an agent that works alone is told about ending.
+#: Instructions about the end of work, for an agent that works alone.
 RULES = """\
 You work on your own; nobody answers questions on the way. End every reply with exactly one of these, and nothing behind it:
 <AGENT_DONE><KEY_RESULT>what came of it</KEY_RESULT></AGENT_DONE> when all is done;
@@ -65,7 +65,7 @@ class Completion:
     def decide(self, result: RunResult, files: Sequence[OutgoingFile] = ()) -> Decision:
         reply = read(result.content)
         outcome = self._with_kept(outcome_of(reply, WorkStatus.OPEN if self.explicit else WorkStatus.DONE))
-        # What it asks for by tags is dealt with at the end; what is without any is not kept twice.
+        # Tags are applied at the end of the turn; a reply without tags is not stored twice.
         whole = result.content if reply.proposals else ""
         match outcome.status:
             case WorkStatus.CONTINUE:
@@ -80,7 +80,7 @@ class Completion:
                 return self._end(result, outcome, files)
 
     def _with_kept(self, outcome: WorkOutcome) -> WorkOutcome:
-        """What was said before the reminder is the answer where the wrapper comes alone, or does not come at all."""
+        """Use the reply before the reminder as the answer if the wrapper arrives without text, or not at all."""
         kept = self.state.reply_before_reminder
         alone = not outcome.visible or (outcome.status is WorkStatus.OPEN and not is_silent(outcome.visible))
         return replace(outcome, visible=kept) if kept and alone else outcome
@@ -103,7 +103,8 @@ class Completion:
         return self._call_again(said, _GO_ON, whole, more)
 
     def _listen(self, outcome: WorkOutcome, whole: str) -> Decision:
-        """In a chat whoever is stuck waits for the person; that is a cycle, too, for no turn lasts for ever."""
+        """Wait for the person, in a chat, when the agent is blocked. This counts as a cycle, so that no turn lasts
+        forever."""
         added = self.state.rounds.add_text(outcome.visible, "", whole)
         more = changes(AgentState, read=self.read, cycle=self._cycle + 1)
         return Goto(CHECK_NEW_MESSAGES, outcome.visible, **added, **more, **_noted(outcome))
@@ -131,7 +132,7 @@ class Completion:
 
 
 async def listen(context: NodeContext) -> Decision:
-    """Wait until the person says something (or until nobody cares): their word is read behind what the agent said."""
+    """Wait for an answer of the person, up to `PATIENCE_MS`; the next prompt holds it after the agent's text."""
     state = AgentState.from_json(context.state)
     if context.answer is None:
         return Pause(WaitKind.USER, str(context.value), until=context.now() + PATIENCE_MS)
@@ -140,17 +141,17 @@ async def listen(context: NodeContext) -> Decision:
     given = context.answer.value or {}
     # A message is read as such, with the others that came.
     said = "" if given.get("message") else str(given.get("text") or given.get("decision") or "")
-    # Whoever answers in the person's place does not speak with the person's rights.
+    # An answer of another person does not carry the rights of the person who asked.
     others = [Label.PEOPLE] if said and context.answer.by != context.execution.principal_id else []
     return Goto("check_input", **changes(AgentState, taint=state.taint.union(others)), **state.rounds.add_answer(said))
 
 
 def _given_up(state: AgentState) -> dict[str, Any]:
-    """What it needed was shown; there is nothing to add."""
+    """Return the result of work whose question got no answer: the question was shown, so no text is added."""
     outcome = {**(state.outcome.to_json() if state.outcome is not None else {}), "visible": ""}
     return RunResult("<AGENT_DONE></AGENT_DONE>", "", "", "").to_json() | {"outcome": outcome}
 
 
 def _noted(outcome: WorkOutcome) -> dict[str, Any]:
-    """For the timeline, and for whoever asks what the agent is at."""
+    """Return the outcome and the status note, for the timeline and for people who ask what the agent is doing."""
     return changes(AgentState, outcome=outcome, status_note=outcome.note)

@@ -1,7 +1,7 @@
-"""Where a call of a tool would send something, and whether the asker or the configuration named that place.
+"""The destination of a tool call, and whether the asker or the configuration named it.
 
-In a turn that was written from foreign words, a page can tell the model to put what it knows into an address. So a call asks first
-when it names a host that stands neither in the asker's own words nor in the configuration.
+In a tainted turn, a page can instruct the model to put information into an address. So a call needs an approval when
+it names a host that is neither in the asker's own text nor in the configuration.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from arvis.domain.client_history import BEFORE, own_words
 from arvis.domain.messages import StoredMessage
 from arvis.domain.taint import Label
 
-#: Labels of a message whose words are not its sender's.
+#: Labels of a message whose text is not its sender's.
 _FOREIGN = frozenset({Label.PEOPLE, Label.TOOLS, Label.AGENTS, Label.FLAGGED})
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}:[/\\]{1,9}[^\s\"'<>]{1,8000}", re.IGNORECASE)
-#: Readers of addresses differ about these; whatever holds one has no host that could be trusted.
+#: Parsers of addresses disagree about these characters; an address with one of them has no trusted host.
 _DOUBTFUL = re.compile(r"[\\@\x00-\x20\x7f]")
 
 
 def words_of(messages: Sequence[StoredMessage]) -> str:
-    """Return what the asker says themselves in these messages."""
+    """Return the asker's own text in these messages."""
     return "\n".join(_said(message) for message in messages)
 
 
 def unnamed(arguments: Mapping[str, Any], words: str, known: Collection[str]) -> bool:
-    """Return whether the arguments hold an address whose host nobody named who may."""
+    """Return whether the arguments hold an address whose host neither the asker nor the configuration named."""
     return any(host is None or not (host in known or _stands_in(host, words)) for host in _hosts(arguments))
 
 

@@ -1,7 +1,8 @@
-"""The node `read_files`: what came with the messages of a turn is fetched, kept, and read or heard.
+"""The node `read_files`: it fetches and stores the files of a turn's messages, and extracts their text or speech.
 
-Nothing is fetched before a message was accepted, and so only for who may ask. What became of a file is kept at once, and
-belongs to the message whatever becomes of the turn: after a crash only what is missing is done again.
+Files are fetched only after their message was accepted, and so only for people who may ask. The result of a file is
+stored immediately, and belongs to the message even if the turn fails: after a crash only the missing files are read
+again.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from arvis.services.allowances import Allowed, UsedUp
 from arvis.tasks.state import BY_DAEMON, WorkState
 from arvis.tools.workspace import write_bytes
 
-#: How often a file is asked for that did not come, and how long (seconds) it may take.
+#: Attempts for a file that could not be fetched, and seconds for each.
 TRIES = 3
 _PATIENCE = 120.0
 
@@ -43,8 +44,8 @@ class FilesAwaited(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class FileRules:
-    """How files are had: `fetch` asks the connector of an address for one by its source, with the most bytes that it may
-    have, and raises `FetchError`; `sessions` is the folder in which every conversation has its own."""
+    """The limits and services of files: `fetch` asks the connector of an address for a file by its source, with a
+    maximum of bytes, and raises `FetchError`; `sessions` is the folder in which every conversation has its own."""
 
     fetch: Callable[[Address, str, int], Awaitable[bytes]]
     media: MediaReader
@@ -55,7 +56,7 @@ class FileRules:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Which file of which message."""
+    """The position of one file in its message."""
 
     message: StoredMessage
     ordinal: int
@@ -124,8 +125,8 @@ class FileNode:
         return await self._settle(place, file, reading, context.now())
 
     async def _lay_out(self, context: NodeContext, file: Attachment, data: bytes) -> None:
-        """Into the folder of the conversation. What a program there has put in its way is its own trouble: the text of the
-        file reaches the model all the same."""
+        """Write the file into the folder of the conversation. If a program there blocks the path, the file is not
+        written; its text reaches the model anyway."""
         workspace = self._rules.sessions / WorkState.from_json(context.state).conversation / "workspace"
         with suppress(ToolError):
             await asyncio.to_thread(write_bytes, workspace, path_of(file), data)
@@ -152,19 +153,20 @@ def is_waiting(file: Attachment) -> bool:
 
 
 def is_unread(file: Attachment) -> bool:
-    """Whether its bytes are here and nobody has looked into them; a voice message is known for one before."""
+    """Return True if the bytes are stored and their text was not extracted yet; a voice message is known as such
+    before."""
     if file.state is not FileState.STORED or file.content or file.problem:
         return False
     return file.kind in {None, FileKind.VOICE}
 
 
 def is_voice(message: StoredMessage) -> bool:
-    """Whether somebody spoke it, and was heard."""
+    """Return True if the message was spoken and its speech was transcribed."""
     return any(file.kind is FileKind.VOICE and file.content for file in message.attachments)
 
 
 def unsettled(messages: Sequence[StoredMessage]) -> bool:
-    """Whether there are files to read."""
+    """Return True if a message has files to fetch or to read."""
     return any(is_waiting(file) or is_unread(file) for message in messages for file in message.attachments)
 
 
@@ -200,7 +202,7 @@ def _put(tx: Transaction, place: _Place, file: Attachment) -> None:
 
 
 def _settle(tx: Transaction, place: _Place, file: Attachment, now: int) -> None:
-    """What was said in a voice message becomes part of the message: the history reads as if it had been written."""
+    """Add the transcript of a voice message to the message, as if it had been written."""
     message, known = tx.messages.get(place.message.id), tx.files.of_message(place.message.id)
     if message is None or known[place.ordinal].content:
         return  # another worker was faster

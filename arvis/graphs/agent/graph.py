@@ -1,9 +1,9 @@
-"""Graph `agent`: look at what came in, read its files, prepare the prompt, call the model, use the tools that it asks
-for, until it is done (seed 000).
+"""Graph `agent`: examine the input, read its files, prepare the prompt, call the model, make the tool calls, until
+the work is done (seed 000).
 
-Because the tool loop is the graph, a crash after the fourth call of a tool pays for none of the first four again. The
-prompt is built anew before every call, from rows that do not change while the turn holds its lane. A conversation that
-has outgrown its prompt is compacted on the way, so that nothing leaves the prompt that no summary stands for.
+The tool loop is the graph, so a crash after the fourth call of a tool repeats none of the first four. The prompt is
+built again before every call, from rows that do not change while the turn holds its lane. A conversation that has
+outgrown its prompt is compacted within the turn, so that no message leaves the prompt without a summary.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from arvis.tasks.rounds import Rounds, load_rounds
 from arvis.tasks.state import AgentState, WorkState
 from arvis.tasks.task import is_run
 
-#: Where a turn goes on when its conversation was compacted.
+#: The node after a compaction within the turn.
 PREPARE = "prepare"
 #: More messages than this in a prompt start a compaction (behaviour §7).
 MOST_MESSAGES = 80
@@ -71,8 +71,8 @@ _SAME_TIME_MS = 1_800_000
 
 @dataclass(frozen=True, slots=True)
 class AgentParts:
-    """What the graph is made of. `compactor` leads back to `PREPARE`; `skills` gives those of this moment; a reply has
-    `reply_bytes` at most, and work that says that it goes on takes `loops` cycles at most."""
+    """The parts of the graph. `compactor` leads back to `PREPARE`; `skills` returns the present skills; a reply has
+    at most `reply_bytes`, and work that continues itself takes at most `loops` cycles."""
 
     store: Store
     caller: ModelCaller
@@ -88,8 +88,8 @@ class AgentParts:
 
 
 def agent_graph(parts: AgentParts, manner: ToolProtocol | None = None) -> Graph:
-    """The graph that works on a turn or a run, by the `manner` in which tools are asked for (None: the vendors' own). Its
-    result is a `RunResult` as JSON with a `WorkOutcome` beside it, under `outcome`."""
+    """Return the graph that works on a turn or a run. `manner` offers the tools and reads the calls (None: the
+    vendors' own protocol). The result is a `RunResult` as JSON with a `WorkOutcome` beside it, under `outcome`."""
     manner = manner or ToolCalling(registry=parts.tools.registry)
     nodes = _Nodes(parts, manner)
     return Graph(

@@ -1,7 +1,7 @@
-"""What is looked at before a message reaches a model: it is cleaned, and oddities are flagged (behaviour 2.4).
+"""The input check before a model call: it cleans the text and flags oddities (behaviour 2.4).
 
-Pure functions. A flag never blocks a message; it is kept in the timeline and may taint the turn. All take time in
-proportion to the text, whatever stands in it.
+Pure functions. A flag never blocks a message; it is stored in the timeline and may taint the turn. All take time in
+proportion to the length of the text.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from arvis.tasks.outcome import WorkOutcome, WorkStatus
 from arvis.tasks.state import BY_DAEMON, AgentState
 from arvis.tasks.task import history_of, is_run
 
-# The node `check_input`, with which every turn begins: what is remarkable about the words that came in (behaviour 2.4).
-# It flags and never blocks: a message that looks like an attempt to command the model is answered like any other, but
-# what the reply asks for waits for a person. What was found is part of the step, and so of the timeline.
+# The node `examine`, with which every turn begins (behaviour 2.4). It flags and never blocks: a message that looks
+# like an attempt to command the model is answered as usual, but the actions in the reply wait for a person. The
+# findings are part of the step, and so of the timeline.
 
 
 #: Characters of a message that reach a model.
 LONGEST = 100_000
 
-#: Messages closer to one another than this (ms) are too fast; so many within the span (ms) are a burst.
+#: Messages closer together than this (ms) are too fast; this many within the span (ms) are a burst.
 _CLOSEST = 400
 _BURST = 12
 _BURST_SPAN = 10_000
@@ -48,9 +48,9 @@ _BURST_SPAN = 10_000
 #: Scripts whose letters are joined and parted by the two joiners: Arabic and its kin, those of India, and their
 #: neighbours.
 _JOINED = "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc"
-#: What a zero-width joiner ties into one picture: symbols, with the signs that change their looks.
+#: Symbols that a zero-width joiner combines into one picture, with the signs that change their looks.
 _PICTURES = "\u2190-\u2bff\u3030\u303d\ufe0f\U0001f000-\U0001faff"
-#: A flag of a region is spelt in characters that nobody sees; elsewhere they only hide words from people.
+#: Flags of regions are spelt in invisible characters; elsewhere such characters only hide text from people.
 _REGION_FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f"
 #: Control characters, characters without width, and those that turn the direction of writing.
 _UNSEEN = (
@@ -59,11 +59,12 @@ _UNSEEN = (
     f"|(?<![{_JOINED}])\u200d(?!(?<=[{_PICTURES}]\u200d)[{_PICTURES}])"
 )
 _REMOVED = re.compile(f"({_REGION_FLAG})|{_UNSEEN}")
-#: Line and paragraph marks and the narrow blank stand for a gap between words. Blanks and tabs stay: they may be indentation.
+#: Line and paragraph separators and the narrow space replace a gap between words. Spaces and tabs stay, because they
+#: may be indentation.
 _GAPS = re.compile("[\u2028\u2029\u202f\r]")
 #: Empty lines in front of the text; the blanks of its first line stay.
 _EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
-#: Where none of these is found, there is nothing to clean: most messages, and a prompt has a hundred of them.
+#: A text without these needs no cleaning: most messages, and a prompt has a hundred of them.
 _DOUBTFUL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u2028-\u202f\u2066-\u2069\ufeff\U000e0000-\U000e007f]|\n[ \t]*\n[ \t]*\n"
 )
@@ -79,8 +80,8 @@ class Sanitised:
 
 
 def sanitise(text: str) -> Sanitised:
-    """Without characters that nobody sees, and with one empty line in a row at most. Blanks and indentation stay, as does
-    everything between code fences, and joiners where a script or a picture needs them."""
+    """Return the text without invisible characters, and with at most one empty line in a row. Spaces and indentation
+    stay, as does all text between code fences, and joiners where a script or a picture needs them."""
     if len(text) <= LONGEST and not _DOUBTFUL.search(text):
         return Sanitised(_trimmed(text), truncated=False)
     lines: list[str] = []
@@ -106,7 +107,8 @@ def _clean(line: str) -> str:
 
 
 def _fence_after(line: str, fence: str) -> str:
-    """The fence that is open behind this line; "" for none. What closes it is at least as long and stands alone."""
+    """Return the code fence that is open after this line; "" for none. A closing fence is at least as long and alone
+    in its line."""
     found = _FENCE.match(line)
     if found is None:
         return fence
@@ -135,7 +137,7 @@ _INJECTIONS = {
     }.items()
 }
 
-#: A text up to here may be all capitals (characters), and say one word again and again (words, and its part of them).
+#: Limits: characters of a text that may be all capitals; words, and the share of one repeated word.
 _SHORT = 20
 _FEW_WORDS = 8
 _MOSTLY = 0.7
@@ -183,8 +185,8 @@ def rate(times_ms: Sequence[int], now: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """What was found, for the timeline. Tokens of the history before and after it was made to fit; `compaction`: it has
-    grown so long that a summary is due."""
+    """The findings for the timeline. Tokens of the history before and after it was shortened; `compaction`: a summary
+    is due."""
 
     sanitised: bool
     truncated: bool
@@ -242,16 +244,16 @@ def examine(
     )
 
 
-#: Where a turn goes first whose messages came with files.
+#: The first node of a turn whose messages have files.
 READ_FILES = "read_files"
-#: How many of a person's newest messages tell a burst.
+#: The number of a person's newest messages that are checked for a burst.
 _RECENT = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What stands before a turn, and what its messages are judged by: when (ms) this person wrote here before, the newest
-    first, and how long the conversation is."""
+    """The rows that a turn's messages are judged by: the times (ms) of this person's earlier messages, the newest
+    first, and the length of the conversation."""
 
     standing: TurnContext
     times: list[int]
@@ -296,7 +298,7 @@ class InputNode:
         taint = {*state.taint}
         suspicious = [message for message in messages if found[message.id].suspicious]
         if suspicious:
-            # It stays in the history, and taints later turns as well, whatever comes of this one.
+            # The message stays in the history and taints later turns as well, even if this one fails.
             taint.add(Label.FLAGGED)
             context.record(_label, suspicious)
             context.commit_first()
@@ -312,8 +314,8 @@ class InputNode:
 
 
 def _suspicious_in_run(execution: Execution, messages: Sequence[StoredMessage]) -> dict[str, Any]:
-    """Examine what a run was given, its prompt and what people said of a talk before; return what is suspicious, by id. It
-    comes at no person's pace."""
+    """Examine the input of a run, its prompt and the messages of people in its history; return the suspicious ones by
+    id. Times are not checked."""
     size = Size(0, 0)
     given: list[StoredMessage | PastMessage] = [
         *messages,

@@ -70,7 +70,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What messages say besides their own words, by their ids, and what is to be written and dropped for it."""
+    """The additions to messages by id, and the rows to write and to drop."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
     outside: bool = False
@@ -114,7 +114,8 @@ _Asked = TypeVar("_Asked", bound=Asked)
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What the plugins bring to one prompt. `promise` is what is looked for in the reply (plain JSON; None: nothing)."""
+    """The parts of a prompt that plugins add. `promise` names the attributes that the reply must have (plain JSON;
+    None: none)."""
 
     extras: Extras = NO_EXTRAS
     promise: Mapping[str, Any] | None = None
@@ -141,7 +142,7 @@ class Extending:
         self._zone = zone
 
     async def equip(self, turn: _Asked, task: RunTask | None) -> _Asked:
-        """With the tools that come with the agent's plugins, as far as the errand of a run allows them."""
+        """Return the turn with the tools of the agent's plugins, as far as the task of a run allows them."""
         if not turn.agent.plugins:
             return turn
         brought = [name for plugin in await self._plugins.find(turn.agent.plugins) for name in await plugin.tools()]
@@ -150,8 +151,8 @@ class Extending:
         return replace(turn, agent=replace(turn.agent, tools=tuple(dict.fromkeys((*turn.agent.tools, *more)))))
 
     async def open(self, context: NodeContext, turn: TurnContext) -> TurnContext | End:
-        """Before a prompt is made: the turn with its tools. A message that is a command of a plugin is done: the turn ends
-        with its answer, or the agent is asked what it stands for."""
+        """Before a prompt is built: return the turn with its tools. A message that is a command of a plugin is done:
+        the turn ends with the plugin's answer, or the agent gets the text that the command produces."""
         if not turn.agent.plugins:
             return turn
         turn = await self.equip(turn, task_in(context.state))
@@ -197,8 +198,8 @@ class Extending:
     async def read_reply(
         self, context: NodeContext, promise: Mapping[str, Any] | None, content: str
     ) -> tuple[OutgoingFile, ...]:
-        """What the plugins make of the last reply of a turn: the files that go with it. What is missing or wrong is told in
-        the timeline."""
+        """Let the plugins read the last reply of a turn, and return their files. Missing or wrong attributes are
+        noted in the timeline."""
         if promise is None:
             return ()
         asked, reply = await self._store.read(load_asked, context.execution), read(content)
@@ -222,7 +223,7 @@ class Extending:
     async def _added(
         self, context: NodeContext, turn: TurnContext, plugins: Sequence[Guarded], asked: PluginTurn
     ) -> tuple[Mapping[str, str], bool]:
-        """To the messages in the prompt. What a run is given is no message of the conversation."""
+        """Return the additions to the messages of the prompt. The input of a run is no message of the conversation."""
         if is_run(context.execution):
             return {}, False
         known = await self._store.read(load_added, turn.conversation.id)
@@ -293,7 +294,7 @@ async def _share(plugin: Guarded, turn: PluginTurn) -> _Share:
 
 
 def _may_be_command(context: NodeContext, turn: TurnContext) -> bool:
-    """Only a message that stands for itself, before anything was done about it."""
+    """Return True for a single message without files, before the first round."""
     alone = len(turn.current) == 1 and not turn.current[0].attachments
     state = AgentState.from_json(context.state)
     return alone and not state.rounds.count and state.run is None and not state.task
@@ -313,7 +314,7 @@ def _replace_text(tx: Transaction, message_id: str, text: str) -> None:
 
 
 def _note(tx: Transaction, execution: Execution, problems: Sequence[str], failures: Sequence[str], now: int) -> None:
-    """The agent hears of files that did not go out: it said that they would."""
+    """Note files that could not be sent, because the agent announced them."""
     asked = [message.id for message in tx.messages.of_turn(execution.id)]
     for problem in (*problems, *failures):
         tx.timeline.note(asked, "reply_problem", {"problem": problem}, now)

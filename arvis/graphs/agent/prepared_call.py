@@ -57,7 +57,7 @@ class PreparedCall:
     reply: int
     room: int
     most: int
-    #: How the model counts tokens (`Calibration` as JSON).
+    #: The token calibration of the model (`Calibration` as JSON).
     counts: Mapping[str, Any] | None
     spender: Mapping[str, Any]
     #: Plugins that read the reply, and the attributes that it must have.

@@ -1,7 +1,7 @@
-"""What a model is told in a turn: everything that is true now, put together into one prompt.
+"""The prompt of a turn: all present rows, composed into one.
 
-Built before every call and never kept: a queued message sees the reply before it, a retry sees what is remembered now
-(docs/adr/0001).
+It is built before every call and never stored: a queued message sees the reply before it, and a retry sees the
+present memory (docs/adr/0001).
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from arvis.skills import Skill, choose
 
 _Message = TypeVar("_Message", PastMessage, StoredMessage)
 
-#: How many of the messages before count for the choice of skills.
+#: The number of earlier messages that count for the choice of skills.
 _EARLIER = 2
-#: Stands behind a message that is longer than what reaches a model.
+#: Ends a message that is longer than its limit in the prompt.
 _CUT_HERE = "[The message is longer; the rest of it was left out. Tell the person so.]"
 
 
 @dataclass(frozen=True, slots=True)
 class PromptInputs:
-    """What the turn itself brings to a prompt: the skills of this moment, the tools on offer, and what came of those that
-    were used. `rules` join those of every agent. `shrunk`: a model refused the whole as too long. `now` in ms."""
+    """The parts of a prompt that the turn supplies: the present skills, the offered tools, and the rounds with their
+    outputs. `rules` join those of every agent. `shrunk`: a model refused the prompt as too long. `now` in ms."""
 
     skills: Collection[Skill]
     tools: Sequence[ToolSpec]
@@ -93,11 +93,11 @@ class PromptBuilder:
         return replace(prompt, taint=prompt.taint | turn.taint)
 
     def in_group(self, turn: TurnContext) -> bool:
-        """Whether several people write here; in a talk between two nobody needs to be named."""
+        """Return True if several people write here; between two, the prompt needs no names."""
         return _is_group(turn)
 
     def calibration(self, turn: TurnContext) -> Calibration | None:
-        """How the model counts that would be asked first."""
+        """Return the token calibration of the model that is called first."""
         model = self._runner.counts(turn.agent.model, turn.agent.fallbacks)
         return next((each for each in turn.calibrations if each.model == model), None)
 
@@ -109,8 +109,8 @@ def _skill_text(turn: TurnContext, skills: Collection[Skill], estimator: Estimat
 
 
 def _others(turn: TurnContext) -> list[Agent]:
-    """Return the agents to which a task can be handed: those that this person may use through any agent, and for everybody those
-    that can do no more than this one and are closed to nobody."""
+    """Return the agents that can get a task: those that this person may use through any agent, and for all people
+    those with no more powers than this one and without an `allow_users` list."""
     tools = HARMLESS_TOOLS.union(turn.agent.tools)
     others = [agent for agent in turn.agents if agent.active and not agent.is_conductor and agent.id != turn.agent.id]
     return [
@@ -132,7 +132,7 @@ def _is_group(turn: TurnContext) -> bool:
 
 
 def _clean(message: _Message) -> _Message:
-    """Without what nobody can see (behaviour 2.4); what was sent stays as it is in the store."""
+    """Return the message without invisible characters (behaviour 2.4); the stored message stays unchanged."""
     if message.role is not Role.USER:
         return message
     clean = sanitise(message.content)

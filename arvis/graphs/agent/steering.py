@@ -1,7 +1,7 @@
-"""What a message does that comes while its agent works for the same person (`on_new_message`): it waits for its turn
-(`queue`), is shown to the model before its next call (`steer`), or has the turn begin anew with it (`restart`).
+"""Messages that arrive while the agent works for the same person (`on_new_message`): each waits for its turn
+(`queue`), is added to the next model call (`steer`), or restarts the turn (`restart`).
 
-Such a message becomes part of the turn in a commit of its own, before the model hears of it; whatever dies in between, it is
+Such a message joins the turn in a commit of its own, before a model call holds it; after a crash in between it is
 answered once.
 """
 
@@ -23,15 +23,15 @@ from arvis.tasks.task import is_run
 
 QUEUE, STEER, RESTART = "queue", "steer", "restart"
 
-#: The graphs whose model is told of what joins a turn on its way.
+#: The graphs whose model calls hold messages that join a turn.
 HEARING = frozenset({"agent", "code"})
-#: A turn answers at most so many waiting messages of one person at once (queue.md, merge).
+#: The limits of waiting messages that one turn answers.
 FOLD_MESSAGES = 10
 FOLD_TOKENS = 8_000
 
 
 def way_of(agent: Agent) -> str:
-    """What an agent does with such a message: who works alone listens."""
+    """Return the agent's setting; by default an agent that works alone steers, and others queue."""
     return agent.on_new_message or (STEER if agent.completion == EXPLICIT else QUEUE)
 
 
@@ -108,7 +108,7 @@ def join_waiting_messages(tx: Transaction, job: Job, now: int) -> None:
 
 
 def is_suspect(job: Job) -> bool:
-    """Whether this job may be what kills the process: then it takes no other messages along."""
+    """Return True if this job may be what ends the process: no other messages then join its turn."""
     return job.crashes >= SUSPECT_CRASHES
 
 
@@ -123,7 +123,7 @@ def _fold(tx: Transaction, job: Job, execution_id: str, now: int) -> None:
 
 
 def _said_last(tx: Transaction, execution_id: str) -> int:
-    """The position of what was said last on the way; 0 where nothing was."""
+    """Return the position of the turn's last progress message; 0 without one."""
     return max((each.position for each in tx.messages.progress(execution_id)), default=0)
 
 

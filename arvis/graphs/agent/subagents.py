@@ -1,8 +1,8 @@
-"""Agents as tools of another agent: a tool of an execution whose call is a child execution (seed 002, subagents).
+"""Agents as tools of another agent: a tool whose call is a child execution (seed 002, subagents).
 
-Which there are stands in the errand of the run, so that a sleeping one goes on with those that it began with. What a child gave is
-kept like the output of any tool; a child that fails is a call that failed. The run of a workflow that all of this works for is told of
-every call, line by line.
+The task of the run names them, so that a sleeping run continues with those that it began with. The result of a child
+is stored like the output of any tool; a child that fails is a call that failed. The log of the workflow run gets a
+line for every call.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from arvis.tools.registry import Offer
 
 #: Key of a workflow's run: its log may hold calls that are still open.
 DELEGATES = "delegates"
-#: Stands for the task in the words that a subagent is given.
+#: Placeholder of the task in a subagent's prompt.
 TASK = "{{PREVIOUS_OUTPUT}}"
-#: A call below so many others is refused, however the agents are drawn.
+#: Deeper calls are refused, in every workflow.
 DEEPEST = 16
-#: In what a subagent is asked, its task takes so many characters.
+#: Characters of the task in a subagent's prompt.
 _LONGEST_WORDS = 524_288
-#: Of what a call was given and gave, a line of the log keeps so many characters.
+#: Characters of an input and of an output in a line of the log.
 _NOTED = 2_000
 
 _PARAMETERS = {
@@ -53,9 +53,9 @@ _PARAMETERS = {
 
 @dataclass(frozen=True, slots=True)
 class Subagent:
-    """`tool` is what the model calls, `label` what people call it, `node` and `parent` are ids in the workflow. `prompt` holds
-    `TASK` where the task is to stand, else the task stands behind it. `agent` is an id; `errand` further fields of its
-    `Errand`, with subagents of its own."""
+    """One subagent. `tool` is its name for the model, `label` its name for people; `node` and `parent` are ids in the
+    workflow. `prompt` holds `TASK` where the task goes, else the task follows it. `agent` is an id; `errand` are
+    further fields of its `TaskSpec`, with subagents of its own."""
 
     tool: str
     description: str
@@ -71,14 +71,14 @@ class Subagent:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def words(self, task: str) -> str:
-        """What it is asked. A long task stands only so often in it as there is room."""
+        """Return its prompt. A long task is inserted only as often as there is room."""
         if TASK in self.prompt:
             return self.prompt.replace(TASK, task, max(_LONGEST_WORDS // max(len(task), 1), 1))
         return "\n\n".join(filter(None, [self.prompt.strip(), task]))
 
 
 class SubagentTool:
-    """`Tool`: what may be asked for and with what. It is called by the node, not from here."""
+    """`Tool`: its name and parameters. The node calls it, not the tool registry."""
 
     risk = Risk.READ
     repeatable = True
@@ -103,7 +103,7 @@ def subagents_of(state: Mapping[str, Any]) -> list[Subagent]:
 
 
 def specs_of(state: Mapping[str, Any]) -> tuple[ToolSpec, ...]:
-    """What the model is told of them."""
+    """Return the tool specifications for the model."""
     return tuple(SubagentTool(subagent=each).spec for each in subagents_of(state))
 
 
@@ -114,7 +114,7 @@ def joined(offer: Offer, state: Mapping[str, Any]) -> Offer:
 
 
 def free(tool: Tool, permit: Permit) -> Permit:
-    """Nobody is asked whether an agent may ask its subagents: what those do is judged when they do it."""
+    """Allow calls of subagents without an approval: their own actions are judged when they make them."""
     return Permit.ALWAYS if isinstance(tool, SubagentTool) else permit
 
 
@@ -151,7 +151,7 @@ def begin(context: NodeContext, planned: Sequence[Planned], number: int, more: M
 
 
 def bounded(planned: Sequence[Planned], state: Mapping[str, Any]) -> list[Planned]:
-    """Without those that would stand too deep."""
+    """Refuse the calls that would be nested too deeply."""
     if _within(state).get("depth", 0) < DEEPEST:
         return list(planned)
     return [
@@ -190,7 +190,7 @@ def _output_of(call: ToolCall, answer: Answer) -> ToolOutput:
 
 
 def words_of(outcome: WorkOutcome) -> str:
-    """What an agent's work gives to whoever asked for it; of one that is stuck, what it needs (behaviour.md 2.7)."""
+    """Return the text of an agent's outcome for its caller; for a blocked agent its requirements (behaviour.md 2.7)."""
     if outcome.status is WorkStatus.BLOCKED:
         return f"[BLOCKED] {outcome.reason} | Requirements: {outcome.requirements or 'none'}"
     return outcome.visible or outcome.summary
@@ -233,8 +233,8 @@ def _log(tx: Transaction, run_id: str, lines: Sequence[tuple[str, str, str]], no
 
 
 def close_calls(tx: Transaction, run_id: str, why: str, now: int) -> int:
-    """Say of the calls that are still open in a run's log that they ended with it: when it failed, was cancelled, or came to its end
-    without them. How many there were."""
+    """End the open calls in a run's log when the run failed, was cancelled, or ended without them. Return their
+    number."""
     open_: dict[str, Mapping[str, Any]] = {}
     number = 0
     while entries := tx.workflow_runs.entries(run_id, number, 500):

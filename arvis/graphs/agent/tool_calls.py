@@ -1,6 +1,6 @@
-"""The tool calls of one reply: which of them may run, which need a person's word, and what the model is told of each.
+"""The tool calls of one reply: which may run, which need an approval, and their outputs for the model.
 
-A finished call is never made again, whatever is killed (its result is an effect of the execution); a half-done one
+A finished call is never made again, even after a crash (its result is an effect of the execution); an interrupted one
 that must not be repeated becomes a question of the engine.
 """
 
@@ -28,16 +28,16 @@ log = structlog.get_logger(__name__)
 #: The same call so often in one turn is a loop (reliability.md H26): it is not made again, and the turn comes to its end.
 SAME_CALLS = 3
 
-#: So many calls of one reply are made.
+#: The maximum of calls in one reply.
 MOST_CALLS = 16
 
-#: How much a model is given of one call, in characters; more is cut in the middle.
+#: Characters of one call's output for the model; longer outputs are cut in the middle.
 LONGEST_OUTPUT = 32_000
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A call and what is to happen with it: `tool` is None when it gets no further than `refusal`. `note` stands before
+    """A call and the decision about it: `tool` is None when the call ends with `refusal`. `note` is put in front of
     its output."""
 
     call: ToolCall
@@ -61,7 +61,7 @@ class Planned:
 def plan(
     calls: Sequence[ToolCall], before: Sequence[ToolCall], offer: Offer, permit: Callable[[Tool], Permit]
 ) -> list[Planned]:
-    """What is to happen with each call of a reply; `before` are the calls that the turn has already made."""
+    """Decide about each call of a reply; `before` are the calls that the turn has made."""
     made = [call.what for call in before]
     planned = []
     for index, call in enumerate(calls):
@@ -74,7 +74,7 @@ def plan(
 
 
 def loops(calls: Sequence[ToolCall], before: Sequence[ToolCall]) -> bool:
-    """Whether one of these is asked for again and again."""
+    """Return True if one of these calls repeats earlier ones too often."""
     made = [call.what for call in [*before, *calls]]
     return any(made.count(call.what) >= SAME_CALLS for call in calls)
 
@@ -104,8 +104,8 @@ def _plan(call: ToolCall, times: int, offer: Offer, permit: Callable[[Tool], Per
 
 
 def wary(planned: Sequence[Planned], taint: Taint, strange: Callable[[Planned], bool]) -> list[Planned]:
-    """The same, but that a person is asked about what a tool would not do upon others' words alone, and about calls that would
-    send something to a `strange` place."""
+    """Require an approval also for calls that the tool refuses on tainted text alone, and for calls that would send
+    data to a `strange` place."""
     if not taint:
         return list(planned)
     return [
@@ -131,7 +131,7 @@ def misfit(tool: Tool, arguments: Mapping[str, Any]) -> str | None:
 
 
 def decided(planned: Planned, verdict: Mapping[str, Any]) -> Planned:
-    """The call after a person's word: as it is, with other arguments, or not at all."""
+    """Return the call after a person's decision: unchanged, with other arguments, or refused."""
     if planned.tool is None:
         return planned
     match verdict["decision"]:
@@ -163,12 +163,13 @@ class CallRunner:
         self._caller = caller
         self._seal = seal
         self._timeout = timeout
-        #: How long each call took (ms), by its number; none for what was not made, or was on record.
+        #: Duration of each call (ms) by its index; calls that were not made, or have a stored result, are missing.
         self.took: dict[int, int] = {}
 
     async def run(self, planned: Sequence[Planned]) -> list[ToolOutput]:
-        """Make what may be made, and put together what the model is told, in the order of the calls. What must not be
-        repeated goes first and one by one, the rest at once. What is on record counts, whatever became of its tool."""
+        """Make the permitted calls and return the outputs for the model, in the order of the calls. Calls that must
+        not be repeated run first and one by one, the others at the same time. A stored result counts even if its tool
+        no longer exists."""
         outputs: dict[int, ToolOutput] = {}
         others: list[int] = []
         for index, each in enumerate(planned):
@@ -228,7 +229,7 @@ def _failed(planned: Planned, why: str) -> ToolOutput:
 
 
 def told(text: str) -> str:
-    """What the store can hold, and no more than a model should read."""
+    """Return the text in a form that the store can hold, cut to the model's limit."""
     return cut(storable(text), LONGEST_OUTPUT)
 
 

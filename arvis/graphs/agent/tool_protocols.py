@@ -1,5 +1,4 @@
-"""What differs between graphs that let one agent work with a model and tools: how the tools are told of, and how a reply asks
-for them."""
+"""The protocols between an agent's model and its tools: offering tools, and reading calls from replies."""
 
 from __future__ import annotations
 
@@ -15,10 +14,10 @@ from arvis.tools.code import CODE_EXECUTION, Workbench, code_of, code_tool, enve
 from arvis.tools.code.packages import ANY
 from arvis.tools.registry import Offer, Registry
 
-# The manner of graph `code`: a reply asks for a script, and the agent's tools are functions of that script (seed
-# 003). To the rest of the graph a script is one call of the tool `code_execution`: judged by the policy, shown to a
-# person, kept as an effect and never made twice. An agent has that tool like any other, by naming it: rights are
-# counted by names. Models are told of it in words and need no tools of their own for it.
+# The protocol of graph `code`: a reply contains a script, and the agent's tools are functions of that script (seed
+# 003). For the other nodes a script is one call of the tool `code_execution`: the policy judges it, a person sees it,
+# and it is stored as an effect and never made twice. An agent has that tool like any other, by its name: rights are
+# counted by names. Models get its description as text and need no tool interface.
 
 
 _RULES = """\
@@ -46,8 +45,8 @@ _NO_MORE = "[No more scripts are run for now: answer with what you have.]"
 
 
 class CodeTools:
-    """`Manner`. `permit` is the policy: a script may call those of the agent's other tools that need nobody's word and
-    whose outputs are no secrets."""
+    """`ToolProtocol` of scripts. `permit` is the policy: a script may call those of the agent's other tools that need
+    no approval and whose outputs are no secrets."""
 
     graph = "code"
 
@@ -80,8 +79,8 @@ class CodeTools:
         return replace(result, content=code.said, calls=(ToolCall(_id_of(result), CODE_EXECUTION, arguments),))
 
     def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
-        """Rounds in words, as the model asked for them: it was offered no tools, and none stand in its prompt. `off`: no
-        more scripts are run in this turn."""
+        """Return the rounds as text, in the form of the model's replies: it was offered no tools, and its prompt
+        holds none. `off`: no more scripts run in this turn."""
         told = [_in_words(turn) for turn in turns]
         if off and told:
             told[-1] = replace(told[-1], content=f"{told[-1].content}\n{_NO_MORE}")
@@ -104,7 +103,7 @@ class CodeTools:
 
 
 def _id_of(result: RunResult) -> str:
-    """Two replies of a turn with the same words differ in what the model had read before."""
+    """Return an id of the call. Two replies of a turn with the same text differ in the messages before them."""
     told = f"{result.input_tokens} {result.output_tokens} {result.content}"
     return f"code_{hashlib.sha256(told.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
@@ -130,15 +129,15 @@ class ToolProtocol(Protocol):
         ...
 
     async def offer(self, names: Sequence[str]) -> Offer:
-        """What may be called, of an agent that has the tools of these names."""
+        """Return the callable tools of an agent that has the tools with these names."""
         ...
 
     async def specs(self, names: Sequence[str]) -> tuple[ToolSpec, ...]:
-        """What the model is told of as tools."""
+        """Return the tools as the model gets them."""
         ...
 
     async def rules(self, names: Sequence[str]) -> str:
-        """What it is told besides, as a part of the instructions."""
+        """Return the part of the instructions about tools."""
         ...
 
     def read(self, result: RunResult) -> RunResult:

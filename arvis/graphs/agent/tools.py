@@ -1,5 +1,5 @@
-"""The node `use_tools` of graph `agent`: what the model asked for is judged, shown to a person where the policy says
-so, and made."""
+"""The node `use_tools` of graph `agent`: it judges the calls of the last reply, asks people where the policy requires
+it, and makes them."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from arvis.tasks.rounds import effect_name
 from arvis.tasks.state import AgentState
 from arvis.tools.registry import Registry
 
-#: What a person may say to an approval in a word; editing and feedback bring more (interfaces.md §4).
+#: The answers to an approval; edits and feedback carry more (interfaces.md §4).
 APPROVE, REJECT, FEEDBACK = "approve", "reject", "feedback"
 
 TOO_LONG = "These arguments are too long for a person to read, and a person has to allow this call. Make them shorter."
 
 
-#: Of arguments and of an output, a timeline keeps so many characters.
+#: Characters of arguments and of an output in the timeline.
 _NOTED = 2_000
 
 
@@ -50,10 +50,10 @@ def _no_rule(_: Tool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ToolRules:
-    """How agents may use tools. `sessions` is the folder in which every conversation has its own; `timezone` the
-    daemon's; a turn has so many `rounds`, a call takes at most `seconds`; an approval may take `approval_ms`, and
-    then counts as `on_expiry`; `secrets` keeps the outputs of sensitive tools. `ruled`: the configuration
-    says something of a tool itself; `known_hosts` are those that it names."""
+    """The rules of tools. `sessions` is the folder in which every conversation has its own; `timezone` is the
+    daemon's; a turn has `rounds` rounds, a call takes at most `seconds`; an approval waits `approval_ms` and then
+    counts as `on_expiry`; `secrets` seals the outputs of sensitive tools. `ruled`: the configuration has a rule for
+    the tool; `known_hosts` are the hosts that it names."""
 
     registry: Registry
     permit: Callable[[Tool], Permit]
@@ -149,8 +149,8 @@ class ToolNode:
         return [each.refused("This agent is paused: its tools are not used.") for each in planned]
 
     def _strange(self, turn: Asked) -> Callable[[Planned], bool]:
-        """Whether a call that looks or sends outside names a host that nobody named who may; what a rule of the configuration
-        allows is not asked about."""
+        """Return a test for calls that read or send outside and name a host that neither the asker nor the
+        configuration named. Tools with a rule in the configuration pass."""
         words = words_of(turn.current)
 
         def judge(planned: Planned) -> bool:
@@ -170,7 +170,7 @@ class ToolNode:
         given = verdict_of(answer, choices=(APPROVE, REJECT), on_expiry=self._rules.on_expiry)
         verdicts[str(asking["call"])] = given
         if given["decision"] == FEEDBACK:
-            # Feedback is about the whole reply: nobody is asked about its other calls any more.
+            # Feedback is about the whole reply: its other calls need no answer any more.
             waiting = [str(index) for index, each in enumerate(planned) if each.permit is Permit.ASK]
             verdicts = {**dict.fromkeys(waiting, given), **verdicts}
         return verdicts
@@ -199,7 +199,7 @@ class ToolNode:
 
 
 def _last_words(planned: Sequence[Planned], outputs: Sequence[ToolOutput]) -> str | None:
-    """What a tool gave whose success ends the turn; None where there was none."""
+    """Return the output of a tool whose success ends the turn; None without one."""
     said = [
         output.content
         for each, output in zip(planned, outputs, strict=True)
@@ -218,13 +218,13 @@ def _ended(text: str) -> dict[str, Any]:
 
 
 def _to_ask(planned: Sequence[Planned], context: NodeContext) -> list[int]:
-    """The calls that need a person's word and have none; one that was made already needs none any more."""
+    """Return the calls that need an approval and have none; a call that was made needs none."""
     waiting = [index for index, each in enumerate(planned) if each.permit is Permit.ASK]
     return [index for index in waiting if not _on_record(context, index, planned)]
 
 
 def _labels(calls: Sequence[ToolCall]) -> Taint:
-    """What the outputs of these calls taint the turn with, also of those whose tool is gone meanwhile."""
+    """Return the taint of these calls' outputs, also where a tool no longer exists."""
     return CLEAN if OWN_WORD_TOOLS.issuperset(call.name for call in calls) else frozenset({Label.TOOLS})
 
 

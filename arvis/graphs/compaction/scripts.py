@@ -159,7 +159,7 @@ def note_failure(
     tx: Transaction, execution: Execution, messages: Sequence[PastMessage], now: int, *, reason: str, error: str
 ) -> None:
     """Nothing was replaced. Not tried again for some turns; an owner is told."""
-    tx.compactions.rest(WorkState.from_json(execution.state).conversation, REST_TURNS)
+    tx.compactions.postpone(WorkState.from_json(execution.state).conversation, REST_TURNS)
     tx.timeline.note(_concerned(tx, execution, messages), "compaction_failed", {"reason": reason, "error": error}, now)
     agent = tx.agents.get(WorkState.from_json(execution.state).agent)
     text = notices.compaction_failed(agent.name if agent else "An agent", error)
