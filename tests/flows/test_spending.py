@@ -137,7 +137,7 @@ async def test_who_waits_for_a_busy_budget_is_told_once(priced: House) -> None:
 
 # -- without prices ----------------------------------------------------------------------------------------
 
-PLAIN = ["_one_event", "_reserve", "commit", "close"]
+PLAIN = ["handle_message", "_reserve", "complete", "close"]
 
 
 @pytest.mark.parametrize("user", ["owner", "stranger"])
