@@ -1,4 +1,4 @@
-"""What the nodes of a turn read before they work, and what they learn of the accounts."""
+"""The rows that the nodes of a turn read before they work, and the rows about cooldowns that they write."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from arvis.tasks.task import RunTask, history_of, is_run, messages_of, task_in
 
 #: History never needs more rows than this: compaction starts at 80 messages (behaviour §7).
 HISTORY_ROWS = 120
-#: So many summaries stand before it (behaviour 1.5).
+#: The number of summaries in front of the history (behaviour 1.5).
 SUMMARIES = 3
-#: Facts are looked for by this much of what was asked, in characters.
+#: Characters of the question that facts are searched by.
 _ASKED = 2_000
-#: What people wrote to one another is read along for a day.
+#: Overheard messages are read for a day (ms).
 OBSERVED_MS = 86_400_000
-#: So many things that went wrong are told in one turn.
+#: The maximum of incidents that one turn reports.
 INCIDENTS = 5
 
 
@@ -48,9 +48,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class TurnContext(Asked):
-    """The same with all that a prompt needs: the conversation before it, what is remembered, who else is there, which
-    accounts rest, how models count, and who pays. `taint` is what the turn came with, and what its tools added; `run`: no message of a chat
-    stands for it. `reachable` are the ids of the agents that the person may use through any other one."""
+    """The same with all that a prompt needs: the conversation before it, the recalled facts, the other agents, the
+    accounts in cooldown, the token calibrations, and the payer. `taint` is that of the turn and of its tools; `run`:
+    it has no message of a chat. `reachable` are the ids of the agents that the person may use through any other one."""
 
     conversation: Conversation
     history: list[PastMessage]
@@ -83,7 +83,7 @@ def load_asked(tx: Transaction, execution: Execution) -> Asked:
 
 
 def _as_given(agent: Agent, execution: Execution) -> Agent:
-    """The agent as it works on a run: with no more tools, by the model and to be done as its errand says."""
+    """Return the agent as its task limits it: no other tools, and the model and the completion of the task."""
     task = task_in(execution.state) or RunTask("")
     allowed, model = task.tools, task.model
     return replace(
@@ -97,7 +97,8 @@ def _as_given(agent: Agent, execution: Execution) -> Agent:
 
 
 def working_agent(agent: Agent, execution: Execution) -> Agent:
-    """Return the agent with the powers that it has in this work: a conductor that nobody chose for it has none of its own."""
+    """Return the agent with the powers that it has in this work: a conductor that no person chose for it has none of
+    its own."""
     task = task_in(execution.state)
     if agent.is_conductor and task is not None and task.plain:
         return replace(agent, role="custom")
@@ -105,7 +106,7 @@ def working_agent(agent: Agent, execution: Execution) -> Agent:
 
 
 def narrowed(tools: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
-    """Those of an agent's tools that are allowed; of one that stands for all of a server, those that are named."""
+    """Return the allowed tools of an agent; of an entry for all tools of a server, those that are named."""
     found = [each for tool in tools for each in ([tool] if tool in allowed else _of_server(tool, allowed))]
     return tuple(dict.fromkeys(found))
 
@@ -125,7 +126,7 @@ def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnCo
     conversation = tx.conversations.get(state.conversation)
     if conversation is None:
         raise ExecutionError(f"The turn {execution.id} has no conversation")
-    # What another agent asks for stands for itself (behaviour 1.9); the results of a workflow go on with the talk.
+    # A task of another agent has no history (behaviour 1.9); the results of a workflow continue the conversation.
     alone = is_run(execution) or (state.task or RESULTS) != RESULTS
     words = "\n".join(message.content for message in asked.current)[:_ASKED]
     history = _history(tx, execution, conversation, alone=alone)
@@ -159,7 +160,8 @@ def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnCo
 
 
 def scopes_for(tx: Transaction, execution: Execution, place: Address, principal_id: str | None) -> tuple[str, ...]:
-    """What may be recalled. Words of somebody with fewer rights bring nothing to mind that is kept about this person."""
+    """Return the scopes of facts that may be recalled. Text of an author with fewer rights recalls no facts about
+    this person."""
     authors = standing_of(execution).get(AUTHORS, ())
     return scopes_of(place, None if taint_of_authors(tx, principal_id, authors) else principal_id)
 
@@ -177,14 +179,15 @@ def _history(tx: Transaction, execution: Execution, talk: Conversation, *, alone
 
 
 def _alone_there(tx: Transaction, execution: Execution, talk: Conversation) -> bool:
-    """Whether nobody else reads the answer. A run may post in the talk of somebody else than whom it acts for."""
+    """Return True if only this person reads the answer. A run may post in the conversation of another person than the
+    one it acts for."""
     if not talk.direct or not is_run(execution):
         return talk.direct
     return bool(tx.messages.recent(talk.id, execution.principal_id or "", 1))
 
 
 def _overheard(tx: Transaction, place: Address, now: int, *, begins: bool) -> list[Overheard]:
-    """What a thread `begins` with is what was said in its channel."""
+    """Return the overheard messages; a thread that `begins` also gets those of its channel."""
     places = [replace(place, thread=""), place] if begins and place.thread else [place]
     found = [each for where in places for each in tx.overheard.newest(where, now - OBSERVED_MS, MOST_OBSERVED)]
     found = found[-MOST_OBSERVED:]
@@ -196,7 +199,7 @@ def _overheard(tx: Transaction, place: Address, now: int, *, begins: bool) -> li
 
 
 def note_rests(tx: Transaction, rests: Sequence[Cooldown]) -> None:
-    """What became known of the accounts. What waits for a model goes on when one answers again."""
+    """Write the cooldowns of accounts. Jobs that wait for a model are hastened when an account answers again."""
     for rest in rests:
         tx.cooldowns.put(rest)
     if back := [rest.at for rest in rests if not rest.refusals]:

@@ -19,11 +19,11 @@ from arvis.llm.budget_session import BudgetSession
 
 
 def unheard(_offset: int, _text: str) -> None:
-    """Where nobody listens to the pieces of a reply."""
+    """The default where no reader gets the pieces of a reply."""
 
 
 class ModelCaller:
-    """What an effect of a node does that asks a model."""
+    """Makes the model call inside an effect of a node."""
 
     def __init__(self, *, runner: Runner, purse: BudgetSession) -> None:
         self._runner = runner
@@ -39,8 +39,8 @@ class ModelCaller:
         fallbacks: Sequence[str] = (),
         on_text: Callable[[int, str], None] = unheard,
     ) -> dict[str, Any]:
-        """A `RunResult` as JSON. The receipts, and what became known of the accounts, are part of the commit of the
-        step, whatever comes of the call. `on_text` gets each piece with its offset in characters. Raises `RunFailed`,
+        """Return a `RunResult` as JSON. The receipts and the cooldowns of accounts are part of the commit of the
+        step, even if the call fails. `on_text` gets each piece with its offset in characters. Raises `RunFailed`,
         `BudgetReached` and `BudgetBusy`."""
         spender = replace(spender, job_id=context.job_id, visit=context.visit)
         estimate = self._runner.estimate(request, model=model, fallbacks=fallbacks)

@@ -1,8 +1,7 @@
-"""Graph `reset`: a conversation that was closed leaves nothing behind but its messages. Its plugins forget it, and its
-folder goes.
+"""Graph `reset`: after a conversation was closed, its plugins forget it and its folder is removed; its messages stay.
 
-An execution of its own, in the lane of the old conversation: the turn that may still be under way there keeps its folder to
-its end, a crash only makes it begin again, and nobody who talks on waits for it.
+It is an execution of its own in the lane of the old conversation: a running turn there keeps its folder to its end, a
+crash only restarts it, and the next conversation need not wait for it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Graph `dispatch`: several workflows could take a message, and a model says which, or that none of them is meant
-(behaviour.md 2.7). The turn goes on in the graph that was chosen, as the same execution."""
+"""Graph `dispatch`: several workflows could handle a message, and a model chooses one of them or none (behaviour.md
+2.7). The turn continues in the chosen graph, as the same execution."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arvis.services.graph_selection import DISPATCH
 from arvis.tasks.outcome import child_end
 from arvis.tasks.task import GRAPH, TaskSpec, child_state
 
-#: Of the message so many characters are shown.
+#: Characters of the message in the question.
 _SHOWN = 8_000
 _INSTRUCTIONS = (
     "Choose which workflow takes the message of a person. Answer with its number alone; 0 when none of them is meant. Use no "

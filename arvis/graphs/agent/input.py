@@ -30,7 +30,7 @@ from arvis.tasks.outcome import WorkOutcome, WorkStatus
 from arvis.tasks.state import BY_DAEMON, AgentState
 from arvis.tasks.task import history_of, is_run
 
-# The node `examine`, with which every turn begins (behaviour 2.4). It flags and never blocks: a message that looks
+# The node `check_input`, with which every turn begins (behaviour 2.4). It flags and never blocks: a message that looks
 # like an attempt to command the model is answered as usual, but the actions in the reply wait for a person. The
 # findings are part of the step, and so of the timeline.
 

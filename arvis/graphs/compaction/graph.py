@@ -1,9 +1,10 @@
-"""Graph `compaction`: write down what is worth keeping, sum up the oldest turns, put the summary in their place.
+"""Graph `compaction`: store facts worth keeping, summarise the oldest turns, and replace them by the summary.
 
-Both calls of the model come first; then one commit replaces the messages, if they are still what was summed up. Until
-that commit nothing is missing, and after it nothing either: originals stay where they are, marked with the summary.
+Both model calls come first; then one commit replaces the messages, if they are still those that were summarised.
+Prompts miss nothing before that commit and nothing after it: the originals stay in the database, marked with the
+summary.
 
-The same nodes serve inside a turn whose prompt has no room for messages that no summary stands for.
+The same nodes run inside a turn whose prompt has no room for messages without a summary.
 """
 
 from __future__ import annotations
@@ -63,8 +64,9 @@ class Measures:
 
 
 class Compactor:
-    """The nodes. `after` is the node of a turn that goes on when all is done (None: the execution ends), with what came
-    of it under `compaction` in its state, where `room` may say how many tokens of messages its prompt holds; `summarizer` is the model to ask (None: the agent's own)."""
+    """The nodes. `after` is the node of a turn that continues afterwards (None: the execution ends), with the result
+    under `compaction` in its state, where `room` may hold the tokens of messages in its prompt; `summarizer` is the
+    model to call (None: the agent's own)."""
 
     def __init__(
         self,
@@ -202,8 +204,8 @@ class Compactor:
         return self._leave(Plan.of(context.value), failed=reason)
 
     def _wanted(self, found: Backlog, plan: Plan, chosen: Sequence[PastMessage]) -> bool:
-        """What was begun is done to its end, and a prompt that has no room wants it in any case; a plan may have come
-        behind a turn that compacted already."""
+        """Return True if a further round is wanted: one that has begun is finished, and a prompt without room needs
+        it in any case; a planned compaction may follow a turn that compacted already."""
         if not chosen or self._after is not None or plan.round > 1:
             return bool(chosen)
         worth = sum(map(self._tokens_of(found), chosen)) * ranges.LEAST_SHARE > self._measures.usable(found.agent)
@@ -220,7 +222,8 @@ class Compactor:
         return found
 
     def _chosen(self, found: Backlog, plan: Plan, left: int | None) -> list[PastMessage]:
-        """`left` is the room that the prompt of the turn has for messages; one more summary will stand there, too."""
+        """Return the messages of this round. `left` is the room for messages in the prompt of the turn; it must also
+        hold one more summary."""
         tokens_of, usable = self._tokens_of(found), self._measures.usable(found.agent)
         room = None if left is None else left - texts.summary_tokens(usable)
         kept = ranges.first_kept(found.newest, tokens_of, usable // ranges.KEPT_SHARE, room)
@@ -234,7 +237,7 @@ class Compactor:
         return lambda message: estimate(texts.line_of(message, _zone(found)))
 
     def _room(self, found: Backlog, plan: Plan) -> int:
-        """How many tokens of messages fit into one call beside its instructions."""
+        """Return the tokens of messages that fit into one call beside its instructions."""
         usable = self._measures.usable(found.agent)
         told = texts.summary_task(texts.LONGEST) + texts.earlier(_leaving(found))
         room = max(usable - self._estimate(found)(told), usable // 4)
@@ -255,8 +258,8 @@ class Compactor:
 
 
 def compaction_graph(compactor: Compactor) -> Graph:
-    """Its result says how many rounds were made, and why it failed, if it did. Nodes name the next one themselves, since
-    they stand in other graphs as well."""
+    """Return the graph. Its result holds the number of rounds, and the reason of a failure. Nodes name the next one
+    themselves, because they are part of other graphs as well."""
     return Graph(name=COMPACTION, start="compact", nodes=compactor.nodes, edges={})
 
 

@@ -1,7 +1,7 @@
-"""What a model is told that sums up a conversation, and what becomes of its words.
+"""The prompts for the summary of a conversation, and the reading of their replies.
 
-The record of a conversation is data: it is framed as such, tags in it are escaped, and no line of it can be taken for
-the frame or for another person's line, because every line of a message but the first is indented.
+The record of a conversation is data: it is framed as such, tags in it are escaped, and no line of it can look like
+the frame or like another person's line, because every line of a message but the first is indented.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from arvis.domain.money import day_of
 
 Estimate = Callable[[str], int]
 
-#: Stands where something was left out.
+#: Replaces text that was left out.
 GAP = " […] "
 
 #: A summary takes a twelfth of the prompt, within these bounds (tokens).
@@ -45,7 +45,7 @@ keep, write: nothing.
 
 
 def summary_task(most_tokens: int) -> str:
-    """What the model is asked that writes a summary of at most so many tokens."""
+    """Return the instructions for a summary of at most this many tokens."""
     return f"""The oldest part of a conversation is about to leave the prompt of an assistant; what you write takes its \
 place. Sum it up so that the assistant can go on as if it remembered all of it:
 - what was decided, and why
@@ -60,12 +60,12 @@ at most {most_tokens * 3 // 5} words, without a greeting and without a word abou
 
 
 def summary_tokens(usable: int) -> int:
-    """How long a summary may be in an agent's prompt of so many usable tokens."""
+    """Return the tokens of a summary in an agent's prompt with this many usable tokens."""
     return max(SHORTEST, min(LONGEST, usable // SHARE))
 
 
 def line_of(message: PastMessage, zone: str) -> str:
-    """One message of the record: `[user Ann 2026-11-22]: what she said`."""
+    """Return one message of the record: `[user Ann 2026-11-22]: her text`."""
     name = " ".join(message.user_name.translate(str.maketrans("[]", "()")).split())[:_NAME]
     day = day_of(message.created_at, zone)
     role = Role.ASSISTANT if message.role is Role.PROGRESS else message.role
@@ -73,7 +73,7 @@ def line_of(message: PastMessage, zone: str) -> str:
 
 
 def record(messages: Sequence[PastMessage], zone: str, room: int, estimate: Estimate) -> str:
-    """The lines of these messages within so many tokens: what is too long for its share is cut in its middle."""
+    """Return the lines of these messages within this many tokens: a message above its share is cut in the middle."""
     lines = [line_of(message, zone) for message in messages]
     if sum(map(estimate, lines)) > room:
         share = room // max(1, len(lines))
@@ -90,7 +90,7 @@ def earlier(summaries: Sequence[Compaction]) -> str:
 
 
 def cut_middle(text: str, most: int, estimate: Estimate) -> str:
-    """Head and tail of a text, together at most so many tokens."""
+    """Return the head and the tail of a text, together at most this many tokens."""
     if estimate(text) <= most:
         return text
     length = _longest(len(text), lambda size: estimate(_ends(text, size)) <= most)
@@ -98,7 +98,7 @@ def cut_middle(text: str, most: int, estimate: Estimate) -> str:
 
 
 def bounded(text: str, most: int, estimate: Estimate) -> str:
-    """A text of at most so many tokens: what is longer ends with a paragraph, or else a sentence, and a mark."""
+    """Return a text of at most this many tokens: a longer one ends with a paragraph, or else a sentence, and a mark."""
     text = text.strip()
     if estimate(text) <= most:
         return text
@@ -116,7 +116,7 @@ def _whole(text: str) -> str:
 
 
 def _ends(text: str, size: int) -> str:
-    """The beginning and the end of a text, so many characters of it in all."""
+    """Return the beginning and the end of a text, this many characters in all."""
     tail = size // 3
     return text[: size - tail] + GAP + (text[-tail:] if tail else "")
 

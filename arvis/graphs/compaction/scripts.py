@@ -34,15 +34,15 @@ COMPACTION = "compaction"
 NEWEST_ROWS = 60
 OLDEST_ROWS = 200
 
-#: After a failure, after a look that found nothing to do, and after a restore, so many turns (twice as many messages)
-#: pass before the next try.
+#: Turns (each two messages) that pass before the next try: after a failure, after a check without work, and after a
+#: restore.
 REST_TURNS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What stands in the prompts of a conversation: how much, its `newest` and its `oldest` messages, and the summaries
-    before them. `rests`: it is not to be compacted now; `written`: the last try of this execution succeeded."""
+    """The messages in the prompts of a conversation: their size, the `newest` and the `oldest` ones, and the
+    summaries in front of them. `rests`: it is not compacted now; `written`: the last try of this execution succeeded."""
 
     agent: Agent
     conversation: Conversation
@@ -91,7 +91,8 @@ def load_backlog(tx: Transaction, execution: Execution, *, planned: bool, tried:
 
 
 def taint_of_range(messages: Sequence[PastMessage], summaries: Sequence[Compaction]) -> Taint:
-    """What a summary of these is written from; the words of several people are each other's strangers."""
+    """Return the taint of a summary of these messages; for each person the text of the others is text of other
+    people."""
     taint = frozenset[Label]().union(*(each.taint for each in messages), *(each.taint for each in summaries))
     return taint | {Label.PEOPLE} if len(_people(messages)) > 1 else taint
 
@@ -127,7 +128,7 @@ def put_in_place(tx: Transaction, draft: Draft, execution: Execution, now: int) 
 
 
 def _taint_for_readers(tx: Transaction, draft: Draft, conversation: Conversation) -> Taint:
-    """In a talk between two nobody reads it but who said it; elsewhere all who are there."""
+    """Return the taint for the readers: the author alone in a direct conversation, all members elsewhere."""
     people = _people(draft.messages)
     if conversation.direct and len(people) <= 1:
         return draft.taint
@@ -137,10 +138,10 @@ def _taint_for_readers(tx: Transaction, draft: Draft, conversation: Conversation
 
 def _remember(tx: Transaction, draft: Draft, conversation: Conversation, execution: Execution, now: int) -> None:
     people = _people(draft.messages)
-    # A preference of one of several people is nobody's: it stays with the room.
+    # A preference from a room with several people belongs to the room.
     person = people.pop() if len(people) == 1 else None
     for found, text in draft.facts:
-        # A rule is made by who says so in a turn, never by a model that reads old ones.
+        # Only a person in a turn can make a rule, never a model that reads old ones.
         category = Category.IMPORTANT_EVENT if found is Category.STICKY else found
         scope = scope_for(category, conversation.address, person, direct=conversation.direct)
         fact = NewFact(
@@ -158,7 +159,7 @@ def _remember(tx: Transaction, draft: Draft, conversation: Conversation, executi
 def note_failure(
     tx: Transaction, execution: Execution, messages: Sequence[PastMessage], now: int, *, reason: str, error: str
 ) -> None:
-    """Nothing was replaced. Not tried again for some turns; an owner is told."""
+    """Note a failure: the messages stay, the next try waits some turns, and an owner gets an alert."""
     tx.compactions.postpone(WorkState.from_json(execution.state).conversation, REST_TURNS)
     tx.timeline.note(_concerned(tx, execution, messages), "compaction_failed", {"reason": reason, "error": error}, now)
     agent = tx.agents.get(WorkState.from_json(execution.state).agent)
@@ -167,7 +168,7 @@ def note_failure(
 
 
 def give_up(tx: Transaction, execution: Execution, now: int, *, reason: str, error: str) -> None:
-    """The job itself was given up: as after any other failure, the next turns do not try at once."""
+    """Handle the end of a job that was given up: as after any other failure, the next turns wait before a new try."""
     newest = tx.messages.history(WorkState.from_json(execution.state).conversation, KEPT_MESSAGES)
     note_failure(tx, execution, newest, now, reason=reason, error=error)
 
@@ -180,9 +181,9 @@ def leave_alone(tx: Transaction, conversation_id: str) -> None:
 def enqueue(
     tx: Transaction, conversation: Conversation, agent: Agent, now: int, *, begun_by: str | None = None
 ) -> bool:
-    """Let a conversation be compacted behind the turns that wait in it, at the cost of who asked last; False when it is
-    about to be, or rests. Only for one that is due (`compaction_due`)."""
-    if tx.compactions.is_postponed(conversation.id, planned=True):
+    """Queue the compaction of a conversation behind its waiting turns, at the cost of the person who asked last.
+    Return False when it is queued already, or pauses. Only for a conversation that is due (`compaction_due`)."""
+    if tx.compactions.rests(conversation.id, planned=True):
         return False
     execution_id = tx.new_id()
     asker = _last_asker(tx, conversation.id)
@@ -214,8 +215,8 @@ def enqueue(
 
 
 def restore_messages(tx: Transaction, compaction_id: str, now: int) -> int:
-    """Bring the messages of a summary back into the prompts; how many. Raises `NotFound` and `Conflict`. For some turns
-    they stay there unless a prompt has no room for them."""
+    """Return the messages of a summary to the prompts, and their number. Raises `NotFound` and `Conflict`. For some
+    turns they stay there unless a prompt has no room for them."""
     compaction = tx.compactions.get(compaction_id)
     if compaction is None:
         raise NotFound(f"There is no summary {compaction_id}.", fix="List those of the conversation.")

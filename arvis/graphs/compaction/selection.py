@@ -1,6 +1,6 @@
-"""Which messages a summary is to stand for: the oldest turns, whole ones only, as many as fit into one call.
+"""The selection of messages for a summary: the oldest turns, whole ones only, as many as fit into one call.
 
-Arithmetic over rows. A cut inside a turn would part a question from its answer.
+Arithmetic over rows. A cut inside a turn would separate a question from its answer.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from arvis.domain.messages import PastMessage
 from arvis.ports.compactions import Size
 from arvis.prompt import Budget
 
-# What goes from node to node of a compaction: plain JSON, a part of its position, so that a crash loses no finished
-# call.
+# The value that the nodes of a compaction hand on: plain JSON, a part of the position, so that a crash loses no
+# finished call.
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ class Plan:
         return asdict(self)
 
 
-#: So many of the newest messages stay as they were said (behaviour 1.5), if they take no more than this part of a prompt.
+#: The number of newest messages that stay unchanged (behaviour 1.5), if they take no more than this part of a prompt.
 KEPT_MESSAGES = 10
 KEPT_SHARE = 4
 
-#: What takes less than this part of a prompt is not worth a summary, unless a prompt has no room for it.
+#: Messages below this part of a prompt get no summary, unless a prompt has no room for them.
 LEAST_SHARE = 8
 
 #: More messages than this make a conversation due for compaction (behaviour §7), and so do too many tokens.
@@ -72,14 +72,14 @@ DUE_MESSAGES = 80
 
 
 def compaction_due(size: Size, ceiling: int) -> bool:
-    """Whether so much is to be compacted. `ceiling` is the most that a prompt of the agent may hold, in tokens: the
-    smaller of the model's window and `context_tokens`."""
+    """Return True if a conversation of this size must be compacted. `ceiling` is the maximum of tokens in a prompt of
+    the agent: the smaller of the model's window and `context_tokens`."""
     return size.messages > DUE_MESSAGES or size.tokens > Budget(ceiling).threshold
 
 
 def room_is_short(layers: Mapping[str, int], reply: int, ceiling: int) -> bool:
-    """Whether the next prompt may have no room for all messages: those of this turn and before it take most of what the
-    other layers leave them. `layers` are the tokens of its last prompt, `reply` those of what came of it."""
+    """Return True if the next prompt may have no room for all messages: those of this turn and before it take most of
+    the tokens that the other layers leave. `layers` are the tokens of the last prompt, `reply` those of its reply."""
     budget = Budget(ceiling)
     messages = layers.get("history", 0) + layers.get("current", 0)
     room = budget.usable - (sum(layers.values()) - messages)
@@ -89,9 +89,9 @@ def room_is_short(layers: Mapping[str, int], reply: int, ceiling: int) -> bool:
 def first_kept(
     newest: Sequence[PastMessage], tokens_of: Callable[[PastMessage], int], most: int, room: int | None = None
 ) -> int:
-    """The turn from which on everything stays. `newest` are the last messages in order, at least the last turn; of the
-    turns before that one as many stay as bring `KEPT_MESSAGES` together, within `most` tokens. Nothing stays that has no
-    place in `room` (tokens; None: there is room enough)."""
+    """Return the first turn that stays. `newest` are the last messages in order, at least the last turn; of the turns
+    before it as many stay as make `KEPT_MESSAGES` together, within `most` tokens. No message stays without a place in
+    `room` (tokens; None: there is enough)."""
     kept = newest[-1].turn + 1 if newest else 0
     messages = tokens = 0
     for turn, group in groupby(reversed(newest), key=_turn_of):
@@ -108,8 +108,8 @@ def first_kept(
 def oldest_turns(
     messages: Sequence[PastMessage], before: int, room: int, tokens_of: Callable[[PastMessage], int]
 ) -> list[PastMessage]:
-    """The first turns of these messages, in order, that stand before this turn and together take at most `room` tokens
-    in a call; one that takes more alone is the only one."""
+    """Return the first turns of these messages, in order, before the first kept turn, with at most `room` tokens
+    together in a call; a single turn above it is returned alone."""
     chosen: list[PastMessage] = []
     for turn, group in groupby(messages, key=_turn_of):
         said = list(group)

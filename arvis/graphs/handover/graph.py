@@ -1,8 +1,9 @@
 """Graph `handover`: a turn that agents hand over to one another (seed 003; behaviour.md 5.7).
 
-Whoever speaks works as a child execution, so tools, questions to people and crashes are those of graph `agent`. Where its
-reply names a destination, the speaker waits on a stack, and the other one goes on; without one its answer goes back to whoever
-waits, at last to the person. Rights only shrink on the way (`reach`), and every talk ends (`converse_rules`).
+The speaking agent works as a child execution, so tools, questions to people and crashes are those of graph `agent`.
+If its reply names a destination, the speaker waits on a stack, and the other agent continues; otherwise its answer
+returns to the agent that waits, and at last to the person. Rights only shrink on the way (`tasks/access.py`), and
+every handover ends (`rules.py`).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from arvis.tasks.task import TaskSpec, child_state, task_in
 
 GRAPH = "handover"
 CALL_AGENT, ROUTE = "call_agent", "route"
-#: The plugin that tells an agent how to hand over.
+#: The plugin that describes the handover to an agent.
 HELPERS = "helpers"
 #: Agents of these graphs speak in their own manner, all others in that of graph `agent`.
 _MANNERS = frozenset({"agent", "code"})
@@ -60,7 +61,7 @@ _MANNERS = frozenset({"agent", "code"})
 
 @dataclass(frozen=True, slots=True)
 class ConverseParts:
-    """What the graph is made of."""
+    """The parts of the graph."""
 
     store: Store
     files: FileRules
@@ -85,8 +86,8 @@ def converse_graph(parts: ConverseParts) -> Graph:
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """What the speaker is given: the `messages` of people (id and words), or what another agent said. `speaker` None: it may
-    speak no more."""
+    """The input of the speaker: the `messages` of people (id and text), or the message of another agent. `speaker`
+    None: the agent may no longer speak."""
 
     talk: Talk
     speaker: Agent | None
@@ -106,8 +107,8 @@ class _Scene:
 
 @dataclass(frozen=True, slots=True)
 class _Spoken:
-    """What is known when somebody has spoken: what follows, and what all who spoke read and attached. `read` are
-    the messages of people that were in a prompt."""
+    """The result of the speaker's work: the next move, and the taint and files of all speakers. `read` are the
+    messages of people that were in a prompt."""
 
     talk: Talk
     speaker: Agent | None
@@ -122,7 +123,7 @@ class _Nodes:
         self._store = store
 
     async def speak(self, context: NodeContext) -> Decision:
-        """Let the speaker work, and pass on what came of it."""
+        """Call the speaker, and pass on its result."""
         if context.answer is not None:
             return Next(Said.of(child_end(context.answer)).to_json())
         scene = await self._store.read(_load_scene, context.execution)
@@ -134,7 +135,7 @@ class _Nodes:
         return Call(graph, _state_of_child(context.state, scene), **changes(HandoverState, talk=talk))
 
     async def route(self, context: NodeContext) -> Decision:
-        """Decide who goes on, and with which words."""
+        """Decide who continues, and with which message."""
         said = Said.from_json(context.value)
         spoken = await self._store.read(_look_round, context.execution, said)
         text = words.cut(said.text)
@@ -146,7 +147,7 @@ class _Nodes:
             case Told(name=name, why=why):
                 return _go_on(spoken, words.refusal(name, why), more)
             case HandedOver(target=target) | Answered(target=target):
-                # A row first, an event second: the move is on record before anybody hears of it.
+                # Rows first, events second: the move is stored before people see it.
                 context.record(saying.progress, context.execution, words.moved(target), context.now())
                 context.commit_first()
                 failed = said.outcome is None
@@ -178,7 +179,8 @@ def _announce(context: NodeContext, scene: _Scene) -> None:
 
 
 def _state_of_child(state: Mapping[str, Any], scene: _Scene) -> dict[str, Any]:
-    """What limits the person limits whoever speaks; tasks that it gives know who waits."""
+    """Return the state of the speaker's execution. The limits of the person are those of the speaker; its tasks know
+    the agents that wait."""
     errand = TaskSpec(
         prompt=scene.prompt,
         instructions=scene.instructions,
@@ -215,7 +217,7 @@ def _load_scene(tx: Transaction, execution: Execution) -> _Scene:
 
 
 def _instructions(talk: Talk, speaker: Agent | None, company: Company) -> str:
-    """Whoever has the plugin `helpers` is told by it."""
+    """Return the instructions; agents with the plugin `helpers` get the list of agents from it."""
     if speaker is None:
         return ""
     waiting = company.agents.get(talk.stack[-1]) if talk.stack else None

@@ -1,4 +1,4 @@
-"""What agents are told in a talk that they hand over to one another: who writes to them, and to whom their reply goes."""
+"""The instructions in a handover: who writes to the agent, and where its reply goes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.markup import escape
 from arvis.graphs.handover.rules import LONGEST_MESSAGE, SAID_NOTHING
 
-#: So many agents are offered, each with so many characters of what it is for.
+#: The maximum of agents that are offered, and of characters in each description.
 _MOST_OFFERED = 20
 _DESCRIPTION = 100
 _LONGEST_NAME = 60
@@ -27,7 +27,7 @@ _TO_AGENT = "{how} goes to the agent {name}, which asked you; no person reads it
 
 
 def instructions(offered: Sequence[Agent], waiting: Agent | None) -> str:
-    """Joined to the agent's own; nothing where it has nobody to ask and nobody but the person to answer."""
+    """Return the additional instructions; empty for an agent with no agent to ask and no agent that waits."""
     if not offered:
         how = "A reply that names no other agent"
         return _TO_AGENT.format(how=how, name=plain(waiting.name)) if waiting is not None else ""
@@ -40,7 +40,7 @@ def instructions(offered: Sequence[Agent], waiting: Agent | None) -> str:
 
 
 def message_from(agent: Agent | None, text: str) -> str:
-    """What one agent wrote, as the other one reads it (vector D3)."""
+    """Return the message of one agent in the form for the other (vector D3)."""
     return f"[Message from the agent {_name(agent)}]\n{cut(text) or SAID_NOTHING}"
 
 
@@ -49,7 +49,7 @@ def failure_of(agent: Agent | None) -> str:
 
 
 def refusal(name: str, why: str) -> str:
-    """Told to the agent that wanted to hand over (vector D2)."""
+    """Return the message to an agent whose handover was refused (vector D2)."""
     return (
         f"[Not handed over to “{plain(name)}”: {why}. What you wrote went to nobody. Name another agent, or answer "
         "yourself.]"

@@ -1,7 +1,7 @@
-"""The rules of a talk that agents hand over to one another (behaviour.md 5.7): who may speak next, and how far it goes.
+"""The rules of a handover (behaviour.md 5.7): the agents that may speak next, and the limits.
 
-Arithmetic over values. Each message from agent to agent is a hop; a talk is handed over only while there is room for the way
-back, so whoever waits always hears the answer, and every talk comes to its end.
+Arithmetic over values. Each message from agent to agent is a hop; a handover is allowed only while hops for the way
+back are left, so every waiting agent gets its answer, and every handover ends.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from arvis.engine.state import stored
 from arvis.tasks.outcome import ChildEnd, WorkOutcome
 from arvis.tasks.state import WorkState
 
-#: So many agents wait for an answer at once, at most, and a turn takes so many hops (seed 003, with our bounds).
+#: The maximum of agents that wait for an answer at the same time, and of hops in a turn (seed 003, with our limits).
 DEEPEST = 8
 MOST_HOPS = 20
-#: So often in a row an agent is told that its hand-over was refused; then what it said is its answer.
+#: Refused handovers in a row; after these the agent's text is its answer.
 MOST_TOLD = 2
 #: Of what goes from agent to agent, in characters.
 LONGEST_MESSAGE = 16_000
@@ -30,9 +30,9 @@ SAID_NOTHING = "(It said nothing.)"
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """Where a turn stands: ids of who speaks and of those who wait for an answer, the last one first to be answered.
-    `told` counts refusals in a row, `runs` how often anybody spoke; `heard` is what the speaker was given, by the agent
-    `sender` (empty: not by an agent)."""
+    """The progress of a turn: ids of the speaker and of the agents that wait for an answer, the last one is answered
+    first. `told` counts refusals in a row, `runs` the speakers' executions; `heard` is the message to the speaker, by
+    the agent `sender` (empty: not by an agent)."""
 
     speaker: str
     stack: tuple[str, ...] = ()
@@ -58,14 +58,14 @@ class Talk:
 
 @dataclass(slots=True)
 class HandoverState(WorkState):
-    #: Who speaks, and who waits; None before the first step.
+    #: The speaker and the agents that wait; None before the first step.
     talk: Talk | None = stored(None, read=Talk.from_json, write=Talk.to_json)
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What came of the speaker's work. `destination` names who is to go on (empty: whoever waits, or the person); without
-    an `outcome` it failed, as `error` says, and the code `reason`."""
+    """The result of the speaker's work. `destination` names the next agent (empty: the waiting agent, or the person);
+    without an `outcome` it failed: `error` is a sentence, `reason` a code."""
 
     outcome: WorkOutcome | None
     error: str = ""
@@ -96,14 +96,16 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """Who is there: all agents by id, the one that was asked (`first`, an id), and whom the asking person reaches."""
+    """The participants: all agents by id, the agent that was asked (`first`, an id), and the agents that the person
+    reaches."""
 
     agents: Mapping[str, Agent]
     first: str
     reaches: Callable[[Agent], bool]
 
     def may_speak(self, agent: Agent) -> bool:
-        """That the first one may be asked was decided when it was."""
+        """Return True for the first agent, whose use was permitted at the begin of the turn, and for agents that the
+        person reaches."""
         return agent.id == self.first or (agent.active and self.reaches(agent))
 
 
@@ -114,7 +116,7 @@ class HandedOver:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The speaker goes on itself, and is told why."""
+    """The speaker continues, with the reason of a refusal."""
 
     name: str
     why: str
@@ -137,7 +139,7 @@ Move = HandedOver | Told | Answered | Finished
 
 
 def next_move(talk: Talk, said: Said, company: Company) -> Move:
-    """What follows from what the speaker said."""
+    """Return the move that follows from the speaker's reply."""
     name, speaker = said.destination, company.agents.get(talk.speaker)
     if name and speaker is not None:
         target = find(name, speaker, company.agents.values())
@@ -150,7 +152,7 @@ def next_move(talk: Talk, said: Said, company: Company) -> Move:
 
 
 def answered(talk: Talk, company: Company) -> Answered | Finished:
-    """Whoever waited and may speak no more is passed over."""
+    """Return the answer to the waiting agent; waiting agents that may no longer speak are skipped."""
     stack = talk.stack
     while stack:
         *rest, last = stack
@@ -161,7 +163,7 @@ def answered(talk: Talk, company: Company) -> Answered | Finished:
 
 
 def after(talk: Talk, move: Move, heard: str) -> Talk:
-    """Where the talk stands once the move is made, and whoever goes on has `heard` this."""
+    """Return the progress after a move; the next speaker gets the message `heard`."""
     fresh = replace(talk, runs=talk.runs + 1, heard=heard, sender=talk.speaker)
     match move:
         case HandedOver(target=target):
@@ -210,7 +212,7 @@ def offered(talk: Talk, speaker: Agent, company: Company) -> list[Agent]:
 
 
 def _waits_next(target: Agent, talk: Talk) -> bool:
-    """Whoever names the agent that waits for its answer, answers it."""
+    """Return True if the named agent is the one that waits for the speaker's answer."""
     return bool(talk.stack) and talk.stack[-1] == target.id
 
 

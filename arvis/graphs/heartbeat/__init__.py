@@ -1,1 +1,1 @@
-"""The graph of an agent that works without being asked."""
+"""The graph of an agent that works without a message."""

@@ -1,9 +1,9 @@
-"""Graph `heartbeat` (seed 000; behaviour.md 2.6): an agent looks whether there is anything to do, and works on it by itself,
-in up to so many cycles. Each cycle is a child execution of graph `agent` with a prompt of its own and no history, so a process
-that dies goes on with the very same child, and whoever stops the heartbeat stops the child.
+"""Graph `heartbeat` (seed 000; behaviour.md 2.6): an agent checks for open work and does it by itself, in up to
+`max_cycles` cycles. Each cycle is a child execution of graph `agent` with a prompt of its own and no history, so
+after a crash the same child continues, and stopping the heartbeat stops the child.
 
-Whoever is blocked gets one more cycle, in which it reads what blocked it; blocked by the same again, or in the last cycle, the
-heartbeat ends and the owner is told. Where there is nothing to do, no model is asked.
+A blocked agent gets one more cycle with the reason in its prompt; if the same blocks it again, or in the last cycle,
+the heartbeat ends and the owner gets an alert. Without open work no model is called.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from arvis.tasks.state import WorkState
 from arvis.tasks.task import TaskSpec, child_state, source_of
 
 GRAPH = "heartbeat"
-#: Seed 000's default; a schedule says how many of them it wants, one where it says nothing.
+#: The maximum of cycles (seed 000); a schedule sets the number, and the default is one.
 MOST_CYCLES = 10
-#: What the next cycle is told of the one before, in characters.
+#: Characters of the last cycle's result in the next prompt.
 LONGEST_SUMMARY = 500
-#: How many lines that people wrote are shown, and how many times of its schedule are looked through.
+#: The maximum of overheard messages in a prompt, and of times of its schedule that are searched.
 _MOST_OBSERVED = 30
 _TIMES = 50
 
-#: In a reply: nobody needs to read it.
+#: In a reply: people need not read it.
 _SILENT = re.compile(r"\[SILENT\]", re.ASCII | re.IGNORECASE)
 #: A look that came to an end: what was there before it was seen.
 _LOOKED = frozenset({OccurrenceStatus.DONE, OccurrenceStatus.SILENT, OccurrenceStatus.IDLE, OccurrenceStatus.BLOCKED})
@@ -66,8 +66,8 @@ class HeartbeatParts:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What is there to be done, in one moment. `projects` are those that the agent may work on, the one that was longest left
-    alone first; `others` is the block of active agents, `heard` whether it tells what some of them say of their work."""
+    """The open work in one moment. `projects` are those that the agent may work on, the least recently touched one
+    first; `others` is the block of active agents, `heard` is True if it contains text of these agents."""
 
     agent: Agent
     projects: list[Project]
@@ -90,7 +90,7 @@ class HeartbeatState(WorkState):
     #: Slug and id of the project of the last cycle.
     focus: str | None = None
     focus_id: str | None = None
-    #: What the last cycle could not do: reason and requirements.
+    #: The reason and the requirements of a cycle that was blocked.
     blocker: Blocker | None = stored(None, read=lambda kept: Blocker(**kept), write=asdict)
     #: Result of the last cycle, for the next one.
     summary: str = ""
@@ -163,7 +163,7 @@ class _Nodes:
             summary=state.summary,
             blocker=state.blocker,
         )
-        # Without the instructions of its schedule: they are for who answers in one go, and the prompt brings its own.
+        # The schedule's instructions are left out: they are for a single reply, and this prompt has its own.
         errand = TaskSpec(
             prompt=autonomous_prompt(cycle),
             completion=EXPLICIT,
@@ -199,7 +199,7 @@ def _focus(look: Look, state: HeartbeatState) -> Project | None:
 
 
 def _after(context: NodeContext, outcome: WorkOutcome, brought: Mapping[str, Any]) -> Decision:
-    """`brought` are changes of the state: what comes along with the outcome."""
+    """Decide after a cycle. `brought` are changes of the state: taint and files of the cycles."""
     state = HeartbeatState.from_json(context.state)
     left = state.cycle < state.most_cycles
     ended = changes(HeartbeatState, summary=_summary(outcome), status_note=outcome.note)
@@ -227,13 +227,13 @@ def _end(outcome: WorkOutcome, brought: Mapping[str, Any] | None = None) -> Deci
 
 
 def _with_silence(outcome: WorkOutcome, answer: Answer) -> WorkOutcome:
-    """Nothing is posted of a reply that says at its beginning or end that nobody needs to read it."""
+    """Return the outcome without text if the reply says at its beginning or end that people need not read it."""
     whole = ((answer.value or {}).get("result") or {}).get("content", "")
     return replace(outcome, visible="") if is_silent(whole) or is_silent(outcome.visible) else outcome
 
 
 def _summary(outcome: WorkOutcome) -> str:
-    """What came of it, without what blocked it: that is told apart."""
+    """Return the result without the blocker, which the next prompt names separately."""
     said = outcome.summary
     if outcome.status is WorkStatus.BLOCKED:
         said = outcome.visible.removesuffix("\n\n".join(filter(None, [outcome.reason, outcome.requirements])))
@@ -241,7 +241,7 @@ def _summary(outcome: WorkOutcome) -> str:
 
 
 def _same(before: str, now: str) -> bool:
-    """Whether two blockers are one, in other words perhaps."""
+    """Return True if two blockers are the same, also in other words."""
     if before.strip() == now.strip():
         return True
     return similarity(Wording.of(now), Wording.of(before)) is not None
@@ -259,7 +259,7 @@ def look_around(tx: Transaction, execution: Execution, now: int) -> Look:
     projects = [
         each for each in tx.projects.active(agent.id, MOST_PROJECTS) if authors_may_use(tx, agent, [each.author])
     ]
-    # Of a talk with one person its own turns tell; there is nothing to read along.
+    # In a direct conversation the turns hold all messages, so no message is overheard.
     observed = [] if conversation.direct else _observed(tx, execution)
     found = [each for each in activities(tx, now) if each.agent.id != agent.id]
     return Look(
@@ -274,7 +274,7 @@ def look_around(tx: Transaction, execution: Execution, now: int) -> Look:
 
 
 def _observed(tx: Transaction, execution: Execution) -> list[OverheardMessage]:
-    """What people wrote in its place since it last looked, and not before the last day."""
+    """Return the messages of people in its place since its last check, and not before the last day."""
     _, _, schedule_id = source_of(execution).partition(":")
     times = tx.occurrences.newest(schedule_id, _TIMES) if schedule_id else []
     looks = [each.created_at for each in times if each.execution_id != execution.id and each.status in _LOOKED]
@@ -283,14 +283,14 @@ def _observed(tx: Transaction, execution: Execution) -> list[OverheardMessage]:
 
 
 def _brought(tx: Transaction, execution: Execution) -> dict[str, Any]:
-    """What its cycles read, and the files that the newest of them made."""
+    """Return the taint of its cycles, and the files of the newest one, as changes of the state."""
     cycles = tx.executions.children_of(execution.id)
     taint = taint_in(execution.state, *(cycle.state for cycle in cycles))
     return {"taint": sorted(taint), **with_files(execution.state, files_of(cycles[-1].state) if cycles else ())}
 
 
 def _touch(tx: Transaction, project_id: str, now: int) -> None:
-    """So that the next run begins with another one, whatever was recorded."""
+    """Touch the project, so that the next run begins with another one, even without notes."""
     tx.projects.touch(project_id, now)
 
 
@@ -299,7 +299,7 @@ def _note_reported(tx: Transaction, execution: Execution, upto: str) -> None:
 
 
 def _tell(tx: Transaction, execution: Execution, outcome: WorkOutcome, *, posted: bool, now: int) -> None:
-    """The owner hears of it once a day, and not where it was posted anyway."""
+    """Alert the owner, once a day, and not in a place where the text was posted."""
     state = HeartbeatState.from_json(execution.state)
     agent = tx.agents.get(state.agent)
     needs = f"\nIt needs: {outcome.requirements}" if outcome.requirements else ""

@@ -1,7 +1,7 @@
-"""What an agent is told that works on its own for a cycle (seed 000): its directive, how late it is, what there is to work on,
-who else is at work, what came of the cycle before, and how to go about it. How to say that it is done its completion tells.
+"""The prompt of one cycle of a heartbeat (seed 000): the directive, the time, the open work, the active agents, the
+result of the last cycle, and the method. The completion rules say how to end.
 
-Everything that agents or other people wrote stands in it as data, escaped and cut.
+Text of agents and other people is data in it, escaped and cut.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from arvis.prompt.history import clock_line
 from arvis.skills import Skill
 from arvis.skills.choosing import ranking, usable
 
-#: So many projects are shown, and of all their notes together the newest so many characters; of a goal so many.
+#: The maximum of projects, of characters in all their newest notes together, and of characters in a goal.
 MOST_PROJECTS = 10
 _NOTES = 8_000
 _GOAL = 1_000
@@ -49,8 +49,8 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """Number `number` of `most`. `now` in ms; `others` is the block of active agents (`heard`: with their own words);
-    `summary` and `blocker` are those of the cycle before, `focus` the project that was longest left alone."""
+    """Cycle `number` of `most`. `now` in ms; `others` is the block of active agents (`heard`: with their own text);
+    `summary` and `blocker` are those of the cycle before, `focus` is the least recently touched project."""
 
     directive: str
     agent: Agent
@@ -70,8 +70,8 @@ class Cycle:
 
     @property
     def reads(self) -> Taint:
-        """What else the prompt is made of than the words of people who may write directives and projects; what its own
-        cycles read is told by their executions."""
+        """The taint of the prompt, beside the text of people who may write directives and projects; the taint of its
+        cycles is that of their executions."""
         people = frozenset({Label.PEOPLE}) if self.observed else CLEAN
         noted = self.heard or any(project.notes for project in self.projects)
         return people | (frozenset({Label.AGENTS}) if noted else CLEAN)
@@ -127,7 +127,7 @@ def _projects(projects: Sequence[Project]) -> Iterator[str]:
 
 
 def _skills(cycle: Cycle) -> list[str]:
-    """Those that fit what there is to do, by name: their texts come with the words that call for them."""
+    """Return the skills that fit the open work, by name: their texts follow when a message matches them."""
     open_now = [cycle.directive, *(f"{each.title}\n{each.goal}" for each in cycle.projects)]
     fitting = [skill for skill in cycle.skills if usable(skill, cycle.agent.tools)]
     found = ranking(fitting, "\n".join(open_now), ())[:_MOST_SKILLS]

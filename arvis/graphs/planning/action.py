@@ -1,4 +1,4 @@
-"""The node `action`: a child carries the brief out with tools, in a lane of its own, until it says that it is done or stuck."""
+"""The node `action`: a child carries out the brief with tools, in a lane of its own, until it is done or blocked."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ActionNode:
         return call_agent(context, ACTION, errand, more)
 
     def _read(self, context: NodeContext, answer: Answer, evidence: Evidence) -> Decision:
-        """What came of one run of the executor."""
+        """Read the result of one run of the executor."""
         state, end = PlanningState.from_json(context.state), child_end(answer)
         outcome = _short(end.outcome or WorkOutcome(WorkStatus.DONE, visible=f"The executor failed: {end.error}"))
         said = outcome.result or outcome.visible or outcome.reason or outcome.report

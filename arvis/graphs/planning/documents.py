@@ -48,8 +48,8 @@ _STRAY = re.compile(rf"</?(?:{FINAL_PRD}|{BRIEF})\b[^<>]{{0,80}}>", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """What a planner wrote: its PRD ("" when there is none), why that cannot be taken ("": it can), and what it said
-    besides, which is for people."""
+    """The reply of a planner: its PRD ("" without one), the reason why it cannot be used ("": it can), and the other
+    text, which is for people."""
 
     prd: str
     flaw: str
@@ -67,7 +67,7 @@ def read_draft(reply: str) -> Drafted:
 
 
 def flaw_of(prd: str) -> str:
-    """What its front matter lacks; empty: nothing."""
+    """Return the missing part of the front matter; empty: it is complete."""
     found = _FENCE.match(prd)
     if found is None:
         return "The PRD must begin with YAML front matter between two lines `---`."
@@ -109,7 +109,7 @@ def without_documents(text: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """Foreign text for a prompt: without tags of the house, and without those of documents."""
+    """Return untrusted text for a prompt: without action tags, and without the tags of documents."""
     return _OWN_TAGS.sub("\uff1c", escape(text))
 
 
@@ -122,7 +122,7 @@ def tick(prd: str, numbers: Collection[int]) -> str:
 
 
 def carry_ticks(old: str, new: str) -> str:
-    """A step that was done stays done in the next plan, where it is told in the same words."""
+    """Mark a finished step as done in the next plan, if its words are the same."""
     done = {_plain(found["text"]) for found in _TICKED.finditer(old)}
     return _STEP.sub(lambda found: _boxed(found) if _plain(found["text"]) in done else found[0], new)
 

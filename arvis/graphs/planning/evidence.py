@@ -1,6 +1,6 @@
-"""What the tools of a planning run really did, read from the effects of its children: nobody's claims count here.
+"""The outputs of tools in a planning run, read from the effects of its children; claims of models do not count.
 
-Outputs of sensitive tools stay sealed, because what stands here goes into the state of the execution.
+Outputs of sensitive tools stay sealed, because the evidence becomes part of the execution's state.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from arvis.prompt import Round
 from arvis.tasks.attachments import files_of
 from arvis.tasks.rounds import Rounds, load_rounds
 
-#: The key of a child's state that says which node called it, and for which brief.
+#: Key of a child's state: the node that called it, and the number of its brief.
 PART = "planning"
 
-#: How many tool runs a planner is told of, and a brief; and with how many characters each.
+#: Tool runs in the prompt of a planner, and of a brief; characters of each.
 KNOWN_RUNS = 20
 READINESS_RUNS = 40
 SNIPPET = 220
-#: Of one output in the transcript that the critic reads, of all of it, and of what was said.
+#: Characters in the critic's transcript: of one output, of all, and of text.
 _ENTRY = 1_200
 LONGEST_TRANSCRIPT = 24_000
 
@@ -56,7 +56,7 @@ class ToolRun:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one child did: which node called it (`part`), for the how manieth brief, and its entries in order."""
+    """The work of one child: the node that called it (`part`), the number of the brief, and its entries in order."""
 
     part: str
     brief: int
@@ -65,8 +65,8 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Of all children, the oldest first. `waited_ms`: people were asked so long; `taint` is what the children read,
-    `files` what they attached."""
+    """The evidence of all children, the oldest first. `waited_ms`: time of waits for people; `taint` and `files` are
+    those of the children."""
 
     works: tuple[Work, ...]
     taint: Taint
@@ -78,7 +78,7 @@ class Evidence:
         return [entry for work in self.works for entry in work.entries if isinstance(entry, ToolRun)]
 
     def transcript(self, brief: int) -> str:
-        """What was done for this brief, as numbered entries; the newest where that is long."""
+        """Return the work for this brief as numbered entries; only the newest where that is long."""
         entries = [
             entry for work in self.works if (work.part, work.brief) == ("action", brief) for entry in work.entries
         ]
@@ -138,6 +138,6 @@ def known_runs(runs: Sequence[ToolRun]) -> str:
 
 
 def readiness(runs: Sequence[ToolRun]) -> str:
-    """What is known of the surroundings: the last runs of tools that look or hand out credentials."""
+    """Return the known state of the surroundings: the last runs of tools that check it or supply credentials."""
     ready = [run for run in runs if _READIES.search(run.tool)]
     return harmless("\n".join(run.line for run in ready[-READINESS_RUNS:]))

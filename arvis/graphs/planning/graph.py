@@ -1,7 +1,7 @@
-"""Graph `planning` (seed 001): how much work is it, plan it, brief one step, do it, check it, tell the person.
+"""Graph `planning` (seed 001): estimate the work, plan it, brief one step, do it, check it, and report to the person.
 
-A turn graph: it begins as graph `agent` does, and its children are runs of graph `agent`, which have the tools. It ends within
-its bounds, whatever its models say.
+It begins like graph `agent`, and its children are runs of graph `agent`, which have the tools. It ends within its
+limits, whatever its models reply.
 """
 
 from __future__ import annotations
@@ -88,11 +88,12 @@ def after_retrieval(_state: Mapping[str, Any], complexity: Any) -> str:
 
 
 def after_action(_state: Mapping[str, Any], value: Any) -> str:
-    """Stuck for a new reason: brief anew. Else the check: also when the same stands in the way again, or no more may be
-    tried."""
+    """Return the node after the executor: a new brief if it is blocked for a new reason; else the check, also if the
+    same reason blocks it again or no run is left."""
     return REASONING if value == action.BLOCKED else CRITIC
 
 
 def after_critic(_state: Mapping[str, Any], value: Any) -> str:
-    """Technically incomplete: brief anew. Only the project is: plan on. Complete, stopped, or nothing said: tell."""
+    """Return the node after the check: a new brief if the technical part is incomplete, a new plan if only the
+    project is, else the report."""
     return {critic.TECHNICAL: REASONING, critic.PROJECT: PLANNER}.get(value, OUTPUT)

@@ -1,7 +1,8 @@
-"""The lanes of a planning run: what its nodes tell one another (`lane`, shared by all) and what each keeps for itself
+"""The lanes of a planning run: the messages that all its nodes share (`lane`) and those of single nodes
 (`lane_planner`, `lane_reasoning`, `lane_action`), in the state of the execution (seed 001, 2–4).
 
-They are bounded, because every step writes the state: the oldest words go first, what is kept once each stays.
+Their size is limited, because every step writes the state: the oldest messages are dropped first, and messages of
+single kinds stay.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ SKILL = "shared_context_skill_environment"
 BRIEF = "technical_execution_brief"
 EVIDENCE = "action_evidence"
 FEEDBACK = "critic_feedback"
-#: What a node wrote last that could not be used.
+#: The last output of a node that could not be used.
 REFUSED = "refused_draft"
 #: Of these there is one message each.
 _ONCE = frozenset({ENVIRONMENT, MEMORY, SKILL, BRIEF, REFUSED})
@@ -34,7 +35,7 @@ USER, ASSISTANT = Role.USER.value, Role.ASSISTANT.value
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """`kind` is empty for plain words."""
+    """`kind` is empty for plain text."""
 
     role: str
     text: str
@@ -83,7 +84,7 @@ class Lane:
 
 
 def seed(history: Sequence[PastMessage]) -> Lane:
-    """A lane that begins with the talk so far."""
+    """Return a lane that begins with the conversation so far."""
     said = (Said(USER if each.role is Role.USER else ASSISTANT, each.content) for each in history[-MOST_MESSAGES:])
     return Lane(_bounded(tuple(replace(each, text=clipped(each.text, LONGEST_MESSAGE)) for each in said if each.text)))
 

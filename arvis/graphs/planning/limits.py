@@ -1,4 +1,4 @@
-"""What one planning run may take in all (behaviour.md 3, "ours"): with the constants of the original it could go on for hours."""
+"""The limits of one planning run (behaviour.md 3, "ours"): with the constants of the original it could run for hours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 TIME, ROUNDS, FEEDBACK, TRIES, FAILED = "time", "rounds", "same_feedback", "tries", "failed"
 
-#: What the report is told of why the run was stopped.
+#: The reasons of a stop, for the report.
 REASONS = {
     TIME: "the time for one run is used up",
     ROUNDS: "the work was checked as often as it may be, and is still not complete",

@@ -25,8 +25,8 @@ _CHARACTERS = 3
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`task` is what the model is told to do; `known` what it goes by, as its own earlier words; `now` what it is asked last.
-    The goal comes first and is the only thing that a person said. The reply has `most` tokens at most."""
+    """One model call. `task` are the instructions; `known` is the information, as the model's own earlier text; `now`
+    is the final question. The goal comes first and is the only text of a person. The reply has at most `most` tokens."""
 
     task: str
     goal: str
@@ -48,7 +48,7 @@ class Adviser:
         return found
 
     async def room(self, context: NodeContext) -> int:
-        """How many characters of what is known a child may be told: half of its prompt."""
+        """Return the characters of information for a child: half of its prompt."""
         return self._briefing.budget(await self.standing(context)).usable * _CHARACTERS // 2
 
     async def ask(self, context: NodeContext, standing: TurnContext, question: Question) -> str:

@@ -86,8 +86,8 @@ class OutputNode:
 
 
 def _notes(state: PlanningState, evidence: Evidence) -> str:
-    """What the report goes by; nothing where nobody worked. So many characters as the prompt has tokens leave the most of
-    it to the talk."""
+    """Return the notes for the report; empty if no child worked. They have at most as many characters as the prompt
+    has tokens, which leaves most of it to the conversation."""
     if state.plan["complexity"] == Complexity.LOW and not evidence.works:
         return ""
     stopped, last = REASONS.get(state.stopped, ""), state.last or WorkOutcome(WorkStatus.DONE)
@@ -103,7 +103,7 @@ def _notes(state: PlanningState, evidence: Evidence) -> str:
 
 
 def _fallback(state: PlanningState) -> str:
-    """Where the model has no words."""
+    """Return the text for a reply without text."""
     stopped = REASONS.get(state.stopped, "")
     if stopped:
         return _NO_WORDS_STOPPED.format(stopped)
@@ -124,7 +124,7 @@ def _outcome(state: PlanningState, words: str) -> WorkOutcome:
 
 
 class Guard:
-    """Lets a text through piece by piece, up to where a plan or a brief begins."""
+    """Passes a text on piece by piece, up to the begin of a plan or a brief."""
 
     def __init__(self, show: Callable[[int, str], None]) -> None:
         self._show = show
@@ -133,7 +133,7 @@ class Guard:
         self._shut = False
 
     def add(self, offset: int, piece: str) -> None:
-        """What was shown is not looked at again."""
+        """Add a piece; characters that were shown are not checked again."""
         if offset == 0:
             self._rest, self._shown, self._shut = "", 0, False
         if self._shut:
@@ -148,7 +148,7 @@ class Guard:
 
 
 def _harmless_length(text: str) -> int:
-    """How much of it is surely before any document."""
+    """Return the length of the part that is certainly in front of any document."""
     if found := _OPENING.search(text):
         return found.start()
     start = text.rfind("<")
@@ -157,7 +157,7 @@ def _harmless_length(text: str) -> int:
 
 
 def _showing(context: NodeContext, standing: TurnContext) -> Showing | None:
-    """To whoever watches the newest message; of a run, to whom its errand says."""
+    """Return the stream to the sender of the newest message; of a run, to the audience of its task."""
     state = PlanningState.from_json(context.state)
     audience = state.run.audience if state.run is not None else standing.current[-1].id
     if audience is None:

@@ -1,4 +1,4 @@
-"""The node `planner`: a child finds out what is needed and writes the PRD; only what it says besides is for people."""
+"""The node `planner`: a child collects information and writes the PRD; only its other text is for people."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from arvis.skills import Skill
 from arvis.tasks.outcome import child_end
 from arvis.tasks.task import TaskSpec
 
-#: A planner that fails as a whole is not asked a third time.
+#: A planner that fails as a whole twice is not called again.
 _FAILURES = "planner_failed"
 _MOST_FAILURES = 2
 _LONGEST_CHATTER = 1_000
@@ -64,13 +64,13 @@ class PlannerNode:
         return call_agent(context, PLANNER, errand, changes(PlanningState, lane=shared, lane_planner=own))
 
     async def _skill(self, state: PlanningState) -> str:
-        """The skill that was chosen, as everybody is told of it."""
+        """Return the chosen skill in the form for all nodes."""
         slug = state.plan["skill"]
         chosen = [skill for skill in await self._skills() if skill.slug == slug]
         return "\n\n".join(f"Skill {skill.name}\n\n{skill.body}" for skill in chosen)
 
     async def _read(self, context: NodeContext, answer: Answer) -> Decision:
-        """What the child wrote; a plan that cannot be taken is asked for again."""
+        """Read the child's plan; ask again if it cannot be used."""
         state, end = PlanningState.from_json(context.state), child_end(answer)
         evidence = await evidence_of(self._store, context)
         if end.outcome is None:
@@ -111,12 +111,12 @@ class PlannerNode:
 
 
 def _beside_calls(evidence: Evidence) -> list[str]:
-    """Return what the last planner said beside its calls of tools, without documents."""
+    """Return the text of the last planner beside its tool calls, without documents."""
     works = [work for work in evidence.works if work.part == PLANNER]
     entries = works[-1].entries if works else ()
     return [without_documents(entry) for entry in entries if isinstance(entry, str)]
 
 
 def _told(own: Lane, shared: Lane, goal: str) -> Lane:
-    """Its own history without copies of shared context or the goal's echo, then what the others have said since."""
+    """Return its own history without copies of shared context or of the goal, then the later messages of the others."""
     return own.without_echoes(goal).joined(each for each in shared.of_assistant() if each.kind)

@@ -1,4 +1,4 @@
-"""What the nodes of a planning run tell the model. Everything that people, tools and models wrote is put in escaped."""
+"""The prompts of a planning run's nodes. Text of people, tools and models is inserted escaped."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ no brief."""
 
 
 def persona(agent: Agent) -> str:
-    """Whose work it is, for calls that need no more of an agent."""
+    """Return the name and role of the agent, for calls that need no more of it."""
     about = [f"You work for {agent.name}.", f"Its purpose: {agent.description}" if agent.description else ""]
     own = f"What its owner told it:\n{agent.prompt[:_MOST_PROMPT]}" if agent.prompt else ""
     return "\n\n".join(filter(None, [" ".join(filter(None, about)), own]))
@@ -87,7 +87,7 @@ def manifest(skills: Sequence[Skill]) -> str:
 
 
 def section(heading: str, text: str) -> str:
-    """Foreign text under a heading of ours; nothing without text."""
+    """Return untrusted text under a heading; empty without text."""
     return f"# {heading}\n{harmless(text)}" if text.strip() else ""
 
 

@@ -36,16 +36,17 @@ from arvis.skills import Skill
 from arvis.skills.choosing import usable
 from arvis.tasks.task import is_run
 
-# What plan_retrieval finds out of a message: what is wanted, how much work that is, which skill it calls for
-# (behaviour.md 3). Small talk is known by its looks, without a model. Nothing in here asks anybody.
+# The judgement of `plan_retrieval` about a message: the intent, the amount of work, the skill (behaviour.md 3). Small
+# talk is recognised without a model. Nothing in here makes calls.
 
 
-#: Up to so many messages in the thread and characters of the text are looked at without a model.
+#: Threads of up to this many messages, and texts of up to this many characters, are judged without a model.
 FAST_MESSAGES = 10
 FAST_LENGTH = 100
 _SHORT_QUESTION = 50
 _SHORT_YES = 30
-#: Trigger words of fewer letters count for nothing, of more only as they stand; so do words of a text that are shorter.
+#: Trigger words of fewer than 5 letters are ignored; those of more than 15 must occur in the text as they are. Words of a text
+#: of fewer than 4 letters are ignored.
 _LEAST_TRIGGER, _MOST_TRIGGER = 5, 15
 _LEAST_WORD = 4
 _LONGEST = 2_000
@@ -61,7 +62,7 @@ _QUESTION = re.compile(r"(?:what|how|when|where|why)\b|(?:can|could|will|would) 
 _YES = re.compile(
     r"(?:ok|okay|yes|yeah|yep|no|nope|sure|got it|all ?right|fine|great|cool|perfect|understood)\b", re.IGNORECASE
 )
-#: The seed's own words for work that needs a tool: then a model decides, however short the text is (docs/adr/0025).
+#: The seed's words for work that needs a tool: a model then decides, even about a short text (docs/adr/0025).
 _ACTION = re.compile(r"\b(?:check|test|status|verif|fetch|run)\w*", re.IGNORECASE)
 
 
@@ -73,7 +74,7 @@ class Complexity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """`complexity` None is taken for high; `skill` is the slug of one; `memory_search` are words to look for."""
+    """The judgement. `complexity` None counts as high; `skill` is a slug; `memory_search` are words to search for."""
 
     intent: str
     goal: str
@@ -86,7 +87,8 @@ class Retrieval:
 
 
 def fast_path(text: str, *, messages: int, triggers: Iterable[str]) -> Retrieval | None:
-    """Low for what is plainly small talk; None: ask a model. `messages` counts those of the thread, this one too."""
+    """Return a low judgement for plain small talk; None: call a model. `messages` counts those of the thread with
+    this one."""
     said = text.strip()
     if messages > FAST_MESSAGES or len(said) > FAST_LENGTH or _ACTION.search(said):
         return None
@@ -104,8 +106,8 @@ def _is_small_talk(said: str) -> bool:
 
 
 def triggered(text: str, trigger: str) -> bool:
-    """Whether a skill's trigger word may be meant: a long one stands in the text, a middling one in a word of it or a word in
-    it, a short one never."""
+    """Return True if a skill's trigger word may be meant: a long one occurs in the text, a middling one is part of a
+    word of it or contains one, a short one never."""
     word, lowered = trigger.casefold().strip(), text.casefold()
     if len(word) < _LEAST_TRIGGER:
         return False
@@ -115,8 +117,8 @@ def triggered(text: str, trigger: str) -> bool:
 
 
 def read_retrieval(reply: str, *, goal: str, skills: Collection[str]) -> Retrieval | None:
-    """What a model answered; None when it is no JSON object. `goal` stands for one that it left out; a skill that is not
-    there counts as none."""
+    """Read a model's judgement; None when it is no JSON object. `goal` replaces a missing one; an unknown skill
+    counts as none."""
     found = read_object(reply)
     if found is None:
         return None
@@ -225,7 +227,7 @@ class RetrievalNode:
         return self._briefing.prompt(standing, brought)
 
     async def _judged(self, context: NodeContext, standing: TurnContext, skills: list[Skill]) -> Retrieval | None:
-        """What a model says; None when that cannot be read."""
+        """Return a model's judgement; None when it cannot be read."""
         said = lanes.seed(standing.history[-10:])
         request = _request_of(standing)
         question = Question(
@@ -252,7 +254,7 @@ def _begun(state: PlanningState, now: int) -> dict[str, Any]:
 
 
 def _without_model(standing: TurnContext, skills: list[Skill]) -> Retrieval | None:
-    """What looks are enough for. A skill's pattern counts like its trigger words."""
+    """Return a judgement that needs no model. A skill's pattern counts like its trigger words."""
     text = _request_of(standing)
     if any(message.attachments for message in standing.current):
         return None
@@ -263,7 +265,7 @@ def _without_model(standing: TurnContext, skills: list[Skill]) -> Retrieval | No
 
 
 def _request_of(standing: TurnContext) -> str:
-    """What its messages say, and the files that came with them; what is too long together is clipped one by one."""
+    """Return the text of the messages and of their files; each part is clipped where all together are too long."""
     words = [sanitise(message.content).text for message in standing.current]
     files = [text for message in standing.current for file in message.attachments if (text := file_text(file))]
     said = [text for text in (*words, *files) if text]
@@ -272,7 +274,8 @@ def _request_of(standing: TurnContext) -> str:
 
 
 def _shared(standing: TurnContext, prompt: Prompt) -> Lane:
-    """The lane that all nodes share: the talk so far, where the work is done, what is remembered (seed 001, 4)."""
+    """Return the lane that all nodes share: the conversation so far, the place of the work, the recalled facts (seed
+    001, 4)."""
     agent, place = standing.agent, standing.conversation
     where = (
         f"{prompt.now}\nAgent: {agent.name}\nPlace: {place.address.platform} ({'direct' if place.direct else 'group'})"

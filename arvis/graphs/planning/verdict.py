@@ -1,4 +1,4 @@
-"""What the critic says of the work, and what that leads to (behaviour.md 3)."""
+"""The critic's verdict about the work, and its consequences (behaviour.md 3)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _NUMBER = re.compile(r"\s*(\d{1,3})\b")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`project` is only true beside `technical`; `feedback` says of what is not complete why; `completed` are the numbers
-    of the steps that were."""
+    """`project` is only true beside `technical`; `feedback` explains what is incomplete; `completed` are the numbers
+    of the finished steps."""
 
     technical: bool
     project: bool
@@ -49,7 +49,7 @@ def read_verdict(reply: str) -> Verdict:
 
 
 def said_before(feedback: str, earlier: Collection[str]) -> bool:
-    """Whether the same was said already, but for case, blanks and signs."""
+    """Return True if the same feedback was given before, apart from case, blanks and punctuation."""
     return plain(feedback) in {plain(each) for each in earlier}
 
 
