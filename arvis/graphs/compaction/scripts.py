@@ -183,7 +183,7 @@ def enqueue(
 ) -> bool:
     """Queue the compaction of a conversation behind its waiting turns, at the cost of the person who asked last.
     Return False when it is queued already, or pauses. Only for a conversation that is due (`compaction_due`)."""
-    if tx.compactions.rests(conversation.id, planned=True):
+    if tx.compactions.is_postponed(conversation.id, planned=True):
         return False
     execution_id = tx.new_id()
     asker = _last_asker(tx, conversation.id)
