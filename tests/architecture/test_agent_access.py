@@ -20,7 +20,7 @@ BEGINNINGS = frozenset(
 DECISIONS = frozenset({"check_use", "refusal", "may_reach", "agent_of", "agent_for"})
 #: or stands here with the place that has decided before it.
 DECIDED_BEFORE = {
-    "inbox/accept.py accept": "the router chose the agent, with `permit`",
+    "inbox/accept.py enqueue_turn": "the router chose the agent, with `permit`",
     "turns/turns.py _queue_turn": "a turn of the agent that the router or the gate has let through",
     "turns/edit_and_retry.py ask_anew": "the agent that was asked, for the person who was let through to it",
     "turns/unread.py _begin": "the agent that the message asked, for the person who was let through to it",
