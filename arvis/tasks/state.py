@@ -4,6 +4,7 @@ The classes are not frozen, because states are read several times in a step, and
 No code assigns to their fields.
 """
 
+# ruff: noqa: RUF009 - `stored` and `whole` declare fields, as `field` does
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -4,6 +4,7 @@ Arithmetic over values. Each message from agent to agent is a hop; a handover is
 back are left, so every waiting agent gets its answer, and every handover ends.
 """
 
+# ruff: noqa: RUF009 - `stored` and `whole` declare fields, as `field` does
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping

@@ -6,6 +6,7 @@ A blocked agent gets one more cycle with the reason in its prompt; if the same b
 the heartbeat ends and the owner gets an alert. Without open work no model is called.
 """
 
+# ruff: noqa: RUF009 - `stored` and `whole` declare fields, as `field` does
 from __future__ import annotations
 
 import re

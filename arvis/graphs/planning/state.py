@@ -1,5 +1,6 @@
 """The state of a planning run, and the call of an agent that works on a part of it."""
 
+# ruff: noqa: RUF009 - `stored` and `whole` declare fields, as `field` does
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
