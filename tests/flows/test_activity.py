@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from arvis.cli.commands.activity import activity
 from click.testing import CliRunner
 
-from arvis.cli.commands.activity import activity
 from arvis.domain.agents import Agent, AgentStatus
 from arvis.domain.executions import Cursor, Wait, WaitKind
 from arvis.domain.jobs import JobKind, NewJob
