@@ -46,6 +46,9 @@ RENAMED: Mapping[tuple[str, ...], tuple[str, ...] | None] = {
     ("language",): None,
 }
 
+#: Graphs that have new names, as values of `agents[].graph`.
+RENAMED_GRAPHS: Mapping[str, str] = {"converse": "handover"}
+
 MIGRATE = "arvis config migrate"
 _INDENT = 2
 
@@ -113,10 +116,11 @@ def migrated(text: str) -> str:
     rewritten in place.
     """
     mark, body = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
+    body = _with_new_graphs(body)
     before = Document(body)
     renamed = old_keys(before.values)
     if not renamed:
-        return text
+        return mark + body
     expected = _moved(before.values, renamed)
     root = yaml.compose(body, Loader=yaml.CSafeLoader)
     after = _applied(body, _edits(body, root, renamed))
@@ -124,6 +128,27 @@ def migrated(text: str) -> str:
         names = "; ".join(str(each) for each in renamed)
         raise ConfigError("The file cannot be rewritten", why="Its layout is unusual.", fix=f"Rename by hand: {names}.")
     return mark + after
+
+
+def _with_new_graphs(text: str) -> str:
+    """Return the text with the new names of graphs as values of `agents[].graph`."""
+    if not any(name in text for name in RENAMED_GRAPHS):
+        return text
+    root = yaml.compose(text, Loader=yaml.CSafeLoader)
+    edits = [
+        (graph.start_mark.index, graph.end_mark.index, RENAMED_GRAPHS[graph.value])
+        for agents in _values_of(root, "agents")
+        if isinstance(agents, yaml.SequenceNode)
+        for agent in agents.value
+        for graph in _values_of(agent, "graph")
+        if isinstance(graph, yaml.ScalarNode) and graph.value in RENAMED_GRAPHS
+    ]
+    return _applied(text, edits)
+
+
+def _values_of(node: Any, name: str) -> list[yaml.Node]:
+    """Return the nodes under this key of a mapping."""
+    return [value for key, value in node.value if key.value == name] if isinstance(node, yaml.MappingNode) else []
 
 
 def _moved(values: Mapping[str, Any], renamed: Sequence[Renamed]) -> dict[str, Any]:

@@ -230,3 +230,10 @@ def test_settings_of_the_dashboard_are_migrated_with_the_database(tmp_path: Path
 def test_values_are_the_same_after_a_migration() -> None:
     old, new = yaml.safe_load(OLD), yaml.safe_load(NEW)
     assert new["speech"]["tts"]["command"] == old["speech"]["speak_command"]
+
+
+def test_a_graph_with_a_new_name_is_renamed_and_nothing_else() -> None:
+    old = 'agents:\n  - slug: one\n    graph: converse  # it hands over\n  - {slug: converse, graph: "converse", name: converse}\n'
+    new = old.replace("graph: converse", "graph: handover").replace('graph: "converse"', "graph: handover")
+    assert migrated(old) == new
+    assert migrated(new) == new

@@ -51,13 +51,13 @@ def migrate(file: Path, check: bool) -> None:
         click.echo(f"{file}: {renamed}")
     for name, renamed in variables:
         click.echo(f"environment variable {name}: {renamed}; rename it where the daemon is started")
-    if not found:
+    if new == text:
         click.echo(f"{file} has no old keys.")
     elif check:
         click.echo(f"Run `{MIGRATE}` to change the file.")
     else:
         click.echo(f"{file} was changed; the old file is {_replace(target, text, new)}.")
-    if check and (found or variables):
+    if check and (new != text or variables):
         raise SystemExit(FAILED)
 
 
