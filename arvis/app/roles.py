@@ -115,9 +115,9 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
         connector_of=bots.fleet.connector_of,
         clock=base.clock,
         bus=base.bus,
-        lateness=LateReplies(after=rules.late_after, late=rules.late, answer_within=rules.answer_within),
+        late_replies=LateReplies(after=rules.late_after, late=rules.late, answer_within=rules.answer_within),
         release=presence.release,
-        rests=presence.rests,
+        backoff=presence.backoff,
     )
     queue = Queue(
         store=base.store,

@@ -35,7 +35,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Face:
+class DraftContent:
     """The content of a draft."""
 
     text: str
@@ -55,7 +55,7 @@ class DraftStream:
         message_id: str,
         execution_id: str,
         pace: Pace,
-        rests: ChannelBackoff,
+        backoff: ChannelBackoff,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -63,12 +63,12 @@ class DraftStream:
         self._address = address
         self._message_id = message_id
         self._pace = pace
-        self._rests = rests
+        self._backoff = backoff
         self.execution_id = execution_id
         self._text = ""
         self._began = clock.monotonic()
         self._changed_at = 0.0
-        self._face: Face | None = None
+        self._content: DraftContent | None = None
         self._draft: Draft | None = None
         self._platform_id: str | None = None
         self._recorded = False
@@ -76,7 +76,7 @@ class DraftStream:
         self._stopped = asyncio.Event()
         self._busy = asyncio.Lock()
 
-    def wrote(self, offset: int, text: str) -> None:
+    def add_text(self, offset: int, text: str) -> None:
         """Add a piece of the text at its offset; at 0 the text begins again."""
         self._text = self._text[:offset] + text
 
@@ -86,7 +86,7 @@ class DraftStream:
             async with self._busy:
                 if not self._stopped.is_set() and not await self._keep_up():
                     return
-            await self._rest()
+            await self._pause()
 
     async def stop(self) -> None:
         """Make no more changes; returns when no request to the platform is under way."""
@@ -94,7 +94,7 @@ class DraftStream:
         async with self._busy:
             return
 
-    async def _rest(self) -> None:
+    async def _pause(self) -> None:
         try:
             async with asyncio.timeout(self._pace.look):
                 await self._stopped.wait()
@@ -103,45 +103,49 @@ class DraftStream:
 
     async def _keep_up(self) -> bool:
         """Update the chat if it is time; return False when the draft is given up."""
-        face = await self._due()
+        content = await self._due()
         if self._over:
             return False
-        if face is None or face == self._face:
+        if content is None or content == self._content:
             return True
-        if self._draft is None and not await self._store.read(drafts.may_stand, self._address):
+        if self._draft is None and not await self._store.read(drafts.may_be_shown, self._address):
             return True
         try:
-            await self._put(face)
+            await self._put(content)
         except SendError as error:
             return await self._failed(error)
-        self._face, self._changed_at = face, self._clock.monotonic()
+        self._content, self._changed_at = content, self._clock.monotonic()
         return self._draft is not None
 
-    async def _due(self) -> Face | None:
+    async def _due(self) -> DraftContent | None:
         now = self._clock.monotonic()
-        if self._rests.left(self._address):
+        if self._backoff.remaining(self._address):
             return None
-        age, rested = now - self._began, now - self._changed_at
+        age, since_change = now - self._began, now - self._changed_at
         text = self._text.strip()
         if len(text) >= self._pace.characters and age >= self._pace.first:
-            return Face(_beginning(text)) if self._is_rested(rested, self._connector.draft_seconds) else None
+            return (
+                DraftContent(_beginning(text))
+                if self._pause_is_over(since_change, self._connector.draft_seconds)
+                else None
+            )
         if text or age < self._pace.status:
             return None
         every = max(self._pace.status_every, self._connector.draft_seconds)
-        return await self._status(age) if self._is_rested(rested, every) else None
+        return await self._status(age) if self._pause_is_over(since_change, every) else None
 
-    def _is_rested(self, rested: float, wanted: float) -> bool:
-        return self._face is None or rested >= wanted
+    def _pause_is_over(self, since_change: float, required: float) -> bool:
+        return self._content is None or since_change >= required
 
-    async def _status(self, age: float) -> Face | None:
+    async def _status(self, age: float) -> DraftContent | None:
         minutes, seconds = divmod(int(age), 60)
-        doing = await self._store.read(drafts.doing, self.execution_id)
-        if doing is None:  # another process ended it
+        current_step = await self._store.read(drafts.current_step, self.execution_id)
+        if current_step is None:  # another process ended it
             self._over = True
             return None
-        return Face(f"{doing}… {minutes}:{seconds:02}", (stop_button(self._message_id),))
+        return DraftContent(f"{current_step}… {minutes}:{seconds:02}", (stop_button(self._message_id),))
 
-    async def _put(self, face: Face) -> None:
+    async def _put(self, content: DraftContent) -> None:
         if self._draft is None:
             opened = await self._store.write(drafts.open_draft, self.execution_id, self._address, self._clock.now())
             if opened is None:
@@ -149,21 +153,23 @@ class DraftStream:
             self._draft, self._platform_id = opened.draft, opened.seen
             self._recorded = opened.seen is not None
         if self._platform_id is not None:
-            await self._connector.change_draft(self._address, self._platform_id, face.text, face.buttons)
+            await self._connector.change_draft(self._address, self._platform_id, content.text, content.buttons)
             return
-        self._platform_id = await self._connector.show_draft(self._address, self._draft.id, face.text, face.buttons)
+        self._platform_id = await self._connector.show_draft(
+            self._address, self._draft.id, content.text, content.buttons
+        )
         if not self._recorded:
-            await self._store.write(drafts.shown, self._draft, self._platform_id, self._clock.now())
+            await self._store.write(drafts.mark_shown, self._draft, self._platform_id, self._clock.now())
             self._recorded = True
 
     async def _failed(self, error: SendError) -> bool:
         """Handle a failure. A platform that asks for a pause gets it; other errors are ignored, because the answer
         does not depend on the draft."""
         if error.retry_after is not None and not error.permanent:
-            self._rests.note(self._address, error.retry_after)
+            self._backoff.note(self._address, error.retry_after)
             return True
         if self._draft is not None and not self._recorded and not error.uncertain:
-            await self._store.write(drafts.gone, self._draft, self._clock.now())
+            await self._store.write(drafts.mark_removed, self._draft, self._clock.now())
         return False
 
 

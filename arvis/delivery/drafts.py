@@ -17,7 +17,7 @@ from arvis.tasks.rounds import Rounds
 # arrived.
 
 
-async def found(connector: Connector | None, draft: Draft) -> Draft:
+async def locate(connector: Connector | None, draft: Draft) -> Draft:
     """Return the draft with the id of its message, if it can be found. Raises `SendError` when it may be found later."""
     if draft.state is not DraftState.SENDING or not isinstance(connector, FindsDrafts):
         return draft
@@ -30,27 +30,27 @@ async def found(connector: Connector | None, draft: Draft) -> Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedDraft:
     """A draft to show. `seen` is the id of a message that already shows it, from before a crash."""
 
     draft: Draft
     seen: str | None
 
 
-def open_draft(tx: Transaction, execution_id: str, address: Address, now: int) -> Opened | None:
+def open_draft(tx: Transaction, execution_id: str, address: Address, now: int) -> OpenedDraft | None:
     """Open a draft; None when the turn is over, or already had its draft."""
-    if not _lives(tx, execution_id):
+    if not _is_live(tx, execution_id):
         return None
     draft = Draft(execution_id, tx.new_id(), address, DraftState.SENDING, None, now)
     if tx.drafts.add(draft):
-        return Opened(draft, None)
+        return OpenedDraft(draft, None)
     known = tx.drafts.get(execution_id)
     if known is None or known.state is not DraftState.SHOWN or known.platform_id is None:
         return None  # gone, or nobody knows whether it is shown
-    return Opened(known, known.platform_id)
+    return OpenedDraft(known, known.platform_id)
 
 
-def may_stand(tx: Transaction, address: Address) -> bool:
+def may_be_shown(tx: Transaction, address: Address) -> bool:
     """Return whether a draft may be shown: not before an earlier answer has been sent, which would appear below it."""
     return tx.jobs.head_of_lane(address.lane) is None
 
@@ -59,11 +59,11 @@ def of_turn(tx: Transaction, execution_id: str) -> Draft | None:
     return tx.drafts.get(execution_id)
 
 
-def shown(tx: Transaction, draft: Draft, platform_id: str | None, now: int) -> None:
+def mark_shown(tx: Transaction, draft: Draft, platform_id: str | None, now: int) -> None:
     tx.drafts.put(draft.execution_id, DraftState.SHOWN, platform_id=platform_id, now=now)
 
 
-def gone(tx: Transaction, draft: Draft, now: int) -> None:
+def mark_removed(tx: Transaction, draft: Draft, now: int) -> None:
     tx.drafts.put(draft.execution_id, DraftState.GONE, platform_id=None, now=now)
 
 
@@ -72,22 +72,22 @@ def is_shown(tx: Transaction, execution_id: str) -> bool:
     return draft is not None and draft.state is DraftState.SHOWN
 
 
-def left_over(tx: Transaction, limit: int) -> list[Draft]:
+def abandoned(tx: Transaction, limit: int) -> list[Draft]:
     """Return drafts that no turn updates and no delivery will replace."""
-    return [draft for draft in tx.drafts.open(limit) if _is_left(tx, draft)]
+    return [draft for draft in tx.drafts.open(limit) if _is_abandoned(tx, draft)]
 
 
-def left(tx: Transaction, execution_id: str) -> Draft | None:
+def abandoned_of_turn(tx: Transaction, execution_id: str) -> Draft | None:
     """Return such drafts of one turn."""
     draft = tx.drafts.get(execution_id)
-    return draft if draft is not None and draft.state is not DraftState.GONE and _is_left(tx, draft) else None
+    return draft if draft is not None and draft.state is not DraftState.GONE and _is_abandoned(tx, draft) else None
 
 
-def _is_left(tx: Transaction, draft: Draft) -> bool:
-    return not _runs(tx, draft.execution_id) and not tx.drafts.awaited(draft.execution_id)
+def _is_abandoned(tx: Transaction, draft: Draft) -> bool:
+    return not _is_running(tx, draft.execution_id) and not tx.drafts.awaited(draft.execution_id)
 
 
-def _runs(tx: Transaction, execution_id: str) -> bool:
+def _is_running(tx: Transaction, execution_id: str) -> bool:
     """Return whether the turn is working; a turn that waits for people shows nothing."""
     execution = tx.executions.get(execution_id)
     return execution is not None and execution.status is ExecutionStatus.RUNNING
@@ -98,7 +98,7 @@ def execution_of(tx: Transaction, message_id: str) -> str | None:
     return message.execution_id if message is not None else None
 
 
-def doing(tx: Transaction, execution_id: str) -> str | None:
+def current_step(tx: Transaction, execution_id: str) -> str | None:
     """Return the current work of a turn's agent in a few words; None when the turn is over."""
     execution = tx.executions.get(execution_id)
     if execution is None or execution.status not in lifecycle.LIVE:
@@ -114,6 +114,6 @@ def _tools_at_work(execution: Execution) -> list[str]:
     return list(dict.fromkeys(call.name for call in rounds.last.tool_calls()))
 
 
-def _lives(tx: Transaction, execution_id: str) -> bool:
+def _is_live(tx: Transaction, execution_id: str) -> bool:
     execution = tx.executions.get(execution_id)
     return execution is not None and execution.status in lifecycle.LIVE

@@ -26,7 +26,7 @@ class ChannelBackoff:
         channel = replace(address, thread="")
         self._until[channel] = max(now + seconds, self._until.get(channel, 0.0))
 
-    def left(self, address: Address) -> float:
+    def remaining(self, address: Address) -> float:
         """Return the remaining seconds of the pause; 0 when messages may be sent."""
         until = self._until.get(replace(address, thread=""), 0.0)
         return max(0.0, until - self._clock.monotonic())
@@ -54,7 +54,7 @@ class LateReplies:
         self._answer_within = answer_within
         #: The time at which a late message was last sent to a channel; only those of the last second are kept, and
         #: losing them does no harm.
-        self._left: dict[Address, int] = {}
+        self._sent_at: dict[Address, int] = {}
 
     def judge(self, delivery: Delivery, capabilities: Capabilities, now: int, *, asked_at: int | None = None) -> Timing:
         """Judge a delivery that is about to be sent for the first time; `asked_at` is the time (ms) at which its
@@ -74,13 +74,13 @@ class LateReplies:
     def _overdue(self, asked_at: int | None, now: int) -> bool:
         return asked_at is not None and self._answer_within is not None and now - asked_at > self._answer_within
 
-    def rest(self, address: Address, now: int) -> float:
+    def wait_for(self, address: Address, now: int) -> float:
         """Return the seconds that a late message for this channel must wait; 0: it may be sent now."""
-        self._left = {place: at for place, at in self._left.items() if 0 <= now - at < PACE_MS}
+        self._sent_at = {place: at for place, at in self._sent_at.items() if 0 <= now - at < PACE_MS}
         channel = replace(address, thread="")
-        if (left := self._left.get(channel)) is not None:
-            return (left + PACE_MS - now) / 1000
-        self._left[channel] = now
+        if (remaining := self._sent_at.get(channel)) is not None:
+            return (remaining + PACE_MS - now) / 1000
+        self._sent_at[channel] = now
         return 0
 
 

@@ -15,7 +15,7 @@ import structlog
 
 from arvis.delivery import drafts
 from arvis.delivery.draft_stream import DraftStream, Pace
-from arvis.delivery.drafts import found
+from arvis.delivery.drafts import locate
 from arvis.delivery.late_replies import ChannelBackoff
 from arvis.domain.errors import StoreError
 from arvis.domain.events import DeliveryPostponed, DeliverySettled, Delta, StatusChanged, TypingRequested
@@ -69,7 +69,7 @@ class Presence:
         self._connector_of = connector_of
         self._clock = clock
         self._pace = pace or Pace()
-        self.rests = ChannelBackoff(clock=clock)
+        self.backoff = ChannelBackoff(clock=clock)
         self._typing: dict[Address, asyncio.Task[None]] = {}
         #: The running turns in a place, by their messages.
         self._at_work: dict[Address, set[str]] = {}
@@ -136,7 +136,7 @@ class Presence:
     def _delta(self, event: Delta) -> None:
         self._begin(event.address, event.message_id)
         if (showing := self._showings.get(event.message_id)) is not None:
-            showing.wrote(event.offset, event.text)
+            showing.add_text(event.offset, event.text)
         elif event.message_id in self._texts:
             self._texts[event.message_id].append((event.offset, event.text))
 
@@ -216,12 +216,12 @@ class Presence:
             message_id=message_id,
             execution_id=execution_id,
             pace=self._pace,
-            rests=self.rests,
+            backoff=self.backoff,
         )
         self._showings[message_id] = showing
         self._remember(execution_id)
         for offset, text in texts:
-            showing.wrote(offset, text)
+            showing.add_text(offset, text)
         await showing.run()
 
     def _shown(self, execution_id: str) -> DraftStream | None:
@@ -240,20 +240,20 @@ class Presence:
         await self._take_away(showing.execution_id)
 
     async def _take_away(self, execution_id: str) -> None:
-        if (draft := await self._store.read(drafts.left, execution_id)) is not None:
+        if (draft := await self._store.read(drafts.abandoned_of_turn, execution_id)) is not None:
             await self._remove(draft)
 
     async def _clear_away(self) -> None:
-        for draft in await self._store.read(drafts.left_over, MOST_LEFT):
+        for draft in await self._store.read(drafts.abandoned, MOST_LEFT):
             await self._remove(draft)
 
     async def _remove(self, draft: Draft) -> None:
         connector = self._connector_of(draft.address)
         with contextlib.suppress(SendError):  # it can stay: there is no answer that it could be taken for
-            platform_id = (await found(connector, draft)).platform_id
+            platform_id = (await locate(connector, draft)).platform_id
             if platform_id is not None and isinstance(connector, ShowsDrafts):
                 await connector.remove_draft(draft.address, platform_id)
-        await self._store.write(drafts.gone, draft, self._clock.now())
+        await self._store.write(drafts.mark_removed, draft, self._clock.now())
 
     # -- typing ------------------------------------------------------------------------------------------------
 
@@ -274,7 +274,7 @@ class Presence:
     def _typed(self, address: Address, ended: asyncio.Task[None]) -> None:
         if self._typing.get(address) is ended:
             del self._typing[address]
-        _tell_of_failure(ended)
+        _log_failure(ended)
 
     async def _keep_typing(self, connector: ShowsTyping, address: Address) -> None:
         await self._clock.sleep(TYPING_AFTER)
@@ -304,10 +304,10 @@ class Presence:
 
     def _kept(self, ended: asyncio.Task[None]) -> None:
         self._tasks.discard(ended)
-        _tell_of_failure(ended)
+        _log_failure(ended)
 
 
-def _tell_of_failure(task: asyncio.Task[None]) -> None:
+def _log_failure(task: asyncio.Task[None]) -> None:
     """Log a failure, because nothing depends on drafts and typing."""
     if not task.cancelled() and (error := task.exception()) is not None:
         level = log.warning if isinstance(error, StoreError) else log.error

@@ -1,7 +1,7 @@
-"""The parts of one delivery on their way: each is on record as under way before it is sent, and as sent behind it.
+"""Send the parts of one delivery: each is recorded as being sent before it is sent, and as sent afterwards.
 
-What was interrupted goes by the guarantee of the platform (`Guarantee`). A part that is the content of a message which
-stands there already is an edit, and may be repeated anywhere.
+The platform's guarantee (`Guarantee`) decides about an interrupted part. A part that is the content of an existing
+message is an edit, and may be repeated on any platform.
 """
 
 from __future__ import annotations
@@ -19,28 +19,30 @@ from arvis.ports.connector import Connector, FindsParts, Guarantee, Reserves, Se
 from arvis.ports.store import Store, Transaction
 from arvis.tasks.deadlines import asked_at
 
-# The scripts of a delivery on its way. Each asks first whether the job is still ours.
+# The scripts of a delivery. Each first checks the lease of the job.
 
 
 GONE, MOVED = "gone", "moved"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What is on record of a delivery when its job starts."""
+class LoadedDelivery:
+    """The stored state of a delivery when its job starts."""
 
     parts: Sequence[Part]
     place: ChannelStatus | None
     asked_at: int | None = None
 
 
-def look(tx: Transaction, delivery: Delivery) -> Look:
-    return Look(tx.parts.of_delivery(delivery.id), tx.channel_status.get(delivery.address), asked_at(tx, delivery))
+def load(tx: Transaction, delivery: Delivery) -> LoadedDelivery:
+    return LoadedDelivery(
+        tx.parts.of_delivery(delivery.id), tx.channel_status.get(delivery.address), asked_at(tx, delivery)
+    )
 
 
-def begin(tx: Transaction, job: Job, delivery: Delivery, pieces: Sequence[Piece], now: int) -> list[Part]:
-    """The parts, the first of them marked as under way; it takes the place of the draft that is shown."""
-    _hold(tx, job)
+def start(tx: Transaction, job: Job, delivery: Delivery, pieces: Sequence[Piece], now: int) -> list[Part]:
+    """Store the parts, the first of them as being sent; it replaces the draft that is shown."""
+    _check_lease(tx, job)
     draft = _shown_draft(tx, delivery)
     parts = [Part(delivery, number, piece) for number, piece in enumerate(pieces)]
     parts[0] = replace(
@@ -60,68 +62,68 @@ def _shown_draft(tx: Transaction, delivery: Delivery) -> Draft | None:
     return draft if draft.address == delivery.address else None
 
 
-def mark(tx: Transaction, job: Job, part: Part, now: int) -> None:
-    """It is tried again; when it was first tried stays known."""
-    _hold(tx, job)
+def mark_retry(tx: Transaction, job: Job, part: Part, now: int) -> None:
+    """Record that the part is tried again; the time of the first try is kept."""
+    _check_lease(tx, job)
     tx.parts.put(part, PartState.SENDING, tried_at=part.tried_at)
     tx.deliveries.set_state(part.delivery.id, DeliveryState.SENDING, now)
 
 
-def reserved(tx: Transaction, job: Job, part: Part, platform_id: str) -> None:
-    _hold(tx, job)
+def reserve_part(tx: Transaction, job: Job, part: Part, platform_id: str) -> None:
+    _check_lease(tx, job)
     tx.parts.put(part, PartState.RESERVED, platform_id=platform_id)
 
 
-def go_on(tx: Transaction, job: Job, part: Part, following: Part, now: int) -> None:
-    """A part has arrived, and the next one is under way."""
-    _hold(tx, job)
+def advance(tx: Transaction, job: Job, part: Part, following: Part, now: int) -> None:
+    """Record that a part has arrived, and that the next one is being sent."""
+    _check_lease(tx, job)
     tx.parts.put(part, PartState.SENT, platform_id=part.platform_id)
     tx.parts.put(following, PartState.SENDING, tried_at=now)
 
 
-def finish(tx: Transaction, job: Job, part: Part, now: int) -> None:
-    """The last part has arrived."""
+def finish_parts(tx: Transaction, job: Job, part: Part, now: int) -> None:
+    """Record that the last part has arrived."""
     _settle(tx, job, Done(), now)
     tx.parts.put(part, PartState.SENT, platform_id=part.platform_id)
     tx.deliveries.set_state(part.delivery.id, DeliveryState.SENT, now, platform_id=part.platform_id)
 
 
-def close(
+def finish(
     tx: Transaction, job: Job, delivery: Delivery, state: DeliveryState, now: int, *, platform_id: str | None = None
 ) -> None:
-    """A delivery without parts has come to its end."""
+    """End a delivery that has no parts."""
     _settle(tx, job, Done(), now)
     tx.deliveries.set_state(delivery.id, state, now, platform_id=platform_id)
 
 
-def unsent(tx: Transaction, job: Job, part: Part, gone: str | None, now: int) -> None:
-    """This try showed nothing. `gone`: why its place takes nothing any more."""
-    _hold(tx, job)
-    _take_back(tx, part, now)
+def unsend(tx: Transaction, job: Job, part: Part, gone: str | None, now: int) -> None:
+    """Record that this try showed nothing. `gone`: the reason why the place accepts no messages any more."""
+    _check_lease(tx, job)
+    _reset_part(tx, part, now)
     if gone is not None:
         tx.channel_status.put(ChannelStatus(part.delivery.address, GONE, gone, None, now))
 
 
-def back(tx: Transaction, delivery: Delivery) -> None:
-    """Its place takes messages again."""
+def reopen(tx: Transaction, delivery: Delivery) -> None:
+    """Record that the place accepts messages again."""
     tx.channel_status.clear(delivery.address)
 
 
-def follow(tx: Transaction, job: Job, delivery: Delivery, channel: str, now: int, *, part: Part | None = None) -> None:
-    """The channel has become another one: everything goes there, this delivery in front."""
+def move(tx: Transaction, job: Job, delivery: Delivery, channel: str, now: int, *, part: Part | None = None) -> None:
+    """Move everything to the channel's new id, with this delivery first."""
     tx.jobs.lock([delivery.address.lane, replace(delivery.address, channel=channel).lane])
     _settle(tx, job, Snooze(now, MOVED), now)
     if part is not None:
-        _take_back(tx, part, now)
+        _reset_part(tx, part, now)
     tx.channel_status.move(delivery.address, channel, now)
 
 
-def _take_back(tx: Transaction, part: Part, now: int) -> None:
+def _reset_part(tx: Transaction, part: Part, now: int) -> None:
     tx.parts.put(part, PartState.PENDING)
     tx.deliveries.set_state(part.delivery.id, DeliveryState.PENDING, now)
 
 
-def _hold(tx: Transaction, job: Job) -> None:
+def _check_lease(tx: Transaction, job: Job) -> None:
     if not tx.jobs.held(job):
         raise LeaseLost("The job was taken away while it ran")
 
@@ -132,24 +134,25 @@ def _settle(tx: Transaction, job: Job, outcome: Settlement, now: int) -> None:
 
 
 class Interrupted(Exception):
-    """A part may have arrived, and nobody can tell."""
+    """A part may or may not have arrived, and the platform offers no way to find out."""
 
 
 class PartSender:
-    """Sends what is left of a delivery. `part` is the one that is under way; `rests` are those of all channels."""
+    """Sends the remaining parts of a delivery. `part` is the one that is being sent; `backoff` is shared by all
+    channels."""
 
     def __init__(
-        self, *, store: Store, connector: Connector, clock: Clock, rests: ChannelBackoff, job: Job, part: Part
+        self, *, store: Store, connector: Connector, clock: Clock, backoff: ChannelBackoff, job: Job, part: Part
     ) -> None:
         self._store = store
         self._connector = connector
         self._clock = clock
-        self._rests = rests
+        self._backoff = backoff
         self._job = job
         self.part = part
 
     async def resume(self) -> None:
-        """Take up a part that was tried before. Raises `SendError`, `Interrupted`."""
+        """Resume a part that was tried before. Raises `SendError`, `Interrupted`."""
         part = self.part
         if part.state is PartState.SENDING and part.platform_id is None:
             await self._settle_interrupted()
@@ -158,26 +161,26 @@ class PartSender:
         if part.state is PartState.PENDING or part.delivery.state is not DeliveryState.SENDING:
             tried_at = part.tried_at or self._clock.now()
             self.part = replace(part, state=PartState.SENDING, tried_at=tried_at)
-            await self._store.write(mark, self._job, self.part, self._clock.now())
+            await self._store.write(mark_retry, self._job, self.part, self._clock.now())
 
     async def send(self, behind: Sequence[Part]) -> None:
-        """This part and those behind it, to the end of the job. Raises `SendError`."""
+        """Send this part and those after it, to the end of the job. Raises `SendError`."""
         for following in behind:
             await self._send_part()
             now = self._clock.now()
-            await self._store.write(go_on, self._job, self.part, following, now)
+            await self._store.write(advance, self._job, self.part, following, now)
             self.part = replace(following, state=PartState.SENDING, tried_at=now)
         await self._send_part()
-        await self._store.write(finish, self._job, self.part, self._clock.now())
+        await self._store.write(finish_parts, self._job, self.part, self._clock.now())
 
     async def _settle_interrupted(self) -> None:
         guarantee = self._connector.capabilities.guarantee
         if guarantee is Guarantee.AT_MOST_ONCE and self.part.delivery.state is DeliveryState.SENDING:
             raise Interrupted
         if isinstance(self._connector, FindsParts) and guarantee is Guarantee.RECONCILED:
-            await self._look_for(self._connector)
+            await self._search(self._connector)
 
-    async def _look_for(self, finder: FindsParts) -> None:
+    async def _search(self, finder: FindsParts) -> None:
         try:
             receipt = await finder.find(self.part)
         except SendError as error:
@@ -193,19 +196,19 @@ class PartSender:
         if self.part.platform_id is None and self._connector.capabilities.guarantee is Guarantee.RESERVE_THEN_FILL:
             await self._reserve()
         whole = replace(self.part, data=await self._bytes())
-        self._keep_rest()
+        self._check_backoff()
         try:
             receipt = await self._connector.send(whole)
         except SendError as error:
             if not error.acknowledged:
                 raise
-            await self._take_for_sent(error)
+            await self._accept_as_sent(error)
         else:
             self.part = replace(self.part, state=PartState.SENT, platform_id=receipt.platform_id)
 
-    async def _take_for_sent(self, error: SendError) -> None:
-        """The platform says that it shows the part, but not under which id. Where it can be looked for, it is; elsewhere a
-        second send could only show it twice. Raises `SendError`."""
+    async def _accept_as_sent(self, error: SendError) -> None:
+        """Handle the answer that the part is shown, without its id. If the connector can search for the part, it
+        does; otherwise a second send could only show it twice, so it counts as sent. Raises `SendError`."""
         receipt = None
         if isinstance(self._connector, FindsParts):
             try:
@@ -220,20 +223,20 @@ class PartSender:
 
     async def _reserve(self) -> None:
         if isinstance(self._connector, Reserves):
-            self._keep_rest()
+            self._check_backoff()
             try:
                 receipt = await self._connector.reserve(self.part)
             except SendError as error:
                 if not error.acknowledged:
                     raise
                 return  # A placeholder without a known id cannot be filled: the part is sent beside it.
-            await self._store.write(reserved, self._job, self.part, receipt.platform_id)
+            await self._store.write(reserve_part, self._job, self.part, receipt.platform_id)
             self.part = replace(self.part, state=PartState.RESERVED, platform_id=receipt.platform_id)
 
-    def _keep_rest(self) -> None:
-        """The channel may have asked for one through another lane, since this job began. Raises `SendError`."""
-        if rest := self._rests.left(self.part.delivery.address):
-            raise SendError("the platform asked for a rest", retry_after=rest)
+    def _check_backoff(self) -> None:
+        """Check if the channel has asked for a pause through another lane since this job began. Raises `SendError`."""
+        if rest := self._backoff.remaining(self.part.delivery.address):
+            raise SendError("the platform asked for a pause", retry_after=rest)
 
     async def _bytes(self) -> dict[str, bytes]:
         found: dict[str, bytes] = {}

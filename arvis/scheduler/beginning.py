@@ -62,7 +62,7 @@ def begin(
 
 
 def trigger(
-    tx: Transaction, schedule: Schedule, occurrence: Occurrence, errand: TaskSpec, now: int, *, by: str | None = None
+    tx: Transaction, schedule: Schedule, occurrence: Occurrence, task: TaskSpec, now: int, *, by: str | None = None
 ) -> Occurrence:
     """Ask the agent after the condition of a script has held, as the second part of the same occurrence, which the
     agent's run ends. The job of the script must have been settled before, in the same commit. Returns the occurrence
@@ -71,7 +71,7 @@ def trigger(
     occurrence = replace(occurrence, cause=Cause.CONDITION)
     if isinstance(ready, str):
         return _end(tx, occurrence, ready, now)
-    run = _run(tx, schedule, ready, errand, otherwise=_GRAPHS[ScheduleKind.CRON], by=by)
+    run = _run(tx, schedule, ready, task, otherwise=_GRAPHS[ScheduleKind.CRON], by=by)
     return _ask(tx, schedule, run, occurrence, priority=Priority.MESSAGE, now=now)
 
 
@@ -185,7 +185,7 @@ def _run(
     tx: Transaction,
     schedule: Schedule,
     ready: tuple[Agent, Address],
-    errand: TaskSpec,
+    task: TaskSpec,
     *,
     otherwise: str,
     by: str | None,
@@ -195,7 +195,7 @@ def _run(
     graph = graph_named(schedule.graph or otherwise)
     return NewRun(
         agent=agent,
-        errand=replace(errand, instructions=INSTRUCTIONS, taint=errand.taint | _taint_of(tx, schedule)),
+        errand=replace(task, instructions=INSTRUCTIONS, taint=task.taint | _taint_of(tx, schedule)),
         address=place,
         principal_id=schedule.principal_id,
         source=schedule.source,

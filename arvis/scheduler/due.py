@@ -17,7 +17,7 @@ from arvis.ports.backups import RESTORED_AT
 from arvis.ports.store import Transaction
 from arvis.process.leases import Holding
 from arvis.scheduler import beginning, times
-from arvis.scheduler.times import Plan
+from arvis.scheduler.times import TimePlan
 from arvis.services import schedule_runs
 from arvis.services.schedules import Rules, find_schedule, zone_for
 
@@ -120,7 +120,7 @@ def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int
         report = _RESTORED if plan.due <= over else _MISSED
         beginning.note(tx, schedule, plan.due, Cause.MISSED, report=report, now=now)
     elif beginning.begin(tx, schedule, plan.due, plan.cause, now) is None and isinstance(text, Every):
-        _begin_anew(tx, replace(schedule, next_run=plan.next_run), plan, text, now)
+        _restart_times(tx, replace(schedule, next_run=plan.next_run), plan, text, now)
 
 
 def _text_of(schedule: Schedule) -> ScheduleText | None:
@@ -134,7 +134,7 @@ def _text_of(schedule: Schedule) -> ScheduleText | None:
         return None
 
 
-def _begin_anew(tx: Transaction, schedule: Schedule, plan: Plan, text: Every, now: int) -> None:
+def _restart_times(tx: Transaction, schedule: Schedule, plan: TimePlan, text: Every, now: int) -> None:
     """Restart the times after the clock was set back to earlier times. A cron waits until these are over; an interval
     does not need to, because its times may be anywhere."""
     due = plan.due + 1

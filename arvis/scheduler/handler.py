@@ -1,4 +1,4 @@
-"""Jobs that begin by themselves: runs go the way of all executions, scripts to whoever calls them."""
+"""Handle jobs of schedules and web hooks: runs go to the engine, scripts to `ScriptRunner`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from arvis.services import schedule_runs
 
 
 class ScheduleHandler:
-    """`Handler` for jobs of kind `cron`, `heartbeat` and `webhook`. `runs` walks those that have an execution; `scripts` does
-    the others, whose payload is `{"schedule": id, "due": ms, "occurrence": id}`, and ends the occurrence in the commit that
-    settles the job (`occasions.end`), or has its agent go on with it (`beginning.trigger`)."""
+    """Implements `Handler` for jobs of kind `cron`, `heartbeat` and `webhook`. `runs` handles those that have an
+    execution. `scripts` handles the others, whose payload is `{"schedule": id, "due": ms, "occurrence": id}`; it ends
+    the occurrence in the commit that settles the job (`schedule_runs.end`), or lets the agent continue it
+    (`beginning.trigger`)."""
 
     def __init__(self, *, runs: Handler, scripts: Handler) -> None:
         self._runs = runs

@@ -1,9 +1,9 @@
-"""Script heartbeats: fetch an answer, say what a template makes of it, and ask the agent where a condition holds; no model
-on the way (behaviour.md 1.12).
+"""Script heartbeats: fetch an answer, post the text of a template, and ask the agent if a condition holds; no model
+is involved before that (behaviour.md 1.12).
 
-The address is a person's or a model's, so it is dialled by the guarded fetcher alone. What comes back is data: it is said
-as the agent's message, tainted, and no tag in it stays one. Everything that an answer leads to is written in the commit
-that ends the job: a fetch that is made again after a crash says nothing twice.
+The address comes from a person or a model, so only the guarded fetcher calls it. The answer is untrusted data: it is
+posted as the agent's message, tainted, with all tags escaped. All effects of an answer are written in the commit that
+ends the job, so a fetch that is repeated after a crash posts nothing twice.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from arvis.tasks.task import TaskSpec
 
 TIMEOUT_SECONDS = 10.0
 MOST_BYTES = 1_000_000
-#: JSON above this size (bytes) is read in a thread, so that nobody else waits for it.
+#: JSON above this size (bytes) is parsed in a thread, so that it does not block the event loop.
 _THREAD_BYTES = 65_536
-#: However short its cooldown, a script asks a model no more often than other schedules may.
+#: Even with a shorter cooldown, a script asks a model no more often than other schedules may.
 LEAST_BETWEEN_ASKED_MS = 30_000
 _LONGEST_FAILURE = 300
 _OK = range(200, 300)
@@ -42,27 +42,27 @@ _FROM_OUTSIDE = frozenset({Label.TOOLS})
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What a script got: the answer read from JSON, or in words why there is none."""
+class ScriptResult:
+    """The result of a fetch: the answer, read from JSON, or the reason why there is none."""
 
     answer: Any = None
     failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
-    """What an answer leads to: `text` is what the template makes of it, said only if `say`; `errand` what the agent is asked.
-    `memo` is what the script knows from now on."""
+class ScriptEffects:
+    """The effects of an answer: `text` is the filled template, posted only if `say`; `task` is the task for the
+    agent. `memo` is the script's new state."""
 
     text: str
     say: bool
-    errand: TaskSpec | None
+    task: TaskSpec | None
     memo: Mapping[str, Any]
 
 
 class ScriptRunner:
-    """`Handler` of the jobs that `beginning` makes for scripts. `fetcher` is opened when first asked for; an answer may take
-    `seconds`."""
+    """Implements `Handler` for the jobs that `beginning` adds for scripts. `fetcher` is opened when it is first
+    needed; an answer may take `seconds`."""
 
     def __init__(
         self,
@@ -79,17 +79,17 @@ class ScriptRunner:
 
     async def run(self, job: Job) -> JobResult:
         script = await self._store.read(_script_of, job)
-        finding = Finding() if script is None else await self._find(script)
+        finding = ScriptResult() if script is None else await self._find(script)
         await self._store.write(conclude, job, script, finding, self._clock.now())
         return Done()
 
     def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
-        """Whoever hands the jobs over ends the occurrence of one that is given up."""
+        """Do nothing: `ScheduleHandler` ends the occurrence of a job that is given up."""
 
     async def announce(self, job: Job, outcome: Unfinished) -> None:
-        """Nobody waits for it."""
+        """Do nothing: no client waits for it."""
 
-    async def _find(self, script: Mapping[str, Any]) -> Finding:
+    async def _find(self, script: Mapping[str, Any]) -> ScriptResult:
         try:
             fetcher = await self._fetcher()
             fetched = await fetcher.fetch(
@@ -99,44 +99,45 @@ class ScriptRunner:
                 headers={"Accept": "application/json", **(script.get("headers") or {})},
             )
         except ToolError as error:  # refused, or no answer
-            return Finding(failure=error.what)
+            return ScriptResult(failure=error.what)
         if fetched.status not in _OK:
-            return Finding(failure=f"The address answered with status {fetched.status}.")
+            return ScriptResult(failure=f"The address answered with status {fetched.status}.")
         if fetched.truncated:
-            return Finding(failure=f"The answer is larger than {MOST_BYTES:,} bytes.")
+            return ScriptResult(failure=f"The answer is larger than {MOST_BYTES:,} bytes.")
         if len(fetched.body) > _THREAD_BYTES:
             return await asyncio.to_thread(read_answer, fetched)
         return read_answer(fetched)
 
 
-def read_answer(fetched: Fetched) -> Finding:
+def read_answer(fetched: Fetched) -> ScriptResult:
     try:
         text = fetched.body.decode("utf-8-sig")
-        return Finding(storable_json(strict_json(text)))
+        return ScriptResult(storable_json(strict_json(text)))
     except (ValueError, RecursionError):
-        return Finding(failure="The answer is no JSON.")
+        return ScriptResult(failure="The answer is no JSON.")
 
 
-def judge(script: Mapping[str, Any], answer: Any, memo: Mapping[str, Any], now: int) -> Verdicts:
-    """`notify` says when there is something to say: `always`, `on_condition` while it holds, `on_change` when the text is
-    another than was said last. Within `cooldown` seconds of the last time, neither a condition nor a change counts."""
+def judge(script: Mapping[str, Any], answer: Any, memo: Mapping[str, Any], now: int) -> ScriptEffects:
+    """Decide the effects of an answer. `notify` says when the text is posted: `always`, `on_condition` while the
+    condition holds, `on_change` when it differs from the last posted text. Within `cooldown` seconds of the last
+    time, neither a condition nor a change counts."""
     condition, notify = script.get("condition"), script.get("notify", "always")
     text = render(script["template"], answer)
     met = condition is not None and holds(condition, answer)
     rests = int(script.get("cooldown", 0) * 1000)
     awake = _passed(memo.get("said"), now, rests)
     say = {"always": True, "on_condition": met and awake, "on_change": text != memo.get("text") and awake}[notify]
-    errand = None
+    task = None
     if met and _passed(memo.get("asked"), now, max(rests, LEAST_BETWEEN_ASKED_MS)):
-        errand = _errand((condition or {}).get("triggerPrompt"), answer)
+        task = _task_of((condition or {}).get("triggerPrompt"), answer)
     kept = {name: value for name, value in memo.items() if name != "failure"}
     kept |= {"text": text, "said": now} if say else {}
-    kept |= {"asked": now} if errand is not None else {}
-    return Verdicts(text, say and bool(text.strip()), errand, kept)
+    kept |= {"asked": now} if task is not None else {}
+    return ScriptEffects(text, say and bool(text.strip()), task, kept)
 
 
-def _errand(prompt: str | None, answer: Any) -> TaskSpec | None:
-    """The prompt may name values, too; these are not its author's own words."""
+def _task_of(prompt: str | None, answer: Any) -> TaskSpec | None:
+    """Fill the prompt. It may contain values of the answer, which are not its author's own text."""
     if prompt is None:
         return None
     whole = render(prompt, answer)
@@ -147,14 +148,14 @@ def _errand(prompt: str | None, answer: Any) -> TaskSpec | None:
 
 
 def _script_of(tx: Transaction, job: Job) -> Mapping[str, Any] | None:
-    """What is to be done, unless its time has ended meanwhile."""
+    """Return the script to run, unless its occurrence has ended meanwhile."""
     schedule, occurrence = _rows(tx, job)
     return schedule.script if schedule is not None and occurrence is not None else None
 
 
-def conclude(tx: Transaction, job: Job, script: Mapping[str, Any] | None, finding: Finding, now: int) -> None:
-    """Say what there is to say, end the occurrence and the job. A script that was changed while it was called says
-    nothing: nobody wants to hear of it any more."""
+def conclude(tx: Transaction, job: Job, script: Mapping[str, Any] | None, finding: ScriptResult, now: int) -> None:
+    """Post the text, end the occurrence and the job. If the script was changed during the fetch, nothing is posted,
+    because the answer belongs to its old version."""
     if not tx.jobs.settle(job, Done(), now):
         raise LeaseLost("The job was taken away while it ran")
     schedule, occurrence = _rows(tx, job)
@@ -166,33 +167,33 @@ def conclude(tx: Transaction, job: Job, script: Mapping[str, Any] | None, findin
         _fail(tx, schedule, occurrence, finding.failure, now)
     else:
         verdicts = judge(script, finding.answer, schedule.memo, now)
-        _tell(tx, schedule, occurrence, verdicts, now, by=job.payload.get("by"))
+        _post_effects(tx, schedule, occurrence, verdicts, now, by=job.payload.get("by"))
 
 
 def _rows(tx: Transaction, job: Job) -> tuple[Schedule | None, Occurrence | None]:
-    """The occurrence only while it is open."""
+    """Return the rows, with the occurrence only while it is open."""
     occurrence = tx.occurrences.get(str(job.payload["occurrence"]))
     schedule = tx.schedules.get(str(job.payload["schedule"]))
     return schedule, occurrence if occurrence is not None and occurrence.ended_at is None else None
 
 
-def _tell(
-    tx: Transaction, schedule: Schedule, occurrence: Occurrence, verdicts: Verdicts, now: int, *, by: str | None
+def _post_effects(
+    tx: Transaction, schedule: Schedule, occurrence: Occurrence, verdicts: ScriptEffects, now: int, *, by: str | None
 ) -> None:
     refused = _say(tx, schedule, verdicts.text, now) if verdicts.say else ""
     if refused:
         schedule_runs.end(tx, occurrence, OccurrenceStatus.SKIPPED, refused, now)
         return
     tx.schedules.remember(schedule.id, verdicts.memo)
-    if verdicts.errand is not None:
-        beginning.trigger(tx, schedule, occurrence, verdicts.errand, now, by=by)
+    if verdicts.task is not None:
+        beginning.trigger(tx, schedule, occurrence, verdicts.task, now, by=by)
     else:
         status = OccurrenceStatus.DONE if verdicts.say else OccurrenceStatus.SILENT
         schedule_runs.end(tx, occurrence, status, verdicts.text, now)
 
 
 def _fail(tx: Transaction, schedule: Schedule, occurrence: Occurrence, failure: str, now: int) -> None:
-    """One line about it, and no second while it goes on failing so."""
+    """Post one line about a failure, and no second one while it continues."""
     line = escape(" ".join(storable(failure).split()))[:_LONGEST_FAILURE]
     if schedule.memo.get("failure") != line:
         _say(tx, schedule, f"{escape(schedule.name)}: {line}", now)
@@ -201,7 +202,7 @@ def _fail(tx: Transaction, schedule: Schedule, occurrence: Occurrence, failure: 
 
 
 def _say(tx: Transaction, schedule: Schedule, text: str, now: int) -> str:
-    """As the agent's message in its channel; else why not."""
+    """Post the text as the agent's message in its channel, or return why not."""
     agent, place = tx.agents.get(schedule.agent_id), posted_by(tx, schedule.address)
     if agent is None or not agent.active:
         return "Its agent is deleted or paused."
@@ -221,5 +222,5 @@ def _say(tx: Transaction, schedule: Schedule, text: str, now: int) -> str:
 
 
 def _passed(since: int | None, now: int, milliseconds: int) -> bool:
-    """Also when the clock was put back behind it."""
+    """Return whether the time has passed; also true if the clock was set back before `since`."""
     return since is None or not 0 <= now - since < milliseconds

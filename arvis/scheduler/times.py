@@ -18,7 +18,7 @@ LATE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TimePlan:
     """The decision for one time. `due` is handled now: run (`cause` says why), or only recorded as missed (None).
     `next_run` is the time after it."""
 
@@ -27,24 +27,24 @@ class Plan:
     next_run: int | None
 
 
-def plan(schedule: Schedule, text: ScheduleText, zone: str, now: int, late: int, *, over: int = 0) -> Plan:
+def plan(schedule: Schedule, text: ScheduleText, zone: str, now: int, late: int, *, over: int = 0) -> TimePlan:
     """Plan a schedule that is due; a time more than `late` ms ago counts as missed. Times up to `over` (ms) were
     handled in another database and are only recorded."""
     passed = _passed(schedule, text, zone, now)
     newest, after = passed[-1], _next(text, zone, passed[-1], now)
     if newest <= over:
-        return Plan(newest, None, after)
+        return TimePlan(newest, None, after)
     passed = [due for due in passed if due > over]
     if schedule.missed is Missed.ALL:
         wanted = [due for due in passed if _in_grace(schedule, due, now) or due >= now - late]
         if wanted:
             cause = Cause.DUE if wanted[0] >= now - late else Cause.MISSED
-            return Plan(wanted[0], cause, wanted[1] if len(wanted) > 1 else after)
-        return Plan(newest, None, after)
+            return TimePlan(wanted[0], cause, wanted[1] if len(wanted) > 1 else after)
+        return TimePlan(newest, None, after)
     if newest >= now - late:
-        return Plan(newest, Cause.DUE, after)
+        return TimePlan(newest, Cause.DUE, after)
     made_up = schedule.missed is Missed.ONCE and _in_grace(schedule, newest, now)
-    return Plan(newest, Cause.MISSED if made_up else None, after)
+    return TimePlan(newest, Cause.MISSED if made_up else None, after)
 
 
 def resumed(schedule: Schedule, text: ScheduleText, zone: str, until: int) -> int | None:

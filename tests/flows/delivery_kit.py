@@ -125,7 +125,7 @@ def bot_of(chat: Chat, capabilities: Capabilities) -> Connector:
 class Voyage:
     """Deliveries to one chat, from process to process."""
 
-    def __init__(self, store: Store, capabilities: Capabilities, *, lateness: LateReplies | None = None) -> None:
+    def __init__(self, store: Store, capabilities: Capabilities, *, late_replies: LateReplies | None = None) -> None:
         self.store = store
         self.chat = Chat()
         self.clock = SteppedClock()
@@ -135,7 +135,7 @@ class Voyage:
         self.address = Address("chat", "main", uuid4().hex)
         self._bus = EventBus()
         self._bus.subscribe(DeliverySettled, self.told.append)
-        self._lateness = lateness or LateReplies()
+        self._late_replies = late_replies or LateReplies()
         self._boots = 0
 
     async def begin(self, content: str, **changes: object) -> str:
@@ -196,7 +196,7 @@ class Voyage:
             connector_of=lambda _: self.bot,
             clock=self.clock,
             bus=self._bus,
-            lateness=self._lateness,
+            late_replies=self._late_replies,
             release=self._release,
         )
         for _ in range(ROUNDS):

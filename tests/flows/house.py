@@ -117,7 +117,7 @@ class House:
         self.skills: list[Skill] = []
         self.connector = connector or RecordingConnector(safe_resend=safe_resend)
         self.connectors: dict[tuple[str, str], Connector] = {(PLATFORM, BOT): self.connector}
-        self.lateness = LateReplies()
+        self.late_replies = LateReplies()
         self.pace = Pace(first=0, characters=5, status=3600, status_every=0, look=0.01)
         self.presence: Presence | None = None
         self.events: list[Event] = []
@@ -201,7 +201,7 @@ class House:
             connector_of=lambda address: self.connectors.get((address.platform, address.connector)),
             clock=self.clock,
             bus=self.bus,
-            lateness=self.lateness,
+            late_replies=self.late_replies,
             release=self._release,
         )
         flow_kinds = set(JobKind) - {JobKind.DELIVER}

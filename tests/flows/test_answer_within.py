@@ -27,7 +27,7 @@ async def open_hasty(database: Database, *, late: str = "mark", whole: bool = Fa
         house.flow = MessageFlow(
             store=house.store, engine=house.flow._engine, bus=house.bus, clock=house.clock, answer_within=answer_within
         )
-        house.lateness = LateReplies(late=late, answer_within=answer_within)
+        house.late_replies = LateReplies(late=late, answer_within=answer_within)
         await house.restart()
         yield house
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from arvis.delivery.deliverer import WEATHER_MS
+from arvis.delivery.deliverer import OUTAGE_MS
 from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import Delivery, DeliveryState, MessageStatus
 from arvis.ports.connector import SendError
@@ -116,7 +116,7 @@ async def test_a_send_that_failed_is_tried_again_before_the_next(unsafe: House) 
 async def test_a_platform_that_is_away_for_an_hour_is_given_up_after_three_attempts(house: House) -> None:
     house.connector.script += [SendError("connection refused") for _ in range(4)]
     await house.ask("Hello")
-    for tries, rest in enumerate((WEATHER_MS / 1000, 2 * UNIT_SECONDS, 4 * UNIT_SECONDS), start=1):
+    for tries, rest in enumerate((OUTAGE_MS / 1000, 2 * UNIT_SECONDS, 4 * UNIT_SECONDS), start=1):
         await house.until(partial(tried, house, tries))
         await until_rested(house)
         await house.pass_time(rest)

@@ -242,7 +242,7 @@ async def test_late_messages_are_marked_and_come_one_a_second(store: Store) -> N
 
 
 async def test_late_messages_are_dropped_where_the_policy_says_so(store: Store) -> None:
-    voyage = Voyage(store, Capabilities(late="drop"), lateness=LateReplies(after=1000, late="mark"))
+    voyage = Voyage(store, Capabilities(late="drop"), late_replies=LateReplies(after=1000, late="mark"))
     conversation = await converse(voyage)
     delivery_id = await voyage.begin("one", conversation_id=conversation)
     await voyage.clock.sleep(2)

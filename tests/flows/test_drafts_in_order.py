@@ -111,34 +111,34 @@ async def test_a_draft_that_nobody_heard_of_is_cleared_away(house: House, chat: 
 
 async def test_a_rest_that_another_lane_was_told_of_is_kept(house: House, chat: FindingConnector) -> None:
     """It came while this part was put on record."""
-    rests = ChannelBackoff(clock=house.clock)
-    rests.note(ROOM, 60.0)
+    backoff = ChannelBackoff(clock=house.clock)
+    backoff.note(ROOM, 60.0)
     await house.ask("one", channel="other")
     await house.until_sent(1, "other")
     [delivery] = await house.deliveries("other")
     part = Part(replace(delivery, address=ROOM), 0, Piece("late"), PartState.SENDING)
     [job] = await house.jobs("deliver")
-    shipment = PartSender(store=house.store, connector=chat, clock=house.clock, rests=rests, job=job, part=part)
+    part_sender = PartSender(store=house.store, connector=chat, clock=house.clock, backoff=backoff, job=job, part=part)
     with pytest.raises(SendError) as refused:
-        await shipment.send([])
+        await part_sender.send([])
     assert refused.value.retry_after == pytest.approx(60.0, abs=1.0)
     assert chat.texts == ["Re: one"]
 
 
 def test_a_rest_is_one_of_the_whole_channel() -> None:
     clock = SteppedClock()
-    rests = ChannelBackoff(clock=clock)
+    backoff = ChannelBackoff(clock=clock)
     room, thread, other = Address("p", "b", "room"), Address("p", "b", "room", "t"), Address("p", "b", "other")
-    rests.note(thread, 5.0)
-    rests.note(room, 2.0)
-    assert (rests.left(room), rests.left(thread), rests.left(other)) == (5.0, 5.0, 0.0)
+    backoff.note(thread, 5.0)
+    backoff.note(room, 2.0)
+    assert (backoff.remaining(room), backoff.remaining(thread), backoff.remaining(other)) == (5.0, 5.0, 0.0)
 
 
 async def test_a_rest_is_over_in_time() -> None:
     clock = SteppedClock()
-    rests = ChannelBackoff(clock=clock)
-    rests.note(ROOM, 5.0)
+    backoff = ChannelBackoff(clock=clock)
+    backoff.note(ROOM, 5.0)
     await clock.sleep(4.0)
-    assert rests.left(ROOM) == 1.0
+    assert backoff.remaining(ROOM) == 1.0
     await clock.sleep(1.0)
-    assert rests.left(ROOM) == 0.0
+    assert backoff.remaining(ROOM) == 0.0

@@ -232,7 +232,7 @@ async def test_no_change_overtakes_the_answer(house: House, chat: ShowingConnect
         presence = house.presence
         assert presence is not None
         showing = next(iter(presence._showings.values()))
-        showing.wrote(0, "A long story, changed")
+        showing.add_text(0, "A long story, changed")
         await slow.until_begun()
         held.go.set()
         await house.until_status(message, MessageStatus.ANSWERED)

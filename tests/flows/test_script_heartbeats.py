@@ -23,7 +23,7 @@ from arvis.ports.fetcher import Fetcher
 from arvis.ports.store import Transaction
 from arvis.scheduler import due
 from arvis.scheduler.handler import ScheduleHandler
-from arvis.scheduler.scripts import Finding, ScriptRunner, conclude
+from arvis.scheduler.scripts import ScriptResult, ScriptRunner, conclude
 from arvis.services import agents, schedule_runs, schedules
 from arvis.services.schedules import Rules
 from arvis.store.open import Database
@@ -286,7 +286,7 @@ async def test_a_worker_whose_job_was_taken_away_says_nothing(stage: Stage) -> N
     await stage.run(price)
     (job,) = await stage.house.jobs("heartbeat")
     with pytest.raises(LeaseLost):
-        await stage.house.store.write(conclude, job, price.script, Finding({"price": 1}), 0)
+        await stage.house.store.write(conclude, job, price.script, ScriptResult({"price": 1}), 0)
     assert await stage.texts() == ["142.3 $"]
 
 

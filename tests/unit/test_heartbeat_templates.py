@@ -73,7 +73,7 @@ def said(script: dict[str, Any], answers: list[Any], *, every: int = 10) -> list
     for number, answer in enumerate(answers):
         verdicts = judge({**SCRIPT, **script}, {"a": answer}, memo, NOW + number * every * 1000)
         memo = verdicts.memo
-        lines.append(f"{verdicts.text[6:-1] if verdicts.say else ''}{'!' if verdicts.errand else ''}")
+        lines.append(f"{verdicts.text[6:-1] if verdicts.say else ''}{'!' if verdicts.task else ''}")
     return lines
 
 
@@ -112,11 +112,11 @@ def test_a_clock_that_was_put_back_ends_a_cooldown() -> None:
 
 
 def test_a_prompt_that_names_values_is_tainted_by_them() -> None:
-    def errand(prompt: str) -> Any:
-        return judge({**SCRIPT, "condition": {**OVER, "triggerPrompt": prompt}}, {"a": 6}, {}, NOW).errand
+    def task(prompt: str) -> Any:
+        return judge({**SCRIPT, "condition": {**OVER, "triggerPrompt": prompt}}, {"a": 6}, {}, NOW).task
 
-    assert (errand("Look!").prompt, errand("Look!").taint) == ("Look!", CLEAN)
-    assert (errand("{{a}}!").prompt, errand("{{a}}!").taint) == ("6!", {Label.TOOLS})
+    assert (task("Look!").prompt, task("Look!").taint) == ("Look!", CLEAN)
+    assert (task("{{a}}!").prompt, task("{{a}}!").taint) == ("6!", {Label.TOOLS})
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{", b"\xff", b"[" * 100_000, b"9" * 5000, b"NaN", b"1e999"])

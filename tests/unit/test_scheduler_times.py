@@ -8,7 +8,7 @@ import pytest
 
 from arvis.calendar import last_times, next_times, parse
 from arvis.domain.schedules import Cause, Missed
-from arvis.scheduler.times import MOST_MISSED, Plan, plan, resumed
+from arvis.scheduler.times import MOST_MISSED, TimePlan, plan, resumed
 from tests.flows.schedule_kit import DAY, HOUR, MINUTE, NOW, at, schedule_with
 
 LATE = MINUTE
@@ -37,44 +37,44 @@ def test_a_single_time_is_the_last_one_once() -> None:
     assert last_times(once, "Europe/Berlin", ten - 2, ten - 1, 5) == []
 
 
-def planned(text: str, first: int, now: int, missed: Missed = Missed.ONCE, grace: int | None = None) -> Plan:
+def planned(text: str, first: int, now: int, missed: Missed = Missed.ONCE, grace: int | None = None) -> TimePlan:
     schedule = schedule_with(text, next_run=first, missed=missed, grace=grace)
     return plan(schedule, parse(text), "UTC", now, LATE)
 
 
 @pytest.mark.parametrize("missed", Missed)
 def test_a_time_that_just_came_is_due(missed: Missed) -> None:
-    assert planned("@hourly", NOW, NOW + 5, missed) == Plan(NOW, Cause.DUE, NOW + HOUR)
-    assert planned("every 5s", NOW, NOW + 5, missed) == Plan(NOW, Cause.DUE, NOW + 5_000)
+    assert planned("@hourly", NOW, NOW + 5, missed) == TimePlan(NOW, Cause.DUE, NOW + HOUR)
+    assert planned("every 5s", NOW, NOW + 5, missed) == TimePlan(NOW, Cause.DUE, NOW + 5_000)
 
 
 @pytest.mark.parametrize("missed", [Missed.ONCE, Missed.SKIP])
 def test_the_newest_stands_for_all_before_it(missed: Missed) -> None:
-    assert planned("@hourly", NOW - 9 * HOUR, NOW + 5, missed) == Plan(NOW, Cause.DUE, NOW + HOUR)
-    assert planned("every 5s", NOW - DAY, NOW + 7, missed) == Plan(NOW, Cause.DUE, NOW + 5_000)
+    assert planned("@hourly", NOW - 9 * HOUR, NOW + 5, missed) == TimePlan(NOW, Cause.DUE, NOW + HOUR)
+    assert planned("every 5s", NOW - DAY, NOW + 7, missed) == TimePlan(NOW, Cause.DUE, NOW + 5_000)
 
 
 def test_what_was_missed_is_made_up_for_or_not() -> None:
     late = NOW + 30 * MINUTE
-    assert planned("@hourly", NOW - HOUR, late) == Plan(NOW, Cause.MISSED, NOW + HOUR)
-    assert planned("@hourly", NOW - HOUR, late, Missed.SKIP) == Plan(NOW, None, NOW + HOUR)
-    assert planned("@hourly", NOW - HOUR, late, grace=30 * MINUTE) == Plan(NOW, Cause.MISSED, NOW + HOUR)
-    assert planned("@hourly", NOW - HOUR, late, grace=29 * MINUTE) == Plan(NOW, None, NOW + HOUR)
+    assert planned("@hourly", NOW - HOUR, late) == TimePlan(NOW, Cause.MISSED, NOW + HOUR)
+    assert planned("@hourly", NOW - HOUR, late, Missed.SKIP) == TimePlan(NOW, None, NOW + HOUR)
+    assert planned("@hourly", NOW - HOUR, late, grace=30 * MINUTE) == TimePlan(NOW, Cause.MISSED, NOW + HOUR)
+    assert planned("@hourly", NOW - HOUR, late, grace=29 * MINUTE) == TimePlan(NOW, None, NOW + HOUR)
 
 
 def test_all_come_one_after_another() -> None:
     late = NOW + 30 * MINUTE
     first = planned("@hourly", NOW - 100 * HOUR, late, Missed.ALL)
-    assert first == Plan(NOW - (MOST_MISSED - 1) * HOUR, Cause.MISSED, NOW - (MOST_MISSED - 2) * HOUR)
+    assert first == TimePlan(NOW - (MOST_MISSED - 1) * HOUR, Cause.MISSED, NOW - (MOST_MISSED - 2) * HOUR)
     in_grace = planned("@hourly", NOW - 100 * HOUR, late, Missed.ALL, grace=2 * HOUR)
-    assert in_grace == Plan(NOW - HOUR, Cause.MISSED, NOW)
-    assert planned("@hourly", NOW - HOUR, late, Missed.ALL, grace=1) == Plan(NOW, None, NOW + HOUR)
-    assert planned("@hourly", NOW, late, Missed.ALL) == Plan(NOW, Cause.MISSED, NOW + HOUR)
+    assert in_grace == TimePlan(NOW - HOUR, Cause.MISSED, NOW)
+    assert planned("@hourly", NOW - HOUR, late, Missed.ALL, grace=1) == TimePlan(NOW, None, NOW + HOUR)
+    assert planned("@hourly", NOW, late, Missed.ALL) == TimePlan(NOW, Cause.MISSED, NOW + HOUR)
 
 
 def test_a_single_time_has_no_next() -> None:
-    assert planned("at 2026-11-22 08:00", NOW, NOW + 5) == Plan(NOW, Cause.DUE, None)
-    assert planned("at 2026-11-22 08:00", NOW, NOW + DAY, Missed.SKIP) == Plan(NOW, None, None)
+    assert planned("at 2026-11-22 08:00", NOW, NOW + 5) == TimePlan(NOW, Cause.DUE, None)
+    assert planned("at 2026-11-22 08:00", NOW, NOW + DAY, Missed.SKIP) == TimePlan(NOW, None, None)
 
 
 def test_after_a_rest_it_comes_at_its_first_time() -> None:
