@@ -1,6 +1,7 @@
-"""The three chat platforms on this machine, each with its people and one bot, and what a daemon is told to serve them.
+"""The three chat platforms on this machine, each with its people and one bot, and the configuration of a daemon that
+serves them.
 
-Ann owns the bots. Everybody else is a stranger until somebody lets them in.
+Ann owns the bots. All other people are unpaired at first.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ AnyStage = DiscordStage | TelegramStage | SlackStage
 
 @dataclass(frozen=True)
 class Chats:
-    """One platform. People and channels are named by plain names, as its stage has them."""
+    """One platform. People and channels have plain names, as in its stage."""
 
     platform: str
     stage: AnyStage
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Those of its bot."""
+        """Return the settings of its bot."""
         match self.stage:
             case DiscordStage(server=server):
                 return {"token": server.token, "api_url": server.api_url, "gateway_url": server.gateway_url}
@@ -49,7 +50,7 @@ class Chats:
 
     @property
     def notes(self) -> int:
-        """How many clicks were answered, each to the one who clicked."""
+        """Return the number of answered clicks, each answered to the person who clicked."""
         match self.stage:
             case DiscordStage(server=server):
                 return sum(asked.path.endswith("/callback") for asked in server.asked)
@@ -60,7 +61,7 @@ class Chats:
 
     @property
     def logins(self) -> int:
-        """How often a process began to listen for the bot."""
+        """Return how often a process connected for the bot."""
         match self.stage:
             case DiscordStage() as stage:
                 return stage.server.gateway.identified
@@ -70,7 +71,7 @@ class Chats:
                 return len(stage.asked("apps.connections.open"))
 
     def user(self, name: str) -> str:
-        """A person by the id that the platform gives them."""
+        """Return a person by the platform's id."""
         match self.stage:
             case DiscordStage(server=server):
                 return str(server.world.person(name)["id"])
@@ -83,12 +84,12 @@ class Chats:
         return self.stage.address(direct=True, user=user)
 
     def answers_to(self, ref: str, channel: str) -> Address:
-        """Where a mention in a channel is answered: Slack opens a thread below it."""
+        """Return the place of the answer to a mention in a channel: Slack opens a thread below it."""
         place = self.stage.address(channel)
         return replace(place, thread=ref) if self.platform == "slack" else place
 
     async def connected(self) -> None:
-        """Until the bot listens."""
+        """Wait until the bot is connected."""
         match self.stage:
             case DiscordStage() as discord:
                 sessions = discord.server.gateway.sessions
@@ -101,7 +102,7 @@ class Chats:
                     await server.connected.wait()
 
     def forget_connections(self) -> None:
-        """Nobody listens any more, whatever it looks like from here."""
+        """Forget the connections: none counts as open any more."""
         match self.stage:
             case DiscordStage(server=server):
                 server.gateway.sessions.clear()
@@ -111,7 +112,7 @@ class Chats:
                 server.connected.clear()
 
     async def command(self, name: str, user: str) -> None:
-        """A command alone with the bot, natively where the platform has that."""
+        """Give a command in a direct chat, as a slash command if the platform has them."""
         match self.stage:
             case DiscordStage(server=server) as stage:
                 await server.command(name, "", channel=stage.place(direct=True, user=user), user=user)
@@ -123,7 +124,7 @@ class Chats:
                 stage.command("/arvis", name, user=user)
 
     async def shows(self, place: Address, words: str) -> Shown:
-        """The first message of the bot with these words, once it is there."""
+        """Return the first message of the bot with this text, once it has arrived."""
         return await until(lambda: next((one for one in self.shown(place) if words in one.text), None), words)
 
     def shown(self, place: Address) -> list[Shown]:
@@ -157,7 +158,7 @@ def settle_in(
 
 
 class Parrot:
-    """A model that says what it was asked last."""
+    """A model that repeats the last question."""
 
     async def answer(self, received: ReceivedRequest) -> Any:
         return await Reply((f"Polly: {asked(received)}",)).answer(received)
@@ -165,7 +166,7 @@ class Parrot:
 
 @dataclass(frozen=True)
 class Held:
-    """An answer that waits until it is let go."""
+    """An answer that waits until it is released."""
 
     text: str
     free: asyncio.Event
@@ -176,7 +177,7 @@ class Held:
 
 
 def asked(received: ReceivedRequest) -> str:
-    """The newest words of people in a prompt."""
+    """Return the newest text of people in a prompt."""
     return text_of([turn for turn in received.document["messages"] if turn["role"] == "user"][-1])
 
 
@@ -188,7 +189,7 @@ def text_of(turn: Mapping[str, Any]) -> str:
 
 
 async def until(look: Callable[[], Found | None], what: str) -> Found:
-    """What a look finds at last."""
+    """Poll until a check returns a result."""
     end = time.monotonic() + PATIENCE
     while not (found := look()):
         assert time.monotonic() < end, f"it never came: {what}"

@@ -1,6 +1,6 @@
-"""The shipped daemon as a black box: start it, wait for its ready line, kill it, stop it, put it to sleep.
+"""The shipped daemon as a black box: start it, wait for its ready line, kill it, stop it, suspend it.
 
-By process id, never by name.
+Processes are addressed by id, never by name.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from tests.crash.work import WINDOW
 READY = b"Arvis is ready"
 READY_WITHIN = 30.0
 STOPPED_WITHIN = 45.0
-#: The exit code of a daemon whose data folder another one holds.
+#: The exit code of a daemon whose data folder is used by another one.
 IN_USE = 3
-#: Lines that Python writes to standard error when nobody caught an exception.
+#: Lines that Python writes to standard error for an exception that was not caught.
 PYTHONS_OWN = ("Traceback ", "Exception in thread", "Exception ignored", "Task exception", "Fatal Python error")
 
 
 class DaemonFailed(Exception):
-    """The daemon ended by itself, or did not become ready; the text holds the end of its log."""
+    """The daemon ended by itself, or did not become ready; the text contains the end of its log."""
 
 
 def free_port() -> int:
-    """A port that is free now. The daemon keeps it over all its lives, as a real one would."""
+    """Return a port that is free now. The daemon keeps it over all its lives, as a real one would."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -54,8 +54,8 @@ def write_config(
     lease_seconds: float | None = None,
     agents: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    """A configuration as a user would write it, every outside address on loopback. By `model_key` the model knows
-    who asks; a lease of None is the daemon's own default."""
+    """Write a configuration as a user would, with every outside address on loopback. The model recognises the caller
+    by `model_key`; a lease of None is the daemon's own default."""
     account: dict[str, Any] = {
         "name": "main",
         "provider": "openai",
@@ -80,9 +80,8 @@ def write_config(
 
 
 class Daemon:
-    """One process with a data folder of its own, and many lives. `command` is what starts the program, `code` the
-    folder that it is imported from, `roles` what it is to do (None: everything). `up` is set while it is ready;
-    users wait for it."""
+    """One process with its own data folder, and many lives. `command` starts the program, `code` is the folder that
+    it is imported from, `roles` are its roles (None: all). `up` is set while it is ready; users wait for it."""
 
     def __init__(
         self,
@@ -120,13 +119,13 @@ class Daemon:
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Start the next life; returns as soon as the process is there."""
+        """Start the next life; returns as soon as the process exists."""
         self._lives.begin(self.name)
         self._process = await self._spawn(self._log)
         self._reader = asyncio.create_task(self._read(self._process))
 
     async def intrude(self) -> None:
-        """Start a second daemon on the folder of the living one; `DaemonFailed` unless it gives way at once."""
+        """Start a second daemon on the folder of the running one; `DaemonFailed` unless it exits immediately."""
         with (self._folder / "intruder.log").open("ab") as log:
             intruder = await self._spawn(log)
             try:
@@ -150,19 +149,19 @@ class Daemon:
             over.cancel()
 
     def kill(self) -> None:
-        """SIGKILL to the whole process group, now."""
+        """Send SIGKILL to the whole process group."""
         self.up.clear()
         self._lives.ended(self.name, killed=True)
         self._signal(signal.SIGKILL)
 
     async def dead(self) -> None:
-        """Wait until the killed process is gone; `DaemonFailed` when it had ended by itself before."""
+        """Wait until the killed process has ended; `DaemonFailed` when it had ended by itself before."""
         code = await self._gone()
         if code != -signal.SIGKILL:
             raise DaemonFailed(f"{self.name} ended by itself with code {code}:\n{self.end_of_log()}")
 
     def sleep(self) -> None:
-        """SIGSTOP: it does nothing any more and does not know it, while its sockets and leases stay."""
+        """Send SIGSTOP: the process is suspended without noticing it, while its sockets and leases remain."""
         self._asleep = time.monotonic()
         self._signal(signal.SIGSTOP)
 
@@ -173,13 +172,13 @@ class Daemon:
             self._asleep = None
 
     def tell(self) -> None:
-        """SIGTERM."""
+        """Send SIGTERM."""
         self._lives.told(self.name)
         self._signal(signal.SIGTERM)
 
     async def stopped(self) -> None:
-        """Wait for the end of the drain; `DaemonFailed` when it is not clean. Who is told before it listens (Python
-        still starts) just ends."""
+        """Wait for the end of the drain; `DaemonFailed` when it is not clean. A process that gets the signal before
+        it listens for it (while Python starts) just ends."""
         try:
             code = await asyncio.wait_for(self._gone(), STOPPED_WITHIN)
         except TimeoutError as late:
@@ -192,14 +191,14 @@ class Daemon:
         await self.stopped()
 
     def complaints(self) -> list[str]:
-        """What the log calls an error, each once: a client may not even have noticed."""
+        """Return the errors in the log, each once: a client may not even have noticed."""
         lines = (self._folder / "daemon.log").read_text(errors="replace").splitlines()
         entries = [_entry(line) for line in lines]
         told = [_told(entry) for entry in entries if entry.get("level") in {"error", "critical"}]
         return list(dict.fromkeys(told))
 
     async def close(self) -> None:
-        """Leave nothing behind, whatever happened."""
+        """End all processes and remove all files."""
         if self.alive:
             self.kill()
             await self._gone()
@@ -245,7 +244,8 @@ class Daemon:
 
 
 def _entry(line: str) -> Mapping[str, Any]:
-    """One line of the log. What a kill cut in two says nothing; what Python prints by itself is an error."""
+    """Read one line of the log. A line that was cut by a kill is ignored; a line that Python prints by itself is an
+    error."""
     try:
         entry = json.loads(line)
     except json.JSONDecodeError:
@@ -254,12 +254,12 @@ def _entry(line: str) -> Mapping[str, Any]:
 
 
 def _told(entry: Mapping[str, Any]) -> str:
-    """The event with the last lines of its traceback."""
+    """Return the event with the last lines of its traceback."""
     trace = str(entry.get("exception", "")).strip().splitlines()
     return f"The daemon logged: {entry.get('event')} {' | '.join(line.strip() for line in trace[-3:])}"
 
 
 def _environment(code: Path) -> Mapping[str, str]:
-    """Nothing of the caller's own settings or keys reaches the daemon."""
+    """Return an environment without the caller's own settings and keys."""
     kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR"}}
     return kept | {"PYTHONPATH": str(code)}

@@ -1,8 +1,8 @@
-"""A house whose model is in enemy hands: it says the attack, whatever the prompt says.
+"""A harness whose model is controlled by an attacker: it returns the attack, whatever the prompt says.
 
-The model is a real server that a real provider asks; store, queue, engine and flow are real, too. Every attack has a channel
-and people of its own, so that none can lean on another one. What an attack changed is told by comparing all rows that stand
-for rights, duties and secrets before and after it, read past the store.
+The model is a real server that a real provider calls; store, queue, engine and flow are real, too. Every attack has
+its own channel and people, so that none can build on another one. Changes by an attack are found by comparing all
+rows for rights, duties and secrets before and after it, read without the store.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ WATCH = replace(MORNING, id="beat-watch", kind=ScheduleKind.HEARTBEAT, name="wat
 
 
 def furnish(tx: Transaction) -> None:
-    """What there is to be taken: an agent's channel, schedules, a client, and what is known of somebody else."""
+    """Store what an attack could take: an agent's channel, schedules, a client, and facts about another person."""
     now = 1
     tx.agents.bind(Binding(PLATFORM, "bound", "agent-news"), now)
     tx.schedules.add(MORNING)
@@ -79,7 +79,7 @@ def furnish(tx: Transaction) -> None:
 
 @asynccontextmanager
 async def compromised_house(database: Database) -> AsyncIterator[Stage]:
-    """The house with its model, and the stage on which all attacks take place, one after the other."""
+    """Run the harness with its model, and the stage for all attacks, one after the other."""
     async with openai_server() as server, open_http_client() as http:
         account = Account("main", "custom", "model", base_url=server.base_url)
         provider = create("custom", provider_services(http, SystemClock()))
@@ -92,18 +92,18 @@ async def compromised_house(database: Database) -> AsyncIterator[Stage]:
 
 # -- the world, before and after ---------------------------------------------------------------------------
 
-#: All that an attack might want to change.
+#: The tables that an attack might want to change.
 TABLES = (
     "accounts", "agent_versions", "agents", "bindings", "client_channels", "clients", "delegations", "deliveries",
     "facts", "kv", "login_codes", "principals", "schedules", "sessions", "settings", "skills", "agent_state", "variables",
 )  # fmt: skip
-#: What changes by itself: times, use, how far a delivery has come, and where an owner was last heard.
+#: Columns that change by themselves: times, usage, the state of deliveries, and the last direct chat of an owner.
 _RESTLESS = {"updated_at", "accessed_at", "access_count", "seen_at", "settled_at", "state", "platform_id"}
 _RESTLESS_VALUE = "owner_message"
 
 
 class Disk:
-    """The rows of the house, read from its file behind its back."""
+    """The rows of the database, read directly from its file."""
 
     def __init__(self, file: Path) -> None:
         self._connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
@@ -114,11 +114,11 @@ class Disk:
         self._connection.close()
 
     def rows(self, source: str, *values: Any) -> list[dict[str, Any]]:
-        """In the order in which they were written, unless `source` says otherwise."""
+        """Return rows in the order in which they were written, unless `source` says otherwise."""
         return [dict(row) for row in self._connection.execute(f"SELECT * FROM {source}", values)]
 
     def world(self, *channels: str) -> World:
-        """All but what is said in the channels of the attack itself."""
+        """Return everything except the messages in the channels of the attack itself."""
         found = {
             table: self._connection.execute(f"SELECT {names} FROM {table}") for table, names in self._columns.items()
         }
@@ -134,7 +134,7 @@ class Disk:
 
 
 def changes(before: World, after: World) -> dict[str, int]:
-    """How many rows of each table are new, other or gone."""
+    """Return how many rows of each table are new, changed or removed."""
     found = {name: max(len(after[name] - before[name]), len(before[name] - after[name])) for name in TABLES}
     return {table: number for table, number in found.items() if number}
 
@@ -143,7 +143,7 @@ def changes(before: World, after: World) -> dict[str, int]:
 
 
 class Echo:
-    """Says what it was told last, by a person or by a tool."""
+    """A behaviour that repeats the last text of a person or a tool."""
 
     async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
         told = [message for message in received.document["messages"] if message["role"] in {"user", "tool"}]
@@ -155,14 +155,14 @@ def _text_of(content: Any) -> str:
 
 
 def _pieces(text: str) -> tuple[str, ...]:
-    """Cut where it hurts: in the middle of the first tag, and of the text."""
+    """Cut the text at critical places: in the middle of the first tag, and of the text."""
     cuts = sorted({0, min(4, len(text)), len(text) // 2, len(text)})
     return tuple(text[start:end] for start, end in pairwise(cuts))
 
 
 @dataclass(slots=True)
 class Meanwhile:
-    """Says this, but lets something happen before."""
+    """A behaviour that returns this text after another action has happened."""
 
     text: str
     asked: asyncio.Event
@@ -179,9 +179,9 @@ class Meanwhile:
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One text in one scene. `expect` counts what the audit must say (`refused:no_right`, or `refused` for any reason),
-    `leaves` the rows that may be new or other afterwards, for what is nobody's harm. `asks` and `page` are the words of
-    the person and of the page; with `echo` the model says what it is told."""
+    """One text in one scene. `expect` counts the required audit entries (`refused:no_right`, or `refused` for any
+    reason), `leaves` the rows that may be new or changed afterwards because they do no harm. `asks` and `page` are
+    the texts of the person and of the web page; with `echo` the model repeats what it reads."""
 
     name: str
     scene: str
@@ -234,8 +234,8 @@ _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.M
 
 
 class Stage:
-    """One attack after the other, each in a channel and with people of its own: an `owner`, an `operator`, a paired
-    `member` and a `stranger`."""
+    """Runs one attack after the other, each in its own channel with its own people: an `owner`, an `operator`, a
+    paired `member` and an unpaired `stranger`."""
 
     def __init__(self, *, house: House, server: OpenAIServer, disk: Disk) -> None:
         self.house = house
@@ -245,7 +245,7 @@ class Stage:
         self._number = 0
 
     async def begin(self) -> World:
-        """A new channel, new people, and how everything is before."""
+        """Prepare a new channel and new people, and record the state before the attack."""
         self._number += 1
         self.channel = f"channel-{self._number}"
         self.house.events.clear()
@@ -258,7 +258,7 @@ class Stage:
 
     @property
     def channel_before(self) -> str:
-        """Where something may have happened before."""
+        """Use a channel that may already have messages."""
         return f"{self.channel}-before"
 
     def _meet(self, tx: Transaction) -> None:
@@ -269,7 +269,7 @@ class Stage:
         return f"{who}-{self._number}"
 
     async def say(self, who: str, agent: str, text: str, *, direct: bool = True, channel: str = "", **more: Any) -> str:
-        """The id of the message."""
+        """Send a message, and return its id."""
         role = _CAST[who]
         sender = Sender(self.user_id(who), who.title(), role, paired=who != "stranger")
         message = IncomingMessage(
@@ -287,13 +287,14 @@ class Stage:
         return received.message_id
 
     async def ask(self, who: str, agent: str, text: str, **more: Any) -> None:
-        """And wait for the answer, and whatever follows from it; an agent that says that it is stuck waits for the person."""
+        """Send a message, and wait for the answer and its consequences; an agent that reports that it is blocked
+        waits for the person."""
         message_id = await self.say(who, agent, text, **more)
         await self.house.until_status(message_id, MessageStatus.ANSWERED, MessageStatus.WAITING)
         await self.house.until_idle()
 
     async def forget(self) -> None:
-        """What is said from now on in this channel has no history."""
+        """Let later messages in this channel have no history."""
         place = Address(PLATFORM, BOT, self.channel)
 
         def script(tx: Transaction) -> None:
@@ -306,24 +307,24 @@ class Stage:
         return self.disk.rows("audit WHERE rowid > ? ORDER BY rowid", since)
 
     def audited(self) -> int:
-        """The number of the newest line of the audit."""
+        """Return the number of the newest audit entry."""
         [row] = self.disk.rows("(SELECT coalesce(max(rowid), 0) AS last FROM audit)")
         return int(row["last"])
 
     def kept(self, message_ids: Sequence[str]) -> list[dict[str, Any]]:
-        """The facts and states that answers to these messages left behind."""
+        """Return the facts and states that answers to these messages stored."""
         where = f"WHERE message_id IN ({', '.join('?' * len(message_ids))})"
         return [row for table in ("facts", "agent_state") for row in self.disk.rows(f"{table} {where}", *message_ids)]
 
     def scopes(self) -> set[str]:
-        """Whose memory may be written here."""
+        """Return the scopes whose memory may be written here."""
         mine = {self.user_id(who) for who in _CAST}
         people = {principal_scope(row["id"]) for row in self.disk.rows("principals") if row["user_id"] in mine}
         return people | {room_scope(Address(PLATFORM, BOT, self.channel))}
 
     def shown(self) -> list[str]:
-        """All that people saw in this channel, as it was sent and as it was streamed, but for the questions: these show
-        a change to the letter."""
+        """Return all texts that people saw in this channel, sent or streamed, except for the questions, which show a
+        change exactly."""
         sent = self.disk.rows("deliveries WHERE channel IN (?, ?)", self.channel, self.channel_before)
         streams: dict[str, str] = {}
         for event in self.house.events:
@@ -342,5 +343,5 @@ _CAST = {
 
 
 def openers_in(text: str) -> list[str]:
-    """What looks like a tag, outside of fenced code."""
+    """Return texts that look like a tag, outside of fenced code."""
     return _OPENER.findall(_FENCE.sub("", text))

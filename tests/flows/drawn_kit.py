@@ -1,5 +1,5 @@
-"""Drawn workflows to test: real rows, the real engine and the real runner; only the model is scripted, by what it is asked, and people
-answer by what they are asked."""
+"""A harness for workflows: real rows, the real engine and the real runner; only the model and the people are
+scripted, by the text of the question."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def node(node_id: str, kind: str, label: str = "", /, **data: Any) -> dict[str, 
 
 
 def links(*lines: str) -> list[dict[str, Any]]:
-    """`a > b`, `a:handle > b`, several in a row: `a > b > c`, and with the handle of the target: `a > @handle b`."""
+    """Read connections: `a > b`, `a:handle > b`, several in a row: `a > b > c`, and with the handle of the target: `a
+    > @handle b`."""
     found = list[dict[str, Any]]()
     for one in lines:
         for start, end in pairwise(each.strip() for each in one.split(">")):
@@ -64,7 +65,7 @@ START = node("start", "start", initialInput="hello")
 
 
 def pause(node_id: str, seconds: int = 0, **data: Any) -> dict[str, Any]:
-    """Passes on what came, after so many seconds."""
+    """Return a node that passes on its input after this many seconds."""
     return node(node_id, "wait", amount=seconds, **data)
 
 
@@ -72,8 +73,8 @@ def pause(node_id: str, seconds: int = 0, **data: Any) -> dict[str, Any]:
 
 
 class AskedModel(ScriptedProvider):
-    """Answers by the words it is asked last; what no key of `answers` is in comes back as it is, and so does what tools gave. A list is
-    taken one by one, its last again and again."""
+    """A model that answers by the newest text. A text that contains no key of `answers` is repeated, and so are
+    outputs of tools. The entries of a list are used one by one, the last one repeatedly."""
 
     def __init__(self, answers: Mapping[str, Answer | Sequence[Answer]]) -> None:
         super().__init__()
@@ -93,7 +94,7 @@ class AskedModel(ScriptedProvider):
 
 
 def last_words(request: RunRequest) -> str:
-    """What it is asked, without the day and the name before it."""
+    """Return the newest text of a request, without the day and the name before it."""
     text = request.turns[-1].content
     return text.rpartition("]: ")[2] if "]: " in text else text
 
@@ -102,7 +103,7 @@ People = Callable[[Wait, World], dict[str, Any] | None]
 
 
 def saying(**words: str) -> People:
-    """A person who says this to questions in which the key is; nothing to others."""
+    """Return a person who gives this answer to questions that contain the key, and no answer to others."""
 
     def people(wait: Wait, _world: World) -> dict[str, Any] | None:
         said = next((word for key, word in words.items() if key in wait.prompt), None)
@@ -116,12 +117,12 @@ def saying(**words: str) -> People:
 
 
 def nobody(_wait: Wait, _world: World) -> None:
-    """Nobody is there."""
+    """Give no answer."""
 
 
 @dataclass(slots=True)
 class Play:
-    """A workflow and what is around its run. `others` are workflows that it may call, by their slugs."""
+    """A workflow and the surroundings of its run. `others` are workflows that it may call, by their slugs."""
 
     document: Mapping[str, Any]
     answers: Mapping[str, Answer | Sequence[Answer]] = field(default_factory=dict)
@@ -152,7 +153,7 @@ class Play:
         return NodeParts(store=store, rules=parts.tools, zone="UTC", new_id=parts.new_id, plugins=self.plugins)
 
     def draw_anew(self, tx: Transaction, document: Mapping[str, Any]) -> None:
-        """A newer version, and then the workflow is removed."""
+        """Save a newer version, then remove the workflow."""
         workflow_id = f"id-main-{self.mark}"
         tx.workflows.keep_version(WorkflowVersion(workflow_id, 2, document, 0, "", None, 0))
         workflow = tx.workflows.get(workflow_id)
@@ -160,7 +161,7 @@ class Play:
         tx.workflows.update(replace(workflow, version=2, runnable=2, removed_at=1))
 
     def lay(self, tx: Transaction, now: int) -> Workflow:
-        """What is there before it begins."""
+        """Store the rows that must exist before the run."""
         tx.agents.add(self.agent, now)
         for slug, document in self.others.items():
             _kept(tx, f"{slug}-{self.mark}", document, now)
@@ -199,7 +200,7 @@ def _kept(tx: Transaction, slug: str, document: Mapping[str, Any], now: int) -> 
 
 
 class WorkflowStage(Stage):
-    """A run on a store, through as many deaths as it takes; deliveries are taken as sent."""
+    """A run on a store, through any number of deaths; deliveries count as sent."""
 
     def __init__(self, store: Store, play: Play) -> None:
         scenario = Scenario("workflow", lambda _: self._ours(store), [], {}, people=play.people)
@@ -229,14 +230,14 @@ class WorkflowStage(Stage):
         return take
 
     async def walk(self) -> None:
-        """Do the jobs that can be done now; nobody answers, no time passes."""
+        """Do the jobs that are ready now, without answers and without advancing the clock."""
         work = self._worker(self._plain)
         while jobs := await self._plain.write(claim, "walk", self._clock.now()):
             for job in jobs:
                 await work(job)
 
     async def everyone(self) -> list[Execution]:
-        """The run and all that worked for it."""
+        """Return the run and all executions that worked for it."""
         return await self._plain.read(_everyone, self.execution_id)
 
     async def log(self) -> list[LogEntry]:
@@ -269,31 +270,31 @@ class Played:
         return self.execution.result["output"]
 
     def of(self, node_id: str) -> Any:
-        """The newest output of a node; `KeyError` where it was never visited."""
+        """Return the newest output of a node; `KeyError` if it was never visited."""
         return self.execution.state[f"out:{node_id}"]["output"]
 
     def visited(self, node_id: str) -> int:
-        """How often it began."""
+        """Return the number of its visits."""
         return len(self.lines(node_id, "step_start"))
 
     def lines(self, node_id: str, kind: str | None = None) -> list[str]:
-        """What the log says of a node."""
+        """Return the log lines of a node."""
         found = [each for each in self.log if each.node_id == node_id]
         return [each.content for each in found if kind is None or each.type == kind]
 
     def at(self, node_id: str, kind: str) -> int:
-        """How old the run was (ms) when the log first said this of a node."""
+        """Return the age of the run (ms) at the first such log line of a node."""
         first = next(each for each in self.log if (each.node_id, each.type) == (node_id, kind))
         return first.at - self.execution.created_at
 
     @property
     def order(self) -> list[str]:
-        """The nodes in the order in which they began."""
+        """Return the nodes in the order in which they began."""
         return [each.node_id for each in self.log if each.type == "step_start"]
 
 
 async def ran(store: Store, document: Mapping[str, Any], **more: Any) -> Played:
-    """A run of this document to its end."""
+    """Run this document to its end."""
     stage = WorkflowStage(store, Play(document, **more))
     await stage.begin()
     await stage.play()
@@ -301,7 +302,7 @@ async def ran(store: Store, document: Mapping[str, Any], **more: Any) -> Played:
 
 
 async def played(store: Store, play: Play, *cuts: Death) -> tuple[Played, int]:
-    """A run after these deaths, and how many writes its last process made."""
+    """Run through these deaths, and return also the number of writes of the last process."""
     stage = WorkflowStage(store, play)
     _, writes = await outlive(stage, cuts)
     return Played(stage, await stage.execution(), await stage.log()), writes

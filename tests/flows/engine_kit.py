@@ -1,6 +1,6 @@
-"""A small stage for the engine: scenarios, a store that dies at a chosen commit, and a driver that starts again.
+"""A small harness for the engine: scenarios, a store that dies at a chosen commit, and a driver that starts again.
 
-The driver does what the queue does (claim, run, postpone, rescue) without its tasks, so that every commit of a scenario
+The driver does the queue's work (claim, run, postpone, rescue) without its tasks, so that every commit of a scenario
 can be counted and cut.
 """
 
@@ -31,26 +31,26 @@ from arvis.queue.retry_policy import RetryPolicy
 from arvis.testing.clock import SteppedClock
 
 PLENTY = Slots(8, 7, 8)
-#: A scenario that is not at its end after so many rounds never ends.
+#: A scenario that has not ended after this many rounds never ends.
 ROUNDS = 200
 
 Graphs = Mapping[str, Graph]
 
 
 class Cut(BaseException):
-    """The process dies here. Not an `Exception`: nothing in the product may catch it."""
+    """The process dies here. Not an `Exception`, so that no code of the product can catch it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """At which write of its life a process dies: before that commit, or after it without hearing of it."""
+    """The write at which a process dies: before that commit, or after it without receiving the result."""
 
     at: int
     committed: bool
 
 
 def deaths(commits: int) -> Iterator[Death]:
-    """Before and after each commit of a process that would make so many."""
+    """Return the deaths before and after each commit of a process that would make this many commits."""
     assert commits > 0
     for at in range(1, commits + 1):
         yield Death(at, committed=False)
@@ -58,7 +58,7 @@ def deaths(commits: int) -> Iterator[Death]:
 
 
 class CuttingStore:
-    """A store that counts its writes and dies once. Of a dead process nothing is written any more."""
+    """A store that counts its writes and dies once. After its death nothing more is written."""
 
     def __init__(self, store: Store, death: Death | None) -> None:
         self._store = store
@@ -83,8 +83,8 @@ class CuttingStore:
 
 @dataclass(slots=True)
 class World:
-    """What happened outside: it survives every crash. `meant` says which happening an effect is about just now, where
-    it has another name. `cancel` is somebody who stops everything."""
+    """The external world, which survives every crash. `meant` names the external event that an effect stands for, if
+    it has another name. `cancel` is a person who stops everything."""
 
     happened: Counter[str] = field(default_factory=Counter)
     meant: dict[str, str] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class World:
 
 
 def say_yes(wait: Wait, world: World) -> dict[str, Any] | None:
-    """An honest person: approves, and says of an interrupted effect what is true."""
+    """Answer as an honest person: approve, and report the truth about an interrupted effect."""
     if wait.subject is not None:
         happened = world.happened[world.meant.get(wait.subject, wait.subject)]
         return {"decision": "answer", "text": SKIP if happened else RUN_AGAIN}
@@ -109,14 +109,14 @@ def say_yes(wait: Wait, world: World) -> dict[str, Any] | None:
 
 
 def say_nothing(_wait: Wait, _world: World) -> None:
-    """Nobody is there."""
+    """Give no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Graphs that act on a world, `later` those of every process after the first. `results` are the allowed ends,
-    `happens` what happens at least so often, `once` what happens exactly so often, whatever is cut, and `people` what a
-    person says to a question (None: nothing)."""
+    """Graphs that act on a world; `later` are those of every process after the first. `results` are the allowed ends,
+    `happens` lists events with their minimum counts, `once` events with exact counts, whatever is cut, and `people`
+    the answers to questions (None: none)."""
 
     name: str
     graphs: Callable[[World], Graphs]
@@ -129,7 +129,7 @@ class Scenario:
 
 
 class Stage:
-    """One execution of a scenario on a real store, through as many deaths as it takes."""
+    """One execution of a scenario on a real store, through any number of deaths."""
 
     def __init__(self, *, store: Store, scenario: Scenario, world: World | None = None) -> None:
         self._store = store
@@ -144,7 +144,7 @@ class Stage:
         self.execution_id = await self._store.write(_begin, self._clock.now())
 
     async def play(self, death: Death | None = None) -> int:
-        """Run to the end, or to the death; how many writes this process made if it reached the end."""
+        """Run to the end or to the death, and return the number of writes of a process that reached the end."""
         self._boots += 1
         boot = f"boot-{self._boots}"
         await self._store.write(queue.rescue, "node", boot, self._clock.now())
@@ -175,14 +175,14 @@ class Stage:
         return partial(_work, flow=flow, store=store, policy=policy, now=self._clock.now)
 
     def _drawn(self, _store: Store) -> Drawn | None:
-        """What finds the graphs that people draw; here nobody does."""
+        """Return the finder of workflow graphs; there are none here."""
         return None
 
     async def _is_over(self) -> bool:
         return (await self.execution()).status not in lifecycle.LIVE
 
     async def _pass_time(self) -> None:
-        """Nobody can go on: people answer, or the clock moves to the next moment that matters."""
+        """Nothing can continue: let people answer, or move the clock to the next relevant time."""
         waits = await self._store.read(_open_waits, self.execution_id)
         asked = {wait.id: self._scenario.people(wait, self.world) for wait in waits if wait.kind in PERSONAL_WAITS}
         answers = {wait_id: value for wait_id, value in asked.items() if value is not None}
@@ -201,7 +201,7 @@ class Stage:
         return found
 
     async def check(self, *, cuts: int) -> None:
-        """What must be true at the end, however often it was cut."""
+        """Check the conditions at the end, which hold for any number of cuts."""
         execution = await self.execution()
         assert execution.status is self._scenario.status, execution
         assert execution.result in self._scenario.results, execution.result
@@ -214,7 +214,7 @@ class Stage:
 
 
 async def _work(job: Job, *, flow: MessageFlow, store: Store, policy: RetryPolicy, now: Callable[[], int]) -> None:
-    """What the queue does with a job that it has claimed."""
+    """Do what the queue does with a claimed job."""
     try:
         verdict: JobResult = await flow.run(job)
     except LeaseLost:
@@ -238,7 +238,7 @@ def claim(tx: Transaction, boot: str, now: int) -> list[Job]:
 
 
 def family(tx: Transaction, execution_id: str) -> list[str]:
-    """The execution and all that it called."""
+    """Return the execution and all that it called."""
     children = [one for child in tx.executions.children_of(execution_id) for one in family(tx, child.id)]
     return [execution_id, *children]
 
@@ -249,13 +249,13 @@ def _open_waits(tx: Transaction, execution_id: str) -> list[Wait]:
 
 
 def _asked_about(tx: Transaction, execution_id: str) -> Counter[str]:
-    """How often the engine itself asked about each thing: once for each death at most."""
+    """Return how often the engine itself asked about each effect: at most once per death."""
     waits = [wait for each in family(tx, execution_id) for wait in tx.waits.of_execution(each)]
     return Counter(wait.subject for wait in waits if wait.subject is not None)
 
 
 def _leftovers(tx: Transaction, execution_id: str) -> list[str]:
-    """Anything that still waits, runs, asks or stands somewhere."""
+    """Return everything that still waits, runs, asks or has a position."""
     left = [wait.id for wait in _open_waits(tx, execution_id)]
     for each in family(tx, execution_id):
         execution = tx.executions.get(each)

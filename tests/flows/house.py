@@ -1,4 +1,4 @@
-"""The whole way of a message in one process: real store, queue, engine, flow and bus; only the model and the chat
+"""The complete path of a message in one process: real store, queue, engine, flow and bus; only the model and the chat
 platform are scripted."""
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ HELPER = Agent(id="agent-helper", slug="helper", name="Helper")
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """What a house asks instead of its scripted model; `windows` are those of the configuration."""
+    """The models that replace the scripted one; `windows` are the context windows of the configuration."""
 
     providers: Mapping[str, Provider]
     accounts: Sequence[Account]
@@ -80,7 +80,7 @@ class Models:
 
 
 class House:
-    """Everything that a test wants to reach, and a few words for what it does often."""
+    """All parts that a test needs, and helpers for frequent steps."""
 
     def __init__(
         self,
@@ -225,7 +225,7 @@ class House:
             await self.presence.release(execution_id, address)
 
     def build_presence(self) -> Presence:
-        """What shows people that an agent is at work, from now on."""
+        """Build the part that shows people an agent at work, and use it from now on."""
         self.presence = Presence(
             store=self.store,
             bus=self.bus,
@@ -241,14 +241,14 @@ class House:
         await self.queue.start()
 
     async def restart(self, *, drain_seconds: float = 0.0) -> None:
-        """Drain, and begin again as another boot."""
+        """Drain, and start again as another boot."""
         await self.queue.stop(drain_seconds)
         self._boots += 1
         self.queue = self._queue(f"boot-{self._boots}")
         await self.queue.start()
 
     async def pass_time(self, seconds: float) -> None:
-        """Put the clock forward and let the queue see what is due."""
+        """Advance the clock and let the queue see what is due."""
         self.clock.put_forward(seconds)
         self.queue.look()
 
@@ -266,14 +266,14 @@ class House:
         return await self.inbox.receive(self.message(text, **more))
 
     async def ask(self, text: str, **more: Any) -> MessageTimeline:
-        """Say something and wait for the answer."""
+        """Send a message and wait for the answer."""
         received = await self.say(text, **more)
         return await self.until_status(received.message_id, MessageStatus.ANSWERED)
 
     # -- what tests wait for -------------------------------------------------------------------------------
 
     async def until(self, check: Callable[[], Awaitable[T | None]]) -> T:
-        """What `check` finds, asked again after every commit."""
+        """Return the result of `check` once it is true; it is called after every commit."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 self.store.changed.clear()
@@ -289,7 +289,7 @@ class House:
         return await self.until(check)
 
     async def until_noted(self, message_id: str, step: str, times: int = 1) -> MessageTimeline:
-        """Until the timeline has this step so many times."""
+        """Wait until the timeline has this step this many times."""
 
         async def check() -> MessageTimeline | None:
             timeline = await self.timeline(message_id)
@@ -298,7 +298,8 @@ class House:
         return await self.until(check)
 
     async def until_sent(self, number: int, channel: str = "room") -> list[str]:
-        """Until so many deliveries to a channel are on record as sent; all texts that reached the platform."""
+        """Wait until this many deliveries to a channel are recorded as sent, and return all texts that reached the
+        platform."""
 
         async def check() -> list[str] | None:
             sent = [one for one in await self.deliveries(channel) if one.state is DeliveryState.SENT]
@@ -307,7 +308,7 @@ class House:
         return await self.until(check)
 
     async def until_idle(self) -> None:
-        """Until no job waits or runs."""
+        """Wait until no job waits or runs."""
 
         async def check() -> bool | None:
             counts = await self.insights.counts(self.clock.now())
@@ -316,7 +317,8 @@ class House:
         await self.until(check)
 
     async def until_told(self, message_id: str, *statuses: str) -> None:
-        """Until the bus has said as much about a message, and then exactly this, in this order."""
+        """Wait until the bus has published this many events about a message, and check that they are exactly these,
+        in this order."""
         while len(self.statuses(message_id)) < len(statuses):
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self.told.wait()
@@ -331,15 +333,15 @@ class House:
         return timeline
 
     async def deliveries(self, channel: str = "room") -> list[Delivery]:
-        """In the order of their numbers."""
+        """Return the deliveries in the order of their numbers."""
         return list(await self.insights.deliveries_after(Address(PLATFORM, BOT, channel), 0, 100))
 
     async def jobs(self, kind: str | None = None) -> list[Job]:
-        """Newest first."""
+        """Return the jobs, newest first."""
         return list((await self.insights.jobs(kind=kind, status=None, agent=None, limit=100, cursor=None)).items)
 
     def statuses(self, message_id: str) -> list[str]:
-        """What the bus said about a message, in order."""
+        """Return the statuses that the bus published about a message, in order."""
         changes = [event for event in self.events if isinstance(event, StatusChanged)]
         return [change.status.value for change in changes if change.message_id == message_id]
 

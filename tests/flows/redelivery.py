@@ -1,7 +1,7 @@
-"""Platforms that bring everything again (reliability.md R7): each event one to five times, shuffled, from several channels and
-people, while turns run and fold and the process dies; and when all is answered, the whole day once more.
+"""Platforms that repeat every event (reliability.md R7): each event one to five times, shuffled, from several
+channels and people, while turns run and join and the process dies; and when all is answered, the whole day once more.
 
-`python -m tests.flows.redelivery --deliveries 100000` runs long.
+`python -m tests.flows.redelivery --deliveries 100000` is a long run.
 """
 
 from __future__ import annotations
@@ -46,17 +46,18 @@ from tests.postgres import PostgresServer, running_postgres
 PEOPLE = ("ann", "bob", "cem", "owner")
 CHANNELS = tuple(f"channel-{number}" for number in range(6))
 AT_ONCE = 40
-#: Between two deaths of the process, in deliveries.
+#: Deliveries between two deaths of the process.
 LIFE = 400
-#: Events of one database; a long run has many of them.
+#: Events of one database; a long run has many databases.
 DAY = 1_000
-#: In seconds: after so long whatever a dead process ran may run again.
+#: Seconds after which any work of a dead process may run again.
 PAST_EVERY_REST = 61
 FINAL = {status.value for status in FINAL_STATUSES}
 
 
 class MortalStore(ObservedStore):
-    """A store whose process dies: from then on nothing is written for it, and what was written it does not hear of."""
+    """A store whose process dies: from then on nothing is written for it, and results of earlier writes do not
+    arrive."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -80,7 +81,7 @@ class MortalStore(ObservedStore):
 
 
 class MortalHouse(House):
-    """A house whose process can die and be started again."""
+    """A harness whose process can die and be started again."""
 
     store: MortalStore
 
@@ -96,7 +97,7 @@ class MortalHouse(House):
 
 @dataclass(slots=True)
 class Counts:
-    """What was brought, and what came of it. `violations` are sentences."""
+    """The number of events and their results. `violations` are sentences."""
 
     events: int = 0
     deliveries: int = 0
@@ -107,8 +108,8 @@ class Counts:
 
 
 class Platform:
-    """Brings events until they are acknowledged, and then again. By event: what it was `told` each time, when it was
-    first `brought` and first `acknowledged` (in steps of its own counting)."""
+    """A platform that sends events until they are acknowledged, and then again. By event: the results (`told`) of
+    each delivery, and the steps at which it was first `brought` and first `acknowledged`."""
 
     def __init__(self, house: MortalHouse, chance: random.Random, counts: Counts) -> None:
         self._house = house
@@ -120,7 +121,7 @@ class Platform:
         self._moments = count()
 
     def happenings(self, number: int) -> list[IncomingMessage]:
-        """Events of all channels; their platform's ids are only unique within one."""
+        """Return events of all channels; their ids are only unique within one channel."""
         numbers = Counter[str]()
         events = []
         for _ in range(number):
@@ -132,7 +133,7 @@ class Platform:
         return events
 
     async def bring_shuffled(self, events: Sequence[IncomingMessage]) -> None:
-        """Each one to five times, many at once, and sometimes the process dies."""
+        """Send each event one to five times, many at the same time, while the process sometimes dies."""
         brought = [event for event in events for _ in range(self._chance.randint(1, 5))]
         self._chance.shuffle(brought)
         for start in range(0, len(brought), LIFE):
@@ -140,7 +141,7 @@ class Platform:
         await self._bring([event for event in events if not self.told[key_of(event)]], crash=False)
 
     async def bring_again(self, events: Sequence[IncomingMessage]) -> None:
-        """Everything once more, as after an offset that was turned back."""
+        """Send everything once more, as after an offset that was reset."""
         await self._bring(events, crash=False)
 
     async def _bring(self, events: Sequence[IncomingMessage], *, crash: bool) -> None:
@@ -171,7 +172,7 @@ def key_of(event: IncomingMessage) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What the database holds in the end."""
+    """The final content of the database."""
 
     messages: list[dict[str, Any]]
     deliveries: list[dict[str, Any]]
@@ -201,7 +202,7 @@ def _day_of(rows: Callable[[str], list[dict[str, Any]]]) -> Day:
 
 
 async def run_day(database: Database, events: int, seed: int, counts: Counts) -> None:
-    """One database: all events, until everything is answered, then all once more."""
+    """Run one database: all events until everything is answered, then all of them once more."""
     with capture_logs():  # what the product says of its deaths
         async with open_mortal_house(database) as house:
             platform = Platform(house, random.Random(seed), counts)
@@ -222,13 +223,13 @@ async def run_day(database: Database, events: int, seed: int, counts: Counts) ->
 
 
 async def until_answered(house: MortalHouse) -> None:
-    """Whatever rests after a crash is not waited for in real time."""
+    """Wait for the answers, without waiting in real time for pauses after crashes."""
     await house.pass_time(PAST_EVERY_REST)
     await house.until_idle()
 
 
 def check_told(day: Day, events: Sequence[IncomingMessage], platform: Platform) -> Iterator[str]:
-    """One message for each event, and the same answer to the platform every time."""
+    """Check that there is one message for each event, and the same result for the platform every time."""
     kept = {(row["channel"], row["event_id"]): row["id"] for row in day.asked}
     if len(kept) != len(day.asked) or kept.keys() != {key_of(event) for event in events}:
         yield f"{len(events)} events are {len(day.asked)} messages"
@@ -240,7 +241,8 @@ def check_told(day: Day, events: Sequence[IncomingMessage], platform: Platform) 
 
 
 def check_turns(day: Day, connector: RecordingConnector) -> Iterator[str]:
-    """Each message in one turn, each turn with one reply to all of it, each reply sent as one delivery, in order."""
+    """Check that each message is in one turn, each turn has one reply to all of it, and each reply was sent as one
+    delivery, in order."""
     replies = {row["id"]: row for row in day.messages if row["role"] != "user" and row["execution_id"]}
     if len({row["execution_id"] for row in replies.values()}) != len(replies):
         yield "a turn has two replies"
@@ -254,7 +256,7 @@ def check_turns(day: Day, connector: RecordingConnector) -> Iterator[str]:
 
 
 def check_order(day: Day, platform: Platform) -> Iterator[str]:
-    """What was acknowledged before something else was brought at all is answered before it."""
+    """Check that an event that was acknowledged before another one was first sent is answered before it."""
     latest: dict[str, int] = defaultdict(int)
     for row in sorted(day.asked, key=lambda row: (row["turn"], row["position"])):
         key = row["channel"], row["event_id"]
@@ -264,7 +266,7 @@ def check_order(day: Day, platform: Platform) -> Iterator[str]:
 
 
 def words_of(reply: str) -> list[str]:
-    """The messages that the model was shown: it says them all again, with the names of who wrote them where there are
+    """Return the messages that the model was shown: it repeats them all, with the names of their authors if there are
     several."""
     people = "|".join(person.title() for person in PEOPLE)
     return [re.sub(f"^({people}): ", "", line) for line in reply.removeprefix("Re: ").splitlines()]

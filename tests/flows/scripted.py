@@ -1,4 +1,4 @@
-"""A model and a chat platform that do what a test tells them; everything around them is real."""
+"""A model and a chat platform that a test controls; everything around them is real."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from arvis.ports.inbox import Inbox
 from arvis.ports.tool import Caller, Tool
 
 PLATFORM, BOT = "chat", "main"
-#: Nothing here takes long unless it is broken.
+#: Timeout in seconds: nothing here takes long unless it is broken.
 PATIENCE_SECONDS = 15
 
-#: What a prompt says of a message, another at every run: the day, and where several people write, the mark of each.
+#: The parts of a message in a prompt that differ at every run: the day, and in chats with several people the mark of
+#: each.
 _DAY = re.compile(r"^\[\d{4}-\d\d-\d\d\]\n", re.MULTILINE)
 _MARK = re.compile(r"^(\S+) #[0-9a-z]{5}: ", re.MULTILINE)
 
 
 def as_said(text: str) -> str:
-    """A turn of a prompt without days and marks; the names stay."""
+    """Return a turn of a prompt without days and marks; the names stay."""
     return _MARK.sub(r"\1: ", _DAY.sub("", text))
 
 
 @dataclass(slots=True)
 class Held:
-    """An answer that waits for the test, once it has `shown` something. `cancelled` is set when nobody wants it any
-    more."""
+    """An answer that waits for the test after it has `shown` a text. `cancelled` is set when the call is cancelled."""
 
     text: str = "held answer"
     shown: str = ""
@@ -64,8 +64,8 @@ Answer = str | RunResult | ProviderError | Held
 
 
 class ScriptedProvider:
-    """A `StreamingProvider`: each call takes the next entry of `script`; with none left the newest words come back.
-    `asked` holds every request."""
+    """A `StreamingProvider`: each call takes the next entry of `script`; after the last one it repeats the newest
+    message. `asked` contains every request."""
 
     name = "scripted"
 
@@ -96,7 +96,7 @@ class ScriptedProvider:
 
     @property
     def prompts(self) -> list[list[str]]:
-        """What every call was asked, one line for each turn of the prompt: `user: Hello`; without days and marks."""
+        """Return the prompts of all calls, one line for each turn: `user: Hello`; without days and marks."""
         return [[f"{turn.role}: {as_said(turn.content)}" for turn in request.turns] for request in self.asked]
 
 
@@ -105,7 +105,7 @@ def said(text: str, *, truncated: bool = False) -> RunResult:
 
 
 def asking(*calls: ToolCall, text: str = "") -> RunResult:
-    """A reply that asks for tools."""
+    """Return a reply with tool calls."""
     return RunResult(text, "model", "scripted", "main", input_tokens=10, output_tokens=5, calls=calls)
 
 
@@ -114,8 +114,8 @@ def call(number: int, name: str, **arguments: Any) -> ToolCall:
 
 
 class ScriptedTool:
-    """A tool that says its words back, or does what `script` says. `calls` holds what it was called with; `given` is a
-    file that it attaches."""
+    """A tool that returns its arguments, or follows `script`. `calls` contains the arguments of all calls; `given` is
+    a file that it attaches."""
 
     def __init__(self, name: str, *, risk: Risk = Risk.READ, repeatable: bool = True, sensitive: bool = False) -> None:
         self.spec = ToolSpec(name, f"Says its {name}.", {"type": "object", "properties": {"words": {"type": "string"}}})
@@ -147,8 +147,8 @@ class ScriptedTool:
 
 
 class ScriptedTools:
-    """A `ToolSource`: `look` reads, `dig` may be repeated, `pay` may not, `rm` is for people to allow, `vault` holds secrets.
-    `gone` names what is out of reach just now, `more` is what a test adds."""
+    """A `ToolSource`: `look` reads, `dig` may be repeated, `pay` may not, `rm` needs a person's approval, `vault`
+    returns secrets. `gone` names tools that are unavailable, `more` adds tools of a test."""
 
     def __init__(self) -> None:
         self.look = ScriptedTool("look")
@@ -167,7 +167,7 @@ class ScriptedTools:
 
 
 class PlainBox:
-    """A `SecretBox` whose seal anybody can read, but nobody takes for the text."""
+    """A `SecretBox` whose result is readable but different from the text."""
 
     def seal(self, text: str) -> str:
         return f"sealed:{text[::-1]}"
@@ -180,7 +180,8 @@ class PlainBox:
 
 
 class RecordingConnector:
-    """A platform whose sends succeed unless `script` says otherwise. `sent` holds what arrived, `tried` all tries."""
+    """A platform whose sends succeed unless `script` says otherwise. `sent` contains the parts that arrived, `tried`
+    all tries."""
 
     platform = PLATFORM
     name = BOT

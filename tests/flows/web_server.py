@@ -71,7 +71,7 @@ KEYS = (
 
 
 class MovableClock:
-    """The real clock, put forward by `shift_ms`; `monotonic_ms` puts forward only the clock that limits are counted by, so that no
+    """The real clock, advanced by `shift_ms`; `monotonic_ms` advances only the clock of rate limits, so that no
     login, key or code expires meanwhile."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class MovableClock:
 
 @dataclass
 class Site:
-    """The running server with everything a test wants to reach."""
+    """The running server with all parts that a test needs."""
 
     server: WebServer
     http: aiohttp.ClientSession
@@ -128,7 +128,7 @@ class Site:
         return answer
 
     def _check_shape(self, method: str, path: str, answer: Answer) -> None:
-        """Every answer is what /openapi.json says of its route."""
+        """Check every answer against its route in /openapi.json."""
         for endpoint in self.server.endpoints:
             pattern = re.sub(r"\{\w+\}", "[^/]+", endpoint.path)
             if endpoint.method == method and re.fullmatch(pattern, path.partition("?")[0]):
@@ -141,14 +141,14 @@ class Site:
                 return  # of two routes that fit, the first serves
 
     def rest(self, message_id: str, status: MessageStatus, **changes: Any) -> None:
-        """Let a message come to rest: the row first, the event second."""
+        """Settle a message: write the row first, then publish the event."""
         timeline = self.insights.timelines[message_id]
         self.insights.timelines[message_id] = replace(timeline, status=status, **changes)
         self.bus.publish(StatusChanged(timeline.message.address, message_id, status))
 
     @contextlib.asynccontextmanager
     async def socket(self, **auth: Any) -> AsyncIterator[Socket]:
-        """A socket that has said who it is (by default with the daemon's key)."""
+        """Open an authenticated socket (by default with the daemon's key)."""
         headers = auth.pop("headers", None)
         async with connect(self.url.replace("http", "ws") + "/ws", additional_headers=headers) as connection:
             socket = Socket(connection)
@@ -158,7 +158,7 @@ class Site:
             yield socket
 
     async def log_in(self) -> str:
-        """The value of a fresh session's cookie."""
+        """Return the cookie value of a new session."""
         code = (await self.call("POST", "/api/auth/codes")).json()["code"]
         answer = await self.call("POST", "/api/auth/login", key=None, json={"code": code})
         assert answer.status == 200, answer.text
@@ -167,7 +167,7 @@ class Site:
 
 @dataclass
 class Answer:
-    """What came back; header names in lower case."""
+    """A response, with header names in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -178,12 +178,12 @@ class Answer:
 
     @property
     def own_form(self) -> bool:
-        """Whether an error has the form of OpenAI, which `/v1` keeps; what refuses a request before any route does not."""
+        """Return whether an error has OpenAI's format, which `/v1` uses; an error before routing does not."""
         return self.status >= 400 and "param" in self.json()["error"]
 
     @property
     def code(self) -> str:
-        """The code of the error form; fails when it is not that form, nor OpenAI's."""
+        """Return the code of an error; fails when the error has neither our format nor OpenAI's."""
         error = self.json()["error"]
         if self.own_form:
             return str(error["code"])
@@ -213,7 +213,7 @@ class Socket:
         return found
 
     async def close_code(self) -> int | None:
-        """What the server hung up with."""
+        """Return the code with which the server closed the socket."""
         async with asyncio.timeout(5):
             await self.connection.wait_closed()
         return self.connection.close_code
@@ -281,7 +281,7 @@ async def _given(fetcher: Fetcher | None) -> Fetcher:
 
 
 def check_shape(value: Any, schema: Mapping[str, Any], where: str) -> None:
-    """The part of JSON Schema that `arvis.web.http.schema` uses."""
+    """Check the part of JSON Schema that `arvis.web.http.schema` uses."""
     if "anyOf" in schema:
         fitting = [one for one in schema["anyOf"] if KINDS[one["type"]](value)]
         assert fitting, f"{where} is {value!r}"
@@ -311,12 +311,12 @@ KINDS: Mapping[str, Callable[[Any], bool]] = {
 
 
 def files_with(text: str, folder: Path) -> list[Path]:
-    """The files below a folder that hold a text in clear."""
+    """Return the files below a folder that contain a text unencrypted."""
     return [file for file in folder.rglob("*") if file.is_file() and text.encode() in file.read_bytes()]
 
 
 async def eventually(true: Callable[[], object]) -> None:
-    """Until something of the server that has no event of its own is so."""
+    """Poll until a condition of the server holds that has no event of its own."""
     async with asyncio.timeout(5):
         while not true():  # noqa: ASYNC110
             await asyncio.sleep(0.005)

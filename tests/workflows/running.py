@@ -1,5 +1,5 @@
-"""Documents without errors, run to their end: on the real engine and store, with a model, tools and people that chance speaks for, and a
-clock that is put forward to whatever comes next."""
+"""Run documents without errors to their end: on the real engine and store, with a random model, random tools and
+people, and a clock that advances to the next event."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.flows.drawn_kit import Play, WorkflowStage
 from tests.flows.engine_kit import Death, World, _leftovers, _open_waits, claim, family
 from tests.flows.scripted import asking, said
 
-#: A run that is not at its end after so many rounds of the queue never ends.
+#: A run that has not ended after this many rounds of the queue never ends.
 _ROUNDS = 10_000
 _OTHER = "another"
 _ANSWERS = ("yes", "no", "way 0", "way 1", '{"total": 3, "a": {"b": "e"}}', "A long answer. " * 20, "true", "", "[]")
@@ -36,7 +36,7 @@ _ANSWERS = ("yes", "no", "way 0", "way 1", '{"total": 3, "a": {"b": "e"}}', "A l
 
 @dataclass(slots=True)
 class Outcome:
-    """How runs ended: `reasons` of those that failed, each behind its number; `wrong` is what must never happen."""
+    """The ends of runs: `reasons` of the failed ones, each after its number; `wrong` lists what must never happen."""
 
     ends: Counter[str] = field(default_factory=Counter)
     reasons: list[str] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Outcome:
 
 
 class ChanceModel:
-    """A provider that says anything, asks for tools now and then, and seldom fails."""
+    """A provider that answers at random, sometimes calls tools, and seldom fails."""
 
     name = "scripted"
 
@@ -70,7 +70,7 @@ class ChanceModel:
 
 
 class ChanceStage(WorkflowStage):
-    """A run that is played until it is over, however long it waits."""
+    """Plays a run until it is over, however long it waits."""
 
     def __init__(self, store: Store, play: Play) -> None:
         super().__init__(store, play)
@@ -90,7 +90,7 @@ class ChanceStage(WorkflowStage):
         raise AssertionError(f"it does not end: {await self.execution()}")
 
     async def _pass_time(self) -> None:
-        """Somebody answers, or it is soon the next moment at which something happens."""
+        """Let a person answer, or advance the clock to the next event."""
         waits = await self._store.read(_open_waits, self.execution_id)
         due = [wait.expires_at for wait in waits if wait.expires_at is not None]
         before = self._clock.now()
@@ -101,7 +101,7 @@ class ChanceStage(WorkflowStage):
 
 
 def people_by(chance: Random) -> Callable[[Wait, World], dict[str, Any] | None]:
-    """They say yes, no, something that is neither, or, where there is a deadline, nothing."""
+    """Return people who approve, reject, give another answer, or, if there is a deadline, none."""
 
     def people(wait: Wait, _world: World) -> dict[str, Any] | None:
         if wait.expires_at is not None and chance.random() < 0.4:
@@ -115,7 +115,7 @@ def people_by(chance: Random) -> Callable[[Wait, World], dict[str, Any] | None]:
 
 
 async def run_all(store: Store, documents: Iterator[tuple[int, Any]], seed: int, *, most: int) -> Outcome:
-    """Those that have no errors, one after the other; so many at most."""
+    """Run the documents without errors one after the other, up to a maximum number."""
     outcome = Outcome()
     for number, document in documents:
         if outcome.ends.total() + len(outcome.wrong) >= most:
@@ -150,7 +150,7 @@ async def _run(store: Store, document: Mapping[str, Any], chance: Random, number
 
 
 async def _complaints(stage: ChanceStage, execution: Execution, document: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a run that is over."""
+    """Return the defects of a run that is over."""
     log = await stage.log()
     steps = sum(entry.type == LogType.STEP_START for entry in log)
     left = await stage._store.write(_leftovers, stage.execution_id)
@@ -165,7 +165,7 @@ async def _complaints(stage: ChanceStage, execution: Execution, document: Mappin
 
 
 def _with_names(document: Mapping[str, Any], mark: str) -> dict[str, Any]:
-    """Other workflows under the slugs that they have here."""
+    """Store other workflows under the slugs that this one uses."""
     known = deepcopy(dict(document))
     for node in known["nodes"]:
         if node["data"].get("workflow") == _OTHER:
@@ -184,7 +184,8 @@ def _stop(tx: Transaction, execution_id: str) -> None:
 
 
 def refusals(parts: NodeParts, document: Any, problems: list[dict[str, Any]]) -> str | None:
-    """How the compiler differs from these problems: it refuses what has errors, with the first of them, and nothing else."""
+    """Compare the compiler with these problems: it must refuse a document with errors, with the first of them, and no
+    other document."""
     wrong = [problem for problem in problems if problem["severity"] == "error"]
     try:
         compile_document(normalise(document), parts, "workflow:it")

@@ -1,8 +1,8 @@
-"""Random histories of a whole town, checked after every step (reliability.md R6).
+"""Random histories of several processes, checked after every step (reliability.md R6).
 
-People write and platforms bring events again; processes start, stop, freeze and die; commits are refused, lost or raced
-against each other; clocks pass and jump; operators retry, cancel, delete and answer. What is never to be is in
-`invariants.py`; that everything comes to an end in `calm.py`.
+People write and platforms repeat events; processes start, stop, freeze and die; commits are refused, lost or raced
+against each other; clocks pass and jump; operators retry, cancel, delete and answer. Forbidden states are in
+`invariants.py`; the final state is checked in `calm.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.conformance.machine.script import WORDS, content_of
 from tests.conformance.machine.town import NODES, Town
 
 WHICH = st.integers(min_value=0, max_value=10_000)
-#: Which of all that waits happens then, one after the other.
+#: The waiting requests that are carried out, one after the other.
 THEN = st.lists(WHICH, max_size=6)
 FATES = st.sampled_from([Fate.REFUSED, Fate.FULL, Fate.LOST])
 SECONDS = st.sampled_from([0.02, 1, 5, 11, 31, 70, 240, 4_000])
@@ -34,15 +34,16 @@ JUMPS = st.sampled_from([-90_000, -3_600, -40, -1, 1, 40, 3_600, 90_000])
 
 @dataclass(slots=True)
 class Tally:
-    """The rules of all histories, and what came of them."""
+    """The rules of all histories, and their results."""
 
     steps: int = 0
     happened: Counter[str] = field(default_factory=Counter)
 
 
 class Machine(RuleBasedStateMachine):
-    """What a rule draws never depends on what happened (it does nothing where it does not apply), so that a history is
-    the same choices again although a race went the other way. `url` names a PostgreSQL database; None is SQLite."""
+    """A history. The choices of a rule never depend on earlier results (a rule does nothing where it does not apply),
+    so a history repeats the same choices even if a race ends differently. `url` names a PostgreSQL database; None is
+    SQLite."""
 
     url: ClassVar[str | None] = None
     tally: ClassVar[Tally] = Tally()
@@ -73,7 +74,7 @@ class Machine(RuleBasedStateMachine):
             invariants.check(self.town)
 
     def _go_on(self, then: list[int]) -> None:
-        """Some of what waits happens; where nothing waits, somebody writes."""
+        """Carry out some waiting requests; if nothing waits, a person writes."""
         self.town.rest()
         for which in then:
             if ready := self.town.ready():
@@ -104,7 +105,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(which=WHICH, then=THEN)
     def crash_unheard(self, which: int, then: list[int]) -> None:
-        """A process dies after its commit or its call to the outside, before it hears of it."""
+        """Let a process die after its commit or its external call, before it receives the result."""
         ready = self.town.ready()
         outside = [one for one in ready if isinstance(one, Errand)]
         if chosen := outside if outside and which % 2 else ready:
@@ -113,7 +114,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(times=st.integers(2, 6), seconds=st.sampled_from([2, 31, 31]), then=st.lists(WHICH, min_size=2, max_size=8))
     def crash_loop(self, times: int, seconds: int, then: list[int]) -> None:
-        """A process starts, begins what it finds, and dies, again and again."""
+        """Let a process start, begin its work, and die, several times."""
         for _ in range(times):
             for node in list(self.town.processes):
                 self.town.kill(node)
@@ -129,7 +130,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(which=WHICH, then=THEN)
     def freeze_or_wake(self, which: int, then: list[int]) -> None:
-        """A process that was suspended does not know that time has passed."""
+        """Suspend or resume a process, which does not notice the time that passed."""
         if nodes := sorted(self.town.processes):
             process = self.town.processes[nodes[which % len(nodes)]]
             process.frozen = not process.frozen
@@ -153,7 +154,7 @@ class Machine(RuleBasedStateMachine):
         then=THEN,
     )
     def race(self, words: list[list[str]], races: list[tuple[int, int, int]], then: list[int]) -> None:
-        """When much is going on, two transactions at once; the first stands still after so many statements."""
+        """Run two transactions concurrently when there is much work; the first pauses after a number of statements."""
         if self.url is None:
             return
         for number, some in enumerate(words):
@@ -257,7 +258,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(which=WHICH, delay=st.sampled_from([1, 1_500, 40_000]), then=THEN)
     def defer(self, which: int, delay: int, then: list[int]) -> None:
-        """A message waits for what belongs to it; a job that has begun, or is over, does not."""
+        """Let a message wait for related ones; a job that has begun, or is over, does not wait."""
         jobs = self.town.jobs.jobs
         if known := [job.id for job in jobs.values() if job.status == "pending"] or list(jobs):
             until = self.town.wall.now + delay
@@ -266,7 +267,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(which=WHICH, kind=st.sampled_from([Done, Fail, Retry, Snooze, Released]))
     def settle_stale(self, which: int, kind: type[Settlement]) -> None:
-        """A claim that was lost settles nothing, folds nothing and is not held."""
+        """Check that a lost claim settles nothing, joins nothing and is not held."""
         if not (stale := self._stale()):
             return
         claim, now = stale[which % len(stale)], self.town.wall.now
@@ -275,7 +276,7 @@ class Machine(RuleBasedStateMachine):
         assert self.town.write(lambda tx: tx.jobs.fold(claim, 10, 8_000, now)) == []
 
     def _stale(self) -> list[Job]:
-        """Those first of all whose job runs again."""
+        """Return the lost claims, first those whose job runs again."""
         jobs = self.town.jobs
         stale = [claim for claim in self.town.claims if not jobs.holds(claim)]
         return [claim for claim in stale if claim.id in jobs.jobs and jobs.jobs[claim.id].status == "running"] or stale
@@ -287,7 +288,7 @@ class Machine(RuleBasedStateMachine):
 
 
 def words_of(number: int) -> list[str]:
-    """Up to three words, all of them about as often."""
+    """Return up to three words, all with about the same frequency."""
     first, second, third = number % 14, number // 14 % 14, number // 196 % 14
     return [WORDS[each] for each in (first, second, third) if each < len(WORDS)]
 

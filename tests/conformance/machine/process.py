@@ -1,6 +1,5 @@
-"""One process of the product: the real queue, flow, engine and deliverer on a loop of its own. Only its store and its calls
-to the outside wait for the test, which says what happens next and what becomes of it.
-"""
+"""One process of the product: the real queue, flow, engine and deliverer on its own loop. Only its store and its
+external calls wait for the test, which decides what happens next and with what result."""
 
 from __future__ import annotations
 
@@ -54,15 +53,16 @@ PLATFORM, BOT = "chat", "main"
 OWNER = "owner"
 OWNER_IN_PERSON = Principal("p-owner", PLATFORM, OWNER, OWNER, PrincipalRole.OWNER)
 LEASE_SECONDS = 30
-#: Kinds of jobs that the test adds itself, with a payload that says what becomes of them.
+#: Kinds of jobs that the test itself adds, with a payload that names their result.
 PLAIN = (JobKind.CRON, JobKind.WEBHOOK, JobKind.HEARTBEAT)
 
-#: The job whose task this is.
+#: The job that the current task works on.
 JOB: ContextVar[Job | None] = ContextVar("job", default=None)
 
 
 class Died(BaseException):
-    """What a dead process would have done next. Not an `Exception`: nothing in the product may catch it."""
+    """Raised in place of the next step of a dead process. Not an `Exception`, so that no code of the product can
+    catch it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,8 +76,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Errand:
-    """A call to the outside that waits to be made, for a claim of a job. `refusal` makes the error that tells of a
-    failure."""
+    """An external call that waits to be made, for a claim of a job. `refusal` makes the error for a failure."""
 
     process: Process
     what: str
@@ -87,23 +86,24 @@ class Errand:
 
 
 class Desk(Protocol):
-    """Where everything waits, and what is known outside of all processes."""
+    """The place where all requests wait, with the facts that are known outside of all processes."""
 
     def wait(self, something: Write | Errand) -> None: ...
 
     def read(self, script: Script) -> Any: ...
 
     def entered(self, job: Job) -> None:
-        """The handler of a job begins."""
+        """Note that the handler of a job begins."""
         ...
 
     def broke(self, what: str) -> None:
-        """Something happened that never may."""
+        """Report an event that must never happen."""
         ...
 
 
 class Process:
-    """From its start to its death. `graphs` are made for each process, because they call the outside through it."""
+    """A process from its start to its death. `graphs` are made for each process, because they make external calls
+    through it."""
 
     def __init__(
         self,
@@ -188,7 +188,7 @@ class Process:
         await queue.start()
 
     def do(self, work: Coroutine[Any, Any, Any]) -> None:
-        """In a task of this process."""
+        """Run in a task of this process."""
         task = self.loop.create_task(_told(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -211,7 +211,7 @@ class Process:
         self.stopped = True
 
     def die(self) -> None:
-        """Whatever its tasks would still do, they cannot."""
+        """End the process; its tasks cannot do anything more."""
         self.alive = False
         for task in asyncio.all_tasks(self.loop):
             task.cancel()
@@ -219,7 +219,7 @@ class Process:
         self.loop.close()
 
     async def outside(self, what: str, refusal: Callable[[Fate], Exception]) -> None:
-        """Call the outside: it happens when the test says so."""
+        """Make an external call, which happens when the test decides."""
         self._check()
         errand = Errand(self, what, self.loop.create_future(), JOB.get(), refusal)
         self._desk.wait(errand)
@@ -235,13 +235,13 @@ class Process:
 
 
 async def _told(work: Coroutine[Any, Any, Any]) -> None:
-    """What a person or a platform may hear instead of an answer is no defect."""
+    """Return whether this is an error that a person or a platform may receive, and so no defect."""
     with suppress(UsageError, StoreError):
         await work
 
 
 class WaitingStore:
-    """`Store` whose writes wait to be run. What is read is what is true at once."""
+    """A `Store` whose writes wait to be run. Reads return the current data immediately."""
 
     shared = True
 
@@ -279,7 +279,7 @@ class WaitingStore:
 
 
 class WatchedHandler:
-    """Tells of every job that begins, and lets its calls to the outside know whose they are."""
+    """Reports every job that begins, and attributes its external calls to it."""
 
     def __init__(self, handler: Handler, desk: Desk) -> None:
         self._handler = handler
@@ -314,10 +314,10 @@ class PlainHandler:
         return Done()
 
     def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
-        """Nothing hangs on it."""
+        """Do nothing: nothing depends on it."""
 
     async def announce(self, job: Job, outcome: Unfinished) -> None:
-        """Nobody waits for it."""
+        """Do nothing: no caller waits for it."""
 
     def _settle(self, tx: Transaction, job: Job) -> None:
         if not tx.jobs.settle(job, Done(), self._clock.now()):
@@ -325,7 +325,7 @@ class PlainHandler:
 
 
 class Platform:
-    """The chat platform as this process reaches it."""
+    """The connection of this process to the chat platform."""
 
     platform = PLATFORM
     name = BOT
@@ -336,7 +336,7 @@ class Platform:
         self.capabilities = Capabilities(whole=True) if safe else Capabilities(Guarantee.AT_MOST_ONCE)
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
-        """Events come from the test."""
+        """Do nothing: events come from the test."""
 
     def plan(self, delivery: Delivery) -> Sequence[Piece]:
         return [Piece(delivery.content)]
@@ -346,9 +346,9 @@ class Platform:
         return Receipt(f"p-{part.delivery.id}")
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no resource is open."""
 
 
 def _send_error(fate: Fate) -> Exception:
-    """A send that failed for certain, or perhaps."""
+    """Return the error of a send that failed certainly, or possibly."""
     return SendError("no", uncertain=fate is Fate.LOST)

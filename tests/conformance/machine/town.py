@@ -1,6 +1,5 @@
-"""Everything around the processes: the database, the clock, what people wrote and what reached them, and what of all this is
-known for certain. Here it is said which commit happens next and what becomes of it.
-"""
+"""The surroundings of the processes: the database, the clock, messages of people, deliveries to them, and all certain
+facts about these. This module decides which commit happens next and with what result."""
 
 from __future__ import annotations
 
@@ -36,8 +35,8 @@ HELPER = Agent(id="agent-helper", slug="helper", name="Helper")
 
 @dataclass(slots=True)
 class Event:
-    """What a person wrote, as the platform knows it. `message_id` is what the platform was told, once it was; `taken`
-    counts how often it was told that this is new."""
+    """A person's message, as the platform knows it. `message_id` is the id that the platform received, once it did;
+    `taken` counts how often the platform was told that it is new."""
 
     message: IncomingMessage
     message_id: str | None = None
@@ -46,8 +45,8 @@ class Event:
 
 @dataclass(slots=True)
 class Records:
-    """What is known outside of the database. `sent` counts what arrived, `happened` the calls of the outside,
-    `excused` those that a process made whose lease was already lost: no fence reaches there."""
+    """The facts outside of the database. `sent` counts arrived messages, `happened` the external calls, `excused`
+    those of a process whose lease was already lost, which no fence can prevent."""
 
     events: list[Event] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
@@ -59,14 +58,14 @@ class Records:
 
 
 def name_of(call: Call) -> str:
-    """What happened, for the report: histories in which nothing happens prove nothing."""
+    """Return a name for the report: histories in which nothing happens prove nothing."""
     if call.name == "settle":
         return f"settle {type(call.args[1]).__name__}" if call.result else "settle fenced"
     return call.name if call.result else f"{call.name} in vain"
 
 
 class Town:
-    """`Desk` of all processes on one database."""
+    """Implements `Desk` for all processes on one database."""
 
     def __init__(self, url: str | None, *, safe_resend: bool) -> None:
         self._stack = ExitStack()
@@ -93,7 +92,7 @@ class Town:
         return 0.0
 
     async def sleep(self, seconds: float) -> None:
-        """Nobody waits here."""
+        """Return immediately: nothing waits here."""
 
     def close(self) -> None:
         for process in self.processes.values():
@@ -116,20 +115,20 @@ class Town:
         self.rest()
 
     def start_all(self) -> None:
-        """A process on each node, which has nothing to do yet."""
+        """Start a process on each node; there is no work yet."""
         for node in NODES:
             self.start(node)
         while self.waiting:
             self.proceed(self.waiting[0])
 
     def kill(self, node: str) -> None:
-        """What it has not handed in never happens."""
+        """Kill a process; its requests that were not submitted never happen."""
         process = self.processes.pop(node)
         self.waiting = [one for one in self.waiting if one.process is not process]
         process.die()
 
     def rest(self) -> None:
-        """Let every process do what it can; one that has stopped is gone."""
+        """Let every process do all that it can; one that has stopped is removed."""
         for process in self.processes.values():
             process.rest()
         for node, process in list(self.processes.items()):
@@ -166,7 +165,7 @@ class Town:
     # -- what happens next ---------------------------------------------------------------------------------
 
     def ready(self) -> list[Write | Errand]:
-        """What a process that is not frozen waits with, in order."""
+        """Return the waiting requests of processes that are not frozen, in order."""
         return [one for one in self.waiting if not one.process.frozen]
 
     def proceed(self, one: Write | Errand, fate: Fate = Fate.KEPT) -> None:
@@ -175,7 +174,7 @@ class Town:
         self.rest()
 
     def proceed_and_die(self, one: Write | Errand) -> None:
-        """The last thing that a process hands in happens, and it never hears of it."""
+        """Carry out the last request of a process, which dies without receiving the result."""
         self.waiting.remove(one)
         self._let_happen(one, Fate.KEPT)
         self.kill(one.process.node)
@@ -189,8 +188,8 @@ class Town:
                 self._run_errand(one, fate)
 
     def race(self, first: Write, second: Write, pause: int) -> bool:
-        """Two transactions at once, the first of which stands still after `pause` statements (False: it has fewer); what
-        both did must be what one after the other could have done."""
+        """Run two transactions concurrently, the first of which pauses after `pause` statements (False: it has
+        fewer); their effect must equal that of running one after the other."""
         assert isinstance(self.backend, PostgresBackend)
         self.waiting.remove(first)
         self.waiting.remove(second)
@@ -212,7 +211,7 @@ class Town:
         self.rest()
 
     def write(self, script: Script) -> Any:
-        """A transaction of the test itself, which no process makes."""
+        """Run a transaction of the test itself, which no process makes."""
         outcome = self.backend.write(script, None, Fate.KEPT)
         self._keep(outcome)
         if outcome.error is not None:
@@ -262,7 +261,7 @@ class Town:
     # -- what is known -------------------------------------------------------------------------------------
 
     def _see_both(self, outcomes: Sequence[Outcome]) -> None:
-        """In the order of the commits, else the other way round: one may have read before the other wrote."""
+        """Compare in the order of the commits, else the other way round: one may have read before the other wrote."""
         errors = []
         for order in (outcomes, outcomes[::-1]):
             try:
@@ -276,7 +275,7 @@ class Town:
         raise Violation(f"no order explains both {[outcome.calls for outcome in outcomes]}: {errors}")
 
     def _after_both(self, order: Sequence[Outcome]) -> JobModel:
-        """The model as it would be then, if that is how the tables are."""
+        """Return the model after both, if it matches the tables."""
         model = copy.deepcopy(self.jobs)
         for outcome in order:
             self._see(model, outcome.calls, alone=False)
@@ -319,12 +318,12 @@ class Town:
         self.bring(process, self.records.events[-1])
 
     def bring(self, process: Process, event: Event) -> None:
-        """The platform brings an event, perhaps not for the first time."""
+        """Let the platform send an event, perhaps not for the first time."""
         process.do(self._bring(process, event))
         self.rest()
 
     def word_about(self, wait: Row, decision: str) -> WaitAnswer:
-        """What a person says to a question: about an interrupted effect, what is true."""
+        """Return a person's answer to a question: about an interrupted effect, the truth."""
         if wait["subject"] is None:
             return WaitAnswer(decision) if wait["kind"] == "approval" else WaitAnswer("answer", text="this one")
         return WaitAnswer("answer", text=SKIP if self.records.happened[wait["subject"]] else RUN_AGAIN)
