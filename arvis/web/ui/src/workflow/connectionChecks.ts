@@ -1,4 +1,4 @@
-/** Connections one by one, and connections to subagents: the same checks as `connection_checks.py` and `subagent_checks.py`. */
+/** Connections one by one, and connections to subagents: the same checks as `validation/connections.py` and `validation/branches.py`. */
 
 import { begins, type Drawing, type DrawnConnection, type DrawnNode, isUsable, waysOut } from "./drawing";
 import { at, isObject, isText, type Maybe } from "./json";

@@ -29,8 +29,8 @@ export interface Field {
 export type KindName = "start" | "trigger" | "agent" | "tool-call" | "if" | "router" | "condition" | "approval" | "user-input" | "wait" | "loop" | "parallel" | "merge" | "sub-workflow" | "response" | "transfer";
 
 /**
- * `outs` are the source handles that it may have (empty text: the plain way out); `rowHandles` (field, prefix): one more for each row of a
- * field. `chooses`: it takes one of its ways out, and connections without a handle are not among them.
+ * `outs` are the source handles that it may have (empty text: the plain output); `rowHandles` (field, prefix): one more for each row of a
+ * field. `chooses`: it takes one of its outputs, and connections without a handle are not among them.
  */
 export interface Kind {
   readonly name: KindName;
