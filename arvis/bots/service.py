@@ -19,7 +19,7 @@ from arvis.domain.events import BotsChanged
 from arvis.domain.platforms import BotStatus, StoredBot
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
-from arvis.ports.connector import BadSetting, ChecksSetup, Connector, Finding
+from arvis.ports.connector import BadSetting, ChecksSetup, Connector, SetupFinding
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 
@@ -109,11 +109,11 @@ class BotService:
         await self._store.write(request_restart, platform, name, self._clock.now())
         return await self._published(platform, name)
 
-    async def check(self, platform: str, name: str) -> Sequence[Finding]:
+    async def check(self, platform: str, name: str) -> Sequence[SetupFinding]:
         """Ask the platform if everything is set up as the bot needs it; a failure is a result, too."""
         return await examine(self.spec(platform, name), self._maker)
 
-    async def check_new(self, platform: str, name: str, given: BotChanges) -> Sequence[Finding]:
+    async def check_new(self, platform: str, name: str, given: BotChanges) -> Sequence[SetupFinding]:
         """Check a bot that is not stored. Raises `Unprocessable` for values that cannot be used."""
         settings, secrets = _merged({}, given.settings), _merged({}, given.secrets)
         _refuse_plain_secrets(settings)
@@ -181,21 +181,21 @@ class BotService:
         self._bus.publish(BotsChanged())
 
 
-async def examine(spec: BotSpec, maker: ConnectorFactory) -> Sequence[Finding]:
+async def examine(spec: BotSpec, maker: ConnectorFactory) -> Sequence[SetupFinding]:
     """Return the findings of a bot's platform about its setup."""
     try:
         connector = await maker.make(spec)
     except (BadSetting, ConfigError) as error:
-        return [Finding("error", describe(error))]
+        return [SetupFinding("error", describe(error))]
     if not isinstance(connector, ChecksSetup):
         await _close(connector)
-        return [Finding("ok", f"The platform {spec.platform} has nothing to check")]
+        return [SetupFinding("ok", f"The platform {spec.platform} has nothing to check")]
     (found,) = await asyncio.gather(asyncio.wait_for(connector.check(), _PATIENCE), return_exceptions=True)
     await _close(connector)
     if isinstance(found, TimeoutError):
-        return [Finding("error", f"No answer within {_PATIENCE:g} seconds", "Check the network, then try again.")]
+        return [SetupFinding("error", f"No answer within {_PATIENCE:g} seconds", "Check the network, then try again.")]
     if isinstance(found, BaseException):
-        return [Finding("error", spec.without_secrets(f"{type(found).__name__}: {found}"[:300]))]
+        return [SetupFinding("error", spec.without_secrets(f"{type(found).__name__}: {found}"[:300]))]
     return found
 
 

@@ -207,7 +207,7 @@ class FetchesFiles(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SetupFinding:
     """A result of a bot check for `arvis doctor`; `level` is `ok`, `warning` or `error`."""
 
     level: str
@@ -217,7 +217,7 @@ class Finding:
 
 @runtime_checkable
 class ChecksSetup(Protocol):
-    async def check(self) -> Sequence[Finding]:
+    async def check(self) -> Sequence[SetupFinding]:
         """Check with the platform whether token, scopes and intents match the bot's needs. Changes nothing."""
         ...
 

@@ -19,9 +19,9 @@ from arvis.ports.connector import (
     Capabilities,
     Connector,
     ConnectorServices,
-    Finding,
     Guarantee,
     Receipt,
+    SetupFinding,
     TokenRefused,
 )
 from arvis.ports.inbox import Inbox
@@ -128,7 +128,7 @@ class DiscordConnector:
     async def fetch(self, source: str, max_bytes: int) -> bytes:
         return await self._files.fetch(source, max_bytes)
 
-    async def check(self) -> Sequence[Finding]:
+    async def check(self) -> Sequence[SetupFinding]:
         return await checking.check(self._rest)
 
     async def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from arvis.ports.connector import Finding
+from arvis.ports.connector import SetupFinding
 from connectors import answers
 from connectors.slack.api import ApiFailed, SlackApi, SlackResult
 from connectors.slack.config import SlackConfig
@@ -27,13 +27,13 @@ _USEFUL: Mapping[str, str] = {
 }
 
 
-async def check(api: SlackApi, config: SlackConfig) -> list[Finding]:
-    findings: list[Finding] = []
+async def check(api: SlackApi, config: SlackConfig) -> list[SetupFinding]:
+    findings: list[SetupFinding] = []
     try:
         answer = await api.ask("auth.test", lambda web: web.auth_test())
     except ApiFailed as error:
         return [_refused("bot_token", error)]
-    findings.append(Finding("ok", f"Slack knows the bot as {_name(answer, 'user')} of {_name(answer, 'team')}."))
+    findings.append(SetupFinding("ok", f"Slack knows the bot as {_name(answer, 'user')} of {_name(answer, 'team')}."))
     findings += _missing(answer.scopes)
     if config.app_token is not None:
         findings.append(await _socket(api, config.app_token.get_secret_value()))
@@ -41,7 +41,7 @@ async def check(api: SlackApi, config: SlackConfig) -> list[Finding]:
         text = (
             "Events come over HTTP. Check in the app's settings that Slack sends them here; Slack offers no way to ask."
         )
-        findings.append(Finding("ok", text))
+        findings.append(SetupFinding("ok", text))
     return findings
 
 
@@ -49,27 +49,27 @@ def _name(answer: SlackResult, key: str) -> str:
     return answers.text(answer.data, key) or "(no name)"
 
 
-def _missing(scopes: frozenset[str]) -> Iterator[Finding]:
+def _missing(scopes: frozenset[str]) -> Iterator[SetupFinding]:
     for scope, purpose in _NEEDED.items():
         if scope not in scopes:
-            yield Finding("error", f"The bot needs the scope {scope} {purpose}.", _INSTALL)
+            yield SetupFinding("error", f"The bot needs the scope {scope} {purpose}.", _INSTALL)
     for scope, consequence in _USEFUL.items():
         if scope not in scopes:
-            yield Finding("warning", f"Without the scope {scope} {consequence}.", _INSTALL)
+            yield SetupFinding("warning", f"Without the scope {scope} {consequence}.", _INSTALL)
 
 
-async def _socket(api: SlackApi, token: str) -> Finding:
+async def _socket(api: SlackApi, token: str) -> SetupFinding:
     try:
         await api.ask("apps.connections.open", lambda web: web.apps_connections_open(app_token=token))
     except ApiFailed as error:
         return _refused("app_token", error)
-    return Finding("ok", "Slack opens a socket for the app.")
+    return SetupFinding("ok", "Slack opens a socket for the app.")
 
 
-def _refused(key: str, error: ApiFailed) -> Finding:
+def _refused(key: str, error: ApiFailed) -> SetupFinding:
     if error.token_refused or error.code == "missing_scope":
-        return Finding("error", f"Slack does not accept `{key}`: {error.code}.", fix_of(key))
-    return Finding("warning", f"{error} So `{key}` could not be checked.", "Try again.")
+        return SetupFinding("error", f"Slack does not accept `{key}`: {error.code}.", fix_of(key))
+    return SetupFinding("warning", f"{error} So `{key}` could not be checked.", "Try again.")
 
 
 def fix_of(key: str) -> str:

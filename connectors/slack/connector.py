@@ -18,9 +18,9 @@ from arvis.ports.connector import (
     BotUp,
     Capabilities,
     ConnectorServices,
-    Finding,
     Guarantee,
     Receipt,
+    SetupFinding,
     TokenRefused,
     WebhookAnswer,
 )
@@ -212,7 +212,7 @@ class SlackConnector:
     async def fetch(self, source: str, max_bytes: int) -> bytes:
         return await self._files.fetch(source, max_bytes)
 
-    async def check(self) -> Sequence[Finding]:
+    async def check(self) -> Sequence[SetupFinding]:
         return await checking.check(self._api, self._config)
 
     async def close(self) -> None:

@@ -14,9 +14,9 @@ from arvis.ports.connector import (
     BotUp,
     Capabilities,
     ConnectorServices,
-    Finding,
     Guarantee,
     Receipt,
+    SetupFinding,
 )
 from arvis.ports.inbox import Inbox
 from connectors import answers
@@ -92,7 +92,7 @@ class TelegramConnector:
     async def fetch(self, source: str, max_bytes: int) -> bytes:
         return await fetch(self._client, source, max_bytes)
 
-    async def check(self) -> Sequence[Finding]:
+    async def check(self) -> Sequence[SetupFinding]:
         return await check(self._client, self._config)
 
     async def close(self) -> None:

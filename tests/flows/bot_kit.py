@@ -25,8 +25,8 @@ from arvis.ports.connector import (
     Capabilities,
     Connector,
     ConnectorServices,
-    Finding,
     Receipt,
+    SetupFinding,
     WebhookAnswer,
 )
 from arvis.ports.inbox import Inbox
@@ -94,8 +94,8 @@ class HookPuppet(Puppet):
         self.hooks.append((headers, body))
         return WebhookAnswer(200, b'{"taken": true}', "application/json")
 
-    async def check(self) -> Sequence[Finding]:
-        return [Finding("warning", "A scope is missing", "Add it.")]
+    async def check(self) -> Sequence[SetupFinding]:
+        return [SetupFinding("warning", "A scope is missing", "Add it.")]
 
 
 class Workshop(ConnectorFactory):

@@ -11,7 +11,7 @@ import pytest
 
 from arvis.domain.messages import Address, Button, ButtonStyle, OutgoingFile
 from arvis.domain.platforms import Part
-from arvis.ports.connector import BotSettings, ConnectorServices, FetchError, Finding, Guarantee
+from arvis.ports.connector import BotSettings, ConnectorServices, FetchError, Guarantee, SetupFinding
 from arvis.testing.conformance.connector_parts import delivery, failure_of, parts_of, running, send_all
 from connectors.discord import create
 from connectors.discord.connector import DiscordConnector
@@ -311,4 +311,4 @@ async def test_it_is_made_by_its_entry_point() -> None:
 
 def _told(findings: object, level: str) -> list[str]:
     assert isinstance(findings, list)
-    return [found.text for found in findings if isinstance(found, Finding) and found.level == level]
+    return [found.text for found in findings if isinstance(found, SetupFinding) and found.level == level]

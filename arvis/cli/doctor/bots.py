@@ -13,7 +13,7 @@ from arvis.cli.doctor.findings import Check, Group, Status, Verdict, fail, ok, w
 from arvis.cli.doctor.scene import PLACEHOLDER, Scene
 from arvis.domain.errors import ArvisError
 from arvis.domain.platforms import BotState, StoredBot
-from arvis.ports.connector import Finding
+from arvis.ports.connector import SetupFinding
 from arvis.process.clock import SystemClock
 from arvis.process.secrets import SealedBox, secrets_key_file
 
@@ -69,7 +69,7 @@ def check_bot_setup(scene: Scene) -> Verdict | None:
     return fail(what, why, fix) if worst is Status.FAIL else warn(what, why, fix)
 
 
-async def _examined(scene: Scene, specs: Sequence[BotSpec]) -> list[tuple[BotSpec, Finding]]:
+async def _examined(scene: Scene, specs: Sequence[BotSpec]) -> list[tuple[BotSpec, SetupFinding]]:
     maker = ConnectorFactory(services=connector_services(scene.config, SystemClock(), ()))
     answers = await asyncio.gather(*(examine(spec, maker) for spec in specs))
     return [(spec, finding) for spec, findings in zip(specs, answers, strict=True) for finding in findings]
