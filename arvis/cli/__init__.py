@@ -1,4 +1,4 @@
-"""The command line (interfaces.md §2). Commands talk to people and to the daemon's API; they decide nothing."""
+"""The command line. Commands talk to people and to the daemon's API; the daemon makes all decisions."""
 
 from arvis.cli.main import main
 

@@ -41,7 +41,7 @@ class Api:
         self.key = key
 
     def get(self, *path: str, query: Mapping[str, object] | None = None, patience: float = PATIENCE) -> Any:
-        """What lies at `path`, given in parts; what is None in `query` is left out."""
+        """Get the resource at `path`, given in parts; None values in `query` are left out."""
         return self._call("GET", _joined(path) + _asked(query), patience=patience)
 
     def post(self, *path: str, body: Any = None, patience: float = PATIENCE) -> Any:
@@ -74,7 +74,7 @@ def connect(config: Path | None, data: Path | None) -> Api:
 
 
 def daemon_url(config: Config) -> str:
-    """Where the daemon serves, else where the configuration says that it would."""
+    """Return the address at which the daemon serves, else the address in the configuration."""
     url = left_in(address_file(config.data_dir))
     if url is not None:
         return url
@@ -93,8 +93,8 @@ def request(
     patience: float = PATIENCE,
     decode: Callable[[bytes], Any] = json.loads,
 ) -> Answer:
-    """One request, whatever its outcome. Raises `DaemonUnreachable` when no Arvis answers there, which shows when
-    `decode` cannot read its answer, too."""
+    """Send one request and return the response, with any status. Raises `DaemonUnreachable` if no Arvis answers
+    there, also if `decode` cannot read the response."""
     place = urlsplit(url)
     headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
     if body is not None:
@@ -133,7 +133,7 @@ def left_in(file: Path) -> str | None:
 
 
 def _complaint(answer: Answer, url: str) -> ArvisError:
-    """The daemon's own words."""
+    """Return the daemon's own error."""
     match answer.data:
         case {"error": {"code": str(code), "message": str(message), "fix": str(fix)}}:
             if answer.status == _NOT_KNOWN:
@@ -147,7 +147,7 @@ def _complaint(answer: Answer, url: str) -> ArvisError:
 
 
 def _problems(data: Any) -> str:
-    """Return what is wrong with a document, a line each, where the daemon says so."""
+    """Return the problems of a document, one per line, if the daemon lists them."""
     found = data.get("problems") if isinstance(data, dict) else None
     listed = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
     return "\n       ".join(

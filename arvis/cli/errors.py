@@ -1,6 +1,6 @@
-"""Errors as people meet them: what, why and how to fix it on standard error, and an exit code. No traceback.
+"""Prints errors as what, why and how to fix it on standard error, with an exit code and without a traceback.
 
-The exit codes of interfaces.md §2 stand here and nowhere else.
+This module defines all exit codes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CODES: tuple[tuple[type[ArvisError], int], ...] = (
 
 
 def exit_code(error: ArvisError) -> int:
-    """What the process answers. An error that the daemon reported is no wrong use of the command line."""
+    """Return the exit code. An error that the daemon reported does not count as wrong arguments."""
     return next((code for kind, code in _CODES if isinstance(error, kind)), FAILED)
 
 

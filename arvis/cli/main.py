@@ -1,7 +1,7 @@
-"""`arvis`: finds the command, runs it, turns errors into what / why / fix and an exit code.
+"""`arvis`: finds the command, runs it, and turns errors into what / why / fix and an exit code.
 
-A command's module is imported when the command is asked for: `arvis.app` alone takes half a second, which
-`arvis version` must not pay. This table is the only place that does so.
+The module of a command is imported only when the command is used: `arvis.app` alone takes half a second, which `arvis
+version` must not pay. Only this table imports commands.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def arvis() -> None:
 def main() -> None:
     """The entry point of the package; leaves by `SystemExit`."""
     for stream in (sys.stdout, sys.stderr):
-        # What a terminal's encoding lacks is shown as "?", and ends no command.
+        # A character that the terminal's encoding lacks is shown as "?" and does not end the command.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:

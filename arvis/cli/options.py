@@ -30,8 +30,8 @@ def place_options(command: _Function) -> _Function:
 def page_options(command: _Function) -> _Function:
     """`--limit` and `--cursor`, for lists."""
     most = click.IntRange(1, 200)
-    limit = click.option("--limit", type=most, default=50, show_default=True, help="At most so many.")
-    cursor = click.option("--cursor", help="Go on where the page before ended.")
+    limit = click.option("--limit", type=most, default=50, show_default=True, help="The largest number of rows.")
+    cursor = click.option("--cursor", help="Continue after the page before.")
     return limit(cursor(command))
 
 

@@ -1,4 +1,4 @@
-"""How commands show things: JSON for programs, short tables for people, and never what could steer a terminal."""
+"""Prints results: JSON for programs, short tables for people, and no characters that could control a terminal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def one_line(value: object, most: int = 60) -> str:
 
 
 def print_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str], *, nothing: str) -> None:
-    """`columns` are keys of the rows; the words in `nothing` stand for an empty table."""
+    """`columns` are keys of the rows; `nothing` is the text for an empty table."""
     if not rows:
         print(nothing)
         return
@@ -39,7 +39,7 @@ def print_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str], *,
 
 
 def tell_more(page: Mapping[str, Any]) -> None:
-    """How to come to the next page, where there is one."""
+    """Print how to get the next page, if there is one."""
     if page["nextCursor"]:
         tell(f"There are more: --cursor {page['nextCursor']}")
 
@@ -64,5 +64,5 @@ def megabytes(size: int) -> str:
 
 
 def tell(line: str) -> None:
-    """A word beside the data, on standard error, so that it never gets into a pipe."""
+    """Print a note on standard error, so that it never gets into a pipe with the data."""
     print(line, file=sys.stderr)

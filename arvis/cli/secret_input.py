@@ -1,5 +1,5 @@
-"""Where a command takes a secret from: a variable, a file, or standard input. Never an argument, which every user of the
-machine can read while the command runs, and the shell remembers."""
+"""Reads a secret from a variable, a file or standard input. Never from an argument, which every user of the machine
+can read while the command runs, and which the shell stores in its history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 65_536
 
 
 def secret_options(word: str) -> Callable[[_Function], _Function]:
-    """`--key-env` and `--key-file`, with `word` in the place of "key"."""
+    """Add `--key-env` and `--key-file`, with `word` in place of "key"."""
 
     def decorate(command: _Function) -> _Function:
         variable = click.option(
@@ -34,8 +34,8 @@ def secret_options(word: str) -> Callable[[_Function], _Function]:
 
 
 def read_secret(word: str, variable: str | None, file: Path | None, *, hidden: bool = True) -> str:
-    """What was given, without the line's end; "" for nothing. On a terminal it is asked for, and not shown if
-    `hidden`."""
+    """Return the given secret without the line end; "" if empty. On a terminal the command asks for it, and does not
+    show it if `hidden`."""
     if variable is not None and file is not None:
         raise click.UsageError(f"Give either --{word}-env or --{word}-file.")
     if variable is not None:

@@ -171,7 +171,7 @@ def _row(account: Any) -> dict[str, object]:
 
 
 def _health(account: Any) -> str | None:
-    """What it rests from, in words; None: nothing is known against it."""
+    """Return the cooldowns of the account as text; None if it has none."""
     return "; ".join(_rest(rest) for rest in account["health"]) or None
 
 

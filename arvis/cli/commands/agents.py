@@ -20,7 +20,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _COLUMNS = ("slug", "name", "role", "model", "status", "description")
 _LINES = ("version", "at", "by", "name", "status", "channels")
 
-#: Who may ask an agent that has no list of people.
+#: The people who may use an agent without a list of people.
 _EVERYBODY = "everybody"
 #: Options whose names are those of the API already.
 _SAME = ("name", "role", "description", "model", "graph", "completion", "timezone")
@@ -35,29 +35,38 @@ _LISTS = {
 
 @click.group(cls=Commands)
 def agents() -> None:
-    """List, show, make, change, pause and delete agents, and bind them to channels."""
+    """List, show, create, update, pause and delete agents; bind them to channels."""
 
 
 def agent_options(command: _Function) -> _Function:
-    """What an agent is made of; lists are written `a,b`, and "" takes away what was set."""
+    """Add the options for the fields of an agent; lists are written `a,b`, and "" clears a field."""
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
     options = [
         click.option("--name", help="Its name for people."),
-        click.option("--role", help="What it is, such as custom."),
-        click.option("--description", help="What it is for."),
-        click.option("--prompt", help="What it is told about itself."),
-        click.option("--prompt-file", type=file, metavar="PATH", help="Take the prompt from this file."),
+        click.option("--role", help="Its role, such as custom."),
+        click.option("--description", help="Its purpose."),
+        click.option("--prompt", help="Its instructions."),
+        click.option("--prompt-file", type=file, metavar="PATH", help="Read the instructions from this file."),
         click.option("--model", metavar="PROVIDER/MODEL", help='Which model answers; "": the account\'s own.'),
         click.option("--fallbacks", metavar="MODELS", help="Models to try after it."),
         click.option("--tools", metavar="NAMES", help="Tools that it may use."),
         click.option("--graph", help="How it works: agent, planning, code, handover or workflow:SLUG."),
-        click.option("--completion", type=click.Choice(COMPLETIONS), help="How it says that it is done."),
+        click.option(
+            "--ends",
+            "completion",
+            type=click.Choice(COMPLETIONS),
+            help="When its turn ends: with an answer, or when it says so.",
+        ),
         click.option("--context-tokens", type=int, help="The ceiling of its prompt; 0: the model's window."),
         click.option("--timezone", metavar="ZONE", help="Such as Europe/Berlin."),
         click.option("--allow-users", metavar="IDS", help=f'Who may ask it; {_EVERYBODY}, or "": owners alone.'),
-        click.option("--on-new-message", type=click.Choice(ON_NEW_MESSAGE), help="What a message does meanwhile."),
-        click.option("--plugins", metavar="NAMES", help="What extends its prompts."),
-        click.option("--helpers", metavar="SLUGS", help="To whom it may hand a talk over."),
+        click.option(
+            "--on-new-message", type=click.Choice(ON_NEW_MESSAGE), help="What a new message does while it works."
+        ),
+        click.option("--plugins", metavar="NAMES", help="Extensions of its prompt."),
+        click.option(
+            "--handoff-to", "helpers", metavar="SLUGS", help="Agents to which it may hand over the conversation."
+        ),
     ]
     for option in reversed(options):
         command = option(command)
@@ -89,7 +98,13 @@ def show(*, agent: str, as_json: bool, config: Path | None, data: Path | None) -
 @agents.command()
 @click.argument("slug")
 @agent_options
-@click.option("--channel", "channels", multiple=True, metavar="PLATFORM:CHANNEL", help="Where it lives.")
+@click.option(
+    "--channel",
+    "channels",
+    multiple=True,
+    metavar="PLATFORM:CHANNEL",
+    help="A channel in which it answers; may be repeated.",
+)
 @json_option
 @place_options
 def create(
@@ -113,7 +128,7 @@ def create(
 @json_option
 @place_options
 def update(*, agent: str, as_json: bool, config: Path | None, data: Path | None, **given: Any) -> None:
-    """Change what is named; the rest stays as it is."""
+    """Change only the given fields."""
     body = _body(given)
     if not body:
         raise click.UsageError("Name what is to change.")
@@ -129,7 +144,7 @@ def update(*, agent: str, as_json: bool, config: Path | None, data: Path | None,
 @json_option
 @place_options
 def pause(*, agent: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Let an agent answer nobody for now."""
+    """Pause an agent. It does not answer until it is resumed."""
     paused = connect(config, data).post("api", "agents", agent, "pause")
     _tell(paused, f"The agent {paused['slug']} is paused.", as_json=as_json)
 
@@ -139,7 +154,7 @@ def pause(*, agent: str, as_json: bool, config: Path | None, data: Path | None) 
 @json_option
 @place_options
 def resume(*, agent: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Let a paused agent go on."""
+    """Resume a paused agent."""
     resumed = connect(config, data).post("api", "agents", agent, "resume")
     _tell(resumed, f"The agent {resumed['slug']} answers again.", as_json=as_json)
 
@@ -149,7 +164,7 @@ def resume(*, agent: str, as_json: bool, config: Path | None, data: Path | None)
 @json_option
 @place_options
 def delete(*, agent: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Delete an agent. Its channels are free, its slug is not; `undo` brings it back."""
+    """Delete an agent. Its channels become free, its slug does not; `undo` restores it."""
     gone = connect(config, data).delete("api", "agents", agent)
     _tell(
         gone,
@@ -188,9 +203,13 @@ def versions(*, agent: str, as_json: bool, config: Path | None, data: Path | Non
 @click.argument("agent")
 @click.argument("channel", metavar="PLATFORM:CHANNEL")
 @click.option("--permission", type=click.Choice([*map(str, Permission)]), default="full", show_default=True)
-@click.option("--respond", type=click.Choice([*map(str, Respond)]), help="Which messages are for it; else as its bot.")
 @click.option(
-    "--observe", type=click.IntRange(0, MOST_OBSERVED), help="How many others it reads along; else as its bot."
+    "--respond", type=click.Choice([*map(str, Respond)]), help="The messages that it answers (default: as its bot)."
+)
+@click.option(
+    "--observe",
+    type=click.IntRange(0, MOST_OBSERVED),
+    help="Number of other messages that it reads as context (default: as its bot).",
 )
 @json_option
 @place_options
@@ -205,7 +224,7 @@ def bind(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Let an agent live in a channel, such as discord:1234567890."""
+    """Let an agent answer in a channel, such as discord:1234567890."""
     given = {"respond": respond, "observe": observe}
     body = {**_place(channel), "permission": permission} | {
         key: value for key, value in given.items() if value is not None
@@ -220,13 +239,13 @@ def bind(
 @json_option
 @place_options
 def unbind(*, agent: str, channel: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Let an agent live in a channel no more."""
+    """Stop an agent from answering in a channel."""
     left = connect(config, data).delete("api", "agents", agent, "bindings", query=_place(channel))
     _tell(left, f"The agent {left['slug']} has left {channel}.", as_json=as_json)
 
 
 def _body(given: dict[str, Any]) -> dict[str, Any]:
-    """What was given, under the names of the API."""
+    """Return the given options under the names of the API."""
     body = {name: given[name] for name in _SAME if given[name] is not None}
     body |= {sent: _parts(given[name]) for name, sent in _LISTS.items() if given[name] is not None}
     if given["allow_users"] is not None and given["allow_users"].strip().lower() == _EVERYBODY:
@@ -277,7 +296,7 @@ def _print_agent(agent: Any, *, as_json: bool) -> None:
 
 
 def _allowed(agent: Any) -> str:
-    """Who may ask it, for people."""
+    """Return the people who may use it, as text."""
     listed = agent["allowUsers"]
     return _EVERYBODY if listed is None else ", ".join(listed) or "nobody but owners"
 

@@ -16,7 +16,7 @@ _COLUMNS = ("at", "agent", "kind", "subject", "outcome", "reason", "sources", "m
 
 
 @click.command()
-@click.option("--agent", help="What this agent wanted.")
+@click.option("--agent", help="Only requests of this agent.")
 @click.option("--kind", type=click.Choice([*map(str, EffectKind)]))
 @click.option("--outcome", type=click.Choice([*map(str, Outcome)]))
 @page_options
@@ -44,7 +44,7 @@ def audit(
 
 
 def _row(entry: Any) -> dict[str, object]:
-    """A schedule without a name goes by its agent."""
+    """A schedule without a name is listed under its agent."""
     return {
         **entry,
         "at": moment(entry["at"]),

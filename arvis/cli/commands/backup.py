@@ -44,7 +44,7 @@ def backup(*, file: Path | None, as_json: bool, config: Path | None, data: Path 
             finish_restore(database)
             made = _make(database, file, at_rest=True)
     except DataFolderInUse:
-        # To read beside the daemon is safe. The backups in the data folder are its own, so it is asked for those.
+        # Reading beside the daemon is safe. But the daemon manages the backups in the data folder, so it makes those.
         if file is not None:
             made = _make(database, file, at_rest=False)
         else:

@@ -51,7 +51,7 @@ _bot = click.argument("bot", type=_bot_name, metavar="BOT")
 
 
 def _settings_options(command: Any) -> Any:
-    """What `add` and `set` take."""
+    """Add the options of `create` and `update`."""
     options = (
         click.option(
             "--set", "settings", type=_pair, multiple=True, metavar="KEY=VALUE", help="A setting; text or JSON."

@@ -1,4 +1,4 @@
-"""`arvis chat`: talk to an agent over the daemon's API. Standard output carries only what is said in the channel."""
+"""`arvis chat`: talk to an agent over the daemon's API. Standard output has only the posts of the channel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from arvis.domain.errors import ArvisError, DaemonUnreachable
 from arvis.domain.explanation import why_not
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus
 
-#: Seconds that one request waits for an answer; then it is asked again.
+#: Seconds that one request waits for an answer; then it is repeated.
 _ONE_WAIT = 30
 
 #: Open questions that are looked through for those of the channel.
@@ -54,7 +54,7 @@ def chat(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Send one message and print its answer, or talk line by line until the end of input."""
+    """Send one message and print its answer, or send line by line until the end of input."""
     api = connect(config, data)
     place = channel or (f"dashboard-agent-{agent}" if agent else f"cli-{_user()}")
     talk = Talk(api, place, agent if channel else None, as_json=as_json)
@@ -212,7 +212,7 @@ def _require_answer(timeline: Timeline) -> None:
 
 
 def no_answer(timeline: Timeline) -> ArvisError:
-    """Why a message rests without an answer."""
+    """Return the reason why a message has no answer."""
     fix = f"`arvis explain {timeline['messageId']}` tells the whole story."
     if timeline["status"] == MessageStatus.WAITING:
         fix = f"Answer the question: `arvis chat --channel {timeline['channelId']} yes`, or `arvis questions answer`."
@@ -225,7 +225,7 @@ def no_answer(timeline: Timeline) -> ArvisError:
 
 
 def _wait(api: Api, message_id: str) -> Timeline:
-    """The message's timeline as soon as it has come to rest."""
+    """Return the message's timeline when the message is finished."""
     resting = {*FINAL_STATUSES, MessageStatus.WAITING}
     try:
         while True:

@@ -1,7 +1,7 @@
-"""Prints what the daemon posts in a channel: questions, notices, reports and answers that nobody waits for.
+"""Prints the daemon's posts in a channel: questions, notices, reports and answers that no command waits for.
 
-Each delivery of the channel has a number. The numbers that were printed are remembered, so that a delivery which arrives twice,
-live and by a second look, is printed once.
+Each delivery of the channel has a number. Printed numbers are remembered, so that a delivery that arrives twice, live
+and by a later request, is printed once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Posts:
         self._printed: set[int] = set()
         self._answered: set[str] = set()
         self._start = 0
-        #: Held while somebody prints.
+        #: Held during printing.
         self.lock = threading.RLock()
 
     def begin(self) -> None:
@@ -45,7 +45,7 @@ class Posts:
             self._start = greet(socket, self._api.key, self._channel)
 
     def answered(self, message_id: str) -> None:
-        """Leave out the reply to this message: somebody else prints it."""
+        """Skip the reply to this message: another function prints it."""
         self._answered.add(message_id)
 
     def reopen(self, message_id: str) -> None:

@@ -19,7 +19,7 @@ Frame = dict[str, Any]
 
 
 def connected(api: Api) -> ClientConnection:
-    """Open a socket to this machine's daemon itself, whatever proxy the environment names."""
+    """Open a socket directly to the daemon on this machine, regardless of proxies in the environment."""
     address = f"ws://{urlsplit(api.url).netloc}/ws"
     return open_socket(address, open_timeout=PATIENCE, max_size=None, compression=None, proxy=None)
 
@@ -39,7 +39,7 @@ def received(socket: ClientConnection) -> Frame:
 
 
 def frame_of(text: str | bytes) -> Frame:
-    """Raise the error that a frame tells of, else return the frame."""
+    """Return the frame, or raise the error that it reports."""
     frame: Frame = json.loads(text)
     if frame["type"] == "error":
         error = frame["error"]

@@ -1,6 +1,6 @@
 """Shows an answer on a terminal while it is written, over the web socket.
 
-What is shown on the way is a preview: the API has the last word, and without a socket it has every word.
+The text in between is a preview: the API has the final text, and without a socket all of it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Timeline = dict[str, Any]
 
 
 class Preview:
-    """What the reader has seen of one answer. `write` prints a piece of text."""
+    """The part of one answer that the reader has seen. `write` prints a piece of text."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
@@ -63,8 +63,8 @@ class Preview:
 def show_while_written(
     *, then: Callable[[Api, str], Timeline], agent: str | None = None, posts: Posts | None = None
 ) -> Callable[[Api, str, str, str], Timeline]:
-    """A function that sends a text to `agent` and shows its answer piece by piece, and `posts` between; `then` waits for a message
-    to rest."""
+    """Return a function that sends a text to `agent` and shows its answer piece by piece, with `posts` in between;
+    `then` waits until a message is finished."""
 
     def show(api: Api, channel: str, text: str, event_id: str) -> Timeline:
         preview = Preview(_write)
@@ -79,7 +79,7 @@ def show_while_written(
 
 
 def _converse(api: Api, channel: str, message: Frame, preview: Preview, posts: Posts | None) -> str:
-    """Send the message and follow it until it rests or the socket ends; the id of the message."""
+    """Send the message and follow it until it is finished or the socket ends; return its id."""
     message_id: str | None = None
     try:
         with connected(api) as socket:
@@ -99,7 +99,8 @@ def _converse(api: Api, channel: str, message: Frame, preview: Preview, posts: P
 
 
 def _acknowledged(socket: ClientConnection) -> tuple[str, list[Frame]]:
-    """The id of the message, and what was said of it before: a quick answer can overtake its acknowledgement."""
+    """Return the id of the message and the earlier frames about it: a quick answer can arrive before its
+    acknowledgement."""
     early: list[Frame] = []
     while (frame := received(socket))["type"] != "ack":
         early.append(frame)
@@ -107,7 +108,7 @@ def _acknowledged(socket: ClientConnection) -> tuple[str, list[Frame]]:
 
 
 def _frames(socket: ClientConnection, over: Callable[[], bool]) -> Iterator[Frame]:
-    """What comes. In a long silence `over` tells whether there is anything left to wait for."""
+    """Yield the frames. After a long silence `over` returns true if no more frames are expected."""
     while True:
         try:
             yield received(socket)
@@ -133,7 +134,7 @@ def _follow(frames: Iterable[Frame], message_id: str, preview: Preview, posts: P
 
 
 def _post(frame: Frame, preview: Preview, posts: Posts) -> None:
-    """Print what is said beside the answer; what an agent said on the way was perhaps shown while it was written."""
+    """Print a post beside the answer. An agent's progress may have been shown already while it was written."""
     if preview.give_way(frame["content"]):
         posts.pass_over(frame)
     else:

@@ -19,7 +19,7 @@ _TIMES = ("createdAt", "updatedAt")
 
 @click.group(cls=Commands)
 def clients() -> None:
-    """List clients, show and add them, charge them and enter their payments, and undo what was changed in them."""
+    """List, show and create customers; enter charges and payments."""
 
 
 @clients.command("list")
@@ -64,7 +64,7 @@ def show(*, client_id: str, month: str | None, as_json: bool, config: Path | Non
 @click.option("--plan", type=click.Choice([*map(str, ClientPlan)]), default="per_task", show_default=True)
 @click.option("--price", type=float, help="US dollars for an answer.")
 @click.option("--fee", type=float, help="US dollars a month.")
-@click.option("--token-factor", type=float, help="What models cost is charged times this.")
+@click.option("--token-factor", type=float, help="Model costs are multiplied by this.")
 @click.option("--monthly-limit", type=float, help="US dollars that models may cost in a month.")
 @click.option("--channel", "channels", multiple=True, metavar="PLATFORM:CHANNEL", help="Where they write.")
 @json_option
@@ -119,9 +119,9 @@ def undo(*, client_id: str, as_json: bool, config: Path | None, data: Path | Non
 @clients.command()
 @click.argument("client_id")
 @click.argument("amount", type=float)
-@click.option("--subscription", is_flag=True, help="The fee of a month (else an adjustment).")
+@click.option("--subscription", is_flag=True, help="A monthly fee (default: an adjustment).")
 @click.option("--credit", is_flag=True, help="In the client's favour.")
-@click.option("--for", "description", default="", help="What it is for.")
+@click.option("--for", "description", default="", help="The purpose.")
 @json_option
 @place_options
 def charge(
@@ -148,7 +148,7 @@ def charge(
 @clients.command()
 @click.argument("client_id")
 @click.argument("amount", type=float)
-@click.option("--for", "description", default="", help="What it is for.")
+@click.option("--for", "description", default="", help="The purpose.")
 @json_option
 @place_options
 def pay(

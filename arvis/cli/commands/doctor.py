@@ -22,7 +22,7 @@ from arvis.process.clock import SystemClock
 
 
 @click.command()
-@click.option("--security", is_flag=True, help="Only what keeps others out.")
+@click.option("--security", is_flag=True, help="Only the checks of security.")
 @json_option
 @place_options
 def doctor(*, security: bool, as_json: bool, config: Path | None, data: Path | None) -> None:

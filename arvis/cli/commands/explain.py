@@ -1,4 +1,4 @@
-"""`arvis explain`: the timeline of a message, told."""
+"""`arvis explain`: the timeline of a message as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arvis.domain.errors import NotFound
 @json_option
 @place_options
 def explain(*, message_id: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Tell why a message was answered as it was, or why it was not."""
+    """Explain why a message was answered as it was, or why it was not."""
     api = connect(config, data)
     timeline = _timeline(api, message_id)
     if as_json:
@@ -41,7 +41,7 @@ def _plan(api: Api, timeline: Any) -> list[str]:
 
 
 def _timeline(api: Api, given: str | None) -> Any:
-    """The story that somebody means who gives this id, or none."""
+    """Return the timeline for this id, or for the newest message without one."""
     if given is None:
         newest = api.get("api", "jobs", query={"kind": "message", "limit": 1})["items"]
         if not newest:

@@ -1,4 +1,4 @@
-"""A message's timeline in sentences. It says what the rows say and guesses nothing; codes stand in brackets."""
+"""A message's timeline in sentences. It reports only stored rows; codes are in brackets."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _node(step: Json, _: int) -> str:
 
 
 def _flags(step: Json) -> Iterator[str]:
-    """What a look at the messages found."""
+    """Return the flags of the input check."""
     looked_at = step.get("input", {}).values() if step["node"] == "check_input" else ()
     found = [name for each in looked_at for flag, name in _FLAGS.items() if each.get(flag)]
     if found:
@@ -61,7 +61,7 @@ def _flags(step: Json) -> Iterator[str]:
 
 
 def _prompt(step: Json) -> Iterator[str]:
-    """How many tokens each layer takes, as they were estimated when it was decided what fits."""
+    """Return the tokens of each layer, as estimated when the prompt was built."""
     if step["node"] == "prepare" and "prompt" in step:
         layers = {name: tokens for name, tokens in step["prompt"]["tokens"].items() if tokens}
         yield f"about {sum(layers.values())} tokens: {', '.join(f'{name} {each}' for name, each in layers.items())}"
@@ -70,7 +70,7 @@ def _prompt(step: Json) -> Iterator[str]:
 
 
 def _sources(step: Json) -> Iterator[str]:
-    """Of a step that says so: what else than the asker's own words the answer is written from."""
+    """Return the sources of the answer other than the person's own message, if the step lists them."""
     if step.get("taint"):
         yield f"tainted by {', '.join(step['taint'])}"
 

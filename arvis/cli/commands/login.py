@@ -1,4 +1,4 @@
-"""`arvis login`: a new one-time link to the page, for whoever can read the data folder."""
+"""`arvis login`: a new one-time link to the dashboard, for every user who can read the data folder."""
 
 from __future__ import annotations
 

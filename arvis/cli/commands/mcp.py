@@ -23,14 +23,14 @@ from arvis.cli.options import place_options
 
 #: Bytes of one message of the client.
 _MAX_LINE = 16 * 1024 * 1024
-#: Requests on their way at once.
+#: The maximum number of concurrent requests.
 _MOST = 8
 #: Seconds; the longest wait for an answer of an agent is two minutes.
 _PATIENCE = 180.0
 
 _PARSE_ERROR, _INVALID, _FAILED = -32700, -32600, -32603
 _VERSION = "io.modelcontextprotocol/protocolVersion"
-#: What the header `Mcp-Name` repeats, by method.
+#: The field that the header `Mcp-Name` repeats, by method.
 _NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
@@ -42,7 +42,7 @@ def mcp(*, config: Path | None, data: Path | None) -> None:
 
 
 class Bridge:
-    """Hands each line to the daemon and writes its answer; several at once, because one may wait for minutes."""
+    """Sends each line to the daemon and writes its answer; several at the same time, because one may take minutes."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -58,7 +58,7 @@ class Bridge:
             if message is None:
                 self._write(_error(None, _PARSE_ERROR, "This is not one JSON object."))
             elif message.get("method") == "initialize":
-                # What follows depends on its answer.
+                # Later messages depend on its answer.
                 self._pass_on(message)
             else:
                 threads = [thread for thread in threads if thread.is_alive()]
@@ -111,7 +111,7 @@ class Bridge:
                 return _error(number, _FAILED, "The daemon gave no answer to this.")
 
     def _headers(self, message: Mapping[str, Any]) -> dict[str, str]:
-        """A newer client says its version in each message, an older one once."""
+        """A newer client sends its version in each message, an older one only once."""
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
         meta = params.get("_meta")
@@ -151,7 +151,7 @@ def _message(line: bytes) -> dict[str, Any] | None:
 
 
 def _header(text: str) -> str:
-    """As it is, or wrapped as the protocol wraps what a header cannot carry."""
+    """Return the value unchanged, or encoded as the protocol requires for characters that a header cannot hold."""
     if text.isascii() and text.isprintable() and text == text.strip():
         return text
     return f"=?base64?{base64.b64encode(text.encode()).decode()}?="

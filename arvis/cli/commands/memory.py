@@ -23,7 +23,7 @@ _scope = click.option("--scope", help="principal:ID, room:PLATFORM:CONNECTOR:CHA
 
 @click.group(cls=Commands)
 def memory() -> None:
-    """List, add, confirm and delete what agents keep in mind."""
+    """List, show, create, confirm and delete facts that agents remember."""
 
 
 @memory.command("list")
@@ -31,7 +31,7 @@ def memory() -> None:
 @_scope
 @click.option("--category", type=_category)
 @click.option("--status", type=click.Choice([*map(str, FactStatus)]), default="active", show_default=True)
-@click.option("--search", "words", metavar="WORDS", help="Facts with these words, the best first.")
+@click.option("--search", "words", metavar="WORDS", help="Facts with these words, the best match first.")
 @page_options
 @json_option
 @place_options
@@ -90,7 +90,7 @@ def create(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Tell an agent a fact. What it is news about gives way."""
+    """Give an agent a fact. It replaces an older fact on the same subject."""
     body = {"agent": agent, "content": content, "category": category, "scope": scope or EVERYWHERE}
     fact = connect(config, data).post("api", "memory", body=body)
     if as_json:
@@ -110,7 +110,7 @@ def create(
 @json_option
 @place_options
 def delete(*, fact_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Delete a fact; `arvis memory undo` brings it back."""
+    """Delete a fact; `arvis memory undo` restores it."""
     answer = connect(config, data).delete("api", "memory", fact_id)
     _print_done(answer, "The fact is deleted.", as_json=as_json)
 
@@ -120,7 +120,7 @@ def delete(*, fact_id: str, as_json: bool, config: Path | None, data: Path | Non
 @json_option
 @place_options
 def confirm(*, fact_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Vouch for a fact that came from elsewhere than its people's own words."""
+    """Confirm a fact that came from another source than the person's own messages."""
     answer = connect(config, data).post("api", "memory", fact_id, "confirm")
     _print_done(answer, "The fact is confirmed.", as_json=as_json)
 

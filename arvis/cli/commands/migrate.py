@@ -1,4 +1,4 @@
-"""`arvis migrate`: bring the database up to date without starting the daemon, which does it by itself as well."""
+"""`arvis migrate`: update the database without starting the daemon. A start of the daemon updates it, too."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from arvis.store.open import bring_up_to_date
 @json_option
 @place_options
 def migrate(*, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Bring the database up to date; a copy is kept before. Refused while a daemon runs."""
+    """Update the database; a copy is made before. Refused while a daemon runs."""
     settings = load(config, data, os.environ)
     database, now = database_of(settings), SystemClock().now()
     with lock_data_folder(settings.data_dir):

@@ -17,7 +17,7 @@ _COLUMNS = ("id", "asked", "until", "status", "platform", "bot", "name", "user")
 
 @click.group(cls=Commands)
 def pairing() -> None:
-    """List the requests of people who want to use a bot; approve and reject them."""
+    """List, approve and reject the requests of people who want to use a bot."""
 
 
 @pairing.command("list")

@@ -1,5 +1,5 @@
-"""`arvis password`: set the password of a user of the page, for whoever can read the data folder, with or without a running
-daemon. The old password is not asked for: this is the way back in."""
+"""`arvis password`: set the password of a dashboard user, with or without a running daemon, for every user who can
+read the data folder. It does not ask for the old password, so that a forgotten one can be replaced."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def password(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Set the password of a user of the page. All logins of this user end.
+    """Set the password of a dashboard user. All logins of this user end.
 
-    On a terminal it is asked for, twice and hidden; otherwise it is read from standard input.
+    On a terminal the command asks for it twice, hidden; otherwise it reads standard input.
     """
     settings = load(config, data, os.environ)
     given = _given(variable, file)
@@ -66,7 +66,7 @@ def _given(variable: str | None, file: Path | None) -> str:
 
 
 async def _set(settings: Config, user: str, given: str) -> None:
-    """Into the database itself, which is brought up to date before."""
+    """Write directly to the database, after updating it."""
     clock = SystemClock()
     database, now = database_of(settings), clock.now()
     make_sound(database, now)

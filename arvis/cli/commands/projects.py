@@ -20,16 +20,16 @@ _TIMES = ("createdAt", "updatedAt")
 _STATUS = click.Choice([*map(str, ProjectStatus)])
 
 _OPTIONS = (
-    click.option("--goal", help="What it is to come to."),
-    click.option("--notes", help="What is known of it so far; agents add lines of their own."),
+    click.option("--goal", help="Its goal."),
+    click.option("--notes", help="Notes; agents add their own lines."),
     click.option("--agent", help="Who alone may work on it; `none`: whoever works on their own."),
-    click.option("--slug", help="Its name in commands (default: made of the title)."),
-    click.option("--status", type=_STATUS, help="Only active ones are worked on."),
+    click.option("--slug", help="Its name in commands (default: derived from the title)."),
+    click.option("--status", type=_STATUS, help="Agents work only on active projects."),
 )
 
 
 def _details(command: _Function) -> _Function:
-    """What may be said of a project when it is made and when it is changed."""
+    """Add the options for creating and changing a project."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -37,14 +37,14 @@ def _details(command: _Function) -> _Function:
 
 @click.group(cls=Commands)
 def projects() -> None:
-    """List, show, create, update and delete projects, and undo what was changed.
+    """List, show, create, update and delete projects that agents work on.
 
     Heartbeats work on those that are active. A project is named by its slug or id."""
 
 
 @projects.command("list")
-@click.option("--agent", help="Only those of this agent.")
-@click.option("--status", type=_STATUS, help="Only these.")
+@click.option("--agent", help="Only projects of this agent.")
+@click.option("--status", type=_STATUS, help="Only projects with this status.")
 @page_options
 @json_option
 @place_options
@@ -95,7 +95,7 @@ def create(*, title: str, as_json: bool, config: Path | None, data: Path | None,
 
 @projects.command()
 @click.argument("project")
-@click.option("--title", help="What it is about.")
+@click.option("--title", help="Its subject.")
 @_details
 @json_option
 @place_options
@@ -113,7 +113,7 @@ def update(*, project: str, as_json: bool, config: Path | None, data: Path | Non
 @json_option
 @place_options
 def delete(*, project: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Delete one; `undo` with its id brings it back."""
+    """Delete a project; `undo` with its id restores it."""
     api = connect(config, data)
     found = api.get("api", "projects", project)
     answer = api.delete("api", "projects", found["id"])
@@ -139,7 +139,7 @@ def undo(*, project: str, as_json: bool, config: Path | None, data: Path | None)
 
 
 def _given(details: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said, as the API takes it."""
+    """Return the given options under the names of the API."""
     given = {name: value for name, value in details.items() if value is not None}
     return {**given, "agent": None} if given.get("agent") == "none" else given
 

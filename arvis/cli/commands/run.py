@@ -19,7 +19,8 @@ from arvis.process.stalls import LoopWatch
 @place_options
 @click.option("--roles", metavar="LIST", help=f"Some of {','.join(ALL_ROLES)}.")
 def run(*, config: Path | None, data: Path | None, roles: str | None) -> None:
-    """Start the daemon and answer messages until it is stopped (SIGTERM or Ctrl-C; a second one stops at once)."""
+    """Start the daemon and answer messages until it is stopped (SIGTERM or Ctrl-C; a second one stops it
+    immediately)."""
     settings = load(config, data, _environment(roles))
     watch = LoopWatch()
     with asyncio.Runner(loop_factory=watch.new_loop) as runner:
@@ -32,5 +33,5 @@ def _environment(roles: str | None) -> Mapping[str, str]:
 
 
 def _say(line: str) -> None:
-    """Whoever started the daemon may be reading a pipe and waiting for this line."""
+    """Flushed, because the program that started the daemon may read a pipe and wait for this line."""
     print(line, flush=True)

@@ -1,4 +1,4 @@
-"""`arvis schedules`: crons and heartbeats, and what came of their times."""
+"""`arvis schedules`: crons, heartbeats and their runs."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _TIMES = ("lastRun", "nextRun", "pausedUntil", "createdAt", "updatedAt")
 
 _OPTIONS = (
     click.option("--name", help="Its name (default: a free one)."),
-    click.option("--prompt", help="What the agent shall do."),
+    click.option("--prompt", help="The task of the agent."),
     click.option("--timezone", metavar="ZONE", help="Such as Europe/Berlin (default: the agent's, else the daemon's)."),
     click.option("--connector", help="The bot, where a platform has several."),
-    click.option("--missed", type=click.Choice([*map(str, Missed)]), help="Times that passed meanwhile."),
+    click.option("--missed", type=click.Choice([*map(str, Missed)]), help="What happens to times that were missed."),
     click.option("--thread", help="Within the channel; empty: the channel itself."),
     click.option(
-        "--grace", metavar="TIME", help="Missed times that are older, such as 6h, are not made up for; `none`."
+        "--grace", metavar="TIME", help="Missed times older than this, such as 6h, are skipped; `none`: no limit."
     ),
-    click.option("--graph", help="What runs it (default: agent for crons, heartbeat for heartbeats)."),
+    click.option("--graph", help="The graph that runs it (default: agent for crons, heartbeat for heartbeats)."),
     workflow_option("A workflow that runs it, by its slug or id; : as usual for its kind."),
     click.option(
         "--max-cycles", type=click.IntRange(1, 10), help="How often a heartbeat goes on by itself (default: 1)."
@@ -53,7 +53,7 @@ _OPTIONS = (
 
 
 def _details(command: _Function) -> _Function:
-    """What may be said of a schedule when it is made and when it is changed."""
+    """Add the options for creating and changing a schedule."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -61,16 +61,21 @@ def _details(command: _Function) -> _Function:
 
 @click.group(cls=Commands)
 def schedules() -> None:
-    """List, show, create, change and delete crons and heartbeats, run them, and tell what they did.
+    """List, show, create, update and delete crons and heartbeats.
 
-    A schedule is named by its id, or by its name where only one has it."""
+    Name a schedule by its id, or by its name if the name is unique.
+    """
 
 
 @schedules.command("list")
-@click.option("--kind", type=click.Choice([*map(str, ScheduleKind)]), help="Only these.")
-@click.option("--agent", help="Only those of this agent.")
-@click.option("--made-by", type=click.Choice([*map(str, MadeBy)]), help="Only those: by people, a tag or a tool.")
-@click.option("--on/--off", "enabled", default=None, help="Only those that are switched on, or off.")
+@click.option("--kind", type=click.Choice([*map(str, ScheduleKind)]), help="Only schedules of this kind.")
+@click.option("--agent", help="Only schedules of this agent.")
+@click.option(
+    "--made-by",
+    type=click.Choice([*map(str, MadeBy)]),
+    help="Only schedules that this source created: api, tag or tool.",
+)
+@click.option("--on/--off", "enabled", default=None, help="Only enabled or only disabled schedules.")
 @page_options
 @json_option
 @place_options
@@ -114,7 +119,7 @@ def show(*, schedule: str, as_json: bool, config: Path | None, data: Path | None
 @schedules.command()
 @click.argument("agent")
 @click.argument("schedule")
-@click.option("--heartbeat", is_flag=True, help="A heartbeat (else a cron).")
+@click.option("--heartbeat", is_flag=True, help="Create a heartbeat (default: a cron).")
 @click.option("--to", "place", required=True, metavar="PLATFORM:CHANNEL", help="Where the answers go.")
 @_details
 @json_option
@@ -130,9 +135,10 @@ def create(
     data: Path | None,
     **details: Any,
 ) -> None:
-    """Make a cron or heartbeat: `every 5 m`, `0 8 * * 1-5`, `@daily`, `at 2027-01-15 08:00`.
+    """Create a cron or heartbeat: `every 5 m`, `0 8 * * 1-5`, `@daily`, `at 2027-01-15 08:00`.
 
-    An interval runs at once and then at its steps, all others at their times."""
+    An interval runs immediately and then at its steps, all others at their times.
+    """
     kind = ScheduleKind.HEARTBEAT if heartbeat else ScheduleKind.CRON
     body = {"kind": kind, "agent": agent, "schedule": schedule, **channel_of(place), **_given(details)}
     _tell(connect(config, data).post("api", "schedules", body=body), "is created", as_json=as_json)
@@ -142,7 +148,7 @@ def create(
 @click.argument("schedule")
 @click.option("--schedule", "when", help="When it comes.")
 @click.option("--to", "place", metavar="PLATFORM:CHANNEL", help="Where the answers go.")
-@click.option("--on/--off", "enabled", default=None, help="Whether it comes at all.")
+@click.option("--on/--off", "enabled", default=None, help="Enable or disable it.")
 @_details
 @json_option
 @place_options
@@ -157,7 +163,7 @@ def update(
     data: Path | None,
     **details: Any,
 ) -> None:
-    """Change what the options name. From then on it acts for whoever changed it."""
+    """Change the given options. From then on the schedule acts with the rights of the person who changed it."""
     where = channel_of(place) if place is not None else {}
     body = {**_given({"schedule": when, "enabled": enabled, **details}), **where}
     if not body:
@@ -208,7 +214,7 @@ def run(*, schedule: str, as_json: bool, config: Path | None, data: Path | None)
 def runs(
     *, schedule: str, limit: int, cursor: str | None, as_json: bool, config: Path | None, data: Path | None
 ) -> None:
-    """Tell what came of its times, the newest first; also of one that is deleted."""
+    """Show the runs of a schedule, the newest first; also of a deleted one."""
     query = {"limit": limit, "cursor": cursor}
     api = connect(config, data)
     page = api.get("api", "schedules", _id(api, schedule), "runs", query=query)
@@ -224,7 +230,7 @@ def runs(
 @json_option
 @place_options
 def delete(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Delete one; `undo` brings it back."""
+    """Delete a schedule; `undo` restores it."""
     api = connect(config, data)
     schedule_id = _id(api, schedule)
     answer = api.delete("api", "schedules", schedule_id)
@@ -262,7 +268,7 @@ def _id(api: Api, schedule: str) -> str:
 
 
 def _given(details: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said, as the API takes it."""
+    """Return the given options under the names of the API."""
     given = as_graph({name: value for name, value in details.items() if value is not None})
     if "max_cycles" in given:
         given["maxIterations"] = given.pop("max_cycles")

@@ -16,7 +16,7 @@ _BY = ("day", "agent", "model", "account", "client", "principal")
 
 
 @click.command()
-@click.option("--by", type=click.Choice(_BY), default="day", show_default=True, help="What to divide it by.")
+@click.option("--by", type=click.Choice(_BY), default="day", show_default=True, help="Group the usage by this.")
 @click.option("--since", metavar="DAY", help="From this day on, such as 2026-11-01 (default: 30 days).")
 @click.option("--until", metavar="DAY", help="Before this day (default: now).")
 @json_option

@@ -37,7 +37,7 @@ _OPTIONS = (
 
 
 def _details(command: _Function) -> _Function:
-    """What may be said of a web hook when it is made and when it is changed."""
+    """Add the options for creating and changing a web hook."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -45,11 +45,11 @@ def _details(command: _Function) -> _Function:
 
 @click.group(cls=Commands)
 def webhooks() -> None:
-    """List, show, create, update and delete web hooks, and give them another secret."""
+    """List, show, create, update and delete addresses that other programs call."""
 
 
 @webhooks.command("list")
-@click.option("--agent", help="Only those of this agent.")
+@click.option("--agent", help="Only web hooks of this agent.")
 @page_options
 @json_option
 @place_options
@@ -100,9 +100,10 @@ def create(
     data: Path | None,
     **details: Any,
 ) -> None:
-    """Make a web hook at /hooks/PATH. TEMPLATE is what AGENT is asked: `Look at {{payload.commits.0.message}}`.
+    """Create a web hook at /hooks/PATH. TEMPLATE is the message to AGENT: `Look at {{payload.commits.0.message}}`.
 
-    Its secret is made and shown once; one that the caller gives comes from --secret-env or --secret-file."""
+    Its secret is generated and shown once; use --secret-env or --secret-file to give your own.
+    """
     body = {"path": path, "agent": agent, "template": template, **channel_of(place), **_given(details)}
     if variable is not None or file is not None:
         body["secret"] = read_secret("secret", variable, file)
@@ -114,9 +115,9 @@ def create(
 @click.argument("webhook_id")
 @click.option("--path", help="Where it is called, below /hooks/.")
 @click.option("--agent", help="Whom it asks.")
-@click.option("--template", help="What is asked.")
+@click.option("--template", help="The message to the agent.")
 @click.option("--to", "place", metavar="PLATFORM:CHANNEL", help="Where the answers go.")
-@click.option("--on/--off", "enabled", default=None, help="Whether it answers at all.")
+@click.option("--on/--off", "enabled", default=None, help="Enable or disable it.")
 @_details
 @secret_options("secret")
 @json_option
@@ -132,7 +133,7 @@ def update(
     data: Path | None,
     **details: Any,
 ) -> None:
-    """Change what the options name. From then on it acts for whoever changed it."""
+    """Change the given options. From then on the web hook acts with the rights of the person who changed it."""
     body = {**_given(details), **(channel_of(place) if place is not None else {})}
     if variable is not None or file is not None:
         body["secret"] = read_secret("secret", variable, file)

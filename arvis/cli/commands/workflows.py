@@ -22,14 +22,15 @@ _PROBLEM_COLUMNS = ("node", "severity", "message", "fix")
 
 @click.group(cls=Commands)
 def workflows() -> None:
-    """List, show, run, import and export workflows, and tell, answer and end their runs.
+    """List, show, run, import and export workflows; list, cancel and rerun their runs.
 
-    A workflow is named by its slug or id."""
+    Name a workflow by its slug or id.
+    """
 
 
 @workflows.command("list")
-@click.option("--text", help="Only those with this in their name or description.")
-@click.option("--on/--off", "enabled", default=None, help="Only those that begin by themselves, or do not.")
+@click.option("--text", help="Only workflows with this text in name or description.")
+@click.option("--on/--off", "enabled", default=None, help="Only enabled or only disabled workflows.")
 @page_options
 @json_option
 @place_options
@@ -101,8 +102,8 @@ def run(
 
 
 @workflows.command()
-@click.option("--workflow", help="Only those of this one.")
-@click.option("--status", type=click.Choice([*map(str, RunStatus)]), help="Only these.")
+@click.option("--workflow", help="Only runs of this workflow.")
+@click.option("--status", type=click.Choice([*map(str, RunStatus)]), help="Only runs with this status.")
 @click.option("--id", "run_id", help="One run with its log.")
 @page_options
 @json_option
@@ -118,7 +119,7 @@ def runs(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """List runs, the newest first; or tell of one."""
+    """List runs, the newest first, or show one run."""
     api = connect(config, data)
     if run_id is not None:
         found = api.get("api", "runs", run_id)
@@ -160,11 +161,11 @@ def cancel(*, run: str, as_json: bool, config: Path | None, data: Path | None) -
 @workflows.command()
 @click.argument("run")
 @click.option("--node", help="The node to begin at (default: where that run began).")
-@click.option("--newest", is_flag=True, help="By the version that can run now.")
+@click.option("--newest", is_flag=True, help="Use the newest version that can run.")
 @json_option
 @place_options
 def rerun(*, run: str, node: str | None, newest: bool, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Begin a run once more, also in its midst."""
+    """Run a run again, from its beginning or from a node."""
     body = {"version": "newest" if newest else "same", **({"node": node} if node is not None else {})}
     _tell(connect(config, data).post("api", "runs", run, "rerun", body=body), as_json=as_json)
 
@@ -187,7 +188,7 @@ def export(*, workflow: str, version: int | None, as_yaml: bool, config: Path | 
 @workflows.command("import")
 @click.argument("file", type=click.File(encoding="utf-8"))
 @click.option("--name", help="Another than that in the document.")
-@click.option("--draft", is_flag=True, help="Keep it also with errors.")
+@click.option("--draft", is_flag=True, help="Store it even with errors.")
 @json_option
 @place_options
 def import_workflow(

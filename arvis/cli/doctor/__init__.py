@@ -1,5 +1,5 @@
-"""The checks of `arvis doctor`, group by group. A cause stands before what follows from it, so that the first line
-which fails is the one to mend. A new check is a function in the file of its group, a new group a file in this list."""
+"""The checks of `arvis doctor`, group by group. A cause is checked before its consequences, so that the first line
+that fails is the one to fix. A new check is a function in the file of its group, a new group a file in this list."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def examine(
 def _load(
     config: Path | None, data: Path | None, environ: Mapping[str, str]
 ) -> tuple[Config, Mapping[str, str], tuple[str, ...]]:
-    """The configuration, its environment, and the variables that it needs and that are not set here. Something stands in for
-    these, so that everything else can be looked at: the daemon may have been started where they are set."""
+    """Return the configuration, its environment, and the variables that it needs but that are not set here. These get
+    a placeholder, so that all other checks can run: the daemon may have been started with them."""
     try:
         return load(config, data, environ), environ, ()
     except ConfigError as error:

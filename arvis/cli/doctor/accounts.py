@@ -36,7 +36,8 @@ _DEMO = f"{DEMO.provider}/{DEMO.model} ({DEMO.name})"
 
 
 def check_accounts(scene: Scene) -> Verdict:
-    """A running daemon says itself what its configuration gave it; what was added since is in the database."""
+    """A running daemon reports the accounts of its configuration; accounts that were created later are in the
+    database."""
     said = scene.daemon.start.models if scene.daemon is not None and scene.daemon.start is not None else None
     stored = tuple(f"{one.provider}/{one.model} ({one.name})" for one in _stored(scene))
     models = tuple(f"{account.provider}/{account.model} ({account.name})" for account in scene.config.accounts)
@@ -104,14 +105,14 @@ def _is_active(stored: StoredAccount) -> bool:
 
 
 def _stored(scene: Scene) -> list[StoredAccount]:
-    """Those that stand beside the ones of the configuration."""
+    """Return the stored accounts besides those of the configuration."""
     configured = {account.name for account in scene.config.accounts}
     found = [] if scene.records is None else scene.records.accounts
     return [one for one in found if _is_active(one) and one.name not in configured]
 
 
 def _accounts(scene: Scene) -> list[Account]:
-    """All that may be asked; without the keys of stored ones, which nobody needs here."""
+    """Return all accounts in use. Stored ones are without keys, because no check needs them."""
     stored = (Account(one.name, one.provider, one.model, base_url=one.base_url) for one in _stored(scene))
     return [*scene.config.accounts, *stored]
 
@@ -123,7 +124,7 @@ class _Server(NamedTuple):
 
 
 def check_servers(scene: Scene) -> Verdict | None:
-    """A connection, and for https its certificate. Nothing is asked, so nothing is paid."""
+    """Open a connection and check the certificate for https. No model call is made, so nothing is charged."""
     accounts = _accounts(scene)
     servers = {account.name: server for account in accounts if (server := _server_of(account))}
     if not servers:
@@ -139,7 +140,7 @@ def check_servers(scene: Scene) -> Verdict | None:
 
 
 def check_calls(scene: Scene) -> Verdict | None:
-    """What the daemon met when it asked its accounts."""
+    """Report the results of the daemon's own model calls."""
     if scene.records is None or not scene.records.calls:
         return None
     for calls in scene.records.calls:
@@ -154,7 +155,7 @@ def check_calls(scene: Scene) -> Verdict | None:
 
 
 def check_account_tools(scene: Scene) -> Verdict | None:
-    """Whether agents with tools have an account that can use them."""
+    """Check that agents with tools have an account that supports tools."""
     accounts = _accounts(scene)
     without = [account.name for account in accounts if account.provider in TOOLLESS]
     if not without:
@@ -170,7 +171,7 @@ def check_account_tools(scene: Scene) -> Verdict | None:
 
 
 def _server_of(account: Account) -> _Server | None:
-    """Where its calls go; None for those that need no server."""
+    """Return the server of its calls; None for accounts without a server."""
     url = account.base_url or _ADDRESSES.get(account.provider)
     if url is None:
         return None
@@ -180,7 +181,8 @@ def _server_of(account: Account) -> _Server | None:
 
 
 def _refusals(servers: Sequence[_Server]) -> dict[_Server, str]:
-    """Those that cannot be reached, and why. A name that nobody resolves blocks its thread only, which ends with us."""
+    """Return the unreachable servers with the reasons. A name that does not resolve blocks only its thread, which
+    ends with this process."""
     found = dict.fromkeys(servers, f"no answer within {_PATIENCE:g} s")
 
     def look(server: _Server) -> None:

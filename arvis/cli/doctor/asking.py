@@ -1,6 +1,6 @@
-"""What the running daemon says of itself: its version, its readiness, its figures.
+"""The running daemon's own reports: version, readiness, metrics.
 
-It is asked, instead of being judged by the environment of whoever examines it.
+The daemon is asked, because the environment of this command may differ from the daemon's.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _NOT_KNOWN = 401
 
 @dataclass(frozen=True, slots=True)
 class DaemonView:
-    """A daemon that holds the data folder. `url` is None when the web is not among its roles, `trouble` says why it
-    could not be asked. `down` names what is not ready, `figures` are those of its process, `start` is what its log
-    tells of this life."""
+    """A daemon that holds the data folder. `url` is None if it does not run the role `web`; `trouble` is the reason
+    why it could not be asked. `down` names the parts that are not ready, `figures` are the metrics of its process,
+    `start` is the entry of this start in its log."""
 
     pid: int
     url: str | None
@@ -66,7 +66,7 @@ def ask(config: Config, holder: Holder, lives: list[Start]) -> DaemonView:
 
 
 def _down(url: str) -> tuple[str, ...]:
-    """What keeps it from being ready, in words."""
+    """Return the reasons why it is not ready, as text."""
     match request(url, "GET", "/ready", patience=_PATIENCE).data:
         case {"ready": bool(ready), "roles": dict(roles), **parts}:
             down = [f"the role {name}" for name, up in roles.items() if not up]

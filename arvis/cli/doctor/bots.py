@@ -39,7 +39,7 @@ def check_stored_bots(scene: Scene) -> Verdict | None:
 
 
 def check_bot_states(scene: Scene) -> Verdict | None:
-    """What the running daemon met."""
+    """Report the states of the bots in the running daemon."""
     if scene.records is None or scene.daemon is None:
         return None
     wanted = {spec.key for spec in _specs(scene)}
@@ -54,7 +54,7 @@ def check_bot_states(scene: Scene) -> Verdict | None:
 
 
 def check_bot_setup(scene: Scene) -> Verdict | None:
-    """Each platform is asked about token, scopes and intents. Nothing is changed, and nothing is said in a chat."""
+    """Ask each platform about token, scopes and intents. Nothing is changed, and nothing is posted in a chat."""
     specs = [spec for spec in _specs(scene) if PLACEHOLDER not in spec.values.values()]
     if not specs:
         return None
@@ -86,7 +86,7 @@ def _specs(scene: Scene) -> list[BotSpec]:
 
 
 def _opened(scene: Scene, stored: Sequence[StoredBot]) -> list[BotSpec]:
-    """Without those whose secrets do not open, which the check of these tells."""
+    """Return the stored bots. Bots whose secrets cannot be decrypted are left out; the check of secrets reports them."""
     given = scene.config.encryption_key
     text = None if given is None else given.get_secret_value()
     if not stored or text == PLACEHOLDER:

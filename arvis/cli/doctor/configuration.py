@@ -16,7 +16,7 @@ def check_configuration(scene: Scene) -> Verdict:
 
 
 def check_variables(scene: Scene) -> Verdict | None:
-    """Beside a running daemon its own environment counts, not that of whoever asks."""
+    """If a daemon runs, its own environment counts, not that of this command."""
     if not scene.unset:
         return ok("Every variable that the configuration refers to is set")
     names = ", ".join(scene.unset)
@@ -28,7 +28,7 @@ def check_variables(scene: Scene) -> Verdict | None:
 
 
 def check_stored_settings(scene: Scene) -> Verdict | None:
-    """What was set in the product stands over the file."""
+    """Values of the dashboard override the file."""
     stored = scene.stored
     if stored is None or not (stored.usable or stored.problems):
         return None

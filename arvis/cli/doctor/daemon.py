@@ -62,7 +62,7 @@ def check_starts(scene: Scene) -> Verdict | None:
 
 
 def _since(scene: Scene) -> str:
-    """How long it has been running, as far as it says."""
+    """Return how long it has been running, if it reports that."""
     if scene.daemon is None or "process_start_time_seconds" not in scene.daemon.figures:
         return ""
     seconds = max(0, round(scene.now / 1000 - scene.daemon.figures["process_start_time_seconds"]))

@@ -16,10 +16,10 @@ from arvis.store.integrity.check import Damaged, LogCut, Sound
 
 _MEGABYTE = 1_000_000
 
-#: The log is cut back to 64 MB whenever nobody reads; twice that means that something reads on and on.
+#: The log is cut back to 64 MB when no reader is active; twice that means that a reader never ends.
 _LARGE_LOG = 128 * _MEGABYTE
 
-#: The oldest server that its makers still mend.
+#: The oldest server version that still gets fixes.
 _OLDEST_SERVER = 140000
 _VERSION_STEP = 10000
 
@@ -40,7 +40,7 @@ def check_database(scene: Scene) -> Verdict:
 
 
 def check_files(scene: Scene) -> Verdict | None:
-    """What a running daemon would do about it is said in the fix: it never serves what is damaged."""
+    """The fix describes what the running daemon would do: it never serves a damaged database."""
     if not isinstance(scene.database, DatabaseState) or scene.database.server is not None:
         return None
     match scene.database.files:

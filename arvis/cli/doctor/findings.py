@@ -1,5 +1,4 @@
-"""What a check is and what it finds. A check looks at the scene and changes nothing; what it says has a reason and a
-fix, so that nobody must search for them."""
+"""Checks and their findings. A check reads the scene and changes nothing; its finding has a reason and a fix."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one check says."""
+    """The result of one check."""
 
     status: Status
     what: str
@@ -31,8 +30,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`id` is stable, for programs. `look` returns None where there is nothing to check, be it that the thing is not in
-    use or that an earlier check has told why it cannot be looked at."""
+    """`id` is stable, for programs. `look` returns None if there is nothing to check: the feature is not in use, or
+    an earlier check has reported why it cannot be checked."""
 
     id: str
     look: Callable[[Scene], Verdict | None]
@@ -46,7 +45,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A verdict with its place, as it is printed."""
+    """A verdict with its check, for printing."""
 
     id: str
     group: str

@@ -89,7 +89,7 @@ def check_room(scene: Scene) -> Verdict:
 
 
 def room(place: Path, space: DiskSpace, database: int) -> Verdict:
-    """Whether the space on a disk is enough for a database of so many bytes, and for a backup of it."""
+    """Check that a disk has space for a database of this many bytes and for a backup of it."""
     free = f"{space.free // _MEGABYTE} MB free"
     if space.is_low:
         why = f"Below {space.low_water // _MEGABYTE} MB new messages are refused, so that those accepted can be kept."

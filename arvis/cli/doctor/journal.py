@@ -1,6 +1,6 @@
-"""What the daemon's own log tells of its starts and stops.
+"""The starts and stops in the daemon's own log.
 
-Only the end of the newest files is read, and a line that is not understood is passed over.
+Only the end of the newest files is read, and lines that cannot be parsed are skipped.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _MS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A daemon that became ready at `at` (ms) with these roles. `models` are the accounts it answers with, `ended` says
-    whether it was stopped, and did not just vanish."""
+    """A daemon that became ready at `at` (ms) with these roles. `models` are its accounts; `ended` is true if it was
+    stopped, false if it disappeared."""
 
     boot_id: str
     at: int
@@ -65,7 +65,7 @@ def _tail(file: Path) -> bytes:
             log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL))
             return log.read(_TAIL)
     except OSError:
-        # A file that is gone meanwhile, or is not ours to read, tells nothing.
+        # A file that is gone in the meantime or is not readable is skipped.
         return b""
 
 

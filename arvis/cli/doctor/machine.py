@@ -15,10 +15,10 @@ from arvis.store.health import SQLITE_THREADS, SQLITE_VERSION, sqlite_lacks
 
 _OLDEST_PYTHON = (3, 11, 0)
 
-#: STRICT tables, on which the schema rests.
+#: The schema needs STRICT tables.
 _OLDEST_SQLITE = (3, 37, 0)
 
-#: What this version can do without.
+#: Packages that are optional.
 _LATER = {"FTS5"}
 
 #: A few files for each chat that is open, some more for the model's connections.
@@ -72,7 +72,7 @@ def check_time_zones(_: Scene) -> Verdict:
 
 
 def check_clock(scene: Scene) -> Verdict | None:
-    """Retries, waits and leases are due by it: a clock that went back lets them wait for as long."""
+    """Retries, waits and leases depend on the clock: if it went back, they wait for that much longer."""
     if scene.records is None:
         return None
     behind = scene.records.newest_at - scene.now
@@ -85,7 +85,7 @@ def check_clock(scene: Scene) -> Verdict | None:
 
 
 def check_open_files(scene: Scene) -> Verdict:
-    """Those of the daemon where one can be asked, else those that it would get from here."""
+    """Check the limit of the running daemon, else the limit that a start from here would get."""
     figures = scene.daemon.figures if scene.daemon is not None else {}
     most = figures.get("process_max_fds", resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     is_open = figures.get("process_open_fds", 0)
@@ -129,7 +129,7 @@ def _left_in_group(group: Path) -> int | None:
 
 
 def _text(file: Path) -> str:
-    """What this system says there; "" when it is another system."""
+    """Return the text of the file; "" on systems without it."""
     try:
         return file.read_text(encoding="ascii", errors="replace") if os.access(file, os.R_OK) else ""
     except OSError:

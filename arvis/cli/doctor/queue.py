@@ -1,4 +1,4 @@
-"""The queue: what waits too long, what was given up, what nobody knows the end of."""
+"""The queue: jobs that wait too long, failed jobs, and deliveries with an unknown outcome."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def check_deliveries(scene: Scene) -> Verdict | None:
 
 
 def _nobody_works(scene: Scene) -> bool:
-    """Only SQLite tells: a PostgreSQL database may have workers on other machines."""
+    """Only for SQLite: a PostgreSQL database may have workers on other machines."""
     return scene.daemon is None and scene.config.postgres_url is None
 
 

@@ -1,4 +1,4 @@
-"""What the checks look at, gathered once: each thing outside is asked one time, however many checks judge it."""
+"""The input of the checks, gathered once: each external source is queried one time, for any number of checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arvis.domain.errors import ArvisError
 from arvis.process.data_folder import Holder, holder_of
 from arvis.store.health import DatabaseState, Records, inspect
 
-#: Stands for what a variable would hold that is not set here.
+#: The placeholder for the value of a variable that is not set here.
 PLACEHOLDER = "not-set-in-this-environment"
 
 
@@ -31,10 +31,10 @@ class System:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """`unset` are variables that the configuration refers to and that are not set here. `holder` is who holds the data
-    folder, or why that cannot be told; `daemon` is None when none runs; `lives` is what the log knows of earlier ones.
-    `database` is None while there is none, or while a command works on it; `stored` is what was set in the product, where the
-    rows can be read, and then `config` is what a start would make of it."""
+    """`unset` are variables that the configuration refers to and that are not set here. `holder` is the process that
+    holds the data folder, or the reason why that is unknown; `daemon` is None if none runs; `lives` are the earlier
+    starts in the log. `database` is None if there is none, or while a command works on it; `stored` are the values of
+    the dashboard if the rows can be read, and then `config` is the configuration that a start would use."""
 
     config: Config
     unset: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Who else could read or use what is here (reliability.md §5). `arvis doctor --security` shows this group alone."""
+"""The rights of other users of this machine and network. `arvis doctor --security` shows only this group."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _private_files(folder: Path) -> Iterator[Path]:
 
 
 def _secrets(config: Config) -> Iterator[str]:
-    """Those that must not stand in a file; the address of a database is none, unless it has a password."""
+    """Return the values that must not be in a file; the address of a database only if it has a password."""
     for secret in config.secrets() - {PLACEHOLDER}:
         if secret != config.postgres_url or urlsplit(secret).password:
             yield secret

@@ -1,4 +1,4 @@
-"""Who hears and speaks: whether the engine that is configured is there, without loading or asking it."""
+"""Checks that the configured speech engines are installed, without loading or calling them."""
 
 from __future__ import annotations
 

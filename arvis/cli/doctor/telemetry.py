@@ -1,4 +1,4 @@
-"""Whether the packages are here that traces need, where the configuration wants them told."""
+"""Checks that the packages for traces are installed if the configuration needs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents are given as tools and plugins, and whether it can be had here."""
+"""Checks that the tools and plugins of agents are available."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arvis.tools.code import CODE_EXECUTION
 #: Tools that run programs.
 _PROGRAMS = frozenset({"run_shell", CODE_EXECUTION})
 
-#: What agents of graph `code` have besides what packages offer.
+#: Tools of agents of graph `code`, in addition to those of packages.
 _HOUSE = frozenset({CODE_EXECUTION})
 
 

@@ -59,7 +59,7 @@ def _take_default(question: str, default: str, read: Callable[[str], T]) -> T:  
 
 
 def _may_replace(file: Path, *, force: bool, yes: bool) -> bool:
-    """Whether the file may be overwritten. Raises `ConfigError` when it is there and stays."""
+    """Return true if the file may be overwritten. Raises `ConfigError` if it exists and is kept."""
     if force or not file.exists():
         return force
     if yes or not click.confirm(f"{file} is there already. Replace it?", default=False, err=True):
@@ -68,7 +68,7 @@ def _may_replace(file: Path, *, force: bool, yes: bool) -> bool:
 
 
 def _data_folder(file: Path, data: Path | None) -> Path:
-    """Where the daemon of this file would keep its data."""
+    """Return the data folder of a daemon with this file."""
     given = data or os.environ.get("ARVIS_DATA_DIR")
     return Path(given) if given else file.absolute().parent / "data"
 

@@ -12,7 +12,7 @@ from arvis.cli.init.prompts import Answers, NewAccount
 from arvis.config import load
 from arvis.domain.errors import ConfigError
 
-#: Where comments begin.
+#: The column of comments.
 _COLUMN = 32
 
 _HEAD = """\
@@ -108,7 +108,7 @@ def _line(text: str, comment: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text as YAML reads it back, whatever is in it: JSON's strings are YAML's."""
+    """Quote any text so that YAML reads it back unchanged: JSON's strings are valid YAML."""
     return json.dumps(text, ensure_ascii=False)
 
 

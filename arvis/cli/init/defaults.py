@@ -1,4 +1,4 @@
-"""What `arvis init` finds around it, so that its questions have good defaults: the machine, its user, its ports."""
+"""Detects good defaults for the questions of `arvis init`: the machine, its user, its ports."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Surroundings:
 
     @property
     def user(self) -> str:
-        """Whoever is logged in."""
+        """Return the name of the logged-in user."""
         try:
             return getpass.getuser()
         except (KeyError, OSError):
@@ -53,11 +53,11 @@ class Surroundings:
         return zone.removeprefix("posix/").removeprefix("Etc/") if folder and zone else "UTC"
 
     def free_port(self) -> int:
-        """The usual one, or the next above it that nobody has; 0 takes any."""
+        """Return the usual port, or the next free one above it; 0 lets the system choose."""
         return next((port for port in range(_PORT, _PORT + _TRIES) if self.is_free(port)), 0)
 
     def is_free(self, port: int) -> bool:
-        """Whether a daemon could listen there. It is tried for a moment, without listening."""
+        """Return true if a daemon could listen there. The port is bound for a moment, without listening."""
         if port == 0 or port == self._own_port():
             return True
         with socket.socket() as tried:

@@ -1,5 +1,6 @@
-"""What `arvis init` asks: what a newcomer needs and no more. Every question has a default, so that Enter, Enter, Enter
-gives something that works. The key of an account is never asked for, only the variable that holds it."""
+"""The questions of `arvis init`, only those that a newcomer needs. Every question has a default, so that pressing
+Enter each time gives a working configuration. It never asks for the key of an account, only for the variable that
+holds it."""
 
 from __future__ import annotations
 
@@ -29,17 +30,16 @@ _NO_KEY = "none"
 
 
 class Ask(Protocol):
-    """Puts a question; Enter takes `default`. `read` makes a value of the answer, or raises `click.BadParameter`, and
-    then it is asked again."""
+    """Asks a question; Enter accepts `default`. `read` converts the answer, or raises `click.BadParameter`, and then
+    the question is repeated."""
 
     def __call__(self, question: str, default: str, read: Callable[[str], T]) -> T: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A provider that the wizard knows how to ask about. `variable` usually holds its key; without one a key is not
-    needed, or with `own_login` never asked for. An address is asked for where `url` is given, or where `url_variable` holds
-    one."""
+    """A provider that the wizard supports. `variable` usually holds its key; without one no key is needed, or with
+    `own_login` none is asked for. The wizard asks for an address if `url` is given, or if `url_variable` holds one."""
 
     provider: str
     words: str
@@ -130,10 +130,11 @@ def _offers(found: Sequence[Account]) -> Mapping[str, Offer]:
 
 
 def _best(offers: Mapping[str, Offer], found: Sequence[Account]) -> str:
-    """What the environment has a key or an address for, else the demo, which works at once."""
+    """Return the provider for which the environment has a key or an address, else the demo, which works without
+    either."""
     if ENVIRONMENT in offers:
         return ENVIRONMENT
-    # An address alone makes an account of `openai`, whatever really listens there.
+    # An address alone creates an account of `openai`, regardless of the server that listens there.
     wanted = ["custom" if account.base_url and account.provider == "openai" else account.provider for account in found]
     return next((name for name in [*wanted, "demo"] if name in offers), next(iter(offers)))
 
