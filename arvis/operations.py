@@ -96,7 +96,7 @@ def _check_wanted(tx: Transaction, job: Job) -> None:
         fix = f"Begin the run once more at that step: “Rerun” on its page, or POST /api/runs/{found}/rerun with the step as `node`."
     raise Conflict(
         "This job cannot be tried again by itself.",
-        why="What it worked for has gone on without it, or has failed, and would not hear of the result.",
+        why="The work that needed it has continued without it or has failed, and would not use the result.",
         fix=fix,
         code="not_wanted",
     )

@@ -97,7 +97,7 @@ class SettingsService:
         changes = await self._store.read(_stored)
         sifted = await asyncio.to_thread(self._sifted, changes)
         for key, why in sifted.problems.items():
-            log.warning("setting_passed_over", key=key, why=why, fix="set it anew in the settings, or take it away")
+            log.warning("setting_passed_over", key=key, why=why, fix="set it again in the settings, or remove it")
         self._problems = sifted.problems
         self._running = self._current = sifted.config
         return sifted.config
@@ -243,7 +243,7 @@ def _versions(tx: Transaction, limit: int) -> Sequence[Version]:
 
 def _keep(tx: Transaction, before: Changes, after: Changes, by: str, now: int) -> None:
     if _stored(tx) != before:
-        raise Conflict("Somebody else changed the settings at this moment.", fix="Look at them, and try again.")
+        raise Conflict("Another person changed the settings at the same moment.", fix="Look at them, and try again.")
     if after == before:
         return
     tx.settings.put(KEY, json.dumps(after), now)

@@ -26,13 +26,13 @@ _PLATFORMS = ("discord", "telegram", "slack", "web", ALERT_CHANNEL)
 
 #: Sections of which nothing can be changed in the product, and why.
 _FILE_ONLY: Mapping[str, str] = {
-    "data_dir": "It says where everything else is kept.",
-    "database": "It says where everything else is kept.",
+    "data_dir": "It is the location of all other data.",
+    "database": "It is the location of all other data.",
     "encryption_key": "A secret is named in config.yaml or the environment.",
-    "roles": "It says what this process is for.",
+    "roles": "It selects the parts that this process runs.",
     "web": "A wrong value would shut you out of this page.",
-    "tools": "It says what agents may reach on this machine and network.",
-    "telemetry": "It says where it is told what happens here.",
+    "tools": "It decides what agents may reach on this machine and network.",
+    "telemetry": "It says where traces of all activity are sent.",
 }
 #: The same for single keys.
 _KEYS_FILE_ONLY: Mapping[str, str] = {

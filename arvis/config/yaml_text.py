@@ -160,5 +160,5 @@ def _refuse_traps(text: str) -> None:
 def _unreadable(error: yaml.YAMLError) -> UnreadableText:
     mark = getattr(error, "problem_mark", None)
     text = getattr(error, "problem", None) or "it holds characters that YAML does not allow"
-    fix = "Mend the YAML there: indent with spaces, put a space after `:` and quote special characters."
+    fix = "Fix the YAML there: indent with spaces, put a space after `:` and quote special characters."
     return UnreadableText(f"it is not valid YAML: {text}", fix, mark.line + 1 if mark else None)

@@ -127,7 +127,7 @@ class DiskWatch:
         if self._low:
             raise DiskLow(
                 "There is little room left on Arvis's disk, so nothing new is accepted.",
-                why="What was accepted before is still being answered.",
+                why="Messages that were accepted before are still answered.",
                 fix="Free some space on the disk of the data folder; Arvis resumes by itself. Then send it again.",
             )
 

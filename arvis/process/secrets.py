@@ -178,7 +178,7 @@ def _key_in(file: Path) -> _Key | None:
         raise _lost(f"its key {file} cannot be read: {error.strerror or error}", fix) from error
     key = _decoded(text)
     if key is None:
-        raise _lost(f"{file} holds no key", f"Put the right file back, or remove it to begin anew. {_SHARING}")
+        raise _lost(f"{file} holds no key", f"Restore the right file, or remove it to start with a new key. {_SHARING}")
     return key
 
 

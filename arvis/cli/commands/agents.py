@@ -50,7 +50,7 @@ def agent_options(command: _Function) -> _Function:
         click.option("--model", metavar="PROVIDER/MODEL", help='Which model answers; "": the account\'s own.'),
         click.option("--fallbacks", metavar="MODELS", help="Models to try after it."),
         click.option("--tools", metavar="NAMES", help="Tools that it may use."),
-        click.option("--graph", help="How it works: agent, planning, code, handover or workflow:SLUG."),
+        click.option("--graph", help="The graph: agent, planning, code, handover or workflow:SLUG."),
         click.option(
             "--ends",
             "completion",
@@ -59,7 +59,9 @@ def agent_options(command: _Function) -> _Function:
         ),
         click.option("--context-tokens", type=int, help="The ceiling of its prompt; 0: the model's window."),
         click.option("--timezone", metavar="ZONE", help="Such as Europe/Berlin."),
-        click.option("--allow-users", metavar="IDS", help=f'Who may ask it; {_EVERYBODY}, or "": owners alone.'),
+        click.option(
+            "--allow-users", metavar="IDS", help=f'The people who may use it; {_EVERYBODY}, or "": owners alone.'
+        ),
         click.option(
             "--on-new-message", type=click.Choice(ON_NEW_MESSAGE), help="What a new message does while it works."
         ),
@@ -135,7 +137,7 @@ def update(*, agent: str, as_json: bool, config: Path | None, data: Path | None,
     changed = connect(config, data).patch("api", "agents", agent, body=body)
     words = f"The agent {changed['slug']} is changed."
     if body.get("allowUsers") == []:
-        words += f" Its list of people is empty: nobody but owners may ask it. --allow-users {_EVERYBODY} opens it."
+        words += f" Its list of people is empty: only owners may use it. --allow-users {_EVERYBODY} opens it."
     _tell(changed, words, as_json=as_json)
 
 

@@ -75,7 +75,7 @@ def show(*, fact_id: str, as_json: bool, config: Path | None, data: Path | None)
 
 @memory.command()
 @click.argument("content")
-@click.option("--agent", required=True, help="Who is to know it.")
+@click.option("--agent", required=True, help="The agent that remembers it.")
 @click.option("--category", type=_category, default="learned_pattern", show_default=True)
 @_scope
 @json_option

@@ -28,7 +28,7 @@ from arvis.web.auth import users
 
 
 @click.command()
-@click.option("--user", metavar="ID", default=FIRST_USER, show_default=True, help="Whose password it is.")
+@click.option("--user", metavar="ID", default=FIRST_USER, show_default=True, help="The user.")
 @secret_options("password")
 @json_option
 @place_options

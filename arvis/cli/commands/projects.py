@@ -22,7 +22,7 @@ _STATUS = click.Choice([*map(str, ProjectStatus)])
 _OPTIONS = (
     click.option("--goal", help="Its goal."),
     click.option("--notes", help="Notes; agents add their own lines."),
-    click.option("--agent", help="Who alone may work on it; `none`: whoever works on their own."),
+    click.option("--agent", help="The only agent that works on it; `none`: every agent that works by itself."),
     click.option("--slug", help="Its name in commands (default: derived from the title)."),
     click.option("--status", type=_STATUS, help="Agents work only on active projects."),
 )

@@ -101,4 +101,4 @@ def _lines(restored: Restored) -> Iterator[str]:
             f"Under way when it was made: {given_up.jobs} jobs, {given_up.deliveries} unsent parts of answers. They may"
             " have been done since, so none is repeated by itself: `arvis jobs list --status failed`."
         )
-    yield "Everybody logs in anew: start the daemon, then `arvis login`."
+    yield "All logins have ended: start the daemon, then run `arvis login`."

@@ -45,9 +45,7 @@ _OPTIONS = (
     ),
     click.option("--graph", help="The graph that runs it (default: agent for crons, heartbeat for heartbeats)."),
     workflow_option("A workflow that runs it, by its slug or id; : as usual for its kind."),
-    click.option(
-        "--max-cycles", type=click.IntRange(1, 10), help="How often a heartbeat goes on by itself (default: 1)."
-    ),
+    click.option("--max-cycles", type=click.IntRange(1, 10), help="How many cycles a heartbeat may run (default: 1)."),
     click.option("--script", metavar="FILE", type=click.File(encoding="utf-8"), help="JSON of a script heartbeat."),
 )
 
@@ -120,7 +118,7 @@ def show(*, schedule: str, as_json: bool, config: Path | None, data: Path | None
 @click.argument("agent")
 @click.argument("schedule")
 @click.option("--heartbeat", is_flag=True, help="Create a heartbeat (default: a cron).")
-@click.option("--to", "place", required=True, metavar="PLATFORM:CHANNEL", help="Where the answers go.")
+@click.option("--to", "place", required=True, metavar="PLATFORM:CHANNEL", help="The channel for the answers.")
 @_details
 @json_option
 @place_options
@@ -147,7 +145,7 @@ def create(
 @schedules.command()
 @click.argument("schedule")
 @click.option("--schedule", "when", help="When it comes.")
-@click.option("--to", "place", metavar="PLATFORM:CHANNEL", help="Where the answers go.")
+@click.option("--to", "place", metavar="PLATFORM:CHANNEL", help="The channel for the answers.")
 @click.option("--on/--off", "enabled", default=None, help="Enable or disable it.")
 @_details
 @json_option
@@ -201,7 +199,7 @@ def run(*, schedule: str, as_json: bool, config: Path | None, data: Path | None)
     if as_json:
         print_json(begun)
     elif begun["status"] == "running":
-        print(f"It has begun. `arvis schedules runs {schedule}` tells what came of it.")
+        print(f"It has begun. `arvis schedules runs {schedule}` shows the result.")
     else:
         print(f"It was {begun['status']}: {begun['report']}")
 

@@ -29,7 +29,9 @@ _TIMES = ("lastTriggered", "createdAt", "updatedAt")
 
 _OPTIONS = (
     click.option("--name", help="Its name (default: its path)."),
-    click.option("--preset", type=click.Choice([*map(str, Preset)]), help="Who signs the calls (default: plain)."),
+    click.option(
+        "--preset", type=click.Choice([*map(str, Preset)]), help="The signature scheme of the caller (default: plain)."
+    ),
     click.option("--connector", help="The bot that posts the answers."),
     click.option("--thread", help="The thread of the channel that they are posted in."),
     workflow_option('A workflow that answers instead of the agent, by its slug or id; "": the agent.'),
@@ -82,7 +84,7 @@ def show(*, webhook_id: str, as_json: bool, config: Path | None, data: Path | No
 @click.argument("path")
 @click.argument("agent")
 @click.argument("template")
-@click.option("--to", "place", required=True, metavar="PLATFORM:CHANNEL", help="Where the answers go.")
+@click.option("--to", "place", required=True, metavar="PLATFORM:CHANNEL", help="The channel for the answers.")
 @_details
 @secret_options("secret")
 @json_option
@@ -113,10 +115,10 @@ def create(
 
 @webhooks.command()
 @click.argument("webhook_id")
-@click.option("--path", help="Where it is called, below /hooks/.")
+@click.option("--path", help="Its path below /hooks/.")
 @click.option("--agent", help="Whom it asks.")
 @click.option("--template", help="The message to the agent.")
-@click.option("--to", "place", metavar="PLATFORM:CHANNEL", help="Where the answers go.")
+@click.option("--to", "place", metavar="PLATFORM:CHANNEL", help="The channel for the answers.")
 @click.option("--on/--off", "enabled", default=None, help="Enable or disable it.")
 @_details
 @secret_options("secret")

@@ -138,7 +138,7 @@ def runs(
 @workflows.command()
 @click.argument("run")
 @click.option("--reject", is_flag=True, help="Say no.")
-@click.option("--note", help="A word with it.")
+@click.option("--note", help="A note with the decision.")
 @json_option
 @place_options
 def approve(*, run: str, reject: bool, note: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:

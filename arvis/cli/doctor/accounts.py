@@ -135,7 +135,7 @@ def check_servers(scene: Scene) -> Verdict | None:
         return ok(f"Servers of accounts that take a connection: {len(set(servers.values()))}")
     what = f"Not reached: {', '.join(away)}"
     why = "; ".join(f"{servers[name].host} port {servers[name].port}: {text}" for name, text in away.items())
-    fix = "Start that server, mend the network, or change base_url of the account."
+    fix = "Start that server, repair the network, or change base_url of the account."
     return fail(what, f"{why}.", fix) if len(away) == len(accounts) else warn(what, f"{why}.", fix)
 
 

@@ -19,7 +19,7 @@ from arvis.process.secrets import SealedBox, secrets_key_file
 
 _ORDER = (Status.OK, Status.WARN, Status.FAIL)
 _LEVELS = {"ok": Status.OK, "warning": Status.WARN, "error": Status.FAIL}
-_MEND = "Mend it on the platform or in the bot's settings, then try `arvis bots test`."
+_MEND = "Fix it on the platform or in the bot's settings, then run `arvis bots test`."
 
 
 def check_stored_bots(scene: Scene) -> Verdict | None:

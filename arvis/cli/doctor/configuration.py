@@ -34,8 +34,8 @@ def check_stored_settings(scene: Scene) -> Verdict | None:
         return None
     if stored.problems:
         why = " ".join(f"`{key}`: {reason}" for key, reason in stored.problems.items())
-        fix = "Set them anew in the settings of the dashboard, or take them away there."
-        return warn("Some settings of the dashboard are passed over", why, fix)
+        fix = "Set them again in the settings of the dashboard, or remove them there."
+        return warn("Some settings of the dashboard are skipped", why, fix)
     fixed = ", ".join(key for key in stored.usable if key not in stored.effective)
     what = f"Set in the dashboard: {', '.join(stored.effective) or 'nothing that counts'}"
     return ok(what, f"The environment fixes {fixed}." if fixed else "")

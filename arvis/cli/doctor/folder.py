@@ -62,7 +62,7 @@ def check_owners(scene: Scene) -> Verdict | None:
     why = (
         f"{_name(owner)} owns the folder, but not {', '.join(sorted(strange)[:_SHOWN])}: a command ran as another user."
     )
-    return fail("Some files belong to somebody else", why, f"Run `chown -R {_name(owner)} {scene.folder}`.")
+    return fail("Some files belong to another user", why, f"Run `chown -R {_name(owner)} {scene.folder}`.")
 
 
 def check_file_system(scene: Scene) -> Verdict | None:
@@ -84,7 +84,7 @@ def check_room(scene: Scene) -> Verdict:
     table = os.statvfs(place)
     if table.f_files and table.f_favail < table.f_files // 100:
         why = f"{table.f_favail} of {table.f_files} files can still be made."
-        return fail(f"{place} can take almost no more files", why, "Remove files that nobody needs.")
+        return fail(f"{place} can take almost no more files", why, "Remove files that you do not need.")
     return room(place, disk_space(place), _size(scene.config.database_file))
 
 

@@ -37,7 +37,7 @@ def check_leases(scene: Scene) -> Verdict | None:
     if _nobody_works(scene):
         return ok(f"Jobs that a stop or a crash interrupted, for the next start: {running}")
     if expired:
-        why = f"{expired} jobs are held by a worker that has long been silent, and nobody takes them back."
+        why = f"{expired} jobs are held by a worker that has been silent for too long, and no process takes them back."
         return fail("Interrupted jobs stay where they are", why, "Start a daemon with the role workers again.")
     return ok(f"Jobs that run: {running}")
 
@@ -47,7 +47,7 @@ def check_failed(scene: Scene) -> Verdict | None:
         return None
     number = scene.records.failed_jobs
     if number:
-        why = f"{_counted(number)} ended without success, and their people were told so."
+        why = f"{_counted(number)} failed, and the senders were notified."
         fix = "`arvis jobs list --status failed` shows them; `arvis jobs retry ID` or `delete ID` settles each."
         return warn("Some jobs were given up", why, fix)
     return ok("No job was given up")

@@ -36,7 +36,7 @@ def check_file_modes(scene: Scene) -> Verdict | None:
     why = f"Other users of this machine may read {', '.join(file.name for file in exposed[:5])}."
     fix = f"Run `chmod 600 {' '.join(str(file) for file in exposed[:5])}`."
     if scene.folder.stat().st_mode & _OTHERS:
-        return fail("What is stored can be read by others", why, fix)
+        return fail("Other users can read stored data", why, fix)
     return warn("Some files are not private", why, fix)
 
 
@@ -66,8 +66,8 @@ def check_api_keys(scene: Scene) -> Verdict | None:
         open_to_others = not is_loopback(scene.config.web.host) or scene.config.web.public_url is not None
         return (fail if open_to_others else warn)("API keys can be guessed", why, fix)
     if max(Counter(keys).values()) > 1:
-        return warn("An API key is listed twice", "Which of its roles it has is left to chance.", "Remove one of them.")
-    return ok(f"API keys that nobody guesses: {len(keys)}")
+        return warn("An API key is listed twice", "It is undefined which of its roles it has.", "Remove one of them.")
+    return ok(f"API keys that cannot be guessed: {len(keys)}")
 
 
 def check_encryption(scene: Scene) -> Verdict:
@@ -91,7 +91,7 @@ def check_user(scene: Scene) -> Verdict | None:
     if process is None or not process.is_dir():
         return None
     if process.stat().st_uid == 0:
-        why = "Whatever goes wrong in it, or in a tool of an agent, has every right on this machine."
+        why = "A defect in it, or in a tool of an agent, has all rights on this machine."
         return warn("The daemon runs as root", why, "Run it as a user of its own.")
     return ok("The daemon does not run as root")
 

@@ -15,9 +15,9 @@ def check_packages(scene: Scene) -> Verdict | None:
     if settings.endpoint is None:
         return None
     if all(_is_there(module) for module in _MODULES):
-        return ok(f"Traces are told to {settings.endpoint}")
+        return ok(f"Traces are sent to {settings.endpoint}")
     return fail(
-        "Traces cannot be told",
+        "Traces cannot be sent",
         "`telemetry.endpoint` is set, and the packages for OpenTelemetry are not installed.",
         "Run `pip install 'arvis[otel]'`, or set `telemetry.endpoint: null`.",
     )

@@ -44,7 +44,7 @@ def _asker(*, yes: bool) -> Ask:
         return _take_default
     if not sys.stdin.isatty():
         fix = "Run it in a terminal, or take every default with `arvis init --yes`."
-        raise ConfigError("Nobody can be asked", why="Standard input is no terminal.", fix=fix)
+        raise ConfigError("No questions can be asked", why="Standard input is no terminal.", fix=fix)
     return _ask
 
 

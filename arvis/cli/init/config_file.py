@@ -72,7 +72,7 @@ def _lines(answers: Answers, data_dir: Path | None) -> Iterator[str]:
     yield _line("  host: 127.0.0.1", "any other address needs an API key")
     yield _line(f"  port: {answers.port}", "0 takes a free one")
     yield ""
-    yield _line("owners:", "user ids with full rights; whoever opens the first login link is an owner, too")
+    yield _line("owners:", "user ids with full rights; the first dashboard user is an owner, too")
     yield f"  web: [{_quoted(answers.owner)}]"
     yield ""
     yield from _account_lines(answers.account)
@@ -80,7 +80,7 @@ def _lines(answers: Answers, data_dir: Path | None) -> Iterator[str]:
     yield _line("agents:", "created on first start if absent; the database is the truth afterwards")
     yield f"  - slug: {_slug(answers.agent_name)}"
     yield f"    name: {_quoted(answers.agent_name)}"
-    yield _line(f"    prompt: {_quoted(answers.prompt)}", "what the agent is told about itself")
+    yield _line(f"    prompt: {_quoted(answers.prompt)}", "the agent's instructions")
     yield ""
     yield "scheduler:"
     yield _line(f"  timezone: {_quoted(answers.time_zone)}", "of schedules that name none")

@@ -93,7 +93,7 @@ def ask_everything(ask: Ask, around: Surroundings, say: Callable[[str], None]) -
     return Answers(
         account=_account(ask, around, say),
         agent_name=ask("The name of your agent", "Helper", _line),
-        prompt=ask("What it should know about itself (its prompt)", "", _prompt),
+        prompt=ask("The instructions of your agent", "", _prompt),
         port=ask("The port of the web page", str(around.free_port()), lambda text: _port(text, around)),
         owner=ask("Your own name, as the owner", around.user, _line),
         time_zone=ask("Your time zone", around.time_zone, _zone),
