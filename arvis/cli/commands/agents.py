@@ -47,7 +47,7 @@ def agent_options(command: _Function) -> _Function:
         click.option("--description", help="Its purpose."),
         click.option("--prompt", help="Its instructions."),
         click.option("--prompt-file", type=file, metavar="PATH", help="Read the instructions from this file."),
-        click.option("--model", metavar="PROVIDER/MODEL", help='Which model answers; "": the account\'s own.'),
+        click.option("--model", metavar="PROVIDER/MODEL", help='The model; "": the default of the account.'),
         click.option("--fallbacks", metavar="MODELS", help="Models to try after it."),
         click.option("--tools", metavar="NAMES", help="Tools that it may use."),
         click.option("--graph", help="The graph: agent, planning, code, handover or workflow:SLUG."),
