@@ -147,7 +147,7 @@ async def test_the_stages_of_a_message_add_up_to_its_wait(tmp_path: Path) -> Non
 
 
 def test_a_message_whose_marks_are_missing_is_left_out() -> None:
-    assert stages_of(Exchange(asked=0.0, answered=1.0), Stamps()) is None
+    assert stages_of(Exchange(sent=0.0, answered=1.0), Stamps()) is None
 
 
 async def test_processor_time_is_told_by_thread_and_by_module(tmp_path: Path) -> None:
