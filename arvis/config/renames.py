@@ -55,18 +55,26 @@ _INDENT = 2
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """An old key that is in use; `new` is None if the key was removed."""
+    """An old key that is in use; `new` is None if the key was removed. With a `value`, only the value has a new name."""
 
     old: KeyPath
     new: KeyPath | None
+    value: str | None = None
 
     def __str__(self) -> str:
+        if self.value is not None:
+            return f"the value of `{dotted(self.old)}` is now `{self.value}`"
         return f"`{dotted(self.old)}` {f'is now `{dotted(self.new)}`' if self.new else 'was removed'}"
 
 
 def old_keys(values: Mapping[str, Any]) -> Sequence[Renamed]:
-    """Return the old keys in a tree of values."""
-    return [found for old, new in RENAMED.items() for found in _matches(values, old, new, ())]
+    """Return the old keys, and the old names of graphs, in a tree of values."""
+    found = [found for old, new in RENAMED.items() for found in _matches(values, old, new, ())]
+    for each in _matches(values, ("agents", "*", "graph"), ("agents", "*", "graph"), ()):
+        graph = _at(values, each.old)
+        if isinstance(graph, str) and graph in RENAMED_GRAPHS:
+            found.append(Renamed(each.old, each.new, RENAMED_GRAPHS[graph]))
+    return found
 
 
 def _matches(
@@ -116,11 +124,10 @@ def migrated(text: str) -> str:
     rewritten in place.
     """
     mark, body = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
-    body = _with_new_graphs(body)
     before = Document(body)
     renamed = old_keys(before.values)
     if not renamed:
-        return mark + body
+        return text
     expected = _moved(before.values, renamed)
     root = yaml.compose(body, Loader=yaml.CSafeLoader)
     after = _applied(body, _edits(body, root, renamed))
@@ -130,32 +137,14 @@ def migrated(text: str) -> str:
     return mark + after
 
 
-def _with_new_graphs(text: str) -> str:
-    """Return the text with the new names of graphs as values of `agents[].graph`."""
-    if not any(name in text for name in RENAMED_GRAPHS):
-        return text
-    root = yaml.compose(text, Loader=yaml.CSafeLoader)
-    edits = [
-        (graph.start_mark.index, graph.end_mark.index, RENAMED_GRAPHS[graph.value])
-        for agents in _values_of(root, "agents")
-        if isinstance(agents, yaml.SequenceNode)
-        for agent in agents.value
-        for graph in _values_of(agent, "graph")
-        if isinstance(graph, yaml.ScalarNode) and graph.value in RENAMED_GRAPHS
-    ]
-    return _applied(text, edits)
-
-
-def _values_of(node: Any, name: str) -> list[yaml.Node]:
-    """Return the nodes under this key of a mapping."""
-    return [value for key, value in node.value if key.value == name] if isinstance(node, yaml.MappingNode) else []
-
-
 def _moved(values: Mapping[str, Any], renamed: Sequence[Renamed]) -> dict[str, Any]:
     """Return a copy of the values in which each old key has its new name."""
     copied: dict[str, Any] = json.loads(json.dumps(values))
     for each in renamed:
         *above, name = each.old
+        if each.value is not None:
+            _at(copied, above)[name] = each.value
+            continue
         value = _at(copied, above).pop(name)
         if each.new is None:
             continue
@@ -191,7 +180,10 @@ def _edits(text: str, root: Any, renamed: Sequence[Renamed]) -> list[_Edit]:
     edits: list[_Edit] = []
     for each in renamed:
         mapping, index = _pair_of(root, each.old)
-        if each.new is None:
+        if each.value is not None:
+            written = mapping.value[index][1]
+            edits.append((written.start_mark.index, written.end_mark.index, each.value))
+        elif each.new is None:
             edits.append(_removal(text, mapping, index))
         elif len(each.new) == len(each.old):
             edits += _rename(text, mapping.value[index], str(each.new[-1]))

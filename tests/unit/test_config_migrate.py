@@ -33,6 +33,7 @@ model: {fast: demo/demo}
 agents:
   - slug: one
     name: One
+    graph: converse
     completion: explicit      # says it itself
     helpers: [two]
   - {slug: two, name: Two, helpers: [], completion: implicit}
@@ -81,6 +82,7 @@ model: {summarizer: demo/demo}
 agents:
   - slug: one
     name: One
+    graph: handover
     ends: explicit            # says it itself
     handoff_to: [two]
   - {slug: two, name: Two, handoff_to: [], ends: implicit}
@@ -158,8 +160,9 @@ def test_the_loader_names_every_old_key(tmp_path: Path) -> None:
     for old, new in RENAMED.items():
         assert f"{old[-1]}`" in refused.value.why
         assert new is None or f"{new[-1]}`" in refused.value.why
-    assert f"`agents[1].helpers` is now `agents[1].handoff_to` ({file}, line 15)" in refused.value.why
+    assert f"`agents[1].helpers` is now `agents[1].handoff_to` ({file}, line 16)" in refused.value.why
     assert "`language` was removed" in refused.value.why
+    assert "the value of `agents[0].graph` is now `handover`" in refused.value.why
     assert "`model.fast` is now `model.summarizer` (environment variable ARVIS__MODEL__FAST)" in refused.value.why
     assert "`web.session_idle` is now `web.session_idle_timeout` (environment variable ARVIS__WEB)" in refused.value.why
     assert "`arvis config migrate`" in refused.value.fix
