@@ -28,7 +28,7 @@ class Bots:
     rooms: WebConnector
     fleet: ConnectorPool
     registry: BotRegistry
-    desk: BotService
+    service: BotService
 
 
 @asynccontextmanager
@@ -39,23 +39,23 @@ async def open_bots(base: Base) -> AsyncIterator[Bots]:
     maker = ConnectorFactory(services=connector_services(base.config, base.clock, command_hints()))
     registry = BotRegistry(configured=base.config.bots, store=base.store, secrets=base.secrets)
     fleet = ConnectorPool(registry=registry, maker=maker, own=[rooms])
-    desk = BotService(
+    service = BotService(
         registry=registry, maker=maker, store=base.store, secrets=base.secrets, bus=base.bus, clock=base.clock
     )
     try:
         if CONNECTOR_ROLES & set(base.config.roles):
             await registry.learn()
             await fleet.open()
-        yield Bots(rooms, fleet, registry, desk)
+        yield Bots(rooms, fleet, registry, service)
     finally:
         await fleet.close()
 
 
-def build_keeper(base: Base, bots: Bots, door: InboxService) -> BotSupervisor:
+def build_supervisor(base: Base, bots: Bots, inbox: InboxService) -> BotSupervisor:
     """Build the supervisor. It runs bots if the role `connectors` is on; in other processes it only keeps their
     connectors up to date with the registry."""
     running = RunnerParts(
-        inbox_for=door.fenced_by,
+        inbox_for=inbox.fenced_by,
         tell_owner=owner_alerts.tell_of_bot,
         owner=base.folder.boot_id,
         node=base.folder.node_id,

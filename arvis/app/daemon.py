@@ -15,7 +15,7 @@ import structlog
 from arvis.app.bots import open_bots
 from arvis.app.build import new_token
 from arvis.app.foundation import Base, open_base, watch_disk
-from arvis.app.providers import open_shelf
+from arvis.app.providers import open_providers
 from arvis.app.reaching import Reaching, Stopped
 from arvis.app.roles import Outside, start_roles
 from arvis.app.speech import open_speech
@@ -71,23 +71,23 @@ async def run(
         # Resources that turns need to end are opened before the roles, and so are closed after the roles have
         # drained.
         timeouts = CallTimeouts(config.model.timeout_seconds, config.model.idle_seconds)
-        shelf = await stack.enter_async_context(open_shelf(clock=clock, timeouts=timeouts, folder=folder.path))
+        providers = await stack.enter_async_context(open_providers(clock=clock, timeouts=timeouts, folder=folder.path))
         wanted = {account.provider for account in (*config.accounts, DEMO)}
-        shelf.require(wanted)
-        tools = await stack.enter_async_context(open_tools(base, shelf))
+        providers.require(wanted)
+        tools = await stack.enter_async_context(open_tools(base, providers))
         bots = await stack.enter_async_context(open_bots(base))
         speech = await stack.enter_async_context(
-            open_speech(config.speech, http=shelf.http, accounts=base.accounts.current, clock=clock)
+            open_speech(config.speech, http=providers.http, accounts=base.accounts.current, clock=clock)
         )
         supervisor = await stack.enter_async_context(Supervisor(clock=clock))
         watch = watch or LoopWatch()
-        web = await start_roles(base, Outside(shelf, tools, bots, speech, watch), supervisor)
+        web = await start_roles(base, Outside(providers, tools, bots, speech, watch), supervisor)
         await _announce(base, folder, supervisor, web, say)
         stack.enter_context(tuned_gc())
         stack.enter_context(watch.watching())
         if "workers" in config.roles:
             stored = {account.provider for account in base.accounts.usable}
-            stack.enter_context(_in_background(shelf.warm(sorted(wanted | stored)), tools.warm()))
+            stack.enter_context(_in_background(providers.warm(sorted(wanted | stored)), tools.warm()))
         stack.enter_context(_in_background(_end_without_folder(_folder_watch(config, folder))))
         await stopping.wait()
         log.info("stopping")

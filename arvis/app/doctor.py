@@ -12,7 +12,7 @@ from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import Programs, Task
 
 #: Seconds; it queries bots and accounts over the network.
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 _MOST_OUTPUT = 1_048_576
 #: Exit codes of an examination that came to its end.
 _DONE = (0, 1)
@@ -33,10 +33,10 @@ class Doctor:
         argv += ["--security"] if security else []
         # Relative paths of the configuration and the default file start at the folder that the daemon was started in.
         environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
-        task = Task(argv, Path.cwd(), environment=environment, timeout=_PATIENCE, max_output=_MOST_OUTPUT)
+        task = Task(argv, Path.cwd(), environment=environment, timeout=_TIMEOUT, max_output=_MOST_OUTPUT)
         done = await self._programs.run(task)
         if done.timed_out:
-            raise ToolError(f"It took longer than {_PATIENCE:g} seconds.")
+            raise ToolError(f"It took longer than {_TIMEOUT:g} seconds.")
         if done.exit_code not in _DONE:
             raise ToolError(f"It ended with code {done.exit_code}.")
         return done.stdout.decode("utf-8", "replace")

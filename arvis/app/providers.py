@@ -57,7 +57,7 @@ class LateHttp:
 
 
 @asynccontextmanager
-async def open_shelf(*, clock: Clock, timeouts: CallTimeouts, folder: Path) -> AsyncIterator[ProviderPool]:
+async def open_providers(*, clock: Clock, timeouts: CallTimeouts, folder: Path) -> AsyncIterator[ProviderPool]:
     """Opened before the roles, and so closed after their drain, with all that it opened meanwhile. `folder` is the data
     folder."""
     async with AsyncExitStack() as stack:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from arvis.app.bots import CONNECTOR_ROLES, Bots, build_keeper
+from arvis.app.bots import CONNECTOR_ROLES, Bots, build_supervisor
 from arvis.app.build import build_flow, build_inbox, build_web, spending_limits
 from arvis.app.foundation import Base
 from arvis.app.speech import Speech
@@ -59,17 +59,17 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
     """Build the flow around the store and start what this process is to do; the web server, if it has one."""
     config, bots = base.config, outside.bots
     flow = build_flow(base, outside.providers, outside.tools, bots.fleet, outside.speech)
-    door = build_inbox(base, outside.tools)
-    keeper = build_keeper(base, bots, door)
+    inbox = build_inbox(base, outside.tools)
+    bot_supervisor = build_supervisor(base, bots, inbox)
     web = None
     if "web" in config.roles:
         web = build_web(
             base,
-            door,
+            inbox,
             outside.providers,
             outside.tools,
             bots=bots,
-            keeper=keeper,
+            bot_supervisor=bot_supervisor,
             supervisor=supervisor,
             stalls=lambda: outside.watch.stalls,
         )
@@ -86,10 +86,10 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         handlers = await traced(base, _handlers(base, flow, outside.tools), supervisor)
         await supervisor.start(Role("workers", lambda up: _work(base, handlers, bots, presence, up)))
     if "scheduler" in config.roles:
-        await supervisor.start(Role("scheduler", lambda up: _keep_house(base, up)))
+        await supervisor.start(Role("scheduler", lambda up: _run_scheduler(base, up)))
     if CONNECTOR_ROLES & set(config.roles):
         # Started after the workers, and so stopped before them: no new events while the last deliveries leave.
-        await supervisor.start(Role("bots", keeper.run))
+        await supervisor.start(Role("bots", bot_supervisor.run))
     if web is not None:
         await supervisor.start(Role("web", lambda up: _serve(web, base.folder, up)))
     return web
@@ -149,10 +149,10 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
         await queue.stop()
 
 
-async def _keep_house(base: Base, up: Up) -> None:
+async def _run_scheduler(base: Base, up: Up) -> None:
     """The scheduler: of all processes of a database, one at a time."""
     retention = base.config.retention
-    keeper = RoleLeaseManager(
+    lease = RoleLeaseManager(
         name="scheduler",
         store=base.store,
         clock=base.clock,
@@ -181,7 +181,7 @@ async def _keep_house(base: Base, up: Up) -> None:
             duties.create_task(housekeeping.run(holding))
 
     up()
-    await keeper.run(work)
+    await lease.run(work)
 
 
 async def _serve(web: WebServer, folder: DataFolder, up: Up) -> None:

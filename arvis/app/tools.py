@@ -47,10 +47,10 @@ class Toolbox:
 
 
 @asynccontextmanager
-async def open_tools(base: Base, shelf: ProviderPool) -> AsyncIterator[Toolbox]:
+async def open_tools(base: Base, providers: ProviderPool) -> AsyncIterator[Toolbox]:
     """Opened before the roles, and so closed after their drain, with all that it opened meanwhile."""
     async with AsyncExitStack() as stack:
-        services = _Services(stack=stack, base=base, shelf=shelf)
+        services = _Services(stack=stack, base=base, providers=providers)
         sources: list[ToolSource] = [InstalledTools(services=services.get)]
         config = base.config
         if config.tools.allow_hosts:
@@ -89,10 +89,10 @@ def _plugins_of_agents(tx: Transaction) -> list[str]:
 class _Services:
     """Made once, with the first tool."""
 
-    def __init__(self, *, stack: AsyncExitStack, base: Base, shelf: ProviderPool) -> None:
+    def __init__(self, *, stack: AsyncExitStack, base: Base, providers: ProviderPool) -> None:
         self._stack = stack
         self._base = base
-        self._shelf = shelf
+        self._providers = providers
         self._made: ToolServices | None = None
 
     async def fetcher(self) -> Fetcher:
@@ -109,7 +109,7 @@ class _Services:
                 store=patient,
                 clock=base.clock,
                 fetcher=fetcher,
-                http=self._shelf.http,
+                http=self._providers.http,
                 sandbox=build_sandbox(base),
                 secrets=base.secrets,
                 search_url=settings.search_url,

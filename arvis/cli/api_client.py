@@ -18,7 +18,7 @@ from arvis.domain.errors import AccessError, ArvisError, ConfigError, DaemonUnre
 from arvis.process.data_folder import address_file, api_key_file
 
 #: Seconds that any answer but a long wait may take.
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 _FIRST_ERROR = 400
 #: Of what is wrong with a document so much is printed.
@@ -40,12 +40,12 @@ class Api:
         self.url = url
         self.key = key
 
-    def get(self, *path: str, query: Mapping[str, object] | None = None, patience: float = PATIENCE) -> Any:
+    def get(self, *path: str, query: Mapping[str, object] | None = None, timeout: float = TIMEOUT) -> Any:
         """Get the resource at `path`, given in parts; None values in `query` are left out."""
-        return self._call("GET", _joined(path) + _asked(query), patience=patience)
+        return self._call("GET", _joined(path) + _asked(query), timeout=timeout)
 
-    def post(self, *path: str, body: Any = None, patience: float = PATIENCE) -> Any:
-        return self._call("POST", _joined(path), body=body, patience=patience)
+    def post(self, *path: str, body: Any = None, timeout: float = TIMEOUT) -> Any:
+        return self._call("POST", _joined(path), body=body, timeout=timeout)
 
     def put(self, *path: str, body: Any) -> Any:
         return self._call("PUT", _joined(path), body=body)
@@ -56,8 +56,8 @@ class Api:
     def delete(self, *path: str, query: Mapping[str, object] | None = None) -> Any:
         return self._call("DELETE", _joined(path) + _asked(query))
 
-    def _call(self, method: str, path: str, *, body: Any = None, patience: float = PATIENCE) -> Any:
-        answer = request(self.url, method, path, key=self.key, body=body, patience=patience)
+    def _call(self, method: str, path: str, *, body: Any = None, timeout: float = TIMEOUT) -> Any:
+        answer = request(self.url, method, path, key=self.key, body=body, timeout=timeout)
         if answer.status >= _FIRST_ERROR:
             raise _complaint(answer, self.url)
         return answer.data
@@ -90,7 +90,7 @@ def request(
     *,
     key: str | None = None,
     body: Any = None,
-    patience: float = PATIENCE,
+    timeout: float = TIMEOUT,
     decode: Callable[[bytes], Any] = json.loads,
 ) -> Answer:
     """Send one request and return the response, with any status. Raises `DaemonUnreachable` if no Arvis answers
@@ -99,7 +99,7 @@ def request(
     headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
     if body is not None:
         headers["Content-Type"] = "application/json"
-    connection = HTTPConnection(place.hostname or "", place.port, timeout=patience)
+    connection = HTTPConnection(place.hostname or "", place.port, timeout=timeout)
     try:
         connection.request(method, path, None if body is None else json.dumps(body).encode(), headers)
         response = connection.getresponse()

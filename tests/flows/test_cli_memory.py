@@ -51,7 +51,7 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
 async def test_a_fact_from_the_first_word_to_the_last(shell: Shell) -> None:
     assert await shell.out("list") == "Nothing is kept.\n"
     of = ("--agent", "helper", "--category", "user_preference")
-    first = await shell.told("add", "prefers Python 3.11", *of)
+    first = await shell.told("create", "prefers Python 3.11", *of)
     assert "knew it already" in await shell.out("create", "prefers python 3.11", *of)
     assert f"instead of {first['id']}" in await shell.out("create", "prefers Python 3.12", *of)
     table = (await shell.out("list", "--search", "python")).splitlines()
@@ -83,7 +83,7 @@ async def test_there_is_more_than_a_page(shell: Shell) -> None:
 
 
 async def test_the_daemon_s_complaint_is_told(shell: Shell) -> None:
-    for arguments in (("show", "none"), ("add", "x", "--agent", "nobody"), ("undo", "--agent", "helper")):
+    for arguments in (("show", "none"), ("create", "x", "--agent", "nobody"), ("undo", "--agent", "helper")):
         done = await shell.run(*arguments)
         assert done.exit_code == 1
         assert getattr(done.exception, "fix", "")

@@ -72,7 +72,7 @@ async def test_a_run_from_its_beginning_to_its_end(shell: Shell) -> None:
     assert again.exit_code != 0
     assert (await shell.told("runs", "--id", begun["id"]))["log"][-1]["type"] == "run_end"
     assert (await shell.run("approve", begun["id"])).exit_code != 0
-    assert "of daily-digest is" in await shell.out("again", begun["id"])
+    assert "of daily-digest is" in await shell.out("rerun", begun["id"])
 
 
 async def test_what_is_not_there(shell: Shell) -> None:

@@ -22,7 +22,7 @@ _COLUMNS = ("name", "provider", "model", "priority", "status", "source", "key", 
 _WITHOUT_KEY = frozenset({"demo", "ollama"})
 
 #: Seconds; the daemon itself gives a trial up before.
-_PATIENCE = 40.0
+_TIMEOUT = 40.0
 
 
 @click.group(cls=Commands)
@@ -142,7 +142,7 @@ def update(
 @place_options
 def test(*, name: str, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Test an account with a request for one word."""
-    trial = connect(config, data).post("api", "accounts", name, "test", patience=_PATIENCE)
+    trial = connect(config, data).post("api", "accounts", name, "test", timeout=_TIMEOUT)
     if as_json:
         print_json(trial)
     elif trial["ok"]:

@@ -22,7 +22,7 @@ from arvis.store.location import Database
 from arvis.web.http.views import backup_view
 
 #: Seconds that the daemon may take: it is as long as the data is large.
-_PATIENCE = 24 * 3600.0
+_TIMEOUT = 24 * 3600.0
 
 
 @click.command()
@@ -48,7 +48,7 @@ def backup(*, file: Path | None, as_json: bool, config: Path | None, data: Path 
         if file is not None:
             made = _make(database, file, at_rest=False)
         else:
-            made = connect(config, data).post("api", "backups", patience=_PATIENCE)
+            made = connect(config, data).post("api", "backups", timeout=_TIMEOUT)
     _show(made, as_json=as_json)
 
 

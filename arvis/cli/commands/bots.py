@@ -26,7 +26,7 @@ _SECRETS: Mapping[str, Sequence[str]] = {
 }
 
 #: Seconds; the daemon itself gives an examination up before.
-_PATIENCE = 40.0
+_TIMEOUT = 40.0
 
 #: Digits; what is longer is an id.
 _LONGEST_NUMBER = 9
@@ -199,7 +199,7 @@ def delete(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Pa
 @place_options
 def test(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
     """Ask the platform whether the bot has the token, scopes and intents that it needs. Exits with 1 if something is missing."""
-    answer = connect(config, data).post("api", "bots", *bot, "test", patience=_PATIENCE)
+    answer = connect(config, data).post("api", "bots", *bot, "test", timeout=_TIMEOUT)
     findings = answer["findings"]
     if as_json:
         print_json(answer)

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from arvis.cli.api_client import PATIENCE, Api, connect
+from arvis.cli.api_client import TIMEOUT, Api, connect
 from arvis.cli.commands.chat_posts import Posts
 from arvis.cli.commands.chat_stream import show_while_written
 from arvis.cli.errors import FAILED, report
@@ -230,7 +230,7 @@ def _wait(api: Api, message_id: str) -> Timeline:
     try:
         while True:
             path = ("api", "messages", message_id, "wait")
-            timeline: Timeline = api.get(*path, query={"timeout": _ONE_WAIT}, patience=_ONE_WAIT + PATIENCE)
+            timeline: Timeline = api.get(*path, query={"timeout": _ONE_WAIT}, timeout=_ONE_WAIT + TIMEOUT)
             if timeline["status"] in resting:
                 return timeline
     except DaemonUnreachable as error:

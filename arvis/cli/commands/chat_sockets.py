@@ -13,7 +13,7 @@ from arvis.cli.api_client import Api
 from arvis.domain.errors import ArvisError
 
 #: Seconds of silence after which a client asks whether anything is still to come.
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 Frame = dict[str, Any]
 
@@ -21,7 +21,7 @@ Frame = dict[str, Any]
 def connected(api: Api) -> ClientConnection:
     """Open a socket directly to the daemon on this machine, regardless of proxies in the environment."""
     address = f"ws://{urlsplit(api.url).netloc}/ws"
-    return open_socket(address, open_timeout=PATIENCE, max_size=None, compression=None, proxy=None)
+    return open_socket(address, open_timeout=TIMEOUT, max_size=None, compression=None, proxy=None)
 
 
 def greet(socket: ClientConnection, key: str, channel: str, *, after: int | None = None) -> int:
@@ -35,7 +35,7 @@ def greet(socket: ClientConnection, key: str, channel: str, *, after: int | None
 
 def received(socket: ClientConnection) -> Frame:
     """Return the next frame. Raises `TimeoutError` after a silence."""
-    return frame_of(socket.recv(timeout=PATIENCE))
+    return frame_of(socket.recv(timeout=TIMEOUT))
 
 
 def frame_of(text: str | bytes) -> Frame:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from arvis.cli.errors import FAILED
-from arvis.cli.options import Commands
+from arvis.cli.options import Commands, place_options
 from arvis.config import DEFAULT_FILE
 from arvis.config.environment import DELIMITER, PREFIX
 from arvis.config.renames import MIGRATE, migrated, old_keys, old_variables
@@ -22,22 +22,15 @@ def config() -> None:
 
 
 @config.command
-@click.option(
-    "--config",
-    "file",
-    type=click.Path(path_type=Path),
-    default=DEFAULT_FILE,
-    show_default="./config.yaml",
-    metavar="FILE",
-    help="The configuration file.",
-)
 @click.option("--check", is_flag=True, help="List the old keys and change nothing; exit with 1 if there are any.")
-def migrate(file: Path, check: bool) -> None:
+@place_options
+def migrate(*, check: bool, config: Path | None, data: Path | None) -> None:  # noqa: ARG001 - every command takes both
     """Rename the keys that have new names, in place.
 
     Comments, order and values stay. The old file is kept beside the new one as FILE.bak. Settings that were changed in
     the dashboard are migrated with the database at the next start. Environment variables are only listed.
     """
+    file = config or DEFAULT_FILE
     target = file.resolve()
     text = _read(file)
     try:

@@ -26,7 +26,7 @@ _MAX_LINE = 16 * 1024 * 1024
 #: The maximum number of concurrent requests.
 _MOST = 8
 #: Seconds; the longest wait for an answer of an agent is two minutes.
-_PATIENCE = 180.0
+_TIMEOUT = 180.0
 
 _PARSE_ERROR, _INVALID, _FAILED = -32700, -32600, -32603
 _VERSION = "io.modelcontextprotocol/protocolVersion"
@@ -90,7 +90,7 @@ class Bridge:
         """The daemon's answer, or an error in the protocol's form."""
         number = message.get("id")
         place = urlsplit(self._api.url)
-        connection = HTTPConnection(place.hostname or "", place.port, timeout=_PATIENCE)
+        connection = HTTPConnection(place.hostname or "", place.port, timeout=_TIMEOUT)
         try:
             connection.request("POST", "/mcp", json.dumps(message).encode(), self._headers(message))
             content = connection.getresponse().read()

@@ -59,7 +59,7 @@ def create(*, source: str, replace: bool, as_json: bool, config: Path | None, da
     """Create a skill from a file or a public address."""
     given = {"url": source} if source.lower().startswith(("http://", "https://")) else {"text": _text_of(Path(source))}
     body: dict[str, Any] = {**given, "replace": replace}
-    skill = connect(config, data).post("api", "skills", body=body, patience=_TIMEOUT)
+    skill = connect(config, data).post("api", "skills", body=body, timeout=_TIMEOUT)
     if as_json:
         print_json(skill)
         return

@@ -23,7 +23,7 @@ from arvis.providers import anthropic_prompt, google, ollama
 from arvis.providers.openai import VENDORS
 
 #: Seconds in which a server must take a connection.
-_PATIENCE = 2.5
+_TIMEOUT = 2.5
 
 _MOST_FAIL = 0.5
 _ADDRESSES = {
@@ -183,7 +183,7 @@ def _server_of(account: Account) -> _Server | None:
 def _refusals(servers: Sequence[_Server]) -> dict[_Server, str]:
     """Return the unreachable servers with the reasons. A name that does not resolve blocks only its thread, which
     ends with this process."""
-    found = dict.fromkeys(servers, f"no answer within {_PATIENCE:g} s")
+    found = dict.fromkeys(servers, f"no answer within {_TIMEOUT:g} s")
 
     def look(server: _Server) -> None:
         found[server] = _refusal(server)
@@ -192,14 +192,14 @@ def _refusals(servers: Sequence[_Server]) -> dict[_Server, str]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(_PATIENCE)
+        thread.join(_TIMEOUT)
     return {server: text for server, text in found.items() if text}
 
 
 def _refusal(server: _Server) -> str:
     """Why a server takes no connection; "" when it does."""
     try:
-        with socket.create_connection((server.host, server.port), timeout=_PATIENCE) as connection:
+        with socket.create_connection((server.host, server.port), timeout=_TIMEOUT) as connection:
             if server.tls:
                 ssl.create_default_context().wrap_socket(connection, server_hostname=server.host).close()
     except OSError as error:

@@ -16,7 +16,7 @@ from arvis.domain.errors import ArvisError, ConfigError, DaemonUnreachable
 from arvis.process.data_folder import Holder, address_file, api_key_file
 
 #: Seconds that one answer may take.
-_PATIENCE = 3.0
+_TIMEOUT = 3.0
 
 _WAIT = "If it has just started, wait a moment; else look at its log, and start it again."
 
@@ -50,7 +50,7 @@ def ask(config: Config, holder: Holder, lives: list[Start]) -> DaemonView:
         return DaemonView(holder.pid, None, start)
     url = daemon_url(config)
     try:
-        health = request(url, "GET", "/health", patience=_PATIENCE)
+        health = request(url, "GET", "/health", timeout=_TIMEOUT)
         match health.data:
             case {"status": "ok", "version": str(version)}:
                 figures = _figures(url, api_key_file(config.data_dir))
@@ -67,7 +67,7 @@ def ask(config: Config, holder: Holder, lives: list[Start]) -> DaemonView:
 
 def _down(url: str) -> tuple[str, ...]:
     """Return the reasons why it is not ready, as text."""
-    match request(url, "GET", "/ready", patience=_PATIENCE).data:
+    match request(url, "GET", "/ready", timeout=_TIMEOUT).data:
         case {"ready": bool(ready), "roles": dict(roles), **parts}:
             down = [f"the role {name}" for name, up in roles.items() if not up]
             down += [_WORDS.get(str(name), str(name)) for name, well in parts.items() if well is False]
@@ -77,7 +77,7 @@ def _down(url: str) -> tuple[str, ...]:
 
 
 def _figures(url: str, key_file: Path) -> Mapping[str, float]:
-    answer = request(url, "GET", "/metrics", key=left_in(key_file), patience=_PATIENCE, decode=bytes.decode)
+    answer = request(url, "GET", "/metrics", key=left_in(key_file), timeout=_TIMEOUT, decode=bytes.decode)
     if answer.status == _NOT_KNOWN:
         raise DaemonUnreachable(f"Another Arvis answers at {url}", why="It does not know the key of this data folder.")
     return dict(_plain_figures(answer.data)) if answer.status == _OK else {}

@@ -19,7 +19,7 @@ _TRIES = 50
 _HOST = "127.0.0.1"
 
 #: Seconds that a model server may take to name its models, and bytes of its list.
-_PATIENCE = 2.0
+_TIMEOUT = 2.0
 _LIST = 1_000_000
 _LONGEST_NAME = 100
 
@@ -76,7 +76,7 @@ class Surroundings:
         """The first model that a server names; None when it names none."""
         parts = urlsplit(url)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        connection = kind(parts.hostname or "", parts.port, timeout=_PATIENCE)
+        connection = kind(parts.hostname or "", parts.port, timeout=_TIMEOUT)
         try:
             headers = {"Authorization": f"Bearer {key}"} if key else {}
             connection.request("GET", f"{parts.path.rstrip('/')}/models", headers=headers)
