@@ -182,9 +182,9 @@ function lookUp(from: Record<string, string>, code: string): string {
 }
 
 /** The other fields of the row; `whole`: also the fields that other steps show elsewhere. */
-function rest(data: Data, told: readonly string[], whole: boolean): Data | undefined {
+function rest(data: Data, shown: readonly string[], whole: boolean): Data | undefined {
   const skipped = whole ? new Set(["at", "step", "actor", "durationMs", "costUsd"]) : COMMON;
-  const left = Object.entries(data).filter(([name]) => !skipped.has(name) && !told.includes(name));
+  const left = Object.entries(data).filter(([name]) => !skipped.has(name) && !shown.includes(name));
   return left.length === 0 ? undefined : Object.fromEntries(left);
 }
 

@@ -42,7 +42,7 @@ function Preview({ file }: { file: ShownFile }) {
     );
   }
   if (!SOUND.test(file.contentType)) return null;
-  // biome-ignore lint/a11y/useMediaCaption: what was said stands beside it as text
+  // biome-ignore lint/a11y/useMediaCaption: the transcript is shown beside it as text
   return <audio controls preload="none" src={file.url} aria-label={texts.sound(name)} />;
 }
 

@@ -3,7 +3,7 @@
  * sockets nor elements and never changes a state in place: an entry that is the same object need not be drawn again.
  */
 
-import type { AgentEntry, Choice, Entry, Note, ShownFile, Status, Talk, Told, UserEntry } from "./entries";
+import type { AgentEntry, Choice, Entry, Note, ShownFile, Status, StatusReport, Talk, UserEntry } from "./entries";
 
 export type * from "./entries";
 
@@ -51,11 +51,11 @@ export function acknowledged(talk: Talk, id: string, messageId: string): Talk {
   const entries = talk.entries.filter(
     (entry) => entry.kind !== "user" || entry.messageId !== messageId || entry.id === id,
   );
-  const { [messageId]: told = { status: "sent" as Status }, ...early } = talk.early;
+  const { [messageId]: report = { status: "sent" as Status }, ...early } = talk.early;
   return user(
     { ...talk, entries, early },
     (entry) => entry.id === id,
-    (entry) => (entry.status === "sending" ? { messageId, ...told } : { messageId }),
+    (entry) => (entry.status === "sending" ? { messageId, ...report } : { messageId }),
   );
 }
 
@@ -90,14 +90,14 @@ export function typing(talk: Talk): Talk {
 export function statusChanged(talk: Talk, messageId: string, status: string, reason: string | null): Talk {
   // Only a message that returns to the queue has a reason.
   const next = status === "queued" && reason ? "delayed" : statusOf(status);
-  const told = user(
-    heardEarly(talk, [messageId], { status: next, reason }),
+  const updated = user(
+    keepEarly(talk, [messageId], { status: next, reason }),
     (entry) => entry.messageId === messageId && !(entry.status === "answered" && OPEN.has(next)),
     (entry) => ({ status: next, reason: reason ?? entry.reason }),
   );
-  if (OPEN.has(next)) return told;
+  if (OPEN.has(next)) return updated;
   return agent(
-    told,
+    updated,
     (entry) => entry.streaming && entry.replyTo === messageId,
     () => ({ streaming: false }),
   );
@@ -167,7 +167,7 @@ export function delivered(talk: Talk, frame: Delivery): Talk {
   };
   const early = answers.filter((id) => OPEN.has(talk.early[id]?.status ?? "sent"));
   const settled = user(
-    heardEarly(seen, early, { status: "answered" }),
+    keepEarly(seen, early, { status: "answered" }),
     (item) => item.messageId !== null && answers.includes(item.messageId) && OPEN.has(item.status),
     () => ({ status: "answered" }),
   );
@@ -191,12 +191,12 @@ export function noted(talk: Talk, key: string, at: number, note: Note): Talk {
 
 /** Merge the stored history (oldest first): known entries keep their places, the others are inserted before them. */
 export function remembered(talk: Talk, past: readonly (UserEntry | AgentEntry)[]): Talk {
-  const told = new Set<string | null>();
+  const answered = new Set<string | null>();
   for (const item of past) {
-    if (item.kind === "agent" && !item.aside) told.add(item.replyTo);
-    if (item.kind === "user" && !OPEN.has(item.status)) told.add(item.messageId);
+    if (item.kind === "agent" && !item.aside) answered.add(item.replyTo);
+    if (item.kind === "user" && !OPEN.has(item.status)) answered.add(item.messageId);
   }
-  const entries = talk.entries.filter((entry) => entry.kind !== "agent" || entry.final || !told.has(entry.replyTo));
+  const entries = talk.entries.filter((entry) => entry.kind !== "agent" || entry.final || !answered.has(entry.replyTo));
   const places = new Map<string, number>();
   const key = (entry: Entry) => `${entry.kind} ${entry.messageId}`;
   const woven: Entry[] = [];
@@ -233,11 +233,11 @@ function met(entry: Entry, item: UserEntry | AgentEntry): Entry {
 }
 
 /** Keep reports about unknown messages as long as one of our messages has no server id yet. */
-function heardEarly(talk: Talk, messageIds: readonly string[], told: Told): Talk {
+function keepEarly(talk: Talk, messageIds: readonly string[], report: StatusReport): Talk {
   if (unsent(talk).length === 0) return Object.keys(talk.early).length === 0 ? talk : { ...talk, early: {} };
   const known = new Set(talk.entries.filter((entry) => entry.kind === "user").map((entry) => entry.messageId));
   const strange = messageIds.filter((messageId) => !known.has(messageId));
-  return { ...talk, early: { ...talk.early, ...Object.fromEntries(strange.map((id) => [id, told])) } };
+  return { ...talk, early: { ...talk.early, ...Object.fromEntries(strange.map((id) => [id, report])) } };
 }
 
 const added = (talk: Talk, entry: Entry): Talk => bounded({ ...talk, entries: [...talk.entries, entry] });

@@ -68,7 +68,7 @@ export type NoteEntry = { key: string; kind: "note"; at: number; note: Note; mes
 
 export type Entry = UserEntry | AgentEntry | NoteEntry;
 
-export type Told = { status: Status; reason?: string | null };
+export type StatusReport = { status: Status; reason?: string | null };
 
 /**
  * `early` holds reports about messages that arrived before their acknowledgement named them (an answer may be that fast);
@@ -77,6 +77,6 @@ export type Told = { status: Status; reason?: string | null };
 export type Talk = {
   entries: readonly Entry[];
   lastSeq: number | null;
-  early: Readonly<Record<string, Told>>;
+  early: Readonly<Record<string, StatusReport>>;
   cut: boolean;
 };

@@ -6,7 +6,7 @@ import { useLive } from "../../api/live";
 export function useWatched(conversation: string): void {
   const { watch, listen } = useLive();
   const client = useQueryClient();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: both are made anew with every counter of the top bar, and do the same
+  // biome-ignore lint/correctness/useExhaustiveDependencies: both are new objects at every change of the counters, with the same effect
   useEffect(() => {
     const topic = `conversation:${conversation}`;
     const ends = [

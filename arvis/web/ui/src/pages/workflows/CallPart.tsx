@@ -12,23 +12,23 @@ const lines = (...parts: string[]): string => parts.join(" \\\n");
 /** The ways to start a workflow: programs, chats, schedules and other services. */
 export function CallPart({ workflow }: { workflow: WorkflowDetail }) {
   const says = texts.call;
-  const house = window.location.origin;
+  const origin = window.location.origin;
   const calls: [string, string][] = [
     [
       says.begin,
       lines(
-        `curl -X POST ${house}/api/workflows/${workflow.slug}/runs`,
+        `curl -X POST ${origin}/api/workflows/${workflow.slug}/runs`,
         KEY,
         JSON_TYPE,
         `  -d '{"input": "What it begins with"}'`,
       ),
     ],
-    [says.look, lines(`curl ${house}/api/runs/RUN`, KEY)],
-    [says.follow, lines(`curl -N ${house}/api/runs/RUN/events`, KEY)],
+    [says.look, lines(`curl ${origin}/api/runs/RUN`, KEY)],
+    [says.follow, lines(`curl -N ${origin}/api/runs/RUN/events`, KEY)],
     [
       says.answer,
       lines(
-        `curl -X POST ${house}/api/runs/RUN/resume`,
+        `curl -X POST ${origin}/api/runs/RUN/resume`,
         KEY,
         JSON_TYPE,
         `  -d '{"decision": "approve", "note": "Go ahead"}'`,

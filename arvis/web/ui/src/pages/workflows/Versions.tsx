@@ -44,7 +44,7 @@ function columnsOf({ runnable }: WorkflowDetail): Column<Version>[] {
       },
     },
     { name: texts.when, width: "120px", show: (one) => <Time at={one.at} /> },
-    { name: texts.by, width: "minmax(90px, 1fr)", show: (one) => <Foreign text={one.by ?? texts.somebody} /> },
+    { name: texts.by, width: "minmax(90px, 1fr)", show: (one) => <Foreign text={one.by ?? texts.configuration} /> },
     { name: texts.note, width: "minmax(100px, 3fr)", show: (one) => <Foreign text={one.note} /> },
   ];
 }

@@ -109,7 +109,7 @@ export const texts = words({
     by: "By",
     when: "When",
     note: "Note",
-    somebody: "The configuration",
+    configuration: "The configuration",
     thisRuns: "Current version",
     whole: "No problems",
     sheetVersion: (number: string, name: string) => `Version ${number} of ${name}`,

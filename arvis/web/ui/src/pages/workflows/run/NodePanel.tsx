@@ -34,7 +34,7 @@ type Props = {
 
 /** One step of a run: its state, input and output. */
 export function NodePanel({ run, document, node, status, lines, onAgain, onClose }: Props) {
-  const stood = run.nodes[node.id];
+  const nodeState = run.nodes[node.id];
   const took = tookAt(node.id, lines);
   const given = inputsOf(run, document, node);
   const facts: [string, ReactNode][] = [
@@ -44,22 +44,22 @@ export function NodePanel({ run, document, node, status, lines, onAgain, onClose
         {texts.states[status.state]}
       </Status>,
     ],
-    [texts.visits, (stood?.visits ?? 0) > 1 && count(stood?.visits ?? 0)],
-    [texts.at, stood?.at && <Time key="at" at={stood.at} />],
+    [texts.visits, (nodeState?.visits ?? 0) > 1 && count(nodeState?.visits ?? 0)],
+    [texts.at, nodeState?.at && <Time key="at" at={nodeState.at} />],
     [texts.duration, took === null ? null : duration(took)],
-    [texts.error, stood?.error && <Foreign key="error" text={stood.error} />],
+    [texts.error, nodeState?.error && <Foreign key="error" text={nodeState.error} />],
     [
       texts.retry,
-      stood?.retry && (
+      nodeState?.retry && (
         <span key="retry">
-          {texts.tried(count(stood.retry.attempts))} <Time at={stood.retry.nextAt} />
+          {texts.tried(count(nodeState.retry.attempts))} <Time at={nodeState.retry.nextAt} />
           {": "}
-          <Foreign text={stood.retry.reason} />
+          <Foreign text={nodeState.retry.reason} />
         </span>
       ),
     ],
-    [texts.warnings, stood?.warnings && <Foreign key="warnings" text={stood.warnings.join("\n")} />],
-    [texts.tainted, stood?.tainted && texts.taintedWhy],
+    [texts.warnings, nodeState?.warnings && <Foreign key="warnings" text={nodeState.warnings.join("\n")} />],
+    [texts.tainted, nodeState?.tainted && texts.taintedWhy],
   ];
   return (
     <section className={styles.panel} aria-label={texts.stepOf(kindInWords(node.type), reveal(nameOf(node)))}>
@@ -86,13 +86,13 @@ export function NodePanel({ run, document, node, status, lines, onAgain, onClose
           ))}
         </>
       )}
-      {stood?.output !== undefined && stood.output !== null && (
+      {nodeState?.output !== undefined && nodeState.output !== null && (
         <>
           <h3>{texts.output}</h3>
-          <Code value={stood.output} label={texts.output} />
+          <Code value={nodeState.output} label={texts.output} />
         </>
       )}
-      {onAgain !== null && !isLive(run) && stood !== undefined && stood.state !== "skipped" && (
+      {onAgain !== null && !isLive(run) && nodeState !== undefined && nodeState.state !== "skipped" && (
         <div>
           <Button icon={<RotateCcw aria-hidden />} onClick={onAgain}>
             {texts.againFrom}

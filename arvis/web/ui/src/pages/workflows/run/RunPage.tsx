@@ -108,7 +108,7 @@ function View({ run, document }: { run: RunDetail; document: WorkflowDocument })
             />
           )}
         </div>
-        <div className={styles.told}>
+        <div className={styles.events}>
           <Section
             title={node === undefined ? texts.log : texts.logOf(reveal(nameOf(node)))}
             actions={

@@ -31,12 +31,12 @@ export function useRunEvents(run: RunDetail | undefined): void {
         void readAgain(client, "runs");
       }, PACE_MS);
     };
-    const told = ({ type, data }: Event & { data?: unknown }) => {
+    const onEvent = ({ type, data }: Event & { data?: unknown }) => {
       // An error event sent by the stream carries data; a lost connection does not, and the browser reconnects by itself.
       if (type === "done" || (type === "error" && data !== undefined)) source.close();
       news();
     };
-    for (const name of EVENTS) source.addEventListener(name, told);
+    for (const name of EVENTS) source.addEventListener(name, onEvent);
     return () => {
       window.clearTimeout(timer);
       source.close();

@@ -31,38 +31,38 @@ export function callsOf(lines: readonly LogLine[]): Calls {
   const roots = new Map<number, Call>();
   for (const line of lines) {
     if (!OF_SUBAGENTS.has(line.type)) continue;
-    const told = read(line.content);
-    const id = text(told.callId);
+    const fields = read(line.content);
+    const id = text(fields.callId);
     const found = known.get(id);
     if (found !== undefined) {
       if (line.type === "subagent_call_start") continue;
       found.endedAt = line.timestamp;
       found.state = line.type === "subagent_call_end" ? "done" : "failed";
-      found.answered = text(told.message);
+      found.answered = text(fields.message);
       continue;
     }
-    const made = callOf(line, told, id);
+    const made = callOf(line, fields, id);
     known.set(id, made);
-    const parent = known.get(text(told.parentCallId));
+    const parent = known.get(text(fields.parentCallId));
     if (parent === undefined || parent === made) roots.set(line.number, made);
     else parent.calls.push(made);
   }
   return { all: [...known.values()], roots };
 }
 
-function callOf(line: LogLine, told: Record<string, unknown>, id: string): Call {
+function callOf(line: LogLine, fields: Record<string, unknown>, id: string): Call {
   const begins = line.type === "subagent_call_start";
   const ended = line.type === "subagent_call_end" ? "done" : "failed";
   return {
     id,
-    node: text(told.subagentNodeId),
-    name: text(told.subagentName) || text(told.subagentNodeId),
+    node: text(fields.subagentNodeId),
+    name: text(fields.subagentName) || text(fields.subagentNodeId),
     number: line.number,
     at: line.timestamp,
     endedAt: begins ? null : line.timestamp,
     state: begins ? "open" : ended,
-    asked: begins ? text(told.message) : "",
-    answered: begins ? "" : text(told.message),
+    asked: begins ? text(fields.message) : "",
+    answered: begins ? "" : text(fields.message),
     calls: [],
   };
 }
