@@ -84,8 +84,8 @@ def _retry(tx: Transaction, job_id: str, now: int) -> None:
 
 
 def _check_wanted(tx: Transaction, job: Job) -> None:
-    """Raise `Conflict` if the caller of this work has already used its failure as the result: nobody would use
-    another result, and it would cost money."""
+    """Raise `Conflict` if the caller of this work has already used its failure as the result: no work would use another
+    result, and it would cost money."""
     execution = tx.executions.get(job.execution_id or "")
     wait = tx.waits.get(execution.parent_wait) if execution is not None and execution.parent_wait else None
     if job.status is not JobStatus.FAILED or wait is None or wait.answered_at is None:
