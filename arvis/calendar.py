@@ -51,11 +51,11 @@ _AT = re.compile(
 _LONGEST_INTERVAL = 3_660 * _DAY
 #: Years in which a single time may lie.
 _YEARS = range(1971, 2200)
-#: How many years a cron line is followed: every date and weekday that meet, meet in so many.
+#: The years for which a cron line is followed: every date and weekday that can coincide do so within them.
 _FAR = 50
 #: By how much the span grows in which the last times are looked for.
 _WIDER = 8
-#: Any moment that lies before nobody's schedule.
+#: A moment before the times of all schedules.
 _LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - a local time of no zone
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -91,7 +91,7 @@ ScheduleText = Every | Cron | At
 
 
 def parse(text: str) -> ScheduleText:
-    """What a text means, whatever its case. Raises `Unprocessable` for any other text."""
+    """Parse a schedule, without regard to case. Raise `Unprocessable` for any other text."""
     plain = " ".join(text.split()).lower() if len(text) <= _LONGEST_TEXT else ""
     line = _NAMES.get(plain, plain)
     if plain.startswith("every"):
@@ -130,7 +130,7 @@ def last_times(schedule: ScheduleText, zone: str, after: int, until: int, count:
 
 
 def shortest_gap_seconds(schedule: ScheduleText) -> float:
-    """At least so many seconds lie between two of its times; infinitely many when it comes once."""
+    """Return the least seconds between two of its times; infinity if it comes once."""
     match schedule:
         case Every(seconds=seconds):
             return seconds
@@ -141,7 +141,7 @@ def shortest_gap_seconds(schedule: ScheduleText) -> float:
 
 
 def pinned(schedule: ScheduleText, zone: str, now: int) -> ScheduleText:
-    """A time without a date with the date on which it comes next, so that it means the same for ever."""
+    """Return a time without a date with its next date, so that it keeps its meaning."""
     match schedule:
         case At(clock=time()):
             times = next_times(schedule, zone, now, 1)
@@ -163,7 +163,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def for_people(times: Sequence[int], zone: str) -> str:
-    """Times in ms as short words in a zone: `Mon 23 Nov 08:00, Tue 24 Nov 08:00`."""
+    """Return times in ms as short text in a zone: `Mon 23 Nov 08:00, Tue 24 Nov 08:00`."""
     local = [_local(at, zone_of(zone)) for at in times]
     clock = "%H:%M:%S" if any(moment.second for moment in local) else "%H:%M"
     year = len({moment.year for moment in local}) > 1

@@ -1,7 +1,7 @@
-"""Who answers a message, and whether this person may ask: behaviour 1.3 and 1.4, in the order written there.
+"""Chooses the agent for a message and checks the person's permission: behaviour 1.3 and 1.4, in the order written
+there.
 
-Every decision carries a reason code, so that "why did nobody answer" has an answer. No model is asked and nothing is
-written here.
+Every decision has a reason code, so that a missing answer can be explained. It calls no model and writes nothing.
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ from arvis.domain.messages import Address, IncomingMessage, Principal, Principal
 from arvis.ports.store import Transaction
 
 WEB = "web"
-#: Talk among people in a group, which nobody answers and nobody keeps.
+#: A message among people in a group, which is neither answered nor stored.
 NOT_ADDRESSED = "not_addressed"
 DASHBOARD_AGENT = "dashboard-agent-"
 
-#: An agent is called by its name behind one of these; never where it stands inside a word (an address of mail).
+#: An agent is called by its name after one of these, but not inside a word (such as a mail address).
 _AT = re.compile(r"(?<![\w.@])@(?=\S)")
-#: So many of them are looked at, with so many characters behind them.
+#: The most marks that are examined, and the most characters after each.
 _MOST_PLACES = 50
 _LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """This agent answers; `reason` is the rule that chose it, `role` what the person may do; `message` as it is now that
-    its sender is known."""
+    """An agent answers; `reason` is the rule that chose it, `role` the person's role; `message` has its known sender."""
 
     agent: Agent
     reason: str
@@ -41,8 +40,8 @@ class Routed:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Nobody answers, and why; `agent` is the one that would have. `observe`: how many such messages of this place may be
-    read along."""
+    """No agent answers; `reason` says why, `agent` is the one that would have answered. `observe`: the number of such
+    messages of this place that may be read along."""
 
     reason: str
     role: PrincipalRole
@@ -52,7 +51,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What the store knows about where a message was written."""
+    """The stored data about the place of a message."""
 
     agents: Sequence[Agent]
     binding: Binding | None
@@ -67,8 +66,8 @@ class Place:
 
 
 class Router:
-    """The rules with their configuration: `rules` says how it is at the moment, `owners` maps a platform to user ids with
-    full rights."""
+    """The routing rules with their configuration: `rules` returns the present ones, `owners` maps a platform to user
+    ids with full rights."""
 
     def __init__(self, *, rules: Callable[[], Routing], owners: Mapping[str, Collection[str]]) -> None:
         self._rules = rules
@@ -92,7 +91,7 @@ class Router:
         return Refused(refusal, role, agent) if refusal else Routed(agent, reason, role, message)
 
     def role_of(self, platform: str, sender: Sender, known: Principal | None) -> PrincipalRole:
-        """What this person may do here; `known` is what the store knows of them."""
+        """Return the person's role here; `known` is the stored person."""
         if known is not None and known.role is PrincipalRole.BLOCKED:
             return PrincipalRole.BLOCKED
         if sender.user_id in self._owners.get(platform, ()):
@@ -171,7 +170,7 @@ def _is_for_bot(tx: Transaction, message: IncomingMessage, binding: Binding | No
 
 
 def _observed(message: IncomingMessage, place: Place) -> int:
-    """How many messages of this place an agent that lives here may read along."""
+    """Return the number of messages of this place that an agent bound to it may read along."""
     binding = place.binding
     if binding is not None and place.active(binding.agent_id):
         return message.observe if binding.observe is None else binding.observe
@@ -187,8 +186,8 @@ def _first_that_may_be_asked(message: IncomingMessage, place: Place, role: Princ
 
 
 def mentioned(content: str, agents: Sequence[Agent]) -> Agent | None:
-    """The active agent that the text calls by `@slug` or `@name`: the longest name first, of two with one name the
-    older agent, and never where the `@` stands inside a word (an address of mail)."""
+    """Return the active agent that the text calls by `@slug` or `@name`: the longest name first, of two with one name
+    the older agent, and never inside a word (such as a mail address)."""
     places = itertools.islice(_AT.finditer(content), _MOST_PLACES)
     behind = [content[place.end() : place.end() + _LONGEST_NAME].casefold() for place in places]
     if not behind:
@@ -202,7 +201,7 @@ def mentioned(content: str, agents: Sequence[Agent]) -> Agent | None:
 
 
 def _goes_on(rest: str) -> bool:
-    """Whether the word does not end here."""
+    """Return whether the word continues."""
     return bool(rest) and (rest[0].isalnum() or rest[0] == "_")
 
 
@@ -223,26 +222,27 @@ def permit(
     if agent.is_conductor or agent.has_risky_tools:
         return None if sender.paired else "not_paired"
     bound_here = binding is not None and binding.agent_id == agent.id
-    # However its message found it: a bot's own agent may be asked wherever that bot is.
+    # However the message reached it: a bot's own agent may be asked wherever that bot is.
     assigned = reason == "bot_assignment" or message.assigned_agent in {agent.slug, agent.id}
     vouched_for = sender.paired and message.is_direct
     return None if over_web or bound_here or assigned or vouched_for else "not_bound"
 
 
 def reaches(sender: Sender, agent: Agent) -> bool:
-    """Whether one who is no owner may ask this agent over our own port, where it is not bound otherwise."""
+    """Return whether a person who is not an owner may ask this agent over our own connector, if it has no binding."""
     question = IncomingMessage(Address(WEB, WEB, f"{DASHBOARD_AGENT}{agent.slug}"), "", sender, "")
     return permit(question, agent, "dashboard_direct", PrincipalRole.MEMBER, None) is None
 
 
 def may_call(tx: Transaction, sender: Sender, agent: Agent, address: Address) -> bool:
-    """Whether an agent may hand a task on to this one for somebody who does not run the house. That it is not bound here is
-    nothing against it, as with a bot that it is assigned to; who may ask it at all is."""
+    """Return whether an agent may delegate a task to this one for a person who is neither owner nor operator. A
+    missing binding here does not forbid it, as with a bot's assigned agent; the agent's own permissions apply."""
     question = IncomingMessage(address, "", sender, "")
     binding = tx.agents.binding_at(address.platform, address.channel)
     return permit(question, agent, "bot_assignment", PrincipalRole.MEMBER, binding) is None
 
 
 def key_reaches(agents: Sequence[str], agent: Agent) -> bool:
-    """Whether a chat key reaches it: the agents that the key names; one that names none, all without risky tools."""
+    """Return whether a chat key may use the agent: the agents that the key names, or, if it names none, all without
+    risky tools."""
     return agent.slug in agents if agents else not (agent.is_conductor or agent.has_risky_tools)

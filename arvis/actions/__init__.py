@@ -1,1 +1,1 @@
-"""What replies set going: one gate, and what it lets pass (ARCHITECTURE.md, floor 5)."""
+"""Actions that replies ask for: the gate, and the code that carries them out (ARCHITECTURE.md, layer 5)."""

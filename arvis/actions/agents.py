@@ -19,11 +19,11 @@ from arvis.domain.messages import Address
 from arvis.ports.store import Transaction
 from arvis.services import agents as roster
 
-#: How the part of a prompt begins that tells of a personality.
+#: The first line of the part of a prompt that describes the personality.
 PERSONALITY = "Your personality:"
-#: So many channels may stand in one tag.
+#: The most channels in one tag.
 MOST_CHANNELS = 20
-#: So many agents are listed in a chat, each with so many of its channels.
+#: The most agents listed in a chat, and the most channels of each.
 LISTED, LISTED_CHANNELS = 50, 5
 
 _NOT_AGENT = frozenset({"slug", "channels", "personality", "status"})
@@ -32,8 +32,8 @@ _PERMISSIONS = {permission.value.replace("_", ""): permission for permission in 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a tag would make of `agent` (a blank one where it is to be created): `changes` by the fields of `Agent`, the
-    `places` that it would get, and a new `status`."""
+    """The result of a tag for `agent` (a blank one if it will be created): `changes` by the fields of `Agent`, its
+    new `places` and a new `status`."""
 
     agent: Agent
     changes: Mapping[str, Any]
@@ -102,7 +102,7 @@ def known_agent(tx: Transaction, slug: str) -> Agent:
 
 
 def _changes(agent: Agent, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What is to change, by the fields of `Agent`; only what the tag names."""
+    """Return the changes by the fields of `Agent`; only those that the tag names."""
     changes = {name: value for name, value in fields.items() if name not in _NOT_AGENT}
     if personality := fields.get("personality"):
         prompt = str(changes.get("prompt", agent.prompt))

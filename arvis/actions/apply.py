@@ -1,4 +1,5 @@
-"""What a reply asks for by its tags, dealt with in the transaction that ends the turn (reliability.md T2, T4)."""
+"""Actions that a reply asks for by its tags, carried out in the transaction that ends the turn (reliability.md T2,
+T4)."""
 
 from __future__ import annotations
 
@@ -48,9 +49,9 @@ def _flaw(values: Iterable[Any], depth: int) -> str | None:
 
 
 def apply(tx: Transaction, proposals: Sequence[Proposal], situation: ActionContext, now: int) -> list[EffectResult]:
-    """What became of each, in the order in which they were dealt with: agents before the crons that name them, and tasks
-    last, for they may go to an agent of this very reply. None keeps another one from being done; what this turn has
-    dealt with before is left out."""
+    """Return the result of each proposal, in the order in which they were carried out: agents before the crons that
+    name them, and tasks last, because they may go to an agent of the same reply. No failure stops the others;
+    proposals that this turn has already carried out are left out."""
     known = {effect.name for effect in tx.executions.effects(situation.execution.id)}
     fresh = [proposal for proposal in map(sound, proposals) if proposal.name not in known]
     return [_settle(tx, proposal, situation, now) for proposal in sorted(fresh, key=_order)]

@@ -1,7 +1,7 @@
-"""What a person has to say yes to first: a question with the exact change, in an execution of its own.
+"""Actions that need an approval: a question with the exact change, in an execution of its own.
 
-The yes counts for what was shown and for nothing else: for the same proposal, while what it changes is still as it was
-shown, and within the rights that the asker and the agent have by then.
+The approval is bound to the exact change shown: it holds for the same proposal, while the object to change is still
+as shown, and within the rights that the asker and the agent have at that time.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from arvis.turns.open_questions import proposals_lane
 
 GRAPH = "proposal"
 APPROVE, REJECT = "approve", "reject"
-#: So many questions of one conversation are open at a time.
+#: The most open questions of one conversation.
 OPEN_QUESTIONS = 10
-#: Who answers when time is up.
+#: The answerer of a question that expired.
 NOBODY = "nobody"
 
 
@@ -58,8 +58,7 @@ def proposal_graph(*, deadline_ms: int, on_expiry: str) -> Graph:
 
 
 def begin(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
-    """Let a person be asked; the question itself is put together here, from what is true now. What cannot be shown whole
-    is not asked, but refused."""
+    """Begin a question to a person, built from the present state. Refuse it if it cannot be shown completely."""
     try:
         changes = changes_of(tx, proposal, situation)
     except UsageError as error:
@@ -99,19 +98,19 @@ def _put(tx: Transaction, state: dict[str, Any], situation: ActionContext, talk:
         now=now,
         begun_by=asking,
     )
-    # It is put in a lane of its own: this commit holds the lanes of the talk already, and waits for no other one.
+    # Use a separate lane: this commit already holds the lanes of the conversation and waits for no other one.
     job = NewJob.advance(execution_id, f"execution:{execution_id}", priority, principal_id=principal_id)
     tx.jobs.add(job, now)
 
 
 def _asks_the_same(kept: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
-    """Whether it is the same wish of the same person about the same thing, of which the same would be shown."""
+    """Return whether the same person wants the same action and would be shown the same change."""
     wishes = [{**each["proposal"], "ordinal": 0} for each in (kept, state)]
     return wishes[0] == wishes[1] and all(kept[name] == state[name] for name in ("question", "digest"))
 
 
 def tell(tx: Transaction, execution: Execution, now: int) -> None:
-    """Show the open question in the place where the change was asked for. In the commit that sends it to sleep."""
+    """Post the open question where the change was requested, in the commit that pauses the execution."""
     saved = execution.state["from"]
     asked_in = _asked_in(tx, saved["message"], tx.executions.get(saved["execution"]))
     if asked_in is not None:
@@ -119,8 +118,8 @@ def tell(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def _asked_in(tx: Transaction, message_id: str | None, asking: Execution | None) -> StoredMessage | None:
-    """The message in whose place people are told: the one that was answered, of a child that of its turn, of a run the place
-    where it posts."""
+    """Return the message that determines where people are notified: the answered message; for a child, that of its
+    turn; for a run, the place where it posts."""
     if message_id is not None or asking is None:
         return tx.messages.get(message_id or "")
     root = lifecycle.root_of(tx, asking)
@@ -150,7 +149,8 @@ def conclude(tx: Transaction, execution: Execution, now: int, *, limits: Limits,
 def _approved(
     tx: Transaction, proposal: Proposal, situation: ActionContext, execution: Execution, now: int
 ) -> EffectResult:
-    """Somebody said yes, or the configuration says it for nobody: but never to what strangers may have written."""
+    """Carry out an approved proposal. A person approved it, or the configuration allows it without a person, which
+    never applies to text that outsiders may have written."""
     by = execution.result.get("by") or ""
     if by == NOBODY:
         if situation.taint:
@@ -177,7 +177,7 @@ def _perform(
         return not_done(proposal, against.outcome, against.reason, against.words)
     if not _stands(tx, proposal, situation, execution.state["digest"]):
         return not_done(proposal, Outcome.FAILED, "changed", "it was changed since the question was asked")
-    # A person has read it and said yes: from now on it is their word.
+    # A person has read and approved it: from now on it counts as their own request.
     return perform(tx, proposal, replace(situation, taint=CLEAN, confirmed=True), now)
 
 
@@ -190,7 +190,7 @@ def _lesser(situation: ActionContext, other: Principal | None) -> ActionContext:
 
 
 def _stands(tx: Transaction, proposal: Proposal, situation: ActionContext, digest: str) -> bool:
-    """Whether what would be changed is still as it was shown."""
+    """Return whether the object to change is still as it was shown."""
     try:
         return _digest([*changes_of(tx, proposal, situation), *hidden_of(tx, proposal)]) == digest
     except UsageError:
@@ -208,7 +208,7 @@ def _announce(tx: Transaction, result: EffectResult, situation: ActionContext, n
 
 
 def _saved(situation: ActionContext) -> dict[str, Any]:
-    """Under one key, because an execution with a conversation of its own is a turn."""
+    """Return the context under one key; an execution with a conversation of its own would count as a turn."""
     return {
         "agent": situation.agent.id,
         "principal": situation.principal.id if situation.principal is not None else None,
@@ -222,8 +222,8 @@ def _saved(situation: ActionContext) -> dict[str, Any]:
 
 
 def _situation(tx: Transaction, execution: Execution, limits: Limits, zone: str) -> ActionContext | None:
-    """The same as it is now, in the name of the turn that asked while that is known; None when the agent or the
-    conversation is gone."""
+    """Return the context as it is now, in the name of the turn that asked if it is still known; None if the agent or
+    the conversation is gone."""
     saved = execution.state["from"]
     agent, conversation = tx.agents.get(saved["agent"]), tx.conversations.get(saved["conversation"])
     if agent is None or conversation is None:

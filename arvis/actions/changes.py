@@ -1,6 +1,6 @@
-"""What a proposal would change, line by line, as a person is shown it before saying yes.
+"""The changes of a proposal, line by line, as shown to a person before an approval.
 
-The lines tell of what will be written, with everything that the tag leaves out, and not of what the tag says.
+The lines show the values that will be written, including defaults that the tag leaves out, not the text of the tag.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from arvis.domain.schedules import Schedule, ScheduleKind
 from arvis.ports.store import Transaction
 from arvis.services import agents
 
-#: Of the prompt of what is to go, so many characters are shown.
+#: The most characters shown of the prompt of a deleted agent.
 PROMPT_HEAD = 300
 
 _AGENT = ("slug", "name", "role", "description", "prompt", "model", "fallbacks", "tools")
@@ -34,8 +34,8 @@ _Lines = Callable[[Transaction, Proposal, ActionContext], list[str]]
 
 
 def changes_of(tx: Transaction, proposal: Proposal, situation: ActionContext) -> list[str]:
-    """Every field that would be written, of an update with what stands there now; of what is to go, what it
-    is. Raises `UsageError` for what cannot be done."""
+    """Return every field that would be written, with the present value for an update; for a deletion, the object.
+    Raise `UsageError` for an impossible change."""
     if proposal.kind in LISTS:
         return [line("shown in", _place(situation.address.platform, situation.address.channel))]
     lines_of = _LINES.get(proposal.kind)
@@ -45,7 +45,7 @@ def changes_of(tx: Transaction, proposal: Proposal, situation: ActionContext) ->
 
 
 def hidden_of(tx: Transaction, proposal: Proposal) -> list[str]:
-    """What a person is not shown of what is to go, though the question is about all of it."""
+    """Return the parts of a deleted object that are not shown, although the question covers all of it."""
     lines_of = _LINES.get(proposal.kind)
     if lines_of is _stopped_agent:
         return [repr(known_agent(tx, proposal.subject))]
@@ -145,7 +145,7 @@ def _unusual(holder: Agent | Schedule, names: tuple[str, ...]) -> list[str]:
 
 
 def _all(shown: Mapping[str, Any]) -> list[str]:
-    """What is empty is left out; what is off is not."""
+    """Return the lines without empty values; a value that is off is kept."""
     return [line(name, value) for name, value in shown.items() if value or value is False]
 
 

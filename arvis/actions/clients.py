@@ -1,4 +1,4 @@
-"""Clients that an owner lets the conductor make."""
+"""Clients that the conductor creates for an owner."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arvis.llm import billing
 from arvis.ports.store import Transaction
 
 LONGEST_NAME = 100
-#: So many are listed in a chat.
+#: The most clients listed in a chat.
 LISTED = 50
 
 

@@ -13,8 +13,8 @@ from arvis.domain.taint import Taint
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of each (reliability.md T5, T7). A turn that a person asked for stands at depth 0; `delegation_jobs` counts
-    the turns below one root; what is made counts per person and day."""
+    """Limits of actions (reliability.md T5, T7). A turn that a person asked for has depth 0; `delegation_jobs` counts
+    the turns below one root; the other quotas count per person and day."""
 
     delegation_depth: int = 3
     delegation_fan_out: int = 5
@@ -28,24 +28,27 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ActionContext:
-    """The turn whose reply asks for something. `principal` is whom it acts for (None: nobody, which gives no rights);
-    `taint` is that of the reply, `message_id` the message that it answers, `zone` the
-    daemon's time zone. `confirmed`: a person has read what is to be done, and said yes."""
+    """The turn whose reply asks for actions."""
 
     agent: Agent
+    #: The user for whom it acts; None: no user, which gives no rights.
     principal: Principal | None
+    #: The taint of the reply.
     taint: Taint
     address: Address
     conversation: Conversation
     execution: Execution
+    #: The message that it answers.
     message_id: str | None
     limits: Limits = Limits()
+    #: The daemon's time zone.
     zone: str = "UTC"
+    #: A person has read the exact change and approved it.
     confirmed: bool = False
 
     @property
     def trusted(self) -> bool:
-        """Whether it acts for somebody who runs the house."""
+        """Return whether the turn acts for an owner or operator."""
         return self.role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
 
     @property
@@ -54,5 +57,5 @@ class ActionContext:
 
     @property
     def by_id(self) -> str:
-        """Who is named as the author of what this turn does."""
+        """Return the id of the user who is recorded as the author of this turn's changes."""
         return self.principal.id if self.principal is not None else "arvis"

@@ -1,7 +1,7 @@
-"""Tasks that an agent gives to another one: turns of their own, whose answers go to the same channel (behaviour.md 1.9).
+"""Tasks that an agent gives to another one: separate turns whose answers go to the same channel (behaviour.md 1.9).
 
-What an agent writes to another one is data for it. Whoever asked, what the words were made of and whose budget pays
-travel along; nothing ever grows on the way.
+Text from one agent is data for the other. The asker, the taint and the budget are passed on; rights never grow on the
+way.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from arvis.turns.turns import Task, begin_agent_turn
 
 #: Kinds of delegations, and the routes by which their messages came.
 TASK, REPORT = "delegation", "report"
-#: A report holds so many characters of the answer; all of it stands in the channel.
+#: The most characters of the answer in a report; the channel has all of it.
 LONGEST_REPORT = 16_000
 
 _LONGEST_NAME = 60
@@ -71,8 +71,8 @@ def apply_delegation(tx: Transaction, proposal: Proposal, situation: ActionConte
 
 
 def on_turn_end(tx: Transaction, execution: Execution, reply: str, taint: Taint, now: int, *, limits: Limits) -> None:
-    """Bring the answer of a turn back to the agent that asked for it to be told, as a turn of that agent; in the commit
-    that ends the turn. A report asks for no report, and counts like a task."""
+    """Report the answer of a turn to the agent that asked for a report, as a turn of that agent, in the commit that
+    ends the turn. A report asks for no report, and counts like a task."""
     given = tx.delegations.get(execution.id) if _wants_report(execution.state) else None
     if given is None or given.depth >= limits.delegation_depth:
         return

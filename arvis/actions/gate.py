@@ -1,7 +1,7 @@
-"""The one gate before everything that a model asks for by a tag (reliability.md T2, T5, T7, T8).
+"""The gate for every action that a model asks for by a tag (reliability.md T2, T5, T7, T8).
 
-What may be done is what the agent's role, the person's rights, the sources of the answer and the quota all allow. It is
-one table; nothing is done by tag that does not stand in it.
+An action needs the permission of the agent's role, the person's rights, the sources of the answer and the quota. The
+rules are one table; a tag that is not in it does nothing.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from arvis.ports.store import Transaction
 from arvis.tasks.access import WAITING, Asker, may_reach, standing_of
 from arvis.tasks.task import RUN, is_run
 
-# What the gate says of a proposal.
+# Verdicts of the gate on a proposal.
 
 
-# Which agent may give a task to which other one, and how far (reliability.md T5, T6; behaviour.md 1.9).
+# Permissions and limits of tasks between agents (reliability.md T5, T6; behaviour.md 1.9).
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`outcome` is None where nothing stands against it, else what becomes of it instead. `reason` is a code, `words` says
-    why to people: the end of a sentence."""
+    """`outcome` is None if the action is allowed, else its result. `reason` is a code; `words` gives the reason to
+    people as the end of a sentence."""
 
     outcome: Outcome | None
     reason: str | None = None
@@ -55,8 +55,8 @@ _MOST_ABOVE = 50
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """Where a turn stands below the one that a person asked for, which has depth 0. `path` are the ids of the agents from
-    there on, its own last; those that wait within the turn stand in it, too."""
+    """The position of a turn below the turn that a person asked for, which has depth 0. `path` holds the ids of the
+    agents from there on, its own last, including those that wait within the turn."""
 
     root_id: str
     depth: int
@@ -64,7 +64,7 @@ class Lineage:
 
 
 def lineage_of(tx: Transaction, execution_id: str, agent_id: str) -> Lineage:
-    """What a turn called counts as the turn itself."""
+    """Return the lineage; a child of a turn counts as the turn itself."""
     turn_id = execution_id
     within: tuple[str, ...] = (agent_id,)
     execution = tx.executions.get(execution_id)
@@ -85,7 +85,7 @@ def _caller(tx: Transaction, execution: Execution) -> Execution | None:
 
 
 def judge_delegation(tx: Transaction, slug: str, situation: ActionContext) -> Verdict:
-    """Whether a task may go to the agent of this slug; the first rule that forbids it speaks."""
+    """Judge whether a task may go to the agent of this slug; the first rule that forbids it gives the reason."""
     target = tx.agents.by_slug(slug)
     if target is None:
         return refused("no_agent", "there is no such agent")
@@ -94,7 +94,7 @@ def judge_delegation(tx: Transaction, slug: str, situation: ActionContext) -> Ve
 
 
 def room_below(tx: Transaction, lineage: Lineage, situation_limit: int) -> bool:
-    """Whether the root of this turn may have one more turn below it."""
+    """Return whether the root of this turn may have one more turn below it."""
     return tx.delegations.count_of_root(lineage.root_id) < situation_limit
 
 
@@ -121,7 +121,7 @@ def _refusals(tx: Transaction, target: Agent, lineage: Lineage, situation: Actio
 def _may_reach(tx: Transaction, target: Agent, situation: ActionContext) -> bool:
     standing, person = standing_of(situation.execution), situation.principal
     if person is not None and situation.taint and is_run(lifecycle.root_of(tx, situation.execution)):
-        # Nobody asked for this: words of others do not reach further than their writers would.
+        # No person asked for this: text of others gets no more rights than its authors have.
         person = replace(person, role=PrincipalRole.MEMBER)
     asker = Asker(person, standing, situation.address, situation.agent, own_words=not situation.taint)
     return may_reach(tx, target, asker)
@@ -148,13 +148,13 @@ def _upwards(tx: Transaction, execution: Execution) -> Iterator[Execution]:
 
 
 def _given(tx: Transaction, situation: ActionContext) -> int:
-    """How many tasks this turn has given already."""
+    """Return the number of tasks that this turn has already given."""
     entries = tx.audit.of_execution(situation.execution.id)
     return sum(entry.proposal.kind is EffectKind.DELEGATE and entry.outcome is Outcome.DONE for entry in entries)
 
 
 DAY_MS = 86_400_000
-#: A person is shown so many questions about one answer.
+#: The most questions about one answer.
 QUESTIONS = 5
 
 _Roles = Collection[PrincipalRole | None]
@@ -162,13 +162,14 @@ _EVERYBODY: _Roles = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR, Pri
 _OPERATORS: _Roles = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 _OWNERS: _Roles = frozenset({PrincipalRole.OWNER})
 
-# When a person has to say yes before it is done.
+# When an approval is needed: never, if the answer is tainted, always.
 _NEVER, _TAINTED, _ALWAYS = "never", "tainted", "always"
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Who may: which agents (`conductor`: no other), in the name of whom; and when a person is asked first."""
+    """The agents that may ask for an action (`conductor`: only the conductor), the roles that they may act for, and
+    the condition for an approval."""
 
     conductor: bool
     people: _Roles
@@ -180,7 +181,7 @@ RULES = {
     EffectKind.REMEMBER: Rule(False, _EVERYBODY, _NEVER),
     EffectKind.STATE: Rule(False, _EVERYBODY, _NEVER),
     EffectKind.DELEGATE: Rule(False, _EVERYBODY, _NEVER),
-    # As over the API: operators pause agents, owners alone write what an agent is told and may use.
+    # As over the API: operators pause agents; only owners write agents' prompts and permissions.
     EffectKind.CREATE_AGENT: Rule(True, _OWNERS, _TAINTED),
     EffectKind.UPDATE_AGENT: Rule(True, _OWNERS, _TAINTED),
     EffectKind.PAUSE_AGENT: Rule(True, _OPERATORS, _ALWAYS),
@@ -206,8 +207,8 @@ _NOTES = frozenset({EffectKind.REMEMBER, EffectKind.STATE})
 def judge(
     tx: Transaction, proposal: Proposal, situation: ActionContext, now: int, *, confirmed: bool = False
 ) -> Verdict:
-    """Whether this may be done, must be asked about, or not. `confirmed`: a person has said yes to exactly this; then
-    everything else still counts, as it stands now."""
+    """Judge whether an action is allowed, needs an approval, or is refused. `confirmed`: a person has approved
+    exactly this; all other rules still apply, with the present state."""
     against = next(_objections(tx, proposal, situation, now), None)
     if against is not None:
         return against
@@ -251,7 +252,7 @@ def _quota(tx: Transaction, proposal: Proposal, situation: ActionContext, now: i
 
 
 def _question(tx: Transaction, proposal: Proposal, situation: ActionContext) -> Verdict:
-    """Whether a person has to say yes first, and may still be asked."""
+    """Judge whether an approval is needed, and whether the person may still be asked."""
     reason = _why_asked(tx, proposal, situation)
     if reason is None:
         return ALLOWED
@@ -264,7 +265,7 @@ def _question(tx: Transaction, proposal: Proposal, situation: ActionContext) -> 
 def _why_asked(tx: Transaction, proposal: Proposal, situation: ActionContext) -> str | None:
     asks = RULES[proposal.kind].asks
     if proposal.kind is EffectKind.REMEMBER and proposal.subject == Category.STICKY:
-        # What is sticky stands among the instructions of every prompt.
+        # A sticky fact is among the instructions of every prompt.
         return "tainted" if taint_of_note(proposal, situation) else None
     if asks == _ALWAYS:
         return "confirmation"
@@ -283,7 +284,7 @@ def _is_conductor(tx: Transaction, slug: str) -> bool:
 
 
 def _new_tools(tx: Transaction, proposal: Proposal) -> frozenset[str]:
-    """What an agent would get that reaches further than looking things up."""
+    """Return the new tools of an agent that do more than read."""
     given = proposal.fields.get("tools") or ()
     wanted = given if isinstance(given, list | tuple) else (given,)
     known = tx.agents.by_slug(proposal.subject) if proposal.kind is EffectKind.UPDATE_AGENT else None

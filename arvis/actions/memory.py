@@ -1,4 +1,4 @@
-"""Facts and states that an agent keeps of what was said: never wider than the person or the room it was said in."""
+"""Facts and states that an agent stores from a conversation: never visible beyond its person or room."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from arvis.ports.store import Transaction
 
 
 def apply_note(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
-    """Keep it with all that it was written from: only what is clean, or what a person confirmed, ever stands among the
-    instructions of a prompt."""
+    """Store the note with its taint: only a clean or confirmed note ever appears among the instructions of a prompt."""
     keep = _put_state if proposal.kind is EffectKind.STATE else _remember
     kept = keep(tx, proposal, situation, now)
     if isinstance(kept, Refused):
@@ -23,7 +22,7 @@ def apply_note(tx: Transaction, proposal: Proposal, situation: ActionContext, no
 
 
 def taint_of_note(proposal: Proposal, situation: ActionContext) -> Taint:
-    """What a fact or state is written from, for those who will read it: what a room keeps is read by all its people."""
+    """Return the taint of a fact or state for its later readers: all people of a room read the facts of the room."""
     category = None if proposal.kind is EffectKind.STATE else Category(proposal.subject)
     others_read = _scope(situation, category) == room_scope(situation.address)
     if not others_read or situation.confirmed:

@@ -1,4 +1,4 @@
-"""Does what the gate has let pass, and writes down what became of everything, done or not."""
+"""Carries out actions that the gate allowed, and records the result of every proposal, carried out or not."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _APPLY: dict[EffectKind, Apply] = {
 
 
 def perform(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
-    """Do it. What its rules refuse was refused before the first write, and keeps nothing else from being done; errors of
-    the database are nobody's to catch here."""
+    """Carry out a proposal. The rules of an action refuse it before the first write, so a refusal does not stop other
+    actions; database errors are not caught here."""
     try:
         return _APPLY[proposal.kind](tx, proposal, situation, now)
     except (UsageError, AccessError) as error:

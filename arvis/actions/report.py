@@ -1,4 +1,4 @@
-"""One generated line for people: what was done at a model's word, what waits for theirs, and what was not done."""
+"""One generated line for people: actions carried out, waiting for an approval, and refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arvis.domain.effects import EffectKind, EffectResult, Outcome, Proposal
 from arvis.domain.markup import escape
 from arvis.domain.memory import Category
 
-# What a proposal asks for, in words for people. What a model wrote is shown so that nothing in it can hide.
+# Descriptions of proposals for people. Text of a model is shown so that nothing in it is hidden.
 
 
 _LONGEST_NAME = 60
@@ -37,7 +37,7 @@ _WORDS = {
 
 
 def wish(proposal: Proposal) -> str:
-    """As it stands behind “wants to …”."""
+    """Return the text after “wants to …”."""
     if proposal.kind is EffectKind.REMEMBER and proposal.subject == Category.STICKY:
         return "remember something in every answer from now on"
     return _WORDS[proposal.kind].format(quoted(_name(proposal)))
@@ -59,20 +59,20 @@ def not_done(proposal: Proposal, outcome: Outcome, reason: str | None, why: str)
 
 
 def _name(proposal: Proposal) -> str:
-    """By what people know it; a schedule without a name goes by its agent."""
+    """Return the name that people know; the agent's name for a schedule without one."""
     names = (proposal.subject, proposal.fields.get("slug"), proposal.fields.get("name"), proposal.fields.get("agent"))
     return next((str(name) for name in names if name), "without a name")
 
 
-#: So many things of one outcome are told one by one.
+#: The most items of one outcome that are listed one by one.
 TOLD = 10
 
 LISTS = frozenset({EffectKind.LIST_AGENTS, EffectKind.LIST_CRONS, EffectKind.LIST_HEARTBEATS, EffectKind.LIST_CLIENTS})
 
 
 def report(results: Sequence[EffectResult]) -> str:
-    """Empty where nothing is to be said: what was remembered is not told, unless a person was asked about it. Lists that
-    were asked for stand below the line. Names that a model gave may hold tags, which nobody is to see as such."""
+    """Return the line, or "" if there is nothing to report: stored facts are not reported unless a person was asked.
+    Requested lists follow below the line. Names from a model may contain tags, which are made harmless."""
     told = [result for result in results if result.report]
     lists = [result.report for result in told if _is_list(result)]
     others = [result for result in told if not _is_list(result)]

@@ -1,6 +1,6 @@
-"""Crons and heartbeats that a conductor makes, changes, removes and lists (behaviour.md 1.9, 1.12).
+"""Crons and heartbeats that a conductor creates, changes, deletes and lists (behaviour.md 1.9, 1.12).
 
-Everything is checked before the first write: what is refused leaves nothing behind. The rows are made here, for the person
+Everything is checked before the first write, so a refused change leaves nothing behind. The rows belong to the person
 who asked; the scheduler runs them.
 """
 
@@ -24,13 +24,13 @@ from arvis.services.schedules import Rules
 _CREATE = {EffectKind.CREATE_CRON: ScheduleKind.CRON, EffectKind.CREATE_HEARTBEAT: ScheduleKind.HEARTBEAT}
 _UPDATE = {EffectKind.UPDATE_CRON: ScheduleKind.CRON, EffectKind.UPDATE_HEARTBEAT: ScheduleKind.HEARTBEAT}
 _DELETE = {EffectKind.DELETE_CRON: ScheduleKind.CRON, EffectKind.DELETE_HEARTBEAT: ScheduleKind.HEARTBEAT}
-#: What changes when something is to happen.
+#: Kinds that change the times of a schedule.
 CHANGES = frozenset({*_CREATE, *_UPDATE, *_DELETE})
 _LIST = {EffectKind.LIST_CRONS: ScheduleKind.CRON, EffectKind.LIST_HEARTBEATS: ScheduleKind.HEARTBEAT}
 
-#: A heartbeat that says nothing of its times.
+#: The interval of a heartbeat without a schedule.
 _EVERY_MINUTE = "every 60s"
-#: So many are looked through by name, and so many are listed in a chat.
+#: The most schedules searched by name, and the most listed in a chat.
 _MOST, _LISTED = 1_000, 50
 
 _TEXTS = ("name", "schedule", "prompt", "timezone", "graph")
@@ -89,7 +89,7 @@ def _update(tx: Transaction, proposal: Proposal, situation: ActionContext, rules
 
 
 def wanted_changes(proposal: Proposal, situation: ActionContext) -> dict[str, Any]:
-    """What a tag changes, by the fields of `Schedule`; at least one thing."""
+    """Return the changes of a tag by the fields of `Schedule`; at least one."""
     changes = _changes(_known(proposal.fields), situation.address)
     if not changes:
         raise Unprocessable("nothing in it says what to change", fix="Name what shall be otherwise.")
@@ -102,7 +102,7 @@ def _author(situation: ActionContext) -> str | None:
 
 
 def _known(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What was given at all: an empty value is none."""
+    """Return the given fields; an empty value counts as not given."""
     return {name: value for name, value in fields.items() if value is not None and value != ""}
 
 
@@ -123,8 +123,8 @@ def _changes(fields: Mapping[str, Any], here: Address) -> dict[str, Any]:
 
 
 def _place(fields: Mapping[str, Any], here: Address) -> Address:
-    """Where the answers go: here, unless another place is named. Owners and operators alone come so far, and they may
-    use any. The bot of this place is known, that of another platform is not."""
+    """Return the place of the answers: here, unless another place is named. Only owners and operators get this far,
+    and they may use any place. The bot of this place is known; that of another platform is not."""
     platform = str(fields.get("platform") or here.platform).strip().lower()
     elsewhere = platform != here.platform
     if elsewhere and "channel" not in fields:

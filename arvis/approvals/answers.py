@@ -1,6 +1,6 @@
-"""What a person answers to an open question, whoever brings it: the API, the command line, a button in a chat.
+"""Answers of people to open questions, from the API, the command line or a button in a chat.
 
-Scripts' parts. The first answer wins.
+Parts of scripts. The first answer wins.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.tasks.rounds import TOOL_EFFECT
 
-#: Who may allow what a tool wants to do: roles, and people as `platform:user id`. Any one of them is enough.
+#: The people who may approve a tool call: roles, and people as `platform:user id`. One of them is enough.
 Approvers = Collection[str]
-#: By the word of the configuration.
+#: By the value in the configuration.
 APPROVERS: Mapping[str, Approvers] = {
     "owners": {PrincipalRole.OWNER},
     "operators": {PrincipalRole.OWNER, PrincipalRole.OPERATOR},
 }
 _ANYBODY: Approvers = {PrincipalRole.OWNER, PrincipalRole.OPERATOR, PrincipalRole.MEMBER}
-#: Words for whole groups, as a question of its own may name them; owners always may.
+#: Names of groups that a question of a workflow may use; owners may always answer.
 _GROUPS: Mapping[str, Approvers] = {
     **APPROVERS,
     "owner": APPROVERS["owners"],
@@ -33,18 +33,19 @@ _GROUPS: Mapping[str, Approvers] = {
     "member": _ANYBODY,
     "members": _ANYBODY,
 }
-#: Key of the state, with the id of a position behind it: what a node that asks people says of its question (`{"approvers": […]}`).
+#: The prefix of the state key, followed by the id of a position, under which a node stores details of its question
+#: (`{"approvers": […]}`).
 ASKS = "asks:"
 DECISIONS = {"approve", "accept", "reject", "edit", "feedback", "answer"}
 
 
 def approvers_of(named: str | Sequence[str]) -> Approvers:
-    """What the configuration says; owners always may."""
+    """Return the configured approvers; owners are always among them."""
     return APPROVERS[named] if isinstance(named, str) else {PrincipalRole.OWNER, *named}
 
 
 def question_of(execution: Execution | None, wait: Wait) -> Mapping[str, Any] | None:
-    """What the node says of its question that asks by itself; None for a question about a tool, or of the engine."""
+    """Return the node's details of its question; None for a question about a tool, or of the engine."""
     if execution is None or wait.subject is not None:
         return None
     asked: Mapping[str, Any] | None = execution.state.get(ASKS + wait.cursor_id)
@@ -52,7 +53,7 @@ def question_of(execution: Execution | None, wait: Wait) -> Mapping[str, Any] | 
 
 
 def may_answer(tx: Transaction, wait: Wait, by: Principal, approvers: Approvers) -> bool:
-    """Whether this person's word counts: that of whom was asked, else of those whom the configuration names."""
+    """Return whether this person may answer: the person who was asked, else the configured approvers."""
     if by.role is PrincipalRole.BLOCKED:
         return False
     execution = tx.executions.get(wait.execution_id)
@@ -63,7 +64,7 @@ def may_answer(tx: Transaction, wait: Wait, by: Principal, approvers: Approvers)
 
 
 def asked_of(tx: Transaction, wait: Wait, approvers: Approvers) -> list[str]:
-    """Whose word counts, for people: names, roles in the plural, and `platform:user id`."""
+    """Return the people who may answer, as text: names, roles in the plural, and `platform:user id`."""
     execution = tx.executions.get(wait.execution_id)
     allowed = _allowed(execution, wait, approvers)
     named = [f"{each}s" if each in set(PrincipalRole) else each for each in sorted(allowed, reverse=True)]
@@ -76,8 +77,8 @@ def asked_of(tx: Transaction, wait: Wait, approvers: Approvers) -> list[str]:
 def answer_question(
     tx: Transaction, wait_id: str, answer: WaitAnswer, *, by: Principal, approvers: Approvers, now: int
 ) -> Wait:
-    """Take the answer and let the turn go on. Raises `NotFound`, `Forbidden`, `Unprocessable`, and `Conflict` when somebody
-    was faster."""
+    """Store the answer and resume the turn. Raise `NotFound`, `Forbidden`, `Unprocessable`, and `Conflict` if it was
+    already answered."""
     wait = tx.waits.get(wait_id)
     if wait is None or wait.kind not in PERSONAL_WAITS:
         raise NotFound(f"There is no question {wait_id}")
@@ -97,7 +98,7 @@ def answer_question(
 
 
 def _wants_words(wait: Wait, asking: Execution | None) -> bool:
-    """Whether a node of a workflow asks somebody for a text."""
+    """Return whether a node of a workflow asks for a text."""
     drawn = asking is not None and asking.graph.startswith(PREFIX)
     return drawn and wait.kind is WaitKind.USER and wait.subject is None and not wait.choices
 
@@ -109,7 +110,7 @@ def _answerer(tx: Transaction, wait: Wait) -> str:
 
 
 def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
-    """The answer as its execution will see it. Raises `Unprocessable` when it says too little."""
+    """Return the answer in the form for its execution. Raise `Unprocessable` if it is incomplete."""
     decision = "approve" if answer.decision == "accept" else answer.decision
     if decision not in DECISIONS:
         raise Unprocessable(f"“{decision}” is no decision", fix=f"say one of {', '.join(sorted(DECISIONS))}")
@@ -124,7 +125,7 @@ def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
 
 
 def named_approvers(execution: Execution | None, wait: Wait) -> Approvers | None:
-    """Those whom the node names that asks; None where it names nobody."""
+    """Return the approvers that the node names; None if it names none."""
     asked = question_of(execution, wait)
     if asked is None or not asked.get("approvers"):
         return None
@@ -133,7 +134,8 @@ def named_approvers(execution: Execution | None, wait: Wait) -> Approvers | None
 
 
 def _allowed(execution: Execution | None, wait: Wait, approvers: Approvers) -> Approvers:
-    """Whose word counts besides that of whom was asked: of an approval those whom its node names, else the configuration."""
+    """Return who may answer besides the person who was asked: for an approval those whom its node names, else the
+    configured ones."""
     named = named_approvers(execution, wait) if wait.kind is WaitKind.APPROVAL else None
     if named is not None:
         return named
@@ -141,5 +143,5 @@ def _allowed(execution: Execution | None, wait: Wait, approvers: Approvers) -> A
 
 
 def _is_about_a_tool(wait: Wait) -> bool:
-    """Whether a yes makes a call of a tool: also that of one which may already have been made."""
+    """Return whether an approval makes a tool call, also one that may already have been made."""
     return wait.kind is WaitKind.APPROVAL or (wait.subject or "").startswith(TOOL_EFFECT)

@@ -1,7 +1,7 @@
-"""What a person is shown before a tool runs or a model changes something, and what their answer means.
+"""Questions before a tool runs or a model changes something, and the meaning of the answers.
 
-The question holds everything that will run, in a form in which nothing can hide: no invisible character, no change of
-direction, no line that looks like ours, no run of blanks that pushes the rest out of sight.
+The question contains everything that will run, in a form in which nothing can hide: no invisible character, no change
+of direction, no line that looks like ours, no run of blanks that pushes the rest out of sight.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Any
 from arvis.domain.executions import Answer
 from arvis.domain.tools import ToolCall
 
-#: What can be shown, in characters: a person must be able to read what they allow.
+#: The most characters of a question: a person must be able to read what they approve.
 LONGEST_QUESTION = 6_000
 
 _LONGEST_NAME = 60
-#: What Unicode calls ignorable by default, as far as Python counts it as printable, and the blank pattern of Braille.
+#: Unicode's default ignorable characters, as far as Python counts them as printable, and the blank pattern of
+#: Braille.
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -37,8 +38,9 @@ def question(call: ToolCall, *, tool: str, agent: str, asker: str, user_id: str)
 def change_question(
     what: str, lines: Sequence[str], *, agent: str, asker: str, user_id: str, sources: Sequence[str]
 ) -> str | None:
-    """Asked about something that an agent wants to change: `lines` show all of it, made by `line` and `change`; `sources`
-    names what else than that person's words the answer was written from. None when it is too long to be shown whole."""
+    """Return the question about a change by an agent: `lines` show all of it, made by `line` and `change`; `sources`
+    names the sources of the answer other than that person's words. Return None if it is too long to be shown
+    completely."""
     head = f"{_short(agent)} wants to {what}."
     read = [f"Besides that person's words it had read what came from: {', '.join(sources)}."] if sources else []
     return _shown([head, *lines, _asker(asker, user_id), *read])
@@ -64,7 +66,7 @@ def visible(text: str) -> str:
 
 
 def beginning(text: str, rest: str) -> str:
-    """Return the text, or as much of it as one look takes in, with a mark that says how much that is; `rest` is the sentence that says
+    """Return the text, or its beginning with a mark that states the shown length; `rest` is the sentence that says
     where the whole is."""
     if len(text) <= LONGEST_QUESTION:
         return text
@@ -77,12 +79,12 @@ def digest(text: str) -> str:
 
 
 def fingerprint(call: ToolCall, tool: str) -> str:
-    """Tells calls apart: an answer counts for this one and no other."""
+    """Return the identity of a call: an answer holds for this call only."""
     return digest(f"{tool} {call.what}")
 
 
 def verdict_of(answer: Answer, *, choices: tuple[str, ...], on_expiry: str) -> dict[str, Any]:
-    """What the answer to an approval decides; without one in time what the configuration says."""
+    """Return the decision of an answer to an approval; after expiry, the configured one."""
     if answer.expired:
         return {"decision": on_expiry, "note": "No answer arrived in time."}
     given = dict(answer.value or {"decision": "reject"})

@@ -1,4 +1,4 @@
-"""`/agents`, and what `/help` says of a place: whom one can talk to here, and how they are addressed."""
+"""`/agents`, and the place in `/help`: the agents that answer here, and how to address them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arvis.memory.render import brief
 from arvis.ports.store import Transaction
 from arvis.routing import WEB, permit
 
-#: Rules by which one agent has a place to itself: nobody else is heard there, by whatever name.
+#: Rules that give a place to one agent: no other agent answers there, under any name.
 _ALONE = frozenset({"bot_assignment", "channel_binding"})
 _MOST = 30
 _LONGEST = 120

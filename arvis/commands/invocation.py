@@ -1,4 +1,4 @@
-"""What a command is given."""
+"""The input of a command."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A command with who gave it, where, and to which agent, which the rule `route` chose. `zone` is the name of a time zone
-    for what it tells, `house_zone` that of the daemon, whose midnights budgets go by. `sender` knows what limits a person
-    besides the role; `more` are the commands of the agent's plugins, `shown` is what people have seen of an answer."""
+    """A command with its sender, place and agent."""
 
     name: str
     argument: str
@@ -33,17 +31,23 @@ class Invocation:
     principal: Principal
     agent: Agent
     conversation: Conversation
+    #: The name of the time zone for times in the answer.
     zone: str
+    #: The rule that chose the agent.
     route: str = ""
+    #: Has limits of the person besides the role.
     sender: Sender | None = None
+    #: The time zone of the daemon, whose midnight ends a budget's day.
     house_zone: str = "UTC"
+    #: The commands of the agent's plugins.
     more: Sequence[PluginCommand] = ()
+    #: Returns the part of an answer that people have seen.
     shown: Shown = nothing_shown
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a command answers, and the turns that it ended: these are announced after the commit."""
+    """The answer of a command, and the turns that it ended: these are announced after the commit."""
 
     text: str
     stopped: Sequence[CancelledTurn] = ()

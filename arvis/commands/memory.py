@@ -1,8 +1,8 @@
-"""`/memory`: people see what an agent keeps of them and of the room they are in, and correct it.
+"""`/memory`: people see and correct the facts that an agent stores about them and about the room.
 
-What is kept about a person is theirs to delete. What is kept about a room belongs to those who told it, and to owners and
-operators. Of other people and other rooms nothing is said, not even that there is something. In a group everybody reads the
-answer, so there it is about the room alone.
+A person may delete facts about themselves. Facts about a room may be deleted by those who provided them, and by
+owners and operators. Facts about other people and rooms are never shown, not even their existence. In a group
+everybody reads the answer, so there it only covers the room.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from arvis.ports.store import Transaction
 _MOST_FACTS = 30
 _MOST_KEYS = 15
 _MOST_NUMBER = 18
-#: Characters of a fact that people can be asked to vouch for in a chat.
+#: The most characters of a fact that can be confirmed in a chat.
 _MOST_CONFIRMED = 1_000
 
 _USE = """/memory: what is kept about you, and about this room
@@ -141,7 +141,8 @@ def _delete_key(tx: Transaction, invocation: Invocation, key: str) -> str:
 
 
 def _undo(tx: Transaction, invocation: Invocation, now: int) -> str:
-    """Of the room only what the asker did, unless they look after the house."""
+    """Undo the newest change; of the room's facts only the asker's own change, unless the asker is an owner or
+    operator."""
     agent_id, scopes = invocation.agent.id, [_mine(invocation)] if invocation.conversation.direct else []
     in_room = tx.facts.last_change(agent_id, [room_scope(invocation.address)])
     if in_room is not None and _may_change(invocation, in_room.by_id):
@@ -186,7 +187,7 @@ def _doubt(fact: Fact) -> str:
 
 
 def _fact(tx: Transaction, invocation: Invocation, named: str) -> Fact | None:
-    """The active fact of this number, if it is about this person (and nobody else reads along) or this room."""
+    """Return the active fact of this number, if it is about this person (and no one else reads along) or this room."""
     number = _number(named)
     fact = None if number is None else tx.facts.by_number(number)
     if fact is None or fact.agent_id != invocation.agent.id or fact.scope not in _scopes(invocation):
@@ -212,7 +213,7 @@ def _looks_after(invocation: Invocation) -> bool:
 
 
 def _scopes(invocation: Invocation) -> Sequence[str]:
-    """What may be told here."""
+    """Return the scopes that may be shown here."""
     room = room_scope(invocation.address)
     return [_mine(invocation), room] if invocation.conversation.direct else [room]
 

@@ -27,7 +27,8 @@ def new(tx: Transaction, invocation: Invocation, now: int) -> Said:
 
 
 def reset(tx: Transaction, invocation: Invocation, now: int) -> Said:
-    """Where several people write, only for those who look after the house: what goes does not come back."""
+    """Reset the conversation. Where several people write, only an owner or operator may do it, because the history
+    does not come back."""
     if not (invocation.conversation.direct or _looks_after(invocation)):
         return Said(_OTHERS)
     stopped = _close(tx, invocation, now)
@@ -36,7 +37,7 @@ def reset(tx: Transaction, invocation: Invocation, now: int) -> Said:
 
 
 def _close(tx: Transaction, invocation: Invocation, now: int) -> Sequence[CancelledTurn]:
-    """What is under way still ends there. Members put aside what was asked of themselves, others everything."""
+    """Close the conversation. Running work still ends there. Members cancel their own questions, others all of them."""
     person, conversation = invocation.principal, invocation.conversation
     everything = conversation.direct or _looks_after(invocation)
     stopped = stop_waiting(tx, conversation, person.name, now, asked_by=None if everything else person.id)

@@ -1,4 +1,4 @@
-"""Which commands there are. Anything else that begins with a slash is a message like others: `/etc/passwd` is a path."""
+"""The commands. Any other text that begins with a slash is an ordinary message: `/etc/passwd` is a path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from arvis.ports.store import Transaction
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A script, and what it does in a few words; one that is `unlisted` is shown in no list."""
+    """A script with a short description; an `unlisted` one appears in no list."""
 
     run: Callable[[Transaction, Invocation, int], str | Said]
     about: str
@@ -29,7 +29,8 @@ class Command:
 
 
 def parse(text: str) -> Spoken | None:
-    """The command that a message is, or None. What plugins know to do is done in the agent's turn (`graphs/agent/plugins.py`)."""
+    """Return the command of a message, or None. Commands of plugins run in the agent's turn
+    (`graphs/agent/plugins.py`)."""
     found = split_command(text)
     if found is None or found[0] not in COMMANDS or (found[0] == "start" and not is_start(found[1])):
         return None
@@ -37,7 +38,7 @@ def parse(text: str) -> Spoken | None:
 
 
 def perform(tx: Transaction, invocation: Invocation, now: int) -> Said:
-    """Do it and say what came of it; `invocation.name` is one that `parse` gave."""
+    """Carry out the command and return its answer; `invocation.name` comes from `parse`."""
     said = COMMANDS[invocation.name].run(tx, invocation, now)
     return said if isinstance(said, Said) else Said(said)
 
@@ -48,7 +49,7 @@ def command_hints() -> Sequence[CommandHint]:
 
 
 def _help(tx: Transaction, invocation: Invocation, _now: int) -> str:
-    """The commands of plugins stand behind ours, which come first where two have one name."""
+    """List the commands; ours come first and win over plugin commands of the same name."""
     lines = [f"/{name}: {command.about}" for name, command in COMMANDS.items() if not command.unlisted]
     lines += [f"/{each.name}: {each.about}" for each in invocation.more if each.name not in COMMANDS]
     return "\n".join([*lines, how_to_address(tx, invocation)])

@@ -24,7 +24,7 @@ _NONE = "There is no workflow here that you can begin."
 
 
 def run(tx: Transaction, invocation: Invocation, now: int) -> str:
-    """`/run NAME [input]`; alone it tells which there are."""
+    """`/run NAME [input]`; without a name it lists the workflows."""
     name, _, given = invocation.argument.partition(" ")
     if not name:
         return _told(tx, invocation)
@@ -78,7 +78,7 @@ def _allowed(tx: Transaction, invocation: Invocation) -> list[Workflow]:
 
 
 def _is_within_reach(tx: Transaction, workflow: Workflow, invocation: Invocation) -> bool:
-    """Whether its agent is one that this person may reach here."""
+    """Return whether this person may use its agent here."""
     try:
         agent_for(tx, whole_version(tx, workflow), _asker(invocation))
     except UsageError:

@@ -1,4 +1,5 @@
-"""`/start`: what Telegram sends when somebody opens a bot for the first time. A greeting, and no question to the agent."""
+"""`/start`: Telegram sends it when a person opens a bot for the first time. It returns a greeting and does not ask
+the agent."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from arvis.memory.render import brief
 from arvis.ports.store import Transaction
 
 _LONGEST_NAME, _LONGEST_ABOUT = 120, 300
-#: What a link to a bot may carry behind `/start`; anything else is a sentence that begins with a slash.
+#: The payload that a link to a bot may add to `/start`; anything else is an ordinary message.
 _CARRIED = re.compile(r"[A-Za-z0-9_-]{0,64}")
 
 

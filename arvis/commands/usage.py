@@ -1,4 +1,4 @@
-"""`/usage`: what somebody asked for and what that cost; alone with an owner, what the house spent."""
+"""`/usage`: requests and costs of the person; in a direct chat with an owner, the costs of the whole system."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`/why`: how the last answer of a conversation came about, or why there was none. It says what the rows say.
+"""`/why`: explains the last answer of a conversation, or its absence, from the stored rows.
 
-People read it in a chat, whoever they are: accounts, keys and the texts of errors are for `arvis explain`.
+Anybody in a chat may read it, so accounts, keys and error texts appear only in `arvis explain`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def why(tx: Transaction, invocation: Invocation, _now: int) -> str:
 
 
 def _newest(tx: Transaction, invocation: Invocation) -> MessageTimeline | None:
-    """What this person asked an agent last, or what was dropped or expired since. Who talks alone with a bot wrote all of
-    it, also what came before anybody knew them."""
+    """Return the person's latest request, or a later message that was dropped or expired. In a direct chat with a bot
+    all messages are the person's, also those before they were known."""
     person, alone = invocation.principal.id, invocation.conversation.direct
     asked = tx.timeline.of_last(invocation.conversation.id, person)
     unasked = tx.timeline.of_last_unasked(invocation.address, None if alone else person)

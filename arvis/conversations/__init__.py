@@ -1,4 +1,4 @@
-"""What conversations need beyond storage: how many tokens a text is to a model, and how many the model holds."""
+"""Token counts and context windows of models."""
 
 from __future__ import annotations
 

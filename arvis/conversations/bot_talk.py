@@ -11,13 +11,13 @@ from arvis.ports.store import Transaction
 MOST_BOT_TURNS = 5
 #: In a channel with all its threads: a bot that answers outside of them makes a new one begin each time.
 MOST_IN_CHANNEL = 20
-#: Of silence, after which they begin anew: who reports every hour is in no talk.
+#: After this silence (ms) the count starts again: a bot that reports every hour is not in a conversation.
 PAUSE_MS = 15 * 60_000
 
 
 def may_begin_turn(tx: Transaction, address: Address, *, bot: bool, now: int) -> bool:
-    """Counts a turn that somebody in this place is about to begin; False when it is a bot's and one too many. A person's
-    word sets the count back. To be asked once for each event, after permission, in the transaction that accepts it."""
+    """Count a turn that is about to begin in this place; return False if it is a bot's and over the limit. A person's
+    message resets the count. Call it once for each event, after permission, in the transaction that accepts it."""
     channel = replace(address, thread="")
     limits = {f"bot_turns_in:{channel.lane}": MOST_IN_CHANNEL, f"bot_turns:{address.lane}": MOST_BOT_TURNS}
     counts = {key: _count(tx, key, now) for key in limits}

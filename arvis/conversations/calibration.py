@@ -1,8 +1,9 @@
-"""Learn how a model counts from what its vendor reports, call by call.
+"""Learns the token counts of a model from its vendor's reports, call by call.
 
-Each report is one equation: the sizes of the request, weighted, are its tokens. Wanted are the weights that fit all of
-them best, the newer ones more, close to those by script where the reports say nothing; none is negative or absurd, for
-they are used for single texts, too. What matters is that no call exceeds a window: the estimate is rather too high.
+Each report is one equation: the weighted sizes of the request are its tokens. The result is the weights that fit all
+reports best, newer ones more, close to the weights by script where the reports give no information; none is negative
+or absurd, because they are also used for single texts. No call may exceed a window, so the estimate is rather too
+high.
 """
 
 from __future__ import annotations
@@ -21,32 +22,33 @@ _PRIOR = tuple(weight / unit for weight, unit in zip(DEFAULT_WEIGHTS, _UNITS, st
 _MOST = (4.0, 4.0, 4.0, 4.0, 6.0, 8.0, 10.0)
 _COUNT = len(_UNITS)
 
-#: What is stored: the weights to use, the usual error, and the sums of what was reported.
+#: The stored values: the weights in use, the usual error, and the sums of the reports.
 _STORED = _COUNT + 1 + _COUNT + _COUNT * _COUNT
 
-#: What the prior counts in reports, and what is left of a report's weight after each newer one.
+#: The weight of the prior in reports, and the factor on a report's weight after each newer one.
 _PRIOR_STRENGTH = 0.003
 _KEPT = 0.98
 
 #: Rounds of improving one weight after the other; each report goes on from where the last one came to.
 _ROUNDS = 40
 
-#: A report is believed between so many times the estimate by script; above it some vendors add instructions of theirs.
+#: A report is accepted between these multiples of the estimate by script; above it some vendors add instructions of
+#: theirs.
 _LEAST_BELIEVED, _MOST_BELIEVED, _HIDDEN = 0.2, 5, 20_000
 
-#: The margin: so many times the usual error, within these bounds; what the error is at first, and the newest one's part
-#: in it.
+#: The margin: this multiple of the usual error, within these bounds; the first error, and the weight of the newest
+#: one.
 _ERRORS, _SMALLEST, _LARGEST = 1.5, 0.01, 0.15
 _FIRST_ERROR, _NEWEST = 0.1, 0.2
 
 #: The margin, besides, for what no report has held yet: its weight is a guess.
 _DOUBT = 0.5
 
-#: When so many times the report was expected, the server has rather left out what it had in its cache: such a report
-#: counts for little.
+#: If the report is lower than expected by this factor, the server has probably left out cached tokens: such a report
+#: gets this weight.
 _SURPRISE, _DISTRUST = 2.0, 0.1
 
-#: After so many reports, one that was foreseen so well (estimate to report) teaches nothing, and costs nothing.
+#: After this many reports, one that was predicted this well (estimate to report) is skipped to save time.
 _ENOUGH, _FORESEEN = 30, (1.0, 1.05)
 
 
@@ -56,8 +58,8 @@ def estimator_of(calibration: Calibration | None) -> Estimator:
 
 
 def learn(calibration: Calibration | None, model: str, measure: Measure, tokens: int) -> Calibration:
-    """What is known after a call of `model` (`provider/model`) whose vendor counted so many tokens of input, those from
-    its cache included. A report that cannot be true, or of a request with pictures, changes nothing."""
+    """Return the calibration after a call of `model` (`provider/model`) whose vendor counted `tokens` of input,
+    cached ones included. An implausible report, or one of a request with pictures, changes nothing."""
     known = calibration or Calibration(model, (), 0)
     if len(known.weights) != _STORED:
         known = Calibration(model, (), 0, known.most)
@@ -93,7 +95,7 @@ def _state_of(stored: Sequence[float]) -> tuple[float, list[list[float]], list[f
 
 
 def _factors(matrix: Sequence[Sequence[float]], error: float) -> list[float]:
-    """What the weights, in units, are multiplied with: their unit and the margin."""
+    """Return the factors of the weights, in units: their unit and the margin."""
     margin = 1 + min(max(_ERRORS * error, _SMALLEST), _LARGEST)
     doubts = [_PRIOR_STRENGTH / (_PRIOR_STRENGTH + matrix[row][row]) for row in range(_COUNT)]
     return [unit * margin * (1 + _DOUBT * doubt) for unit, doubt in zip(_UNITS, doubts, strict=True)]

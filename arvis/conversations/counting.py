@@ -1,4 +1,4 @@
-"""How large a request is to a model and how much the model holds: what the runner asks, and what it found out."""
+"""Sizes of requests and windows of models, for the runner, and its new knowledge about them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ModelCounting:
         return window_of(provider, model, self._windows, learnt)
 
     def reply(self, provider: str, model: str) -> tuple[int | None, bool]:
-        """Return the longest reply in tokens, and whether the configuration says it of this very model."""
+        """Return the longest reply in tokens, and whether the configuration gives it for this exact model."""
         own = own_of(provider, model, self._replies)
         return (self._reply, False) if own is None else (own, True)
 

@@ -1,6 +1,6 @@
-"""How many tokens a text or a request is: by script, without a table, on the safe side (behaviour 1.5).
+"""Estimates the tokens of a text or a request: by script, without a table, rather too high (behaviour 1.5).
 
-What a model really counts is learnt from its calls (`calibration`); until then the weights below hold for all.
+The real count of a model is learnt from its calls (`calibration`); until then the weights below hold for all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from arvis.domain.runs import RunRequest, Turn
 #: Tokens for each letter, mark, word, dense and other character, message and request, in the order of `Measure`.
 DEFAULT_WEIGHTS = (1 / 3.5, 1 / 3.5, 0.0, 1.2, 0.6, 4.0, 0.0)
 
-#: What no vendor whose rule is known counts above for one picture, in tokens.
+#: The most tokens that any vendor with a known rule counts for one picture.
 PICTURE_TOKENS = 3_000
 
 #: Chinese, Japanese, Korean and pictographs: more than a token each.
@@ -28,14 +28,15 @@ _DENSE = re.compile(
 )
 _LETTERS = f"{ascii_letters} ".encode()
 
-#: Words are counted in pieces of so many characters: as a list, those of a large text would take ten times its memory.
+#: Words are counted in pieces of this many characters, because a list of all words of a large text would take ten
+#: times its memory.
 _PIECE = 65_536
 
 #: Sums of fractions may be a hair above the whole number that they are.
 _HAIR = 1e-6
 
 
-#: The messages of a conversation are measured anew for each of its prompts: what became of so many short ones is kept.
+#: The messages of a conversation are measured for each of its prompts: this many results of short texts are cached.
 _KEPT, _SHORT = 4_096, 1_000
 
 
@@ -61,7 +62,7 @@ def _words(text: str) -> int:
 
 
 def measure_request(request: RunRequest) -> Measure:
-    """Of all that a vendor is handed."""
+    """Measure everything that is sent to a vendor."""
     found = Measure(
         messages=1 + sum(1 + len(turn.outputs) for turn in request.turns),
         requests=1,
@@ -80,7 +81,7 @@ class Estimator:
 
     @property
     def message_tokens(self) -> float:
-        """What a message costs besides its text."""
+        """Return the cost of a message besides its text."""
         return self._weights[5]
 
     def tokens(self, text: str) -> int:
@@ -93,12 +94,12 @@ class Estimator:
 
 
 def estimate_tokens(text: str) -> int:
-    """By script alone, for whatever model."""
+    """Estimate by script only, for any model."""
     return Estimator().tokens(text)
 
 
 def sizes(found: Measure) -> tuple[int, ...]:
-    """What the weights are multiplied with."""
+    """Return the values that are multiplied by the weights."""
     return (found.letters, found.marks, found.words, found.dense, found.others, found.messages, found.requests)
 
 

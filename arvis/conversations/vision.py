@@ -1,7 +1,7 @@
-"""Which models see pictures: what the user says, else what is known of their names.
+"""Decides if a model can read images: by the configuration, else by its name.
 
-A model that nothing is known of is shown pictures: if it cannot read them, its server refuses once, and that is remembered.
-Only families of which it is known that they read text alone are not asked.
+An unknown model is sent images: if it cannot read them, its server refuses once, and that is remembered. Only
+families that are known to read text alone are not sent any.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BLIND = re.compile(r"audio|realtime|transcribe|tts|embedding|gemma-?3n?[:-](270
 _SEEING_PROVIDERS = frozenset({"claude_cli"})
 
 
-#: Families that read text alone, as far as no name above says otherwise.
+#: Families that read text only, unless a name above says otherwise.
 _TEXT_ONLY = re.compile(
     r"gpt-3|gpt-4\b|gpt-oss|o1-|o3-mini|claude-[12]|claude-instant|gemini-1\.0|gemini-pro$|deepseek|llama-?[23]|codellama|mistral\b"
     r"|mistral-(7b|nemo|large|tiny)|mixtral|codestral|devstral|qwen|qwq|phi-?[123]|phi-?4|gemma|codegemma|command-r|starcoder"
@@ -30,7 +30,7 @@ _TEXT_ONLY = re.compile(
 
 
 def may_see(provider: str, model: str, own: Mapping[str, bool]) -> bool:
-    """Whether a model is worth being shown pictures: it sees, or nothing is known of it."""
+    """Return whether to send images to a model: it can read them, or is unknown."""
     plain = model.rpartition("/")[2]
     names = (f"{provider}/{model}", model, f"{provider}/{plain}", plain)
     if any(name in own for name in names) or provider == "demo":

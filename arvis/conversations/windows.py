@@ -1,6 +1,6 @@
-"""How many tokens a model holds: what the user says, else what its vendor told, else what is known of its name.
+"""Context windows of models in tokens: the configured value, else the vendor's report, else by the name.
 
-A window is for the prompt and the reply together. Too small a number costs a little context, too large a one a refused
+A window holds the prompt and the reply together. Too small a number costs a little context, too large a one a refused
 call, after which the vendor's own number is known.
 """
 
@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-#: What models hold that no rule knows. Ollama gives a model the window that its machine has room for, whatever its name
-#: says, and tells it with the first reply (behaviour 1.5).
+#: The window of models without a rule. Ollama chooses the window by the memory of its machine, whatever the model's
+#: name, and reports it with the first reply (behaviour 1.5).
 DEFAULT_WINDOW = 200_000
 _OLLAMA = 8_192
 
@@ -37,8 +37,8 @@ _RULES: Sequence[tuple[re.Pattern[str], int]] = tuple(
 
 
 def window_of(provider: str, model: str, own: Mapping[str, int], learnt: int | None) -> int:
-    """In tokens. `model` may carry prefixes, as OpenRouter writes them (`openai/gpt-4.1`). `own` are those of the
-    configuration, by `model` or `provider/model`; `learnt` is what the vendor told."""
+    """Return the window in tokens. `model` may have prefixes, as OpenRouter writes them (`openai/gpt-4.1`). `own` are
+    the configured ones, by `model` or `provider/model`; `learnt` is the vendor's report."""
     if (said := own_of(provider, model, own)) is not None:
         return said
     if learnt is not None:
@@ -49,7 +49,7 @@ def window_of(provider: str, model: str, own: Mapping[str, int], learnt: int | N
 
 
 def own_of(provider: str, model: str, own: Mapping[str, int]) -> int | None:
-    """Return what the configuration says of a model, by `model` or `provider/model`; prefixes do not matter."""
+    """Return the configured value of a model, by `model` or `provider/model`; prefixes do not matter."""
     plain = model.rpartition("/")[2]
     names = (f"{provider}/{model}", model, f"{provider}/{plain}", plain)
     return next((own[name] for name in names if name in own), None)

@@ -1,6 +1,7 @@
-"""What the owner does to accounts: add, change, remove, try. A row first, then the notice to whoever asks models.
+"""Changes of accounts by the owner: add, change, remove, try. The row is written first, then model callers are
+notified.
 
-A key comes in here and is sealed before it goes anywhere; it never goes out again but to its vendor.
+A key is encrypted here before it is stored, and is sent only to its vendor.
 """
 
 from __future__ import annotations
@@ -55,14 +56,14 @@ _GAPS = {
 }
 _FIELDS = "GET /openapi.json describes every field."
 
-#: Stands for a key that stays as it is, in checks that ask only whether there is one.
+#: Represents an unchanged key in checks that only need its presence.
 _KEPT = SecretStr("kept")
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of one small call. `error` and `fix` are "" when it went well, as is `kind`, which else is that of a
-    `ProviderError`, or `other`; `result` is what the provider told of it, None where nothing came."""
+    """The result of a test call. `error`, `fix` and `kind` are "" on success; else `kind` is that of a
+    `ProviderError`, or `other`. `result` is the provider's reply, None if there was none."""
 
     ok: bool
     model: str
@@ -115,7 +116,7 @@ class AccountService:
         await self._tell()
 
     async def try_out(self, name: str) -> Trial:
-        """One small call, which costs next to nothing; whatever comes of it is an answer. Raises `NotFound`."""
+        """Make a minimal call, which costs almost nothing, and return any outcome. Raise `NotFound`."""
         configured = {account.name: account for account in self._book.configured}
         stored = None if name in configured else await self._stored(name)
         if stored is None:
@@ -134,7 +135,7 @@ class AccountService:
         """The same for one that is not kept. Raises `Unprocessable` for values that cannot be used."""
         entry, _ = _checked({"name": fields.get("provider"), **fields})
         key = fields.get("api_key")
-        # What is sealed is known to the filter of the logs.
+        # Registers the key with the filter of the logs.
         await self._sealed(key)
         made = account_of(entry)
         return await self._trial(replace(made, api_key=key.strip() if isinstance(key, str) else None))
@@ -300,7 +301,7 @@ def _with(
 
 
 def _forget_refusals(tx: Transaction, name: str, now: int) -> None:
-    """What was refused before says nothing of an account that was changed, or that answers again."""
+    """Forget earlier refusals of an account that was changed, or that answers again."""
     for rest in tx.cooldowns.all():
         if rest.account == name and (rest.refusals or rest.until > now):
             tx.cooldowns.put(replace(rest, until=now, refusals=0, at=max(now, rest.at + 1)))

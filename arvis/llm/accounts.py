@@ -1,7 +1,7 @@
-"""The accounts that models are asked with: those of the configuration, and those that were entered in the product.
+"""The accounts for model calls: the configured ones, and those added in the product.
 
-Read from memory for every call of a model, and learnt anew when somebody changed one. The rows are the truth; an account
-that cannot be used costs itself, never the start or a turn that another one can answer.
+They are read from memory for every call, and loaded again after a change. The rows are the source; an unusable
+account affects only itself, never the start or a turn that another one can answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from arvis.ports.store import Store, Transaction
 
 log = logging.getLogger(__name__)
 
-#: A notice may be lost with the process that told it: seconds after which one looks unasked.
+#: A notice may be lost with the process that sent it: seconds between checks without a notice.
 _LOOK_AGAIN = 60.0
 
 
@@ -45,7 +45,7 @@ class AccountRegistry:
 
     @property
     def usable(self) -> Sequence[Account]:
-        """Those that may be asked; the demo where nobody has given an account, and nobody where none works."""
+        """Return the usable accounts; the demo if no account exists, and none if none works."""
         return self._usable
 
     def current(self) -> Sequence[Account]:
@@ -95,7 +95,7 @@ class AccountRegistry:
             self._usable, self._left_out = known if known or rows else (DEMO,), left_out
 
     async def follow(self, bus: Bus, up: Callable[[], None]) -> None:
-        """Learn anew when another process says that something changed, until cancelled. Raises `StoreError`."""
+        """Reload when another process reports a change, until cancelled. Raise `StoreError`."""
         changed = asyncio.Event()
         with ExitStack() as listening:
             for kind in (AccountsChanged, NoticesMissed):

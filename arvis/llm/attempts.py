@@ -1,4 +1,4 @@
-"""What one run goes through: its tries, what is known of each, and what it leaves behind."""
+"""The attempts of one run, their findings and their receipts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _WORKED = frozenset({ProviderErrorKind.EMPTY, ProviderErrorKind.TIMEOUT})
 
 @dataclass(slots=True)
 class Trail:
-    """What a run leaves behind, also when it is cancelled: the receipts of all tries so far, and what became known of
-    the accounts and models. Handed in by whoever has to keep it. `counted` holds for each reply the model
-    (`provider/model`), the size of the request and the tokens that the vendor counted; `limits` the windows that vendors
-    told."""
+    """The record of a run, also when it is cancelled: the receipts of all attempts so far, and new knowledge about
+    accounts and models. The caller passes it in and stores it. `counted` holds for each reply the model
+    (`provider/model`), the size of the request and the tokens that the vendor counted; `limits` the windows that
+    vendors reported."""
 
     calls: list[ModelCall] = field(default_factory=list)
     rests: list[Cooldown] = field(default_factory=list)
@@ -41,25 +41,29 @@ class Run:
 
 @dataclass(slots=True)
 class Try:
-    """One call of one account. `at` is when it began on the wall clock in ms, `ticks` the same in seconds of the clock
-    that measures durations; `pieces` are what was streamed so far, `asked` says whether the provider was reached, and
-    `result` is a reply without an answer whose usage is known."""
+    """One call of one account."""
 
     choice: Choice
     request: RunRequest
+    #: Its start on the wall clock in ms.
     at: int
+    #: Its start in seconds of the clock that measures durations.
     ticks: float
+    #: The provider was reached.
     asked: bool = False
+    #: The text streamed so far.
     pieces: list[str] = field(default_factory=list)
+    #: A reply without an answer whose usage is known.
     result: RunResult | None = None
     others: Sequence[Choice] = ()
 
     def costs(self, error: ProviderError | None) -> bool:
-        """Whether the vendor has worked for a try that gave no answer; without an error it was cancelled."""
+        """Return whether the vendor has worked for an attempt without an answer; without an error it was cancelled."""
         return self.asked and (error is None or bool(self.pieces) or error.kind in _WORKED)
 
     def estimated(self, result: RunResult | None = None) -> RunResult:
-        """What a try has used whose usage nobody told, by its `result` or by what was streamed so far."""
+        """Return the estimated usage of an attempt without a reported usage, by its `result` or by the text streamed
+        so far."""
         said = "".join(self.pieces) if result is None else result.content
         calls = () if result is None else result.calls
         spent_in = prompt_tokens(self.request)
@@ -70,19 +74,23 @@ class Try:
 
 @dataclass(slots=True)
 class Attempt:
-    """What one run has seen. `errors` holds the last error of each choice, `tried` those that were asked in this round,
-    `round` counts the rounds before it, `end` is when the run must be over, `size` what is asked."""
+    """The state of one run."""
 
+    #: The deadline of the run.
     end: float
     trail: Trail
+    #: The size of the request.
     size: Measure
+    #: The last error of each choice.
     errors: dict[Choice, ProviderError] = field(default_factory=dict)
+    #: The choices that were called in this round.
     tried: set[Choice] = field(default_factory=set)
+    #: The number of earlier rounds.
     round: int = 0
     others: Sequence[Choice] = ()
 
     def left(self, choices: Sequence[Choice]) -> list[Choice]:
-        """Those that may still be asked in this round."""
+        """Return the choices that were not yet tried in this round."""
         return [choice for choice in self.helpful(choices) if choice not in self.tried]
 
     def helpful(self, choices: Sequence[Choice]) -> list[Choice]:
@@ -98,9 +106,9 @@ class Attempt:
         return {choice for choice in self.tried if self.errors[choice].kind in TRANSIENT}
 
     def verdict(self, selection: Selection, now: int) -> ProviderError:
-        """What the job should act upon. While an account comes back by itself, nothing else counts: the job waits for the
-        first one. Else an error that may pass counts before a prompt that is too long for somebody, and that before a
-        refusal."""
+        """Return the error that the job acts upon. While an account recovers at a known time, only that counts: the
+        job waits for the first one. Else a temporary error comes before a prompt that is too long for some account,
+        and that before a refusal."""
         errors = list(self.errors.values())
         limits = [error for error in errors if error.kind is ProviderErrorKind.RATE_LIMIT]
         if selection.pending or limits:
@@ -113,14 +121,14 @@ class Attempt:
         return (too_long or errors)[-1]
 
     def _hopeless(self, choice: Choice) -> bool:
-        """What was refused for good, or would cost as much and as long again."""
+        """Return whether the choice was refused permanently, or would cost as much time and money again."""
         error = self.errors.get(choice)
         return error is not None and (error.kind in PERMANENT or error.spent)
 
 
 class RunFailed(ArvisError):
-    """No try gave a reply. `error` is what to act upon, `calls` the receipts of all tries, `rests` what became known of
-    the accounts."""
+    """No attempt gave a reply. `error` decides the next step, `calls` holds the receipts of all attempts, `rests` the
+    new knowledge about accounts."""
 
     def __init__(self, error: ProviderError, calls: tuple[ModelCall, ...], rests: tuple[Cooldown, ...] = ()) -> None:
         super().__init__(error.what, why=error.why, fix=error.fix, code=error.code)
@@ -130,7 +138,7 @@ class RunFailed(ArvisError):
 
 
 class Unserved(RunFailed):
-    """No account serves the only model that the agent may be answered by. Nothing was asked."""
+    """No account serves the only permitted model of the agent. No call was made."""
 
     def __init__(self, model: str | None) -> None:
         what = f"no account serves the model {model}, and the agent names no fallbacks"

@@ -1,7 +1,7 @@
-"""What clients are charged, and what the owner enters for them (behaviour.md 1.17).
+"""Charges of clients, and entries of the owner for them (behaviour.md 1.17).
 
-Scripts over a transaction. Whatever moves a balance is a line of `charges`, written in the same commit. Each change of a
-client leaves a version behind, so that it can be undone; balances, charges and channels are no part of it.
+Transaction scripts. Every change of a balance is a row of `charges`, written in the same commit. Each change of a
+client leaves a version, so that it can be undone; balances, charges and channels are not part of it.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from arvis.domain.versions import Versioned, version_before
 from arvis.llm.budgets import client_of
 from arvis.ports.store import Transaction
 
-#: What people change in a client, and what its versions hold.
+#: The editable fields of a client, which its versions hold.
 _KEPT = (
     "name", "plan", "status", "price_per_task", "monthly_fee", "token_factor_milli", "monthly_limit", "notes",
 )  # fmt: skip
 
-#: How a line begins that somebody enters: what was paid is paid.
+#: The first status of a manual entry: a payment is paid.
 _FIRST_STATUS = {ChargeType.PAYMENT: ChargeStatus.PAID, ChargeType.ADJUSTMENT: ChargeStatus.APPROVED}
 
 
 def charge_turn(tx: Transaction, execution: Execution, now: int, *, message_id: str | None = None) -> Charge | None:
-    """Charge the client in whose channel a turn was answered, in the commit that ends it; once, however often it is
-    called. The costs of its calls must be booked before. None when nobody pays for it."""
+    """Charge the client in whose channel a turn was answered, in the commit that ends the turn; repeated calls charge
+    once. The costs of its calls must be booked before. Return None if no client pays for it."""
     client = client_of(tx, execution)
     if client is None or client.status is not ClientStatus.ACTIVE:
         return None
@@ -60,8 +60,8 @@ def charge_turn(tx: Transaction, execution: Execution, now: int, *, message_id: 
 
 
 def _price(tx: Transaction, client: Client, execution: Execution) -> int:
-    """What a turn is charged. One that an agent gave to another is part of the task that was asked for: only its calls
-    cost, which are booked to the turn at the root."""
+    """Return the charge for a turn. A turn that an agent delegated is part of the original request: only its model
+    calls cost, which are booked to the turn at the root."""
     if tx.delegations.get(execution.id) is None:
         return client.price_of(tx.spending.get(Pot(Budget.TURN, "", execution.id)).micros)
     return client.price_of(tx.usage.cost_of(execution.id)) - client.price_of(0)
@@ -79,7 +79,7 @@ def enter_charge(
 
 
 def judge_charge(tx: Transaction, client_id: str, charge_id: str, status: ChargeStatus) -> None:
-    """Say where a line stands; the balance does not change by that."""
+    """Set the status of a charge; the balance does not change."""
     if not tx.clients.set_charge_status(client_id, charge_id, status):
         raise NotFound("There is no such charge of this client.", fix="Look it up in the list of the client's charges.")
 
@@ -124,7 +124,7 @@ def _with_data(client: Client, data: Mapping[str, Any]) -> Client:
 
 
 def bind_channel(tx: Transaction, client_id: str, channel: ClientChannel, now: int) -> None:
-    """From now on what is asked in this channel is this client's, and nobody else's."""
+    """Assign this channel to the client: from now on the client pays for questions there."""
     tx.clients.bind(_known(tx, client_id).id, channel, now)
 
 

@@ -1,4 +1,4 @@
-"""The purse of one process: sets money aside before a model is called, and books what the call cost after it."""
+"""The budget of one process: reserves money before a model call, and books its cost after it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class BudgetSession:
         self._clock = clock
 
     async def open(self, spender: Spender, estimate: int, receipt: ModelCall | None = None) -> OpenCall | None:
-        """Before a call that costs at most `estimate` micros; `receipt` is the one that it gets should its end not be seen
-        (None: it spends nothing). To be handed to `close`. Raises `BudgetReached`, or `BudgetBusy` when it may be tried
-        again in a second or two."""
+        """Reserve money for a call that costs at most `estimate` micros; `receipt` is booked if its end is not seen
+        (None: it spends nothing). Pass the result to `close`. Raise `BudgetReached`, or `BudgetBusy` if it may be
+        tried again in a second or two."""
         call = OpenCall(spender, receipt) if receipt is not None else None
         if call is not None or self._asks(spender, estimate):
             await self._store.write(self._reserve, spender, estimate, call)
@@ -46,11 +46,11 @@ class BudgetSession:
         budgets.settle(tx, spender, self._limits(), calls, self._clock.now(), reserved=reserved)
 
     def book_left(self, tx: Transaction, jobs: Sequence[Job], now: int) -> None:
-        """Part of the commit that takes back the jobs of a dead process: book the calls that it left."""
+        """Book the calls that a dead process left, in the commit that takes back its jobs."""
         open_calls.book_left(tx, jobs, self._limits(), now)
 
     def _asks(self, spender: Spender, estimate: int) -> bool:
-        """What has no price and nobody pays for needs no commit of its own."""
+        """Return whether a commit is needed; a call without a price that no client pays for needs none."""
         return estimate > 0 or spender.client_id is not None
 
     def _reserve(self, tx: Transaction, spender: Spender, estimate: int, call: OpenCall | None) -> None:

@@ -1,11 +1,11 @@
-"""Hard limits on what models cost: set aside before the call, booked after it (reliability.md H26).
+"""Hard limits on model costs: reserved before the call, booked after it (reliability.md H26).
 
-A call that fits into every limit may be made at once. When it does not fit because of calls in flight, the caller tries
-again soon; when nothing is in flight and something is left, it may be made all the same: so the overspend of a limit is
-one call at most, and what is left is never lost to an estimate that was too careful. The credit of a prepaid client is
-a limit, too: what is set aside there is what the turn will be charged. Between the calls of a turn nothing is set aside.
+A call that fits into every limit may start. If it does not fit because of calls in flight, the caller tries again
+soon; if nothing is in flight and something is left, it may still start: so a limit is overspent by one call at most,
+and a high estimate never blocks the remaining money. The credit of a prepaid client is a limit, too: its reservation
+is the charge of the turn. Between the calls of a turn nothing is reserved.
 
-Scripts over a transaction. The pots of a call are held in their order, so that two calls never wait for one another.
+Transaction scripts. The pots of a call are locked in their order, so that two calls never deadlock.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from arvis.domain.money import (
 from arvis.domain.runs import ModelCall
 from arvis.ports.store import Transaction
 
-#: How long money stays set aside (ms) for a call whose end nobody saw: the runner's deadline of 15 minutes, and as much
-#: again for the last try, which may begin just before it.
+#: The life of a reservation (ms) for a call whose end was not seen: the runner's deadline of 15 minutes, and as much
+#: again for the last attempt, which may begin just before it.
 RESERVATION_MS = 1_800_000
 
-#: Whoever is here holds a key or a login, or was named by somebody who does.
+#: Users here have a key or a login, or were named by a user who has one.
 _KNOWN_PLATFORM = "web"
 
 
 def spender_of(
     tx: Transaction, execution: Execution, *, agent_id: str | None, job_id: str = "", visit: str = ""
 ) -> Spender:
-    """Who pays for a call of this execution: the turn at its root, and the client in whose channel that was asked.
-    `visit` names the visit of the node, the same one when it is made again after a crash."""
+    """Return who pays for a call of this execution: the turn at its root, and the client in whose channel it was
+    asked. `visit` names the visit of the node, the same when it is repeated after a crash."""
     root = _root(tx, execution)
     principal = tx.principals.get(execution.principal_id or "")
     client = client_of(tx, root)
@@ -75,7 +75,7 @@ def client_of(tx: Transaction, execution: Execution) -> Client | None:
 
 
 def _root(tx: Transaction, execution: Execution) -> Execution:
-    """The turn that a person asked for: above what it called, and above what its agent gave to others."""
+    """Return the turn that a person asked for: above its child executions and delegated turns."""
     while (above := _above(tx, execution)) is not None:
         execution = above
     return execution
@@ -90,8 +90,8 @@ def _above(tx: Transaction, execution: Execution) -> Execution | None:
 
 
 def _is_unpaired(tx: Transaction, principal: Principal, agent_id: str | None) -> bool:
-    """A member whom nobody let in by name (behaviour.md 1.4): no owner or operator, not here by a key or login, and not
-    among the users that the agent lists."""
+    """Return whether this is a member without a pairing (behaviour.md 1.4): no owner or operator, no key or login,
+    and not in the agent's list of users."""
     if principal.role is not PrincipalRole.MEMBER or principal.platform == _KNOWN_PLATFORM:
         return False
     agent = tx.agents.get(agent_id or "")
@@ -104,9 +104,9 @@ def _is_unpaired(tx: Transaction, principal: Principal, agent_id: str | None) ->
 def reserve(
     tx: Transaction, spender: Spender, estimate_micros: int, limits: SpendingLimits, now: int
 ) -> Reserved | OverBudget | Busy:
-    """Whether a call may be made that costs at most this. What is set aside is released by `settle`, takes the place of
-    what the same visit had set aside before, and expires. For a call without a price nothing is written, but what a
-    prepaid client pays for the turn, and that a stranger's turn is counted."""
+    """Return whether a call that costs at most this may start. `settle` releases the reservation, which replaces an
+    earlier one of the same visit, and expires. For a call without a price only a prepaid client's charge for the turn
+    and the count of an unpaired person's turn are written."""
     client = tx.clients.get(spender.client_id) if spender.client_id is not None else None
     if client is not None and (refusal := _refusal_of(client)) is not None:
         return refusal
@@ -114,7 +114,7 @@ def reserve(
     share = _share(tx, spender, limits)
     limited = _limited(pots, limits, client, share) if estimate_micros else {}
     counting = spender.unpaired and Budget.PRINCIPAL in pots
-    # All that may be written is held at once, for only then there is one order.
+    # All rows that may be written are locked at once, because only then there is one order.
     spent = tx.spending.hold(sorted({*(pots.values() if counting else limited), *_credit_pots(client)}))
     turns = _stranger_refusal(pots, spent, limits, now) if counting else None
     refused = turns or _used_up(limited, spent, limits.zone, now)
@@ -135,8 +135,8 @@ def reserve(
 
 
 def refusal_of_stranger(tx: Transaction, spender: Spender, limits: SpendingLimits, now: int) -> OverBudget | None:
-    """Check, for a call without a price, whether this unpaired user has used up the daily questions. Reads only, because the turn is counted by
-    `settle`: turns that run at the same moment may together pass the limit."""
+    """Return the refusal for a call without a price if this unpaired person has used up today's turns. Reads only,
+    because `settle` counts the turn: turns that run at the same moment may together exceed the limit."""
     pots = spender.pots(limits.zone, now)
     if not spender.unpaired or Budget.PRINCIPAL not in pots:
         return None
@@ -197,8 +197,8 @@ def _used_up(limited: Mapping[Pot, int], spent: Mapping[Pot, Spent], zone: str, 
 
 
 def _crowded(tx: Transaction, left: Mapping[Pot, int], spender: Spender, now: int) -> Busy | None:
-    """Whether calls in flight have set aside more than is `left` beside this one. Where none has, it may be made: what
-    it costs too much is the one call by which a limit may be overspent."""
+    """Return Busy if calls in flight have reserved more than is `left` beside this one. If none has, the call may
+    start: it is the one call by which a limit may be overspent."""
     own = (spender.execution_id, spender.visit)
     for pot, room in sorted(left.items()):
         if tx.spending.reserved(pot, now, but=own) > max(0, room):
@@ -207,7 +207,7 @@ def _crowded(tx: Transaction, left: Mapping[Pot, int], spender: Spender, now: in
 
 
 def _credit_pots(client: Client | None) -> list[Pot]:
-    """Where the credit of a client who pays in advance is set aside; nothing is ever booked there."""
+    """Return the pots for reservations of a prepaid client's credit; nothing is ever booked there."""
     prepaid = client is not None and client.plan is ClientPlan.PREPAID
     return [Pot(Budget.CREDIT, "", client.id)] if client is not None and prepaid else []
 
@@ -215,8 +215,8 @@ def _credit_pots(client: Client | None) -> list[Pot]:
 def _credit(
     tx: Transaction, client: Client | None, spender: Spender, estimate_micros: int, now: int
 ) -> Mapping[Pot, int] | OverBudget | Busy:
-    """What is to be set aside of a credit: the price of the turn with all its calls so far, for it is charged at its
-    end."""
+    """Return the reservation of a credit: the price of the turn with all its calls so far, because it is charged at
+    its end."""
     if client is None or not (pots := _credit_pots(client)):
         return {}
     aside = tx.spending.reserved(pots[0], now, but=(spender.execution_id, spender.visit))
@@ -252,9 +252,8 @@ def settle(
     *,
     reserved: bool = True,
 ) -> int:
-    """Keep the receipts, book what they cost, count the turn, and release what was set aside. A receipt is booked once and
-    a turn is counted once, however often this is run. `reserved`: whether something was set aside. Return what was
-    booked."""
+    """Store the receipts, book their cost, count the turn, and release the reservation. Repeated calls book a receipt
+    once and count a turn once. `reserved`: a reservation exists. Return the booked sum."""
     new = [call for call in calls if _keep(tx, spender, call)]
     if reserved:
         tx.spending.release(spender.execution_id, spender.visit)

@@ -1,4 +1,4 @@
-"""Which accounts may answer a request, and with which model (behaviour.md 1.11)."""
+"""The accounts that can answer a request, and their models (behaviour.md 1.11)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from arvis.domain.runs import Account
 #: Answers when no account is configured, or when an agent names it (interfaces.md §5).
 DEMO = Account(name="demo", provider="demo", model="demo")
 
-#: What a model name without a provider means.
+#: The provider of a model name without one.
 DEFAULT_PROVIDER = "anthropic"
 
-#: Their accounts serve only the model they name, for nobody knows what else runs there; others any of their vendor.
+#: Accounts of these providers serve only the model they name, because their other models are unknown; others serve
+#: any model of their vendor.
 _OWN_MODEL_ONLY = frozenset({"custom", "ollama", "claude_cli"})
 
 #: Their models cannot ask for tools, because the program between has no way to hand calls on.
@@ -31,10 +32,10 @@ class Choice:
 
 
 def candidates(accounts: Sequence[Account], model: str | None, fallbacks: Sequence[str] = ()) -> tuple[Choice, ...]:
-    """Everything that may be tried, each account and model once: the preferred model (written `provider/model`, the
-    first slash splits, or a bare name) at the accounts that serve it, then each fallback at those that serve that one,
-    then every account with its own model. A model without fallbacks is the only one, so that there may be no candidate.
-    Accounts stand in the order of their priority."""
+    """Return every candidate, each account and model once: the preferred model (written `provider/model`, the first
+    slash splits, or a bare name) at the accounts that serve it, then each fallback at its accounts, then every
+    account with its own model. A model without fallbacks is the only one, so that there may be no candidate. Accounts
+    are in the order of their priority."""
     ranked = sorted(accounts, key=lambda account: account.priority)
     if not ranked:
         return _at_demo(model, fallbacks)
@@ -46,14 +47,14 @@ def candidates(accounts: Sequence[Account], model: str | None, fallbacks: Sequen
 
 
 def _at_demo(model: str | None, fallbacks: Sequence[str]) -> tuple[Choice, ...]:
-    """Without any account the demo answers, under whatever name it is asked for."""
+    """Return the demo, which answers under any name if there is no account."""
     wanted = [model, *fallbacks] if model is not None else list(fallbacks)
     named = [choice for name in wanted for choice in _serving([DEMO], name)]
     return tuple(dict.fromkeys([*named, Choice(DEMO, DEMO.model)]))
 
 
 def _serving(ranked: Sequence[Account], model: str) -> Iterator[Choice]:
-    """The accounts that serve a model as an agent names it. The built-in demo serves whoever names it."""
+    """Yield the accounts that serve a model as an agent names it. The built-in demo serves any name."""
     provider, slash, name = model.partition("/")
     if not slash and provider != DEMO.provider:
         provider, name = DEFAULT_PROVIDER, model
@@ -72,8 +73,8 @@ def _serves(account: Account, model: str) -> bool:
 
 
 def names_served(accounts: Sequence[Account]) -> frozenset[str] | None:
-    """Return all names under which a model is served: `provider/model`, bare names, and `provider/*` for accounts that serve whatever
-    their vendor has. None without an account, because the demo then answers under every name."""
+    """Return all names under which a model is served: `provider/model`, bare names, and `provider/*` for accounts
+    that serve all models of their vendor. None without an account, because the demo then answers under every name."""
     if not accounts:
         return None
     own = {(each.provider, model) for each in accounts for model in (each.model, *each.models)}

@@ -1,7 +1,7 @@
-"""Which accounts are not to be asked for a model, and until when: limits, refused keys, and circuit breakers.
+"""Cooldowns of accounts and models: limits, refused keys, and circuit breakers.
 
-Held here for all runs of this process; the caller keeps the rows, so that a restart and other processes know, too.
-`arvis/llm/selection.py` decides what follows from them.
+Kept here for all runs of this process; the caller stores the rows for restarts and other processes.
+`arvis/llm/selection.py` makes the decisions.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import CIRCUIT, Cooldown
 from arvis.llm.candidates import Choice
 
-#: Minutes of rest by the number of refusals in a row (behaviour.md 1.11), where the vendor names no time.
+#: Minutes of cooldown by the number of refusals in a row (behaviour.md 1.11), if the vendor names no time.
 COOLDOWNS = (1, 5, 25, 60)
 
-#: An account whose key or credit is refused rests for so long (ms), unless the vendor names a time.
+#: The cooldown (ms) of an account whose key or credit is refused, unless the vendor names a time.
 _CLOSED_MS = 60 * 60_000
 CLOSED = frozenset({ProviderErrorKind.AUTH, ProviderErrorKind.QUOTA})
 
-#: A vendor that is refused again right after the time that it had named is left alone for so long at least (ms).
+#: The least cooldown (ms) of an account that is refused again right after the time that its vendor named.
 _SHORTEST_PAUSE = 1_000
 
-#: So many failures of a server in a row open its circuit; one is enough if it gives no answer at all.
+#: The number of server failures in a row that opens its circuit; one is enough if the server gives no answer at all.
 FAILURES = 3
 #: Until the first probe of an open circuit, and at most between two of them (ms); the time doubles with each.
 FIRST_PROBE, LAST_PROBE = 15_000, 300_000
@@ -52,16 +52,16 @@ class Cooldowns:
         return frozenset(self._probed)
 
     def is_out_of_order(self, choice: Choice) -> bool:
-        """Whether its circuit is open, or is being probed."""
+        """Return whether its circuit is open or half open."""
         return is_open(self._rests.get(key_of(choice)))
 
     def is_free(self, choice: Choice, now: int) -> bool:
-        """Whether nothing speaks against asking it."""
+        """Return whether it has no cooldown."""
         rest = self._rests.get(key_of(choice))
         return rest is None or rest.refusals == 0 or (rest.until <= now and not is_open(rest))
 
     def learn(self, rests: Iterable[Cooldown]) -> None:
-        """Take over what other processes, or an earlier boot, have found out; the later word counts."""
+        """Take over the findings of other processes or an earlier boot; the later one counts."""
         for rest in rests:
             mine = self._rests.get((rest.account, rest.model))
             if mine is None or rest.at > mine.at:
@@ -77,7 +77,8 @@ class Cooldowns:
         self._probed.discard(key_of(choice))
 
     def failed(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Cooldown | None:
-        """Note why a request that began at `asked` gave no answer; the row to keep, if it says anything for others."""
+        """Record why a request that began at `asked` gave no answer; return the row to store, if it matters to
+        others."""
         if error.kind is ProviderErrorKind.RATE_LIMIT or error.kind in CLOSED:
             return self.refused(choice, error, now, asked=asked)
         if error.kind not in _FAULTS:
@@ -96,8 +97,8 @@ class Cooldowns:
         return self._keep(Cooldown(*key, now, 0, before.kind, now))
 
     def refused(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Cooldown:
-        """The account rests exactly as long as the vendor asks; where it names no time, longer after each refusal. Calls
-        that were under way when it was found out (`asked` before that) say nothing new: they make one refusal."""
+        """Set a cooldown exactly as long as the vendor asks; if it names no time, longer after each refusal. Calls
+        that had started before the finding (`asked` is earlier) add nothing: together they count as one refusal."""
         before = self._rests.get(key_of(choice))
         refusals = 1
         if before is not None and before.kind == error.kind and before.refusals:
@@ -134,12 +135,12 @@ def key_of(choice: Choice) -> Key:
 
 
 def is_open(rest: Cooldown | None) -> bool:
-    """Whether this is an open circuit, also when the time of its probe has come."""
+    """Return whether this is an open circuit, also when its probe is due."""
     return rest is not None and rest.kind == CIRCUIT and rest.refusals > 0
 
 
 def _pause(kind: ProviderErrorKind, refusals: int) -> int:
-    """The rest in ms where the vendor names no time."""
+    """Return the cooldown in ms if the vendor names no time."""
     if kind in CLOSED:
         return _CLOSED_MS
     return COOLDOWNS[min(refusals, len(COOLDOWNS)) - 1] * 60_000

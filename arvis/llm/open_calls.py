@@ -1,8 +1,8 @@
-"""Calls of models whose end nobody saw: what they can have used at most is booked, once (docs/adr/0035).
+"""Model calls whose end was not seen: their largest possible use is booked, once (docs/adr/0035).
 
-Scripts over a transaction. A row stands for each call from before it is made until its receipts are kept. Whoever takes back the
-job of a dead process turns the rows that it left into receipts; should the process live after all, its real receipts take their
-place.
+Transaction scripts. Each call has a row from before its start until its receipts are stored. The process that takes
+back the job of a dead process turns its rows into receipts; if that process is alive after all, its real receipts
+replace them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _DETAIL = "the process died during the call (tokens and cost are estimates: the 
 
 
 def begin(tx: Transaction, call: OpenCall, limits: SpendingLimits) -> None:
-    """Note a call before it is made. What an earlier try of the same visit left is booked."""
+    """Record a call before it is made. Book an earlier attempt of the same visit."""
     spender = call.spender
     _book_all(tx, tx.spending.open_calls(visit=(spender.execution_id, spender.visit)), limits)
     tx.spending.begin_call(call)
 
 
 def end(tx: Transaction, call: OpenCall, limits: SpendingLimits) -> None:
-    """The receipts of the call are kept now. An estimate that stands in their place is taken back."""
+    """Remove the row, because the receipts of the call are stored. Revert an estimate that was booked in their place."""
     if tx.spending.end_call(call.receipt.id):
         return
     booked = tx.usage.take_back(call.receipt.id, INTERRUPTED)
@@ -38,8 +38,7 @@ def end(tx: Transaction, call: OpenCall, limits: SpendingLimits) -> None:
 
 
 def book_left(tx: Transaction, jobs: Sequence[Job], limits: SpendingLimits, now: int) -> None:
-    """Book the calls that the dead process of these jobs left, and those whose time is over, whatever became of their
-    jobs."""
+    """Book the calls that the dead process of these jobs left, and expired ones, whatever became of their jobs."""
     for job in jobs:
         _book_all(tx, tx.spending.open_calls(job_id=job.id), limits)
     _book_all(tx, tx.spending.open_calls(before=now - RESERVATION_MS), limits)

@@ -1,8 +1,8 @@
-"""What a call cost, and what it may cost at most: list prices of `prices.json`, under those of the configuration.
+"""The cost of a call, and its maximum before it: list prices of `prices.json`, overridden by the configuration.
 
-A model without a price costs nothing here and is called unpriced: budgets then count turns (interfaces.md §3), and
-nobody is shown an invented sum. List prices as the vendors published them; where a price depends on the length of the
-prompt, the dearest.
+A model without a price costs nothing here and is called unpriced: budgets then count turns (interfaces.md §3), and no
+invented sum is shown. List prices as the vendors published them; if a price depends on the length of the prompt, the
+highest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
 #: Characters of ASCII text in a token, at least; every other character counts as one.
 _CHARACTERS = 3.5
-#: What no vendor counts above for one picture, in tokens.
+#: The most tokens that a vendor counts for one picture.
 _PICTURE = 3_000
 #: Roles, separators and the like, in tokens for each message.
 _FRAME = 10
@@ -40,7 +40,7 @@ class Price:
     written: float | None = None
 
     def micros(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0, written_tokens: int = 0) -> int:
-        """Of the input, `cached_tokens` and `written_tokens` have prices of their own."""
+        """Return the cost; `cached_tokens` and `written_tokens` are parts of the input with prices of their own."""
         fresh = max(0, input_tokens - cached_tokens - written_tokens)
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.written is None else self.written
@@ -49,7 +49,7 @@ class Price:
         )
 
     def at_most(self, input_tokens: int, output_tokens: int) -> int:
-        """Whatever the cache does."""
+        """Return the highest cost, whatever the cache does."""
         return round(input_tokens * max(self.input, self.cached or 0, self.written or 0) + output_tokens * self.output)
 
 
@@ -85,7 +85,7 @@ def _listed() -> dict[str, Price]:
 
 
 def estimate_micros(request: RunRequest, prices: Prices, candidates: Sequence[Choice]) -> int:
-    """What one try may cost at most, at the dearest of those who may be asked; 0 when none of them has a price."""
+    """Return the most that one attempt may cost, at the most expensive candidate; 0 if none of them has a price."""
     found = [prices.of(choice.account.provider, choice.model) for choice in candidates]
     known = [price for price in found if price is not None]
     if not known:

@@ -29,8 +29,8 @@ class Receipts:
         self._new_id = new_id
 
     def failed(self, tried: Try, error: ProviderError | None) -> ModelCall:
-        """The receipt of a try without an answer; without an error it was cancelled. What was refused at the door costs
-        nothing, and of what has no price nothing is estimated."""
+        """Return the receipt of an attempt without an answer; without an error it was cancelled. A call that was
+        refused before processing costs nothing, and for a model without a price nothing is estimated."""
         kind, detail = (error.kind.value, error.what) if error else (CANCELLED, _CANCELLED_TEXT)
         used, choice = tried.result, tried.choice
         if used is None and tried.costs(error) and self._prices.of(choice.account.provider, choice.model):
@@ -38,7 +38,8 @@ class Receipts:
         return replace(self._receipt(tried, used), error=kind, detail=detail)
 
     def answered(self, tried: Try, result: RunResult) -> ModelCall:
-        """The receipt of an answer. What the server does not count is estimated, or no budget would hold."""
+        """Return the receipt of an answer. Counts that the server leaves out are estimated, else no budget would
+        hold."""
         free = tried.choice.account.provider == DEMO.provider
         if free or (result.input_tokens and (result.output_tokens or not (result.content or result.calls))):
             return self._receipt(tried, result)
@@ -56,7 +57,7 @@ class Receipts:
         tokens_in = (used.input_tokens if used else None) or 0
         tokens_out = (used.output_tokens if used else None) or 0
         cached, written = (used.cached_tokens, used.written_tokens) if used else (0, 0)
-        # A vendor may report a name that no list has: then what was asked for counts.
+        # A vendor may report a name that no list has: then the requested name counts.
         price = self._prices.of(account.provider, model) or self._prices.of(account.provider, asked)
         return ModelCall(
             id=self._new_id(),

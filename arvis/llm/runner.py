@@ -1,10 +1,11 @@
-"""The one door to the models: every call of a model in Arvis goes through `Runner.run`.
+"""Every model call in Arvis goes through `Runner.run`.
 
-The next account is asked at once; only when none is left does a run wait for what may pass by itself (1, 4 and 15 s
-with full jitter: reliability.md, decisions). It never writes the database: the receipts of all tries, and what became
-known of the accounts, go back to the caller, who commits them with the reply.
+After a failure the next account is called immediately; only if none is left does a run wait for a temporary problem
+(1, 4 and 15 s with full jitter: reliability.md, decisions). The runner never writes the database: the receipts of all
+attempts, and new knowledge about the accounts, go back to the caller, who commits them with the reply.
 
-Whoever asked a vendor pays, also for what was cut short: such a try is booked with an estimate of its tokens.
+The payer pays for every call to a vendor, also for a cancelled one: such an attempt is booked with an estimate of its
+tokens.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from arvis.ports.clock import Clock
 from arvis.ports.compactions import Calibration
 from arvis.ports.provider import Provider, Providers, StreamingProvider
 
-# What a model is told that cannot see, and how its server says so.
+# The note for a model that cannot read images, and the errors by which servers say so.
 
 
 _ABOUT_PICTURES = re.compile(r"image|vision|multi-?modal|picture|visual", re.IGNORECASE)
-#: Some servers take a picture that they cannot read for a fault of their own.
+#: Some servers report an unreadable image as their own failure.
 _REFUSING = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.OVERLOADED})
 
 
@@ -53,11 +54,11 @@ def _named(turn: Turn) -> Turn:
 
 def _line(image: Image) -> str:
     name = " ".join(image.name.split()) or "without a name"
-    return f"[Image {escape(name)}: this model cannot see pictures. Tell the person so.]"
+    return f"[Image {escape(name)}: this model cannot see images. Tell the person.]"
 
 
 def refused_pictures(request: RunRequest, error: ProviderError) -> bool:
-    """Whether a server refused a request because of its pictures."""
+    """Return whether a server refused a request because of its pictures."""
     said = error.kind in _REFUSING and _ABOUT_PICTURES.search(error.what) is not None
     return said and any(turn.images for turn in request.turns)
 
@@ -79,11 +80,11 @@ OnText = Callable[[int, str], None]
 
 
 def _all_see(_provider: str, _model: str) -> bool:
-    """Where nobody knows better."""
+    """Return True, if nothing better is known."""
     return True
 
 
-#: What another account would answer with as well.
+#: Errors that any other account would give as well.
 HOPELESS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.REFUSED, ProviderErrorKind.TOO_LONG})
 
 
@@ -92,11 +93,13 @@ class _GaveWay(Exception):
 
 
 class Runner:
-    """Any number of runs may go on at once; they share what is known of the accounts. `accounts` gives those of this
-    moment, `new_id` makes the ids of receipts, `random` gives a number from 0 up to 1 for the jitter; `deadline` bounds a
-    run in seconds; without `prices` the built-in ones count, and without `counting` no request is too long. `sees` tells
-    of a provider's model whether it is shown pictures; `first_byte` bounds the silence of an account (seconds) while
-    another one could answer."""
+    """Runs model calls; any number may run concurrently and share the knowledge about accounts.
+
+    `accounts` returns the present ones, `new_id` makes the ids of receipts, `random` returns a number from 0 up to 1 for the
+    jitter; `deadline` bounds a run in seconds. Without `prices` the built-in ones count, and without `counting` no request is
+    too long. `sees` tells if a provider's model gets images; `first_byte` bounds the silence of an account (seconds) while
+    another one could answer.
+    """
 
     def __init__(
         self,
@@ -113,7 +116,7 @@ class Runner:
         first_byte: float = FIRST_BYTE,
     ) -> None:
         self._providers = providers
-        # Asked once: of a Protocol the question costs more than all the rest of a call.
+        # Cached: an `isinstance` check of a Protocol costs more than the rest of a call.
         self._streams: dict[Provider, StreamingProvider | None] = {}
         self._accounts = accounts
         self._clock = clock
@@ -140,7 +143,7 @@ class Runner:
         self._counts.learn(calibrations)
 
     def window(self, model: str | None, fallbacks: Sequence[str] = ()) -> int:
-        """How many tokens the model holds that would be asked first now, prompt and reply together."""
+        """Return the window, in tokens, of the model that would be called first now, prompt and reply together."""
         return self._counts.window(self._first(model, fallbacks))
 
     def reply_tokens(self, model: str | None, fallbacks: Sequence[str] = ()) -> int | None:
@@ -148,17 +151,17 @@ class Runner:
         return self._counts.reply(self._first(model, fallbacks))
 
     def counts(self, model: str | None, fallbacks: Sequence[str] = ()) -> str:
-        """Which model that is, as `provider/model`: the name under which is stored how it counts."""
+        """Return that model as `provider/model`: the name under which its calibration is stored."""
         return key_of(self._first(model, fallbacks))
 
     def estimate(self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = ()) -> int:
-        """What a reply may cost at most, in millionths of a US dollar, whoever of the candidates gives it; 0 when nobody
-        knows a price. The parameters are those of `run`."""
+        """Return the most that a reply may cost, in millionths of a US dollar, at any candidate; 0 if no price is
+        known. The parameters are those of `run`."""
         return estimate_micros(request, self._prices, candidates(self._accounts(), model, fallbacks))
 
     def most(self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = ()) -> ModelCall | None:
-        """The receipt of a call whose end nobody sees: the most that it can use, at the account that would be asked first.
-        None where nothing is spent."""
+        """Return the receipt of a call whose end is not seen: the most that it can use, at the account that would be
+        called first. None if nothing is spent."""
         choice = self._first(model, fallbacks)
         if choice.account.provider == DEMO.provider:
             return None
@@ -184,9 +187,9 @@ class Runner:
         on_text: OnText,
         trail: Trail | None = None,
     ) -> Run:
-        """One reply. `model` and `fallbacks` as an agent writes them: `provider/model`, or a bare name; None for the
-        accounts' own. `on_text` gets each streamed piece with its offset in characters; a new try starts at offset 0.
-        Raises `RunFailed`. Cancellation ends the call in progress at once; its receipt is in `trail`."""
+        """Return one reply. `model` and `fallbacks` as an agent writes them: `provider/model`, or a bare name; None
+        for the accounts' own. `on_text` gets each streamed piece with its offset in characters; a new attempt starts
+        at offset 0. Raise `RunFailed`. Cancellation ends the call in progress immediately; its receipt is in `trail`."""
         trail = Trail() if trail is None else trail
         attempt = Attempt(self._clock.monotonic() + self._deadline, trail, self._counts.measure(request))
         choices = attempt.others = candidates(self._accounts(), model, fallbacks)
@@ -218,8 +221,8 @@ class Runner:
     async def _ask_each(
         self, choices: Sequence[Choice], request: RunRequest, on_text: OnText, attempt: Attempt
     ) -> RunResult | None:
-        """One round: ask those who can answer now, until one does. The choice is made anew before each call, because
-        others find out things meanwhile."""
+        """Make one round: call the available accounts until one answers. The choice is made again before each call,
+        because other runs learn about accounts meanwhile."""
         while now := self._select(attempt.left(choices), request).now:
             choice = now[0]
             attempt.tried.add(choice)
@@ -255,7 +258,7 @@ class Runner:
         return 2 * bound if selection.later else None
 
     def _first(self, model: str | None, fallbacks: Sequence[str]) -> Choice:
-        """Of the candidates; while none can be asked, the preferred one."""
+        """Return the first candidate; while none is available, the preferred one."""
         choices = candidates(self._accounts(), model, fallbacks) or candidates(self._accounts(), None)
         return (self._select(choices).now or choices)[0]
 
@@ -266,7 +269,8 @@ class Runner:
         return select(choices, rests.known, self._clock.now(), probed=rests.probed, load=self._load, asked=asked)
 
     async def _try(self, choice: Choice, request: RunRequest, on_text: OnText, attempt: Attempt) -> RunResult | None:
-        """One call; None when the next choice is to be tried. Raises `RunFailed` for what no other can mend."""
+        """Make one call; return None if the next choice is to be tried. Raise `RunFailed` for an error that no other
+        account can avoid."""
         whole = request
         try:
             request = self._fitted(whole, choice, attempt.size)
@@ -305,7 +309,7 @@ class Runner:
         return replace(result, left_out=_left_out(whole, request, choice))
 
     def _note_answer(self, tried: Try, result: RunResult, attempt: Attempt) -> None:
-        """What an answer says of its account and its model."""
+        """Record knowledge about the account and its model from an answer."""
         choice, trail = tried.choice, attempt.trail
         self._load.note(tried.request, choice)
         trail.calls.append(self._receipts.answered(tried, result))
@@ -318,7 +322,7 @@ class Runner:
             trail.limits.append((key_of(choice), result.window))
 
     def _fitted(self, request: RunRequest, choice: Choice, size: Measure) -> RunRequest:
-        """The request as this model is asked. Raises `ProviderError` when it has no room for it."""
+        """Return the request in the form for this model. Raise `ProviderError` if the model has no room for it."""
         if key_of(choice) in self._blind or not self._sees(choice.account.provider, choice.model):
             request, size = without_pictures(request), replace(size, pictures=0)
         room = self._counts.room(choice, size)
@@ -326,13 +330,13 @@ class Runner:
         return replace(request, model=choice.model, max_tokens=most)
 
     def _tell(self) -> None:
-        """Let all runs look again who can answer."""
+        """Wake all waiting runs, so that they check the accounts again."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def _unless_others_are_back(self, tried: Try, on_text: OnText) -> RunResult:
-        """One try. While nothing has come of it and its account is out of order, it gives way to an account that is not, and
-        to a new try when the account itself answers others again. Raises `_GaveWay`."""
+        """Make one attempt. While it has no output and its account is failing, it is abandoned for an available
+        account, or for a new attempt once the account answers others again. Raise `_GaveWay`."""
         was_open = self._rests.is_out_of_order(tried.choice)
         call = asyncio.create_task(self._call(tried, on_text))
         try:
@@ -373,7 +377,8 @@ class Runner:
         return replace(result, content=presentable(result.content))
 
     async def _provider(self, account: Account) -> Provider:
-        """What cannot be loaded is passed over like an account whose key is refused: only a person can mend it."""
+        """Return the provider. One that cannot be loaded is skipped like an account with a refused key, because only
+        a person can fix it."""
         try:
             return await self._providers.get(account.provider)
         except ConfigError as missing:
@@ -407,7 +412,7 @@ def _with_offset(on_text: OnText, pieces: list[str]) -> Callable[[str], None]:
 
 
 def _left_out(whole: RunRequest, given: RunRequest, choice: Choice) -> tuple[str, ...]:
-    """What of a request the model was not given."""
+    """Return the parts of a request that the model was not given."""
     pictures = any(turn.images for turn in whole.turns) and not any(turn.images for turn in given.turns)
     tools = bool(whole.tools) and not whole.tools_off and choice.account.provider in TOOLLESS
     return (*(["pictures"] if pictures else []), *(["tools"] if tools else []))

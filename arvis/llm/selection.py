@@ -1,6 +1,7 @@
-"""The one decision about accounts: which of them can answer now, which later, and which not until a person acts.
+"""The decision about accounts: those that can answer now, those that can later, and those that need a person's
+action.
 
-A pure function of the candidates, of what is known of them (`Cooldowns`), of how busy they are, and of the time.
+A pure function of the candidates, the knowledge about them (`Cooldowns`), their load, and the time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from arvis.domain.runs import Cooldown, RunRequest
 from arvis.llm.candidates import TOOLLESS, Choice
 from arvis.llm.cooldowns import CLOSED, Key, is_open, key_of
 
-#: A refused key is tried again after so long (ms) while all other accounts wait, because a person may have acted.
+#: The time (ms) after which a refused key is tried again while all other accounts wait, because a person may have
+#: acted.
 _ASK_AGAIN_MS = 60_000
 
 #: When a probe that is under way is taken to be over (ms from now).
@@ -27,8 +29,8 @@ _MOST_SERVED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A candidate that can be asked from `at` on (ms). `certain`: the vendor, or our rule for limits, named the time; else
-    its circuit is open and the next probe is due then."""
+    """A candidate that can be called from `at` on (ms). `certain`: the vendor, or our rule for limits, named the
+    time; else its circuit is open and the next probe is due then."""
 
     choice: Choice
     at: int
@@ -45,8 +47,8 @@ class Never:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`now` in the order in which to ask. Those of them that are also `later` or `never` are asked because no better one
-    is left."""
+    """`now` is in the order of the calls. Those of them that are also `later` or `never` are called because no better
+    one is left."""
 
     now: tuple[Choice, ...]
     later: tuple[Later, ...] = ()
@@ -54,7 +56,7 @@ class Selection:
 
     @property
     def pending(self) -> bool:
-        """Whether a candidate comes back by itself at a known time."""
+        """Return whether a candidate becomes available at a known time."""
         return any(each.certain for each in self.later)
 
     @property
@@ -64,7 +66,7 @@ class Selection:
 
 
 class Load:
-    """How busy the accounts are with calls of this process, and which of them were asked last."""
+    """The concurrent calls of each account in this process, and the order of the latest calls."""
 
     def __init__(self) -> None:
         self._running: Counter[str] = Counter()
@@ -96,14 +98,13 @@ class Load:
         return self._served.get(request.conversation) if goes_on else None
 
     def of(self, choice: Choice) -> tuple[int, int]:
-        """Calls under way, and then which was asked longest ago."""
+        """Return the number of concurrent calls, then the order by the latest use."""
         return self._running[choice.account.name], self._turn.get(choice.account.name, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request needs of an account: `tools` where it offers some, `same` is the account that the turn's last answer
-    came from."""
+    """The requirements of a request: `tools` if it offers some, `same` is the account of the turn's last answer."""
 
     tools: bool = False
     same: str | None = None
@@ -126,8 +127,8 @@ def select(
     load: Load | None = None,
     asked: Asked | None = None,
 ) -> Selection:
-    """Sort the candidates. Where none can be asked now, open circuits are probed rather than nothing is tried; a refused
-    key is asked again where nothing else is left, or once a minute while the others wait."""
+    """Sort the candidates. If none is available now, open circuits are probed; a refused key is tried again if
+    nothing else is left, or once a minute while the others wait."""
     found = _Sorted()
     for choice in _in_order(choices, load or Load(), asked or Asked()):
         _sort(choice, known.get(key_of(choice)), now, probed, found)
@@ -163,8 +164,8 @@ def _may_ask_again(rest: Cooldown, found: _Sorted, now: int) -> bool:
 
 
 def _in_order(choices: Sequence[Choice], load: Load, asked: Asked) -> list[Choice]:
-    """The agent's wishes first, then accounts that can do what is asked, then priorities; equal ones share the load. A
-    turn stays with its account, whose vendor has the beginning of the prompt in its cache."""
+    """Sort by the agent's preference, then by the accounts' ability to serve the request, then by priority; equal
+    ones share the load. A turn stays with its account, whose vendor has the beginning of the prompt in its cache."""
 
     def place(choice: Choice) -> tuple[object, ...]:
         toolless = asked.tools and choice.account.provider in TOOLLESS

@@ -1,6 +1,6 @@
-"""No call exceeds a window: what the runner knows of how models count and how much they hold.
+"""Keeps calls within their windows: the runner's knowledge about token counts and window sizes of models.
 
-Held here for all runs of this process; the caller keeps the rows, as with rests.
+Kept here for all runs of this process; the caller stores the rows, as with cooldowns.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from arvis.domain.runs import RunRequest
 from arvis.llm.candidates import Choice
 from arvis.ports.compactions import Calibration
 
-#: A model that has no room for so many tokens of reply is not asked.
+#: The least room for a reply, in tokens; a model with less is not called.
 SMALLEST_REPLY = 256
 
-#: What a model is said to hold where nothing is known of any.
+#: The assumed window of an unknown model.
 _UNKNOWN_WINDOW = 200_000
 
-#: What a vendor may name as its limit, in tokens; anything else is not one.
+#: The plausible range of a vendor's limit, in tokens; other numbers are ignored.
 _LIMITS = range(512, 1 << 25)
 
-#: How vendors name it when they refuse a prompt: OpenAI and whoever speaks like it, Anthropic, Google, llama.cpp, xAI,
+#: Error texts with the limit of a refused prompt: OpenAI and compatible servers, Anthropic, Google, llama.cpp, xAI,
 #: Mistral, LM Studio and our own Ollama.
 _NUMBER = r"\(?(\d[\d,]{2,})"
 _NAMED = tuple(
@@ -42,7 +42,7 @@ _NAMED = tuple(
 
 
 class Counting(Protocol):
-    """How requests are measured, measures counted, and windows known."""
+    """Measures requests, counts measures, and knows windows."""
 
     def measure(self, request: RunRequest) -> Measure: ...
 
@@ -51,11 +51,11 @@ class Counting(Protocol):
         ...
 
     def window(self, provider: str, model: str, learnt: int | None) -> int:
-        """In tokens; `learnt` is what the vendor told."""
+        """Return the window in tokens; `learnt` is the vendor's value."""
         ...
 
     def reply(self, provider: str, model: str) -> tuple[int | None, bool]:
-        """Return the longest reply in tokens (None: not known), and whether it is said of this very model."""
+        """Return the longest reply in tokens (None: unknown), and whether the value is for this exact model."""
         ...
 
 
@@ -91,11 +91,11 @@ class Counts:
         return Measure() if self._counting is None else self._counting.measure(request)
 
     def room(self, choice: Choice, measure: Measure) -> int:
-        """How many tokens a reply may have at most. Raises `ProviderError` of kind `too_long` when there is no room."""
+        """Return the most tokens of a reply. Raise `ProviderError` of kind `too_long` if there is no room."""
         window, tokens = self.window(choice), 0
         if self._counting is not None:
             tokens = self._counting.tokens(measure, self._known.get(key_of(choice)))
-        # The other half is for what the estimate may miss: vendors count the reply that is asked for into the window.
+        # The other half covers errors of the estimate: vendors count the requested reply into the window.
         room = (window - tokens) // 2
         if room < SMALLEST_REPLY:
             text = f"the prompt needs some {tokens} tokens, and {choice.model} holds {window}, the reply included"

@@ -1,4 +1,4 @@
-"""What agents keep in mind: kept once, brought up to date, recalled where it belongs, forgotten when nobody needs it."""
+"""Memory of agents: each fact is stored once, updated, recalled where it belongs, and forgotten when it is unused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forgetting: what nobody uses is trusted less and less, until it fades (behaviour.md 1.7)."""
+"""Forgetting: unused facts lose confidence until they fade (behaviour.md 1.7)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arvis.ports.store import Transaction
 
 _DAY_MS = 86_400_000
 
-#: A category lives so long; after each such time without use, confidence falls. What is sticky stays.
+#: The life of each category: after each such time without use, confidence falls. Sticky facts stay.
 LIVES_MS: Mapping[Category, int] = {
     Category.USER_PREFERENCE: 90 * _DAY_MS,
     Category.PROJECT_CONTEXT: 30 * _DAY_MS,
@@ -25,7 +25,8 @@ _FADED = 150
 
 
 def decay(tx: Transaction, now: int, limit: int) -> int:
-    """Let up to `limit` facts fall or fade; how many. As often as one likes: each time without use counts once."""
+    """Lower the confidence of up to `limit` facts or fade them; return their number. Repeated calls are safe: each
+    time without use counts once."""
     expired = tx.facts.expired(now, limit)
     for fact in expired:
         fade(tx, fact, now)

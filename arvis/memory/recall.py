@@ -1,6 +1,6 @@
-"""What an agent is reminded of in a turn: the rules that always hold, and what its people's words bring to mind.
+"""Facts for a turn: the permanent rules, and facts related to the words of its people.
 
-It only reads. The same facts come in the same order, so that the same memory makes the same prompt.
+It only reads. The same memory gives the same facts in the same order, and so the same prompt.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Recall:
 
     @property
     def fact_ids(self) -> list[str]:
-        """What is to be touched when the step is committed."""
+        """Return the ids of the facts to touch when the step is committed."""
         return [fact.id for fact in (*self.sticky, *self.facts)]
 
 
@@ -52,9 +52,10 @@ def recall(
     among_others: bool = False,
     asker: str | None = None,
 ) -> Recall:
-    """Of these scopes (the narrowest first) and no other; `text` is what is being talked about. `among_others`: other
-    people read the answer, so of what is kept about a person only preferences come to mind. `asker` is for whom it is
-    recalled (a principal): what people with fewer rights wrote is for them the words of others."""
+    """Recall facts of these scopes only (the narrowest first); `text` is the subject of the conversation.
+    `among_others`: other people read the answer, so of the facts about a person only preferences are recalled.
+    `asker` is the principal for whom facts are recalled: text of people with fewer rights counts for them as text of
+    others."""
     heard = _Hearing(tx, asker)
     private = frozenset(filter(is_personal, scopes)) if among_others else frozenset()
     widest_first = [scope for scope in reversed(scopes) if scope not in private]
@@ -71,8 +72,8 @@ def recall(
 
 
 class _Hearing:
-    """How what is kept is heard by `asker` (None: nobody in particular): the words of whoever has fewer rights than they
-    have are those of other people."""
+    """The view of `asker` (None: no particular person) on facts: those of authors with fewer rights count as text of
+    other people."""
 
     def __init__(self, tx: Transaction, asker: str | None) -> None:
         self._tx = tx
@@ -104,7 +105,7 @@ class _Hearing:
 
 
 def touch(tx: Transaction, fact_ids: Sequence[str], now: int) -> None:
-    """These facts stood in a prompt: for the commit of the step that built it."""
+    """Mark these facts as used in a prompt, in the commit of the step that built it."""
     tx.facts.touch(fact_ids, now)
 
 
@@ -119,8 +120,8 @@ def _others(
     rules: int,
     heard: _Hearing,
 ) -> tuple[Fact, ...]:
-    """What holds words of the text first, then what is trusted most and was used last."""
-    # The rules are told already; whatever their number, they take no place here, and neither does what is private.
+    """Return facts that share words with the text first, then those with the most confidence and the latest use."""
+    # Rules are already included, and private facts never are; neither takes a place here.
     limit = LOOKED_AT + rules
     shared = tx.facts.of(agent_id, [scope for scope in scopes if scope not in private], limit=limit)
     preferences = tx.facts.of(agent_id, sorted(private), category=Category.USER_PREFERENCE, limit=limit)
@@ -154,9 +155,9 @@ def _newest_states(states: Sequence[State], scopes: Sequence[str]) -> tuple[Stat
 
 
 def _shared_out(lengths: Sequence[Sequence[int]], most: int) -> list[int]:
-    """How many of the first ones of each scope there is room for: together `most`, of `MOST_LETTERS` letters. Half of both
-    is the first scope's own, a quarter each of the others'; what they do not need of it goes to the earliest that does. So
-    nothing that people tell pushes out what holds everywhere."""
+    """Return the number of facts that each scope may contribute: together `most`, of `MOST_LETTERS` letters. The
+    first scope gets half of both, the others a quarter each; unused room goes to the earliest scope that needs it. So
+    facts of people cannot push out facts that hold everywhere."""
     counts = list[int]()
     letters = MOST_LETTERS
     for place, of_scope in enumerate(lengths):
@@ -170,7 +171,7 @@ def _shared_out(lengths: Sequence[Sequence[int]], most: int) -> list[int]:
 
 
 def _what_fits(lengths: Sequence[int], room: int) -> int:
-    """How many of the first ones have no more letters together than there is room for."""
+    """Return the number of leading facts whose letters fit into the room."""
     for count, length in enumerate(lengths):
         room -= length
         if room < 0:
@@ -179,7 +180,7 @@ def _what_fits(lengths: Sequence[int], room: int) -> int:
 
 
 def _is_secret(fact: Fact) -> bool:
-    """It may have been learnt in a talk between two; preferences are for everywhere."""
+    """Return whether the fact may come from a private conversation; preferences may be used everywhere."""
     return fact.category is not Category.USER_PREFERENCE
 
 
@@ -188,5 +189,5 @@ def _lives(fact: Fact, now: int) -> bool:
 
 
 def _is_rule(fact: Fact) -> bool:
-    """Only what nobody but its people wrote may always stand among the instructions."""
+    """Return whether the fact is a rule: only facts that no outsider contributed to are among the instructions."""
     return fact.category is Category.STICKY and not fact.taint

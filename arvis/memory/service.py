@@ -1,7 +1,7 @@
-"""Keeps what agents are told: each fact once, the newest word of it, and nothing lost on the way (behaviour.md 1.7).
+"""Stores facts of agents: each once, in its newest form, without losing any (behaviour.md 1.7).
 
-What a tainted turn says stands beside what people vouch for, never in its place (reliability.md T8). Every function is a
-script of a transaction; what may be kept of whom is decided by the caller.
+A fact from a tainted turn is stored beside a confirmed fact, never in its place (reliability.md T8). Every function
+is a transaction script; the caller decides whose facts may be stored.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ MOST_FACTS = 500
 MOST_KEYS = 200
 KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 
-#: Who does what nobody asked for.
+#: The author of changes that no person asked for.
 ARVIS = "arvis"
 
 _SURE = 1000
 
-#: Facts that share words with a new one: by so many of its words, looked up, and compared letter by letter. All of it is
-#: dear, and the transaction waits.
+#: Facts are looked up by at most this many words of a new one, then compared letter by letter. The comparison is
+#: expensive and the transaction waits for it.
 _WORDS = 8
 _LOOKED_UP = 20
 _COMPARED = 5
 
 
 class Kept(StrEnum):
-    """What became of a fact that was told: `refreshed` means that it was known."""
+    """The result of storing a fact: `refreshed` means that it was known."""
 
     ADDED = "added"
     REFRESHED = "refreshed"
@@ -66,7 +66,7 @@ class Refused:
 
 
 def remember(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered | Refused:
-    """Keep a fact, or what it is news about gives way, or what is known is refreshed."""
+    """Store a fact, replace the fact that it updates, or refresh a known one."""
     new = replace(new, content=storable(new.content).strip())
     if not 0 < len(new.content) <= MOST_LETTERS:
         return _wrong_length("A fact")
@@ -87,13 +87,13 @@ def forget(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | Non
 
 
 def fade(tx: Transaction, fact: Fact, now: int) -> None:
-    """Nobody needs it any more."""
+    """Fade a fact that is no longer used."""
     _end(tx, fact, FactStatus.FADED, by_id=ARVIS, now=now)
 
 
 def confirm(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | None:
-    """Somebody vouches for an active fact: its taint is gone, and for others it counts as their word, too. None when there is
-    no such fact."""
+    """Confirm an active fact: remove its taint; for others it also counts as the confirmer's word. Return None if
+    there is no such fact."""
     fact = tx.facts.get(fact_id)
     if fact is None or fact.status is not FactStatus.ACTIVE:
         return None
@@ -104,14 +104,14 @@ def confirm(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | No
 
 
 def _has_more_rights(tx: Transaction, person_id: str, author_id: str | None) -> bool:
-    """Whether this person has more rights than the author; of whom nothing is known, nothing follows."""
+    """Return whether this person has more rights than the author; False if one of them is unknown."""
     person = tx.principals.get(person_id)
     author = tx.principals.get(author_id) if author_id is not None else None
     return person is not None and author is not None and RANKS.index(person.role) > RANKS.index(author.role)
 
 
 def undo(tx: Transaction, agent_id: str, scopes: Sequence[str], *, by_id: str, now: int) -> str | None:
-    """Take back the newest change of these scopes; what was taken back in words, None when there is nothing."""
+    """Undo the newest change of these scopes; return a description of it, or None if there is none."""
     change = tx.facts.last_change(agent_id, scopes)
     fact = None if change is None else tx.facts.get(change.fact_id)
     if change is None or fact is None:
@@ -120,7 +120,7 @@ def undo(tx: Transaction, agent_id: str, scopes: Sequence[str], *, by_id: str, n
 
 
 def put_state(tx: Transaction, state: State) -> State | Refused:
-    """Keep a value under a key. A tainted value takes no place of one that somebody vouches for."""
+    """Store a value under a key. A tainted value does not replace a verified one."""
     state = replace(state, value=storable(state.value).strip())
     if not KEY.fullmatch(state.key):
         return Refused("A state key is 1 to 64 letters, digits, dots, - and _.", "Use another key.")
@@ -129,17 +129,17 @@ def put_state(tx: Transaction, state: State) -> State | Refused:
     before = tx.agent_state.get(state.agent_id, state.scope, state.key)
     if before is not None and state.taint and not before.taint:
         return Refused(
-            f"`{state.key}` was set by somebody's own word, and this value comes from elsewhere.",
-            "Say it yourself, or use another key.",
+            f"`{state.key}` was set by a person directly; this value comes from another source.",
+            "Set it yourself, or use another key.",
         )
     if before is None and tx.agent_state.count(state.agent_id, state.scope) >= MOST_KEYS:
-        return Refused(f"There are {MOST_KEYS} state keys already.", "Use one of them again.")
+        return Refused(f"There are {MOST_KEYS} state keys already.", "Use an existing key.")
     tx.agent_state.put(state)
     return state
 
 
 def _akin(tx: Transaction, new: NewFact) -> Sequence[Fact]:
-    """The facts that may be about the same, found by their words, and the very same text in any case."""
+    """Return facts that may have the same subject, found by their words, and in any case an identical text."""
     same = tx.facts.same(new.agent_id, new.scope, new.content)
     # Long words are rarer.
     words = sorted(asked_words(new.content), key=len, reverse=True)[:_WORDS]
@@ -148,7 +148,7 @@ def _akin(tx: Transaction, new: NewFact) -> Sequence[Fact]:
 
 
 def _may_yield(fact: Fact, new: NewFact, now: int) -> bool:
-    """Whether a known fact may be one with the new one, or give way to it."""
+    """Return whether a known fact may be merged with the new one, or be replaced by it."""
     return (
         fact.category in {new.category, Category.STICKY}
         and (bool(fact.taint) or not new.taint)
@@ -157,10 +157,10 @@ def _may_yield(fact: Fact, new: NewFact, now: int) -> bool:
 
 
 def _nearest(new: NewFact, known: Sequence[Fact]) -> tuple[Fact, Similarity] | tuple[None, None]:
-    """The fact that says the same, else the one that the new one is the clearest news about."""
+    """Return the fact with the same meaning, else the one that the new fact most clearly updates."""
     wording = Wording.of(new.content)
     worded = [(fact, Wording.of(fact.content)) for fact in known]
-    # Equal texts share all words, so that they come first.
+    # Identical texts share all words, so they come first.
     worded.sort(key=lambda pair: (pair[1].text != wording.text, -len(pair[1].seen & wording.seen), pair[0].number))
     alike = [
         (fact, like)
@@ -171,8 +171,8 @@ def _nearest(new: NewFact, known: Sequence[Fact]) -> tuple[Fact, Similarity] | t
 
 
 def _add(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered | Refused:
-    """Where there is no room, the facts that are trusted least and were used longest ago fade; for what nobody vouches for
-    only such facts do."""
+    """Add a fact. If there is no room, fade the facts with the least confidence that were used longest ago; an
+    unverified fact only displaces unverified ones."""
     too_many = max(0, tx.facts.count(new.agent_id, new.scope) + 1 - MOST_FACTS)
     weak = tx.facts.weakest(new.agent_id, new.scope, tainted=bool(new.taint), limit=too_many) if too_many else []
     if too_many > len(weak):
@@ -186,7 +186,7 @@ def _add(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered |
 
 
 def _refresh(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int) -> Remembered:
-    """It is as sure as on the first day, and keeps whatever it was tainted with."""
+    """Restore full confidence; keep the taint."""
     tx.facts.note(old, "refreshed", by_id=by_id, now=now)
     lasting = old.expires_at is None or new.expires_at is None
     fresh = replace(
@@ -200,7 +200,7 @@ def _refresh(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int) 
 
 
 def _supersede(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int) -> Remembered:
-    """What takes the place of something sticky is sticky, too."""
+    """Replace a fact; the successor of a sticky fact is sticky, too."""
     sticky = old.category is Category.STICKY
     fact = tx.facts.add(replace(new, category=Category.STICKY) if sticky else new, now)
     tx.facts.note(fact, "added", by_id=by_id, now=now)
@@ -251,4 +251,4 @@ def _put(tx: Transaction, fact: Fact, now: int) -> Fact:
 
 
 def _wrong_length(what: str) -> Refused:
-    return Refused(f"{what} has 1 to {MOST_LETTERS} characters.", "Say it in fewer words.")
+    return Refused(f"{what} has 1 to {MOST_LETTERS} characters.", "Use fewer words.")

@@ -1,8 +1,8 @@
-"""Whether two facts say the same, or one is news about what the other says (behaviour.md 1.7, "Rule").
+"""Compares two facts: the same, an update, or different (behaviour.md 1.7, "Rule").
 
-Facts are near when few letters differ or most words agree. Near facts say the same only when nothing that matters
-differs: numbers, dates, quoted names and negations agree, the new one brings no word of its own, and the words stand in
-the same order. So an update is never taken for a repetition, which would lose it.
+Facts are near if few letters differ or most words agree. Near facts are the same only if nothing important differs:
+numbers, dates, quoted names and negations agree, the new one adds no word, and the words have the same order. So an
+update is never taken for a repetition, which would lose it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from arvis.domain.words import words_of
 #: Letters of the longer text that may differ; its length that may differ.
 _NEAR = 0.15
 _LENGTHS = 0.30
-#: Words of the smaller set that must be in the other one, and how many it must have.
+#: The part of the smaller word set that must be in the other one, and the least size of the set.
 _OVERLAP = 0.70
 _ENOUGH = 4
 #: Longer texts are near only when they are equal.
 _LONG = 500
-#: A word of so many letters may differ from another one by a quarter and still be the same, misspelt or inflected.
+#: From this length a word may differ by a quarter of its letters and still count as the same, misspelt or inflected.
 _SPELT = 4
 _MISSPELT = 0.25
 
@@ -48,13 +48,13 @@ _DENIALS = _listed(
     """
 )
 _DENSE_DENIAL = re.compile("[不没沒無无未别勿非]|ない|ません|안 |않|못|없|ไม่")
-#: Words that add nothing to what is said.
+#: Words that add no meaning.
 _EMPTY = _listed("a an the is user s")
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A fact as it is compared: folded, with its words as people see them."""
+    """A fact prepared for comparison: folded, with its words as people see them."""
 
     content: str
     text: str
@@ -68,7 +68,7 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """`same`: the new one says nothing that the old one does not. `differing` is the part of the letters that differ."""
+    """`same`: the new fact adds nothing to the old one. `differing` is the part of the letters that differ."""
 
     same: bool
     differing: float
@@ -125,7 +125,7 @@ def _what_differs(one: str, other: str) -> tuple[str, str]:
 
 
 def _equal_letters(one: str, other: str) -> int:
-    """How many letters both begin with."""
+    """Return the number of equal letters at the start."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (letter, counterpart) in pairs if letter != counterpart), min(len(one), len(other)))
 
@@ -136,7 +136,7 @@ def _mostly_the_same_words(new: frozenset[str], old: frozenset[str]) -> bool:
 
 
 def _may_be_near(new: str, old: str) -> bool:
-    """A quick no: so few changes leave one of so many pieces of the text as it is."""
+    """Return False quickly for distant texts: with so few changes one of these pieces of the text would be unchanged."""
     pieces = int(_NEAR * max(len(new), len(old))) + 1
     size = len(new) // pieces
     return size == 0 or any(new[start : start + size] in old for start in range(0, size * pieces, size))
@@ -154,7 +154,7 @@ def _says_the_same(new: Wording, old: Wording) -> bool:
 
 
 def _is_known(word: str, new: Wording, old: Wording) -> bool:
-    """Whether a word that the old fact lacks says nothing new. A name that differs in a letter is another one."""
+    """Return whether a word that the old fact lacks adds no meaning. A name that differs in a letter is another name."""
     if word in _EMPTY:
         return True
     if len(word) < _SPELT or word not in new.content:
@@ -164,7 +164,7 @@ def _is_known(word: str, new: Wording, old: Wording) -> bool:
 
 
 def _marks(wording: Wording) -> tuple[list[str], set[str], list[str], bool]:
-    """What decides: numbers in their order, dates, quoted names, whether something is denied."""
+    """Return the deciding marks: numbers in their order, dates, quoted names, and negation."""
     quoted = [one or other for one, other in _QUOTED.findall(wording.text)]
     denied = bool(wording.seen & _DENIALS or "n't" in wording.text or _DENSE_DENIAL.search(wording.text))
     return _NUMBER.findall(wording.text), set(wording.seen & _DATES), quoted, denied

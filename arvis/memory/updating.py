@@ -1,9 +1,9 @@
-"""Whether a fact is an update of another one: the same attribute of the same subject, with another value.
+"""Decides if a fact updates another one: the same attribute of the same subject, with another value.
 
-Two near facts are often about two things ("attended a workshop", "attended a parade"), and both are to be kept. Only where the
-form of the sentence shows that one value takes the place of the other does the older fact give way; in doubt both stay. What
-shows it: the words of an attribute that has one value at a time right before what differs, numbers or dates alone that differ
-in what is no event, a denial, or a word such as "now" in the new fact. No model is asked.
+Two near facts are often about two things ("attended a workshop", "attended a parade"), and both must be kept. The
+older fact is replaced only if the form of the sentence shows that one value replaces the other; in doubt both stay.
+Signs: the name of an attribute with a single value right before the difference, a difference only in numbers or dates
+outside of events, a negation, or a word such as "now" in the new fact. No model is called.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 
 from arvis.memory.similarity import Wording
 
-#: A value has so many words.
+#: The most words of a value.
 _LONGEST_VALUE = 8
 _NUMBER = re.compile(r"v?\d+(?:[.,:/-]\d+)*(?:%|st|nd|rd|th|am|pm|h|°c)?")
 _QUOTED = re.compile(r"[\"'].+[\"']")
@@ -39,7 +39,7 @@ _DENIALS = _listed(
     ne pas jamais sans nunca no sin não non mai senza не нет никогда longer anymore
     """
 )
-#: Words that say nothing of their own; `do` and its like come and go with a denial.
+#: Words without meaning of their own; `do` and its forms appear and disappear with a negation.
 _SMALL = _listed("a an the s to do does did so that")
 #: They show that something has changed.
 _CHANGED = _listed("now nowadays currently instead anymore jetzt inzwischen maintenant ahora")
@@ -65,7 +65,7 @@ _NOUNS = _listed(
     """
 )
 _COPULAS = _listed("is are was were be becomes remains equals = : ist sind est es son è")
-#: What happened once happened whatever else did.
+#: A past event stays true, whatever else happened.
 _EVENTS = _listed(
     """
     went saw met bought read ran took made won got had did came gave began felt found told said wrote sang swam flew drove rode
@@ -83,7 +83,7 @@ _DENSE_AFTER = re.compile("^(に住|で働|が好き|に살|에 살|公司|工�
 
 
 def updates(new: Wording, old: Wording) -> bool:
-    """Whether `new` says of the same attribute of the same subject what takes the place of what `old` says. For facts that
+    """Return whether `new` gives another value for the same attribute of the same subject as `old`. For facts that
     are near one another (`likeness`)."""
     if _DENSE.search(new.text) and _DENSE.search(old.text):
         return _updates_dense(new.text, old.text)
@@ -147,7 +147,7 @@ def _turns_round(new: Sequence[str], old: Sequence[str]) -> bool:
 
 
 def _replaces_the_value(new: Sequence[str], old: Sequence[str]) -> bool:
-    """One run of words takes the place of another one, right behind an attribute that has one value."""
+    """Return whether one run of words replaces another, right after an attribute with a single value."""
     if _is_event(old):
         return False
     signals = _CHANGED & set(new)
@@ -165,14 +165,15 @@ def _replaces_the_value(new: Sequence[str], old: Sequence[str]) -> bool:
     prefix, suffix = known[:start], known[end:]
     if _is_attribute(prefix):
         return True
-    # A changed state: the verb stands before, and nothing but small words behind.
+    # A changed state: the verb comes before, and only small words follow.
     behind = [word for word in suffix if word not in _BETWEEN]
     shown = bool(signals) and len([word for word in prefix if word not in _BETWEEN]) > 0
     return shown and len(behind) <= 2  # noqa: PLR2004 - "at home"
 
 
 def _is_attribute(prefix: Sequence[str]) -> bool:
-    """Whether these words end with an attribute that has one value: `lives in`, `her favourite colour is`."""
+    """Return whether these words end with an attribute that has a single value: `lives in`, `her favourite colour
+    is`."""
     words = list(prefix)
     while words and words[-1] in _BETWEEN:
         words.pop()
@@ -195,7 +196,7 @@ def _is_event(words: Sequence[str]) -> bool:
 
 
 def _updates_dense(new: str, old: str) -> bool:
-    """The same for scripts without blanks between words."""
+    """Do the same for scripts without blanks between words."""
     if bool(_DENSE_DENIAL.search(new)) != bool(_DENSE_DENIAL.search(old)):
         return _DENSE_DENIAL.sub("", new) == _DENSE_DENIAL.sub("", old)
     if (count := _NUMBER.sub("#", new)) == _NUMBER.sub("#", old) and "#" in count:

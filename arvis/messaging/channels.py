@@ -1,4 +1,4 @@
-"""Where something is posted that nobody asked for there: by which bot. A script's part."""
+"""Selects the bot that posts in a place where nobody asked. Part of a script."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arvis.ports.store import Transaction
 WEB = "web"
 
 
-#: How the thread begins in which programs write over the API of OpenAI's form.
+#: The prefix of threads in which programs write over the OpenAI-compatible API.
 _PROGRAMS = "v1/"
 
 
@@ -21,8 +21,8 @@ def is_of_programs(address: Address) -> bool:
 
 
 def posted_by(tx: Transaction, place: Address) -> Address | str:
-    """The place with the bot that posts there, which nobody needs to name where a platform has one; or why that cannot be
-    said."""
+    """Return the place with its bot, which needs no name where a platform has one bot; or the reason why there is no
+    choice."""
     if place.connector:
         return place
     if place.platform == WEB:

@@ -1,6 +1,6 @@
-"""What is said in a chat beside the replies: words on the way, open questions, notices; and how all of it leaves.
+"""Outgoing messages other than replies: progress, open questions, notices; and deliveries for all messages.
 
-Scripts' parts. Messages leave only as deliveries.
+Parts of scripts. Messages leave only as deliveries.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from arvis.messaging.channels import WEB
 from arvis.ports.store import Transaction
 from arvis.tasks.task import is_run, message_of
 
-# What an agent says without having been asked there: appended to its conversation in that place, so that answers to
-# it make sense, and marked with what had it say so (behaviour.md 1.12).
+# Messages that an agent posts without a request in that place: appended to its conversation there, so that answers to
+# them make sense, and marked with their cause (behaviour.md 1.12).
 
 
-#: How the id of a button begins that answers a question (then its id and the number of the choice), and of one that
+#: The prefix of a button's id that answers a question (then its id and the number of the choice), and of one that
 #: stops a turn (then the id of its message).
 WAIT, STOP = "wait", "stop"
 _STYLES = {"approve": ButtonStyle.SUCCESS, "reject": ButtonStyle.DANGER}
-#: What every platform can show.
+#: The most buttons that every platform can show.
 _MOST_BUTTONS = 25
 _LONGEST_LABEL = 75
 #: The file that holds a question which is too long for a chat, and where else it is read.
@@ -54,8 +54,8 @@ _WHOLE = "The whole text is in the file {file}{command}. An answer counts for al
 
 
 def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
-    """A word on the way, which answers nothing and is no part of the history; said once, of a child in the turn that it works
-    for."""
+    """Send a progress notice, once. It answers nothing and is not in the history; that of a child goes to the turn
+    that it works for."""
     asked = tx.messages.of_turn(lifecycle.root_of(tx, execution).id)
     if not asked or execution.state.get("told"):
         return
@@ -64,8 +64,9 @@ def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
 
 
 def progress(tx: Transaction, execution: Execution, text: str, now: int, *, taint: Taint = CLEAN) -> None:
-    """What an agent says on the way to its answer, each thing once (until somebody says something): shown in the chat, and part of the history with it. Of a
-    child it is said in the turn that it works for; where nobody asked, nobody hears it. `taint` joins what the execution has read."""
+    """Post text of an agent before its answer, each text once (until a person writes): shown in the chat and stored
+    in its history. Text of a child is posted in the turn that it works for; without such a turn it is not posted.
+    `taint` is added to what the execution has read."""
     turn = lifecycle.root_of(tx, execution)
     asked, said = tx.messages.of_turn(turn.id), tx.messages.progress(turn.id)
     if not asked or _was_said(text, asked, said):
@@ -88,12 +89,12 @@ def progress(tx: Transaction, execution: Execution, text: str, now: int, *, tain
         taint=taint_in(execution.state) | taint,
     )
     tx.messages.add(message)
-    # It is not the answer: what is shown of the turn meanwhile does not give way to it.
+    # This is not the answer, so the draft of the turn stays.
     deliver(tx, replace(message, execution_id=None), agent=agent, answers=(), priority=execution.priority, now=now)
 
 
 def was_said(tx: Transaction, execution: Execution, text: str) -> bool:
-    """Whether these were an agent's words on the way already, with nobody else's behind them."""
+    """Return whether the agent already posted this text and nobody wrote since."""
     return _was_said(text, tx.messages.of_turn(execution.id), tx.messages.progress(execution.id))
 
 
@@ -103,8 +104,8 @@ def _was_said(text: str, asked: Sequence[StoredMessage], said: Sequence[StoredMe
 
 
 def ask(tx: Transaction, execution: Execution, now: int) -> None:
-    """Show the open questions of a turn in its chat, each once; those of a child, in the turn that it works for. A run that
-    nobody asked for asks where it would post."""
+    """Show the open questions of a turn in its chat, each once; those of a child, in the turn that it works for. A
+    run without a message asks where it would post."""
     turn = lifecycle.root_of(tx, execution)
     lifecycle.make_way(tx, execution, now)
     if asked := tx.messages.of_turn(turn.id):
@@ -117,8 +118,7 @@ def ask(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def _be_found(tx: Transaction, execution: Execution, run: Execution) -> None:
-    """The questions of a workflow's run, which has a lane of its own, are answered by what is said in the talk where they are
-    shown."""
+    """Route answers from the conversation that shows the questions to the workflow run, which has a lane of its own."""
     talk = tx.conversations.get(run.state["conversation"])
     for wait in tx.waits.of_execution(execution.id):
         if talk is not None and wait.answer is None and wait.kind in PERSONAL_WAITS:
@@ -161,7 +161,8 @@ def show_question(
 
 
 def _who(execution: Execution, wait: Wait) -> str:
-    """Who may answer, as its sentence begins; whom the configuration names besides the owners, is not told to everybody."""
+    """Return the people who may answer, as the start of a sentence. People whom the configuration names besides the
+    owners are not listed."""
     named = named_approvers(execution, wait)
     if named is None:
         return "An owner"
@@ -205,8 +206,8 @@ def notice(
     files: Sequence[OutgoingFile] = (),
     wait_id: str | None = None,
 ) -> StoredMessage:
-    """A word of the daemon in the place of this message (or of a run), behind it: no part of the history. It is the end only
-    of the messages that it `answers`; `wait_id` is the question that it shows."""
+    """Send a notice of the daemon in the place of this message (or of a run), after it: not in the history. It ends
+    only the messages that it `answers`; `wait_id` is the question that it shows."""
     said = replace(
         like,
         id=tx.new_id(),
@@ -229,7 +230,7 @@ def notice(
 
 
 def say_in(tx: Transaction, address: Address, text: str, *, priority: int, now: int) -> None:
-    """A word of the daemon in a place where nobody need have talked: it belongs to no conversation."""
+    """Send a notice of the daemon to a place that may have no conversation."""
     said = StoredMessage(
         id=tx.new_id(),
         conversation_id=None,
@@ -282,17 +283,17 @@ def deliver(
     tx.jobs.add(NewJob.deliver(message.address, priority, delivery_id=delivery.id, message_id=message.id), now)
 
 
-#: At its beginning or its end: what stands in between may be quoted from others, who would silence the agent with it.
+#: Only at the start or the end of a text: other places may quote outsiders, who could silence the agent.
 _SILENT = re.compile(r"\A\s*\[SILENT\]|\[SILENT\]\s*\Z", re.IGNORECASE)
 
 
 def is_silent(text: str) -> bool:
-    """Whether the agent says that nobody needs to read it."""
+    """Return whether the agent marked the text as not worth reading."""
     return _SILENT.search(text) is not None
 
 
 def unsilenced(text: str) -> str:
-    """What is to be said: nothing where the agent says that it is not worth telling."""
+    """Return the text to post, or "" if the agent marked it as not worth reading."""
     return "" if is_silent(text) else text
 
 

@@ -1,4 +1,4 @@
-"""What the daemon says in its own name, in words for people. No internals, no blame, and what happens next."""
+"""Notices of the daemon for people: without internals or blame, and with the next step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOPPED_HERE = "\n\n[Stopped here.]"
 NOTHING_SAID = "I have nothing to say to this. Please ask in another way."
 #: In the place of a reply that holds nothing but what is to be remembered.
 NOTED = "Noted."
-#: Behind what was said last, where the work had no end.
+#: Follows the last text of work that reached its limit of steps.
 EXHAUSTED = "\n\n[I stop here: this has taken as many steps as it may.]"
 _STOPPED_FOR = "\n\n[I stop here: {reason}.]"
 CUT = "\n\n[This answer was longer than allowed and is cut here.]"
@@ -31,7 +31,7 @@ CUT_EMPTY = (
     "The model reached its output limit before it wrote an answer. Please ask for less at once, or ask the owner to raise "
     "the limit (`reply_tokens`)."
 )
-#: In the place of a reply without words after tools have done the work (seed 003).
+#: Replaces an empty reply after tools have done the work (seed 003).
 COMPLETED = "I have completed my task."
 
 _FAILURES = {
@@ -63,7 +63,7 @@ _FAILURES = {
     },
 }
 
-#: Characters of an error that people are told.
+#: The most characters of an error that are shown to people.
 _LONGEST_ERROR = 300
 
 #: Of a delay, by the reason of the job that waits.
@@ -74,12 +74,13 @@ _CAUSES = {
 
 
 def exhausted(reason: str) -> str:
-    """Return what stands behind the words of work that was stopped: why it was, where that is known."""
+    """Return the suffix of stopped work, with the reason if it is known."""
     return _STOPPED_FOR.format(reason=reason.strip().rstrip(".")) if reason.strip() else EXHAUSTED
 
 
 def left_out(what: str, *, model: str, account: str) -> str:
-    """Said before an answer that was given without a part of the question; `what` as in `RunResult.left_out`."""
+    """Return the notice before an answer that was given without a part of the request; `what` as in
+    `RunResult.left_out`."""
     if what == "pictures":
         return f"I cannot look at the picture: the model {model} does not read pictures. Describe it to me in words."
     return (
@@ -89,7 +90,7 @@ def left_out(what: str, *, model: str, account: str) -> str:
 
 
 def no_answer(agent: str) -> str:
-    """Instead of a model's words when it has none."""
+    """Return the notice for a turn without a model's text."""
     return f"{agent} asked for tools again and again and gave no answer. Please ask in another way."
 
 
@@ -102,15 +103,15 @@ def unreadable(files: Sequence[tuple[str, str]]) -> str:
 
 
 def archived(agent: str) -> str:
-    """Where an agent was deleted while somebody waited for its answer."""
+    """Return the notice for a person who waits for the answer of a deleted agent."""
     return f"{agent} is not there any more. Please ask somebody else."
 
 
 def question(
     prompt: str, choices: Sequence[str], who: str = "An owner", *, command: str | None = None, again: bool = False
 ) -> str:
-    """Said where a turn waits for people; `who` may answer, `command` does it on the command line (None: the reader is on a
-    page). `again`: it was said before."""
+    """Return a question to people; `who` may answer, `command` answers it on the command line (None: the reader is on
+    a page). `again`: it was shown before."""
     words = " or ".join(f"“{choice}”" for choice in choices)
     ways = ["press a button", "write it here"] if words else ["write it here"]
     ways = [*ways, f"run `{command}`"] if command is not None else ways
@@ -120,18 +121,18 @@ def question(
 
 
 def failed(reason: str) -> str:
-    """The last word about a message that was given up; `reason` is the job's reason code."""
+    """Return the final notice about a failed message; `reason` is the job's reason code."""
     return f"Sorry, I could not answer this: {_FAILURES.get(reason, 'something went wrong.')}"
 
 
 def workflow_failed(error: str) -> str:
-    """The last word about a message whose workflow has ended as failed."""
+    """Return the final notice about a message whose workflow failed."""
     short = " ".join(error.split())
     return f"Sorry, this did not work: {short if len(short) <= _LONGEST_ERROR else short[:_LONGEST_ERROR] + '…'}"
 
 
 def compaction_failed(agent: str, error: str) -> str:
-    """Told to an owner: nothing is lost, but prompts leave out the oldest messages until it succeeds."""
+    """Return the notice to an owner: nothing is lost, but prompts leave out the oldest messages until it succeeds."""
     return (
         f"A long conversation of {agent} could not be summed up ({error}). It goes on with its newest messages, and "
         "this is tried again after some turns."
@@ -139,7 +140,7 @@ def compaction_failed(agent: str, error: str) -> str:
 
 
 def delayed(seconds: float, reason: str) -> str:
-    """Said once when an answer takes long."""
+    """Return the notice that is sent once when an answer takes long."""
     minutes = max(1, round(seconds / 60))
     when = "in about a minute" if minutes == 1 else f"in about {minutes} minutes"
     cause = _CAUSES.get(reason, "The model does not answer")
@@ -150,8 +151,8 @@ _FENCE = "```"
 
 
 def marked(result: RunResult) -> RunResult:
-    """Return the reply as it can be used. One that was cut loses the tag that its end leaves open, so that half a wish is not
-    carried out, and says that it was cut."""
+    """Return the reply in its usable form. A cut reply loses the tag that its end leaves open, so that no incomplete
+    action is carried out, and gets a note about the cut."""
     if not result.cut or result.calls:
         return result
     text = closed(result.content)

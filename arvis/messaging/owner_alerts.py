@@ -1,7 +1,7 @@
-"""What the owners are told without having asked: that something went wrong which only they can mend.
+"""Alerts to owners about problems that only they can fix.
 
-It goes to the place that the configuration names, else to where an owner last talked alone with an agent; once in a while
-about the same thing. Scripts' parts.
+They go to the configured place, else to the place where an owner last talked alone with an agent; at most once per
+interval about the same subject. Parts of scripts.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 #: The newest conversation of an owner alone with an agent, by a message of it.
 _PLACE = "owner_message"
-#: Where the configuration wants them told, as JSON of an address.
+#: The configured place of alerts, as JSON of an address.
 _CHOSEN = "owner_alert_address"
-#: Characters of a complaint of the outside that are told.
+#: The most characters of an external error that are shown.
 _LONGEST_ERROR = 300
 
-#: How the channels of `arvis chat` begin.
+#: The prefix of the channels of `arvis chat`.
 _TERMINAL = "cli-"
 
-#: What begins runs with nobody there.
+#: Sources of runs that no person waits for.
 _BY_ITSELF = frozenset({"schedule", "webhook"})
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Where an owner sees more: `page` in words for a reader of the dashboard, `command` for all others."""
+    """A reference to more information: `page` for readers of the dashboard, `command` for all others."""
 
     command: str
     page: str
@@ -63,7 +63,7 @@ def note_place(tx: Transaction, message: StoredMessage, principal: Principal, *,
 
 
 def choose_place(tx: Transaction, address: Address | None, now: int) -> None:
-    """What the configuration says; at every start."""
+    """Store the configured place; at every start."""
     chosen = json.dumps(address.to_json()) if address is not None else ""
     if (tx.kv.get(_CHOSEN) or "") != chosen:
         tx.kv.put(_CHOSEN, chosen, now)
@@ -79,8 +79,9 @@ def tell_owner(
     unless: Address | None = None,
     hint: Hint = _NO_HINT,
 ) -> bool:
-    """`about` names the cause, as in `compaction:CONVERSATION`. False when there is nobody to tell, or it was told less
-    than `every` ms ago; `unless`: a place that it would be no use to tell it in. The `hint` ends the text."""
+    """Send an alert. `about` names the cause, as in `compaction:CONVERSATION`. Return False if there is no place for
+    it, or it was sent less than `every` ms ago; `unless`: a place where an alert would be useless. The `hint` ends
+    the text."""
     key = f"notified:{about}"
     notified = tx.kv.get(key)
     if notified is not None and 0 <= now - int(notified) < every:
@@ -98,8 +99,8 @@ def tell_owner(
 
 
 def tell_of_bot(tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str = "down") -> bool:
-    """A bot is out of reach, or its token was refused (`cause` is one word for it). Not told by the bot itself, which could
-    not."""
+    """Alert that a bot cannot be reached, or that its token was refused (`cause` is one word for it). Another bot
+    sends it."""
     unless = Address(platform, name, "")
     return tell_owner(tx, f"bot:{platform}/{name}:{cause}", text, now, unless=unless, hint=_BOTS)
 
@@ -124,8 +125,7 @@ def tell_of_dead_letter(tx: Transaction, job: Job, outcome: Fail, now: int) -> b
 
 
 def tell_of_failed_run(tx: Transaction, execution: Execution, error: str, now: int) -> bool:
-    """What began by itself has ended as failed, and nobody else would hear of it; once an hour for each workflow and place that
-    began it."""
+    """Alert that a run without a waiting person failed; once an hour for each workflow and place."""
     source = str(execution.state["run"]["source"])
     if source.partition(":")[0] not in _BY_ITSELF:
         return False
@@ -143,7 +143,7 @@ def _chosen(tx: Transaction) -> Address | None:
 
 
 def _same_bot(place: Address, other: Address | None) -> bool:
-    """Whether both hang on the same bot. A channel may be named: then it is about that one only."""
+    """Return whether both places use the same bot. If a channel is given, only that one matters."""
     if other is None or (place.platform, place.connector) != (other.platform, other.connector):
         return False
     return not other.channel or place.channel == other.channel

@@ -28,7 +28,7 @@ class SpokenReply:
         self._speaker = speaker
 
     async def of(self, context: NodeContext, reply: str) -> tuple[OutgoingFile, ...]:
-        """The reply as a sound. Where it cannot be spoken, the text has to do, and the agent hears of it."""
+        """Return the reply as a sound file. If speech fails, only the text is sent, and the agent is informed."""
         words = speakable(reply)
         if self._speaker is None or not words:
             return ()
@@ -51,7 +51,7 @@ class SpokenReply:
 
 
 def speakable(reply: str) -> str:
-    """What a voice can read of a reply: no tags, no code, no marks of Markdown."""
+    """Return the part of a reply that a voice can read: no tags, no code, no Markdown marks."""
     text = _CODE.sub(" ", visible(reply))
     return _MARKS.sub("", _LINK.sub(r"\1", text)).strip()[:_LONGEST]
 

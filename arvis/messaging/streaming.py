@@ -1,5 +1,5 @@
-"""What a model writes, on its way to whoever watches: without what it writes to the system, and put together, so that a
-fast model wakes nobody more often than a person can read (about ten times a second)."""
+"""Streamed text of a model on its way to viewers: without tags, and combined, so that a fast model sends at most
+about ten updates per second."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arvis.domain.markup import VisibleStream
 from arvis.domain.messages import FINAL_STATUSES
 from arvis.ports.bus import Bus
 
-# What people have been shown of answers that are still being written: a stopped turn keeps it.
+# The text of unfinished answers that people have seen: a stopped turn keeps it.
 
 
 #: Answers of one moment, and characters of one.
@@ -23,12 +23,12 @@ Shown = Callable[[str], str]
 
 
 def nothing_shown(_message_id: str) -> str:
-    """Where nobody watches."""
+    """Return "", for use without viewers."""
     return ""
 
 
 class StreamedTexts:
-    """Collects the pieces of answers by the message that they answer, until it has its end. Safe to be asked on any thread."""
+    """Collects the pieces of answers by the answered message until its end. Can be read on any thread."""
 
     def __init__(self, bus: Bus) -> None:
         self._texts: dict[str, str] = {}
@@ -58,8 +58,8 @@ OnDelta = Callable[[int, str], None]
 
 
 class Showing:
-    """Takes the pieces of a reply with their offsets, and sends on what people may see of it, with offsets of its own. A
-    piece at offset 0 begins anew."""
+    """Takes the pieces of a reply with their offsets, and sends the visible text with offsets of its own. A piece at
+    offset 0 starts again."""
 
     def __init__(self, *, send: OnDelta) -> None:
         self._coalescer = Coalescer(send=send)
@@ -81,8 +81,8 @@ class Showing:
 
 
 class Coalescer:
-    """The first piece goes on at once, then what has come is sent together. `send` gets the text with its offset in
-    characters. A piece at offset 0 begins anew."""
+    """Sends the first piece immediately, then combines the following ones. `send` gets the text with its offset in
+    characters. A piece at offset 0 starts again."""
 
     def __init__(self, *, send: OnDelta, interval: float = INTERVAL) -> None:
         self._send = send

@@ -1,4 +1,4 @@
-"""What agents may be given besides tools: plugins take part in their turns, and add to prompts and replies."""
+"""Plugins take part in the turns of agents, and add to prompts and replies."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def create(_services: PluginServices) -> Plugin:
 
 class ActiveAgentsPlugin(QuietPlugin):
     async def blocks(self, turn: PluginTurn) -> Sequence[PluginBlock]:
-        """What they note of their work is their own word."""
+        """Return the block of working agents; their notes are text of other agents."""
         if not (lines := await turn.working()):
             return ()
         return [PluginBlock("Other agents", "\n".join(map(escape, lines)), changing=True, outside=True)]

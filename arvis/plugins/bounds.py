@@ -1,4 +1,4 @@
-"""How much a plugin may give: more is cut or left out, so that no plugin can fill a prompt or a database."""
+"""Limits of plugins: excess is cut or left out, so that no plugin can fill a prompt or a database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_COMMANDS = 20
 _MOST_ARGUMENTS = 5
 _MOST_FILES = 10
 
-#: What `tags/tags.py` reads, and what chat platforms take for a command.
+#: The attribute names that `tags/tags.py` reads, and the command names that chat platforms accept.
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w.-]{0,63}", re.ASCII)
 _TYPE = re.compile(r"[A-Za-z][A-Za-z0-9:_]{0,31}", re.ASCII)
 _COMMAND = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
@@ -49,7 +49,7 @@ def addition(found: Addition | None) -> Addition | None:
             room -= len(parts[-1])
         keep = True if item.keep is True else int(item.keep)
         items.append(Item(tuple(part for part in parts if part), bool(item.shown), keep))
-    # What divides a heading from what it heads stays.
+    # Keep the blank that ends a heading.
     heading = _line(found.heading, LONGEST_HEADING) + found.heading[len(found.heading.rstrip()) :][:1]
     return Addition(heading, tuple(item for item in items if item.content), bool(found.outside))
 
@@ -69,7 +69,7 @@ def tools(found: Sequence[str]) -> tuple[str, ...]:
 
 
 def commands(found: Sequence[PluginCommand]) -> tuple[PluginCommand, ...]:
-    """Raises `ValueError` for a name that nobody could type."""
+    """Check the commands. Raise `ValueError` for a name that cannot be typed."""
     kept = []
     for command in islice(found, _MOST_COMMANDS):
         if not _COMMAND.fullmatch(command.name):

@@ -20,8 +20,8 @@ class EnvironmentPlugin(QuietPlugin):
 
 
 def _lines(turn: PluginTurn) -> Iterator[str]:
-    """Nothing here is anybody else's word: names of channels are not told, only what they are."""
+    """Yield lines without any outside text: the kind of a channel, not its name."""
     talk = "with one person" if turn.direct else "in a channel with several people"
-    yield f"You talk on {turn.address.platform}, {talk}."
+    yield f"You are on {turn.address.platform}, {talk}."
     yield f"Your time zone is {turn.zone}."
     yield f"You are run by Arvis {__version__}, which remembers conversations and sends your replies."

@@ -1,5 +1,5 @@
-"""Asking a plugin, which may be anybody's code: what fails, takes too long or makes no sense is left out, and an operator is
-told once (docs/adr/0016 says the same of tools)."""
+"""Calls a plugin, which may be third-party code: a failing, slow or invalid result is left out and reported to the
+operator once (docs/adr/0016 says the same of tools)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 _Given = TypeVar("_Given")
 _Kept = TypeVar("_Kept")
 
-#: A hook has so many seconds.
+#: The time limit of a hook.
 HOOK_SECONDS = 1.0
 
 
@@ -33,7 +33,7 @@ class Guarded:
         self._told: set[str] = set()
 
     async def init(self) -> bool:
-        """Whether it can be used."""
+        """Return whether the plugin can be used."""
 
         async def begin() -> bool:
             await self._plugin.init()
@@ -97,7 +97,7 @@ class Guarded:
         return otherwise
 
     def _tell(self, hook: str, why: str, defect: BaseException | None = None) -> None:
-        """Once for each hook: it is asked again at every turn."""
+        """Log once for each hook, because it is called at every turn."""
         if hook not in self._told:
             self._told.add(hook)
             fix = "mend the package, or take it from the agents"

@@ -1,5 +1,5 @@
-"""Plugin `helpers`: to whom an agent may hand the talk over, and how it says so (behaviour.md 5.7). That only those of its
-list are ever reached is for graph `handover` to see to, not for this text."""
+"""Plugin `helpers`: the agents to which an agent may hand over the conversation, and the attribute for it
+(behaviour.md 5.7). Graph `handover` enforces the list; this text does not."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from arvis.ports.plugin import Plugin, PluginServices, PluginTurn
 DESTINATION = "agentNameToWhichSendTheMessage"
 
 _ASK = """\
-These agents can help you. To ask one of them, name it in the reply, and write to it, not to the person, all that it needs \
-to know; what it answers comes back to you."""
+These agents can help you. To ask one, name it in the reply and write to it, not to the person, everything it needs to \
+know. Its answer comes back to you."""
 _ABOUT = 200
 
 
@@ -33,7 +33,7 @@ class HelpersPlugin(QuietPlugin):
     async def attributes(self, turn: PluginTurn) -> Sequence[AttributeSpec]:
         if not _helpers_of(turn):
             return ()
-        about = "The name of the helper that the message is for. Leave it out when the message is for the person."
+        about = "The helper who gets the message. Omit it if the message is for the person."
         return [AttributeSpec(DESTINATION, "string", about)]
 
 

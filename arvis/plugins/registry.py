@@ -1,4 +1,4 @@
-"""Which plugins there are. An agent names those that it has; each is loaded when an agent first has it."""
+"""The available plugins. An agent names its plugins; each is loaded when an agent first uses it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arvis.ports.plugin import Plugin, PluginServices
 
 log = structlog.get_logger(__name__)
 
-#: What is looked at later.
+#: The attributes that a plugin must have.
 _HOOKS = (
     "init", "ready", "blocks", "addition", "attributes", "read_response", "tools", "commands", "command", "reset",
 )  # fmt: skip
@@ -42,8 +42,8 @@ class NoPlugins:
 
 
 class InstalledPlugins:
-    """`Plugins` of the entry points `arvis.plugins`: Arvis' own and what other packages add. Each is imported off the event
-    loop. One that cannot be made is not there, and the operator is told once; so is a name that nobody knows."""
+    """`Plugins` of the entry points `arvis.plugins`: Arvis' own and those of other packages. Each is imported off the
+    event loop. One that cannot be created, or an unknown name, is left out and reported to the operator once."""
 
     def __init__(self, *, services: PluginServices) -> None:
         self._services = services
@@ -60,7 +60,7 @@ class InstalledPlugins:
         return [command for name in names for command in self._commands.get(name, ())]
 
     async def _make(self, name: str) -> Guarded | None:
-        """None, and a word to the operator, when it cannot be made."""
+        """Make the plugin; log a message for the operator and return None if that fails."""
         async with self._making:
             if name not in self._made:
                 self._made[name] = await self._begun(name)

@@ -1,5 +1,5 @@
-"""Plugin `time`: each message says when it was written, for as long as the history keeps it. The time of a message never
-changes, so what providers keep in their cache stays the same."""
+"""Plugin `time`: each message has its time for as long as the history keeps it. The time of a message never changes,
+so the providers' caches stay valid."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Compose what a model is asked from layers, the stable ones first, so that providers can cache them (behaviour 1.6).
+"""Composes a prompt from layers, the stable ones first, so that providers can cache them (behaviour 1.6).
 
-Where room is short, messages are trimmed, not what is remembered; the system text never is. Everything that people,
-files, tools and models wrote is escaped, so that no tag in it can be taken for the agent's own (reliability.md T1).
+If the prompt is too long, messages are trimmed before memory; the system text is never trimmed. Text of people,
+files, tools and models is escaped, so that no tag in it can be taken for the agent's own (reliability.md T1).
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ from arvis.prompt.history import (
 )
 from arvis.prompt.inputs import Ingredients
 from arvis.prompt.memory import Notes, Summaries, summaries_that_fit
-from arvis.prompt.tool_rounds import cut_to_fit, fit_rounds, least_room, tools_cost
+from arvis.prompt.tool_rounds import answers_room, cut_to_fit, fit_rounds, least_room, tools_cost
 
-#: What agents with plugins have besides: blocks that stay the same stand behind the tools, others at the end of what changes.
+#: Layers that only agents with plugins have: stable blocks follow the tools, changing ones are at the end of
+#: `changing`.
 PLUGINS = "plugins"
-#: The parts of `changing` in the order in which they stand in the prompt, each with its layers. Skills count among the tools.
+#: The parts of `changing` in the order of the prompt, each with its layers. Skills count among the tools.
 _CHANGING: Mapping[str, tuple[str, ...]] = {
     "skills": (),
     "notes": ("sticky", "memory"),
@@ -44,7 +45,7 @@ _CHANGING: Mapping[str, tuple[str, ...]] = {
     "incidents": ("incidents",),
     PLUGINS: (),
 }
-#: In the order in which they stand in the prompt.
+#: In the order of the prompt.
 LAYERS = (
     "identity",
     "tools",
@@ -55,7 +56,7 @@ LAYERS = (
     "clock",
 )
 
-#: The skills of a turn take at most so many tokens, and such a part of the usable ones.
+#: The most tokens of a turn's skills, and the divisor of the usable tokens that bounds them.
 SKILL_TOKENS = 4_000
 _SKILLS = 8
 #: So do facts with states, and the summaries.
@@ -65,44 +66,51 @@ _SUMMARIES = 4
 _FILES = 2
 #: And what was read along.
 _OBSERVED = 8
-_INCIDENTS = "Since your last reply here, something went wrong that you should know of:"
+_INCIDENTS = "Problems since your last reply here:"
 _INCIDENT_TOKENS = 500
-#: Of the prompt, such a part is kept for the turn's own messages before sticky facts, and for the newest round of tools.
+#: The usable tokens divided by these are reserved: for the turn's own messages before sticky facts, and for the newest
+#: round of tools as well as for answers that must stay.
 _ASKED = 2
 _ROUNDS = 4
-#: However much always goes in, so many tokens are left to the turn's own messages.
+#: The least tokens for the turn's own messages, whatever the obligatory parts take.
 _LEAST_CURRENT = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """`system` is the same from turn to turn, `changing` follows it, `turns` are next, behind them the `rounds` of tools, and
-    `now` comes last of all, behind what a vendor may cache. `rounds_room` and `rounds_most` are the tokens that the rounds
-    may take, without and with the words of people in them. `layers` says how many tokens each part is estimated at,
-    `left_out` counts messages of the history that did not fit into the `room` for them. `taint` says what else than the
-    asker's own words it holds, but for tools and other agents. `recalled` are the ids of the facts in it."""
+    """A composed prompt. A vendor may cache everything before `now`."""
 
+    #: The same from turn to turn.
     system: str
+    #: Follows `system`.
     changing: str
+    #: The time, which comes last of all.
     now: str
+    #: History and messages to answer, after `changing`.
     turns: tuple[Turn, ...]
+    #: Tool rounds, after `turns`.
     rounds: tuple[Turn, ...]
+    #: The most tokens of the rounds without the words of people, and with them.
     rounds_room: int
     rounds_most: int
+    #: The estimated tokens of each part.
     layers: Mapping[str, int]
+    #: The number of messages of the history that did not fit into `room`, in tokens.
     left_out: int
     room: int
+    #: Sources other than the asker's own words, except tools and other agents.
     taint: Taint
+    #: The ids of the facts in the prompt.
     recalled: tuple[str, ...]
 
     @property
     def read(self) -> list[str]:
-        """The ids of the messages whose words stand in it, of those that the turn is to answer."""
+        """Return the ids of the messages to answer whose text is in the prompt."""
         return read_in((*self.turns, *self.rounds))
 
 
 def compose(given: Ingredients) -> Prompt:
-    """What always goes in is laid down first; what is left is for the rest, in the order of its worth."""
+    """Compose the prompt: obligatory parts first, then the others in order of importance while there is room."""
     sheet = _Sheet(given)
     system = sheet.system()
     now = sheet.clock()
@@ -167,7 +175,7 @@ class _Sheet:
         return _joined(text, hint, self._blocks(changing=False))
 
     def plugins(self) -> str:
-        """What the agent's plugins say that may be something else in the next turn."""
+        """Return the plugin blocks that may differ in the next turn."""
         return self._blocks(changing=True)
 
     def _blocks(self, *, changing: bool) -> str:
@@ -197,8 +205,8 @@ class _Sheet:
         return found
 
     def current(self) -> list[Line]:
-        """Whole, whatever the budget says (vector I4). Where the model would refuse them together, the later ones are left
-        out, for a turn of their own; a first one that is too long alone is cut."""
+        """Return the messages to answer, whole, whatever the budget (vector I4). If the model would refuse them
+        together, leave the later ones for a turn of their own; cut the first one if it is too long alone."""
         given = self._given
         room = self._left(given.most) - self._least_rounds()
         lines: list[Line] = []
@@ -214,7 +222,8 @@ class _Sheet:
         return lines
 
     def rounds(self) -> _Rounds:
-        """The rounds of tools, behind the messages that began the turn. What people said on the way counts like these."""
+        """Return the tool rounds, which follow the messages that began the turn. Messages that people wrote meanwhile
+        count as part of them."""
         given = self._given
         most = self._left(given.most)
         room = min(given.room_for_tools, most)
@@ -223,8 +232,10 @@ class _Sheet:
         return _Rounds(turns, room, most)
 
     def _least_rounds(self) -> int:
-        """Return the tokens that are kept free for the newest round of tools."""
-        return min(least_room(self._given.rounds, self._given.estimator), self._given.usable // _ROUNDS)
+        """Return the tokens that are reserved for the newest round of tools and for answers that must stay."""
+        rounds, share = self._given.rounds, self._given.usable // _ROUNDS
+        newest = least_room(rounds, self._given.estimator)
+        return min(newest, share) + min(answers_room(rounds, self._given.estimator), share)
 
     def skills(self) -> str:
         room = min(SKILL_TOKENS, self._given.usable // _SKILLS, self._left(self._given.usable))
@@ -287,7 +298,7 @@ class _Sheet:
         return limit - sum(self.layers.values())
 
     def _cost(self, text: str) -> int:
-        """With the empty line that parts it from the next. Counted once: most lines of a talk are asked for twice."""
+        """Return the cost of a text with the empty line after it. Cached, because most lines are counted twice."""
         if text not in self._costs:
             self._costs[text] = self._count(f"{text}\n\n") if text else 0
         return self._costs[text]
@@ -297,7 +308,7 @@ class _Sheet:
 
 
 def taint_of_asked(messages: Sequence[StoredMessage]) -> Taint:
-    """What else than words of the asker these are made of. What they said themselves is theirs, spoken or written."""
+    """Return the sources of these messages other than the asker. The asker's own words, spoken or written, add none."""
     attached = [file for message in messages for file in message.attachments]
     files = any(file.kind is not FileKind.VOICE for file in attached)
     return CLEAN.union(*(message.taint for message in messages)) | ({Label.FILES} if files else CLEAN)

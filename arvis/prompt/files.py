@@ -1,4 +1,4 @@
-"""What a prompt says of the files that came with a message: texts are quoted, pictures named, failures told."""
+"""The files of a message in a prompt: texts are quoted, images named, failures reported."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from arvis.media import path_of
 from arvis.prompt.tool_rounds import cut_to_fit, fair_share
 
 #: Why nothing of a text is quoted.
-_NO_ROOM = "there is no room for its text in the prompt"
+_NO_ROOM = "its text does not fit into the prompt"
 
 
 def file_text(file: Attachment) -> str:
-    """Nothing for a voice message that was heard: its words stand in the message itself. Every line of a document is
-    marked, so that nothing in it passes for a person's words."""
+    """Return the text for a file; "" for a transcribed voice message, because the message itself has its text. Every
+    line of a document is marked, so that none is taken for a person's words."""
     about = f"{_on_one_line(file.filename)} ({_on_one_line(file.content_type)}, {file.size} bytes)"
     if file.problem:
-        return f"[File {about} could not be read: {_on_one_line(file.problem)}. Tell the person so.{_place(file)}]"
+        return f"[File {about} could not be read: {_on_one_line(file.problem)}. Tell the person.{_place(file)}]"
     match file.kind:
         case FileKind.VOICE if file.content:
             return ""
@@ -26,7 +26,7 @@ def file_text(file: Attachment) -> str:
             return f"[Picture {about}.{_place(file)}]"
         case FileKind.DOCUMENT:
             quoted = "\n".join(f"> {line}" for line in file.content.splitlines())
-            return f"[File {about}.{_place(file)} It says:]\n{quoted}" if quoted else f"[File {about} is empty.]"
+            return f"[File {about}.{_place(file)} Content:]\n{quoted}" if quoted else f"[File {about} is empty.]"
         case _:
             return f"[Attached: {about}]"
 
@@ -55,7 +55,7 @@ def _is_quoted(file: Attachment) -> bool:
 
 
 def _place(file: Attachment) -> str:
-    return f" It lies in your folder as {path_of(file)}." if file.sha256 else ""
+    return f" In your folder: {path_of(file)}." if file.sha256 else ""
 
 
 def _on_one_line(text: str) -> str:

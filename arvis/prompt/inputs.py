@@ -1,4 +1,4 @@
-"""What a prompt is made from, all of it read before: composing asks nobody."""
+"""The inputs of a prompt, read before composing: the composer makes no further calls."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from arvis.domain.plugins import PluginBlock
 from arvis.domain.tools import ToolSpec
 from arvis.prompt.tool_rounds import Round
 
-# How many tokens one call may take: the one budget that trimming, compaction and replies go by (behaviour §7).
+# The token budget of one call, which trimming, compaction and replies share (behaviour §7).
 
 
 #: Room for the reply and for what estimates miss: the smaller of this and a quarter of the ceiling.
 RESERVE = 20_000
-#: No reply of a chat is longer, in tokens, unless the configuration says so.
+#: The most tokens of a chat reply, unless the configuration says otherwise.
 LONGEST_REPLY = 4_096
 
 
@@ -43,7 +43,7 @@ class Budget:
 
     @property
     def usable(self) -> int:
-        """What a prompt is trimmed to."""
+        """Return the tokens to which a prompt is trimmed."""
         return self.ceiling - self.reserve
 
     @property
@@ -58,17 +58,17 @@ class Budget:
 
     @property
     def most(self) -> int:
-        """What no prompt may exceed, or the model refuses it."""
+        """Return the tokens above which the model refuses a prompt."""
         return self.window - self.reply
 
     @property
     def room_for_tools(self) -> int:
-        """What the rounds of tools in a turn may take together."""
+        """Return the most tokens of all tool rounds of a turn."""
         return self.usable // 2
 
 
 class Remembered(Protocol):
-    """What memory recalls for a turn, each the most wanted first (`arvis.memory.recall.Recall`)."""
+    """The recalled memory of a turn, the most relevant first (`arvis.memory.recall.Recall`)."""
 
     @property
     def sticky(self) -> Sequence[Fact]: ...
@@ -82,7 +82,7 @@ class Remembered(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Overheard:
-    """What somebody wrote where the agent reads along. `person` is their principal, or their id on the platform."""
+    """A message that the agent read along. `person` is the principal of its author, or the id on the platform."""
 
     person: str
     name: str
@@ -100,8 +100,8 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What plugins bring: parts of the instructions, and what is added to messages, by their ids. `outside`: some of it
-    nobody of the house vouches for."""
+    """Additions of plugins: parts of the instructions, and texts added to messages, by their ids. `outside`: some of
+    it comes from an unverified source."""
 
     blocks: Sequence[PluginBlock] = ()
     added: Mapping[str, str] = field(default_factory=dict)

@@ -1,8 +1,8 @@
-"""Parts that are put into a message for the model and leave the history again by age (behaviour 5.4).
+"""Additions to a message for the model that leave the history by age (behaviour 5.4).
 
-Whoever adds to a message (the time, the files of a workspace) says of each part whether the model sees it now and how
-long the history keeps it. The copy that is shown and the copy that is kept are made apart; beside the kept one stands,
-part by part, for how many messages it stays.
+Each addition (the time, the files of a workspace) states if the model sees it now and how long the history keeps it.
+The displayed copy and the stored copy are made separately; the stored one has, for each part, the number of messages
+for which it stays.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Kept:
 
     @property
     def added(self) -> str:
-        """What stands behind an original of one part."""
+        """Return the text after the original of one part."""
         return "".join(self.content[1:])
 
     def to_json(self) -> dict[str, Any]:
@@ -45,12 +45,13 @@ class Kept:
 
 
 def display_copy(original: Sequence[str], additions: Sequence[Addition]) -> tuple[str, ...]:
-    """What the model sees in the turn itself."""
+    """Return the copy that the model sees in the turn itself."""
     return (*original, *(part for part, _ in _parts(additions, shown=True)))
 
 
 def persistent_copy(original: Sequence[str], additions: Sequence[Addition]) -> Kept:
-    """What the history keeps. The original stays for good, a heading as long as the longest of its items."""
+    """Return the copy that the history keeps. The original stays permanently, a heading as long as the longest of its
+    items."""
     if not additions:
         return Kept(tuple(original))
     added = list(_parts(additions, shown=False))

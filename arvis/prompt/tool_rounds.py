@@ -1,5 +1,5 @@
-"""The rounds of tools of a turn in its prompt: outputs are shortened first, then old rounds become a short record of their
-calls. The words of people that came behind a round stay, whatever becomes of the round."""
+"""Tool rounds of a turn in its prompt. Outputs are shortened first; then old rounds become a short record of their
+calls. Messages that people wrote after a round always stay."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from arvis.domain.markup import escape
 from arvis.domain.runs import RunRequest, Turn, joined
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 
-# Cut texts to a number of tokens: head and tail stay, a mark says how much is gone.
+# Cuts texts to a number of tokens: head and tail stay, and a mark states the size of the gap.
 
 
-#: Of what the estimate says would fit, so much is taken: the kept ends may be denser than the whole.
+#: The part of the estimated size that is kept, because the kept ends may be denser than the whole text.
 _CAREFUL = 0.95
 
 
 def cut_to_fit(text: str, room: int, count: Callable[[str], int]) -> str:
-    """At most `room` tokens by `count`; "" when not even the mark fits. No tag comes of a cut: the mark begins and ends a
-    line, and tags stand in one."""
+    """Return at most `room` tokens by `count`; "" if not even the mark fits. A cut cannot create a tag: the mark has
+    its own line, and a tag is on one line."""
     if room <= 0:
         return ""
     tokens, size, shorter = count(text), len(text), text
@@ -50,10 +50,10 @@ def fair_share(sizes: Sequence[int], room: int) -> int:
 def _ends(text: str, size: int) -> str:
     head = text[: size - size // 2]
     tail = text[len(text) - size // 2 :]
-    return f"{head}\n[… {len(text) - size} characters left out …]\n{tail}"
+    return f"{head}\n[… {len(text) - size} characters omitted …]\n{tail}"
 
 
-#: An older round becomes a record before any output would be cut below so many tokens.
+#: The least tokens of an output: older rounds become a record before any output is cut further.
 _LEAST = 100
 #: The record takes at most such a part of the room of all rounds.
 _RECORD = 4
@@ -61,13 +61,13 @@ _RECORD = 4
 _ARGUMENTS, _TEXT = 160, 200
 
 _HEADING = (
-    "[Your earlier calls in this turn, without their outputs. They were made: repeat none that changes something.]"
+    "[Your earlier calls in this turn, without outputs. They were executed: do not repeat calls that change something.]"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What a person said while the turn ran, as the model reads it; `message` is the id of the stored message ("": the words
+    """A person's text during a turn, as the model reads it; `message` is the id of the stored message ("": the text
     answered a question without one)."""
 
     text: str
@@ -76,9 +76,9 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What the model said and asked for, and what it was given. `outputs` is empty while the calls are still to be made. A
-    round without calls is talk. `words` of people and then `then`, a reminder of the daemon, follow the outputs. `thoughts` came
-    before the calls, in the form in which their vendor wants them back."""
+    """A reply of the model with its calls and their outputs. `outputs` is empty while the calls are pending. A round
+    without calls is text only. After the outputs follow `words` of people and then `then`, a reminder of the daemon.
+    `thoughts` came before the calls, in the form in which their vendor wants them back."""
 
     said: str
     calls: tuple[ToolCall, ...]
@@ -94,11 +94,12 @@ def turns_of(rounds: Sequence[Round]) -> tuple[Turn, ...]:
 
 
 def fit_rounds(rounds: Sequence[Round], room: int, estimator: Estimator, most: int | None = None) -> tuple[Turn, ...]:
-    """Return the rounds as turns in at most `room` tokens beside the words of people, and in at most `most` with them.
+    """Return the rounds as turns in at most `room` tokens without the words of people, and in at most `most` with
+    them.
 
-    The longest outputs are cut first; then the oldest rounds become a record, which is a turn of the user and stands first.
-    Calls and their outputs go in together or not at all; the newest round always goes in. Words for which `most` has no
-    room are left out from the first that does not fit, and their ids with them.
+    The longest outputs are cut first; then the oldest rounds become a record, which is a user turn at the beginning.
+    Calls and their outputs are kept or dropped together; the newest round always stays. If `most` has no room for all
+    words of people, the first that does not fit and all later ones are left out, with their ids.
     """
     if not rounds:
         return ()
@@ -128,8 +129,13 @@ def least_room(rounds: Sequence[Round], estimator: Estimator) -> int:
     return _cost(_bare(newest), estimator) + _LEAST * len(rounds[-1].outputs)
 
 
+def answers_room(rounds: Sequence[Round], estimator: Estimator) -> int:
+    """Return the tokens of answers without a stored message, which always stay."""
+    return sum(_cost_of(words, estimator) for each in rounds for words in each.words if not words.message)
+
+
 def tools_cost(tools: Sequence[ToolSpec], rounds: Sequence[Turn], estimator: Estimator) -> int:
-    """What the tools on offer and the rounds made with them take, in tokens."""
+    """Return the tokens of the offered tools and of the rounds made with them."""
     return _cost(rounds, estimator, tools) if tools or rounds else 0
 
 
@@ -141,7 +147,7 @@ def _pair(each: Round) -> tuple[Turn, Turn]:
 
 
 def _with_words_that_fit(rounds: Sequence[Round], room: int, estimator: Estimator) -> list[Round]:
-    """Answers without a message stay: nothing else would bring them again."""
+    """Drop words that do not fit. Answers without a stored message stay, because nothing else would repeat them."""
     kept: list[Round] = []
     full = False
     for each in rounds:
@@ -164,7 +170,7 @@ def _cost_of(words: Words, estimator: Estimator) -> int:
 
 
 def _condensed(rounds: Sequence[Round], room: int, estimator: Estimator) -> int:
-    """How many of the oldest rounds become a record, so that no output of the others is cut too short."""
+    """Return the number of oldest rounds that must become a record, so that no output of the others is cut too short."""
     bare = [_cost(_bare(_pair(replace(each, words=()))), estimator) + _LEAST * len(each.outputs) for each in rounds]
     if sum(bare) <= room:
         return 0
@@ -190,7 +196,7 @@ def _laid_out(rounds: Sequence[Round], condensed: int, room: int, estimator: Est
 
 
 def _record(rounds: Sequence[Round], room: int, estimator: Estimator) -> Turn:
-    """One turn of the user: the record in at most `room` tokens, its oldest lines counted together where they do not fit,
+    """Return one user turn: the record in at most `room` tokens, with its oldest lines combined if they do not fit,
     and the words of people between its lines, whole."""
     lines = [[*_lines(each)] for each in rounds]
     shown = _newest_lines([line for group in lines for line in group], room - _overhead(estimator), estimator)
@@ -227,7 +233,7 @@ def _newest_lines(lines: Sequence[str], room: int, estimator: Estimator) -> int:
 
 
 def _summed_up(rounds: Sequence[Round], lines: Sequence[Sequence[str]], hidden: int) -> list[str]:
-    """One line for the oldest that have none of their own."""
+    """Return one line for the oldest rounds that have no line of their own."""
     if not hidden:
         return []
     names: Counter[str] = Counter()
@@ -239,7 +245,7 @@ def _summed_up(rounds: Sequence[Round], lines: Sequence[Sequence[str]], hidden: 
 
 
 def _lines(each: Round) -> Iterator[str]:
-    """A line for each call; of talk, how it began."""
+    """Yield a line for each call; for a text-only round, its beginning."""
     failed = {output.call_id: output.failed for output in each.outputs}
     for call in each.calls:
         end = "failed" if failed.get(call.id, True) else "finished"

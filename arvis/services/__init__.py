@@ -1,1 +1,1 @@
-"""What the API, the CLI and agents share: agents, schedules, projects, people, webhooks."""
+"""Services that the API, the CLI and agents share: agents, schedules, projects, people, webhooks."""

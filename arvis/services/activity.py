@@ -1,7 +1,6 @@
-"""Which agents run what now (behaviour.md 2.9). There is no second book of it: what runs is a job under a lease that holds, and
-all else is read from its execution, so that a process that died is gone from the list with its lease. Scripts that only
-read, and the block of a prompt that is made of what they find.
-"""
+"""The agents and their present work (behaviour.md 2.9). There is no second record: running work is a job under a
+valid lease, and the rest is read from its execution, so work of a dead process disappears with its lease. Read-only
+scripts, and the prompt block that is made of their result."""
 
 from __future__ import annotations
 
@@ -18,9 +17,9 @@ from arvis.ports.store import Transaction
 from arvis.tasks.outcome import LONGEST_NOTE
 from arvis.tasks.task import source_of
 
-#: So many jobs are looked at; a process runs a few at once.
+#: The most jobs that are read; a process runs a few at once.
 MOST_RUNNING = 200
-#: How deep executions call one another is bounded elsewhere; this only ends a walk.
+#: Ends a walk along the callers of an execution; their depth is limited elsewhere.
 _DEEPEST = 50
 #: Of a block in a prompt.
 _MOST_LINES = 20
@@ -28,7 +27,7 @@ _LONGEST_DESCRIPTION = 120
 
 
 class ActivityKind(StrEnum):
-    """What had it begin: its own heartbeat, somebody in a chat, a schedule, a web hook."""
+    """The source of the work: the agent's heartbeat, a person in a chat, a schedule, a web hook."""
 
     HEARTBEAT = "heartbeat"
     AGENT = "agent"
@@ -44,8 +43,8 @@ class ActivityStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """An agent and, while it runs, what it runs and where; `node` is the process. `private`: only one person is there, and
-    nobody else is to read what goes on. Times in ms."""
+    """An agent and, while it runs, its work and place; `node` is the process. `private`: only one person is in the
+    conversation, and no one else may read its content. Times in ms."""
 
     agent: Agent
     status: ActivityStatus
@@ -61,13 +60,13 @@ class Activity:
 
     @property
     def said(self) -> str:
-        """What others may read of how far it is."""
+        """Return the status text that others may read."""
         return "" if self.private else self.status_note
 
 
 def activities(tx: Transaction, now: int, *, whole: bool = False) -> list[Activity]:
-    """What runs, the longest first, then the agents that run nothing, by slug. `whole`: also when each of these last talked,
-    for which all conversations are looked at."""
+    """Return the running work, the longest first, then the idle agents by slug. `whole`: also the time of each idle
+    agent's last conversation, which reads all conversations."""
     agents = {agent.id: agent for agent in tx.agents.all()}
     running: dict[str, Activity] = {}
     for job, node in tx.jobs.running(now, MOST_RUNNING):
@@ -89,8 +88,8 @@ def activities(tx: Transaction, now: int, *, whole: bool = False) -> list[Activi
 
 
 def active_agents_block(found: Sequence[Activity], me: str) -> str:
-    """The other agents, a line each, for a prompt; empty where there are none. What is said of their work is data, and of
-    talks with one person nothing is told. `me` is the id of the agent that reads it."""
+    """Return the other agents for a prompt, one line each; "" if there are none. Descriptions of their work are data;
+    private conversations are not described. `me` is the id of the agent that reads it."""
     others = [each for each in found if each.agent.id != me]
     lines = [_line(each) for each in others[:_MOST_LINES]]
     if len(others) > _MOST_LINES:
@@ -137,7 +136,7 @@ def _upwards(tx: Transaction, execution: Execution) -> Iterator[Execution]:
 
 
 def _note_above(line: Sequence[Execution]) -> str:
-    """Where who runs has said nothing yet, what was said of the whole."""
+    """Return the note of the nearest execution above that has one."""
     return next((str(note) for each in line if (note := each.state.get("status_note"))), "")
 
 

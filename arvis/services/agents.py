@@ -1,8 +1,8 @@
-"""Agents as people change them: made, changed, paused, deleted, bound to channels, and set back.
+"""Changes of agents by people: create, update, pause, delete, bind to channels, and undo.
 
-Scripts over a transaction. Each change leaves a version behind, in the same commit, so that it can be told and undone.
-A deleted agent keeps its slug: conversations and costs are told under it, the configuration does not make the agent
-again at the next start, and `undo` brings it back.
+Transaction scripts. Each change leaves a version in the same commit, so that it can be shown and undone. A deleted
+agent keeps its slug: conversations and costs refer to it, the configuration does not create the agent again at the
+next start, and `undo` restores it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.text import storable
 from arvis.ports.store import Transaction
 
-#: Who made the agents that `config.yaml` names.
+#: The author of the agents that `config.yaml` names.
 CONFIGURATION = "configuration"
 
 #: Each message looks at all of them.
@@ -45,8 +45,8 @@ def create(tx: Transaction, agent: Agent, bindings: Sequence[Binding], *, by: st
 
 
 def seed(tx: Transaction, agent: Agent, bindings: Sequence[Binding], *, now: int) -> None:
-    """The same for an agent of the house, where there is none of its slug. Of processes that start at once, one makes
-    it; the others' scripts meet its row and run again."""
+    """Create a built-in or configured agent if no agent has its slug. If several processes start at once, one creates
+    it; the scripts of the others find its row and run again."""
     if tx.agents.by_slug(agent.slug) is None:
         _refuse(flaws(agent))
         _make(tx, agent, bindings, CONFIGURATION, now)
@@ -62,7 +62,7 @@ def _make(tx: Transaction, agent: Agent, bindings: Sequence[Binding], by: str, n
 
 
 def update(tx: Transaction, agent_id: str, changes: Mapping[str, Any], *, by: str, now: int) -> Agent:
-    """Write what `changes` names by the fields of `Agent`, and leave the rest as it is."""
+    """Write the changes by the fields of `Agent`; keep the other fields."""
     agent = present(tx, agent_id)
     changed = changed_agent(agent, changes)
     if changed.slug != agent.slug:
@@ -75,7 +75,7 @@ def update(tx: Transaction, agent_id: str, changes: Mapping[str, Any], *, by: st
 
 
 def set_status(tx: Transaction, agent_id: str, status: AgentStatus, *, by: str, now: int) -> Agent:
-    """Pause an agent, or let it go on."""
+    """Pause or resume an agent."""
     if status is AgentStatus.ARCHIVED:
         return archive(tx, agent_id, by=by, now=now)
     agent = present(tx, agent_id)
@@ -93,8 +93,8 @@ def archive(tx: Transaction, agent_id: str, *, by: str, now: int) -> Agent:
 
 
 def bind(tx: Transaction, binding: Binding, *, by: str, now: int) -> Agent:
-    """Let an agent live in a channel, or change what people may do with it there. A channel of another agent is a
-    `Conflict` that names who has it."""
+    """Bind an agent to a channel, or change the permission there. A channel of another agent is a `Conflict` that
+    names its owner."""
     agent = present(tx, binding.agent_id)
     if tx.agents.binding_at(binding.platform, binding.channel) != binding:
         _begin(tx, agent, now)
@@ -104,7 +104,7 @@ def bind(tx: Transaction, binding: Binding, *, by: str, now: int) -> Agent:
 
 
 def unbind(tx: Transaction, binding: Binding, *, by: str, now: int) -> Agent:
-    """Let the agent live there no more; the permission does not count."""
+    """Remove the binding; its permission does not matter."""
     agent = present(tx, binding.agent_id)
     there = tx.agents.binding_at(binding.platform, binding.channel)
     if there is None or there.agent_id != agent.id:

@@ -1,7 +1,7 @@
-"""How much one person may send: messages a minute, bytes of files a day. Scripts.
+"""Limits for each person: messages per minute, bytes of files per day. Scripts.
 
-Owners have no bound on messages and ten times the bytes, operators ten times both. The counts are rows: they outlive a restart and
-count in all processes together.
+Owners have no limit on messages and ten times the bytes, operators ten times both. The counts are rows: they survive
+a restart and hold for all processes together.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MORE = 10
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What the configuration allows each person (None: no bound)."""
+    """The configured limits of a person (None: no limit)."""
 
     messages_per_minute: int | None = None
     bytes_per_day: int | None = None
@@ -30,7 +30,7 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class UsedUp:
-    """Nothing is left for `seconds`. `tell`: the person was not told yet in this window."""
+    """The limit is used up for `seconds`. `tell`: the person was not yet notified in this window."""
 
     most: int
     seconds: int
@@ -40,7 +40,7 @@ class UsedUp:
 def use_message(
     tx: Transaction, person: Principal | None, role: PrincipalRole, allowed: Allowed, now: int
 ) -> UsedUp | None:
-    """Count a message; None where it is within the limit. Somebody who was never seen before has used nothing."""
+    """Count a message; return None if it is within the limit. An unknown person has used nothing."""
     if person is None or role is PrincipalRole.OWNER:
         return None
     most = _most(allowed.messages_per_minute, role)
@@ -74,7 +74,7 @@ def too_many_bytes(used: UsedUp) -> TooMany:
 
 
 def notice_of(used: UsedUp) -> str:
-    """What a person on a chat platform is told once in each window."""
+    """Return the notice that a person on a chat platform gets once in each window."""
     return (
         f"You write faster than I may answer: {used.most} messages a minute are the most. "
         f"I have not read this message. Please send it again in {used.seconds} seconds."

@@ -1,6 +1,6 @@
-"""The conductor: there from the first start on, it makes and changes other agents at a person's word (behaviour 1.9).
+"""The conductor: it exists from the first start, and creates and changes other agents for people (behaviour 1.9).
 
-What it is told here are only words: whether something is done is decided by the gate, never by the model.
+Its instructions are only text: the gate decides whether an action is carried out, never the model.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from arvis.ports.store import Transaction
 from arvis.services import agents as roster
 
 _PROMPT = """\
-You are the conductor of this house. You answer people who talk to no agent in particular, and you make, change and \
-direct the other agents for them. Answer plainly and briefly."""
+You are the conductor of this system. You answer people who address no particular agent, and you create, change and direct \
+the other agents for them. Answer plainly and briefly."""
 
 _RULES = """\
 ## Your tags
-You change things by tags in your reply. The person does not see them; the house does what they say, or refuses, and \
-reports it in a line of its own, so never claim that it is done. A tag with a body ends with its closing tag; the body \
-is one `key: value` a line. Write no tag that nobody asked for.
+You change things with tags in your reply. The person does not see them. The system carries them out or refuses, and \
+reports it to the person, so never claim that a change is done. A tag with a body ends with its closing tag; the body \
+has one `key: value` per line. Write only tags that the person asked for.
 
 [CREATE_AGENT]
 slug: news
@@ -32,7 +32,7 @@ allowed_tools: ["web_search"]
 channels: [{"platform": "discord", "channelId": "1234567890123456789"}]
 [/CREATE_AGENT]
 
-Only what you name changes; `status: active` lets a paused agent go on:
+Only the named keys change; `status: active` resumes a paused agent:
 [UPDATE_AGENT:news]
 description: reads the news of science
 [/UPDATE_AGENT]
@@ -54,7 +54,7 @@ schedule: every 10m
 prompt: Say whether something broke.
 [/CREATE_HEARTBEAT]
 
-The same keys change them, by their names:
+Change them by name, with the same keys:
 [UPDATE_CRON:morning]
 schedule: @daily
 [/UPDATE_CRON]
@@ -70,36 +70,36 @@ slug: acme
 plan: per_task
 [/CREATE_CLIENT]
 
-To show the person what there is:
+To show lists to the person:
 [LIST_AGENTS]
 [LIST_CRONS]
 [LIST_HEARTBEATS]
 [LIST_CLIENTS]
 
-That agent answers in this channel, under its own name:
+The agent answers in this channel under its own name:
 [DELEGATE:news]
 What happened in Oslo today?
 [/DELEGATE]
 
 ## Rules
 - Slugs are lower-case letters, digits, - and _.
-- Without `platform` and `channel` a cron or heartbeat speaks in this channel; an entry of `channels` without \
-`channelId`, as in `channels: [{}]`, is this channel, too.
-- Schedules are `every 10m`, `at 2030-01-31 09:00`, `@daily`, or five or six cron fields; at least 30 seconds lie \
-between two times. The house tells the person the next five times: do not work them out.
-- A channel belongs to one agent. You can neither delete nor change yourself by a tag.
-- If it is unclear who, when or where, ask first and write no tag.
+- Without `platform` and `channel` a cron or heartbeat posts in this channel; an entry of `channels` without \
+`channelId`, as in `channels: [{}]`, means this channel.
+- Schedules: `every 10m`, `at 2030-01-31 09:00`, `@daily`, or five or six cron fields; at least 30 seconds between \
+two times. The system shows the person the next five times: do not compute them.
+- A channel belongs to one agent. No tag can delete or change you.
+- If the agent, time or channel is unclear, ask first and write no tag.
 """
 
 #: In bytes of UTF-8, all together.
 _MOST = 4_096
 _LONGEST_PLACES = 60
-#: Room for the line that tells of those who are left out.
+#: Room for the line that counts the agents that are left out.
 _LAST_LINE = 60
 
 
 def ensure_conductor(tx: Transaction, now: int) -> None:
-    """A script of the start: there is a conductor, and nobody else's role is on its slug."""
+    """Ensure at startup that there is a conductor, and that no agent with another role has its slug."""
     if any(agent.is_conductor for agent in tx.agents.all()):
         return
     there = tx.agents.by_slug(CONDUCTOR)
@@ -111,12 +111,13 @@ def ensure_conductor(tx: Transaction, now: int) -> None:
 
 
 def conductor_rules(agents: Sequence[Agent], bindings: Sequence[Binding]) -> str:
-    """What the conductor is told beside its prompt: its tags with their rules, and who is there; at most 4 KB."""
+    """Return the conductor's instructions after its prompt: its tags with their rules, and the existing agents; at
+    most 4 KB."""
     places: Mapping[str, list[str]] = defaultdict(list)
     for binding in bindings:
         places[binding.agent_id].append(_plain(f"{binding.platform}:{binding.channel}"))
     others = [agent for agent in agents if not agent.is_conductor]
-    lines = [_RULES, "## Agents that are there", *([] if others else ["None but you."])]
+    lines = [_RULES, "## Existing agents", *([] if others else ["Only you."])]
     room = _MOST - _LAST_LINE - sum(len(line.encode()) + 1 for line in lines)
     for count, agent in enumerate(others):
         line = _line(agent, places[agent.id])
@@ -136,5 +137,5 @@ def _line(agent: Agent, places: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Names of channels are other people's words: nothing in them may look like a tag or a line of ours."""
+    """Return a channel's name, which is other people's text, so that it cannot look like a tag or a new line."""
     return "".join(letter if letter.isprintable() and letter not in "[]<>" else "_" for letter in text)

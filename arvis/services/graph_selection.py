@@ -1,6 +1,6 @@
-"""Which graph walks a turn: the agent's own, a workflow that the agent is made of, or one that the message begins (behaviour.md
-2.7, dispatch). Scripts' parts; what reads a message has one query for it, which finds nothing where nothing is drawn.
-"""
+"""Selects the graph of a turn: the agent's own, the workflow that is the agent's graph, or a workflow that the
+message starts (behaviour.md 2.7, dispatch). Parts of scripts; reading a message needs one query, which finds nothing
+if there are no workflows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from arvis.ports.store import Transaction
 from arvis.services.workflow_runs import find, turn_part, whole_version
 from arvis.tasks.access import AUTHORS, authors_may_use, out_of_reach, taint_of_authors
 
-#: The graph that decides between several (`dispatching.py`), and the part of the state that it goes by.
+#: The graph that decides between several workflows (`workflow_dispatch.py`), and its part of the state.
 DISPATCH = "dispatch"
-#: So many triggers are looked at.
+#: The most triggers that are examined.
 MOST_TRIGGERS = 500
-#: A model chooses among so many workflows.
+#: The most workflows among which a model chooses.
 _MOST_CHOICES = 20
 _LONGEST_TEXT = 300
 
@@ -39,7 +39,7 @@ class Selection:
 
 
 def default_graph(tx: Transaction, agent: Agent, text: str) -> Selection:
-    """That of the agent. Where it is a workflow that is gone, the turn says so."""
+    """Return the graph of the agent. If it is a workflow that no longer exists, the turn reports it."""
     graph = graph_named(agent.graph)
     if not graph.startswith(PREFIX):
         return Selection(graph)
@@ -54,8 +54,8 @@ def default_graph(tx: Transaction, agent: Agent, text: str) -> Selection:
 
 
 def select_graph(tx: Transaction, agent: Agent, text: str, address: Address, *, files: bool) -> Selection:
-    """That of a message: the one enabled workflow with a trigger that fits, the graph that chooses among several, or the
-    agent's own. What came with files is the agent's, who reads them."""
+    """Return the graph for a message: the one enabled workflow with a matching trigger, the graph that chooses among
+    several, or the agent's own. Messages with files always go to the agent, which reads them."""
     own = default_graph(tx, agent, text)
     if files:
         return own
@@ -71,8 +71,8 @@ def select_graph(tx: Transaction, agent: Agent, text: str, address: Address, *, 
 
 
 def marked(tx: Transaction, state: Mapping[str, Any], principal_id: str | None, taint: Taint) -> Mapping[str, Any]:
-    """The state of a way with the taint of the turn (`taint`) and of whoever wrote its workflow; also that of each way among
-    which a model chooses."""
+    """Return the state of a selection with the taint of the turn (`taint`) and of the workflow's author; also for
+    each workflow among which a model chooses."""
     if (known := state.get(DISPATCH)) is not None and "choices" in known:
         choices = [{**each, "state": marked(tx, each["state"], principal_id, taint)} for each in known["choices"]]
         otherwise = {**known["otherwise"], "state": marked(tx, known["otherwise"]["state"], principal_id, taint)}
@@ -82,8 +82,8 @@ def marked(tx: Transaction, state: Mapping[str, Any], principal_id: str | None, 
 
 
 def matching(tx: Transaction, address: Address, text: str | None) -> Sequence[Trigger]:
-    """The triggers of enabled workflows that messages in this place begin; with `text`, those whose words it has. One for each
-    workflow."""
+    """Return the triggers of enabled workflows for messages in this place, one for each workflow; with `text`, only
+    those whose words it contains."""
     kinds = ("message", _own_kind(address))
     found = [each for each in tx.workflows.triggers(kinds, MOST_TRIGGERS) if _fits(each, address, text)]
     return list({each.workflow_id: each for each in reversed(found)}.values())[::-1]
@@ -104,15 +104,15 @@ def _fits(trigger: Trigger, address: Address, text: str | None) -> bool:
 
 
 def _has(text: str, word: str) -> bool:
-    """As a whole word, whatever its case."""
+    """Return whether the text contains the whole word, without regard to case."""
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _choices(
     tx: Transaction, agent: Agent, triggers: Sequence[Trigger], text: str
 ) -> list[tuple[Selection, dict[str, str]]]:
-    """Of those that may run and are for this agent, written by people who may use it: the way, and what a model is told of
-    it."""
+    """Return the workflows that can run, are for this agent and were written by people who may use it: the selection,
+    and its description for a model."""
     found = []
     for trigger in triggers:
         workflow = tx.workflows.get(trigger.workflow_id)

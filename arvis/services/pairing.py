@@ -1,7 +1,8 @@
-"""How strangers are let in: a code in a direct message, which somebody who runs the house enters (reliability.md §5.1).
+"""Pairing of unknown people: a code in a direct message, which an owner or operator enters (reliability.md §5.1).
 
-The code is kept as a hash, holds for 15 minutes and once. Entering it is for the command line and the API alone: a chat is
-where the stranger is. Scripts and parts of scripts; the code comes from the caller, because a script may run twice.
+The code is stored as a hash, expires after 15 minutes and works once. It is entered only at the command line or the
+API, never in a chat, where the unknown person is. Scripts and parts of scripts; the caller creates the code, because
+a script may run twice.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 CODE_LENGTH = 10
 MINUTE_MS = 60_000
 LIFE_MS = 15 * MINUTE_MS
-#: How long somebody who was turned away is given no further code.
+#: The time until a rejected person can get another code.
 REJECTED_MS = 24 * 60 * MINUTE_MS
-#: Codes of one bot that wait at a time: more strangers than that are no guests.
+#: The most pending codes of one bot: more unknown people at once are a sign of abuse.
 MOST_PENDING = 3
 #: Wrong codes within `LIFE_MS`, after which none is looked at.
 MOST_TRIES = 5
-#: Refusals that end once somebody is let in.
+#: Refusals that pairing ends.
 PAIRABLE = frozenset({"not_paired", "not_bound"})
 
 WELCOME = "You are let in. Write to me whenever you like."
 
 _TRIES = "pairing_attempts"
-#: What offers, approvals and wrong tries lock, so that two at once cannot pass a limit.
+#: The lock of offers, approvals and wrong tries, so that two at once cannot exceed a limit.
 _LANE = "pairing"
 _LONGEST_NAME = 100
 #: Twice the bits of a code: its letters are as good as evenly drawn.
@@ -44,7 +45,7 @@ _CODE_BITS = 100
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """This person was let in."""
+    """This person was paired."""
 
     principal: Principal
 
@@ -56,7 +57,7 @@ class TurnedAway:
 
 @dataclass(frozen=True, slots=True)
 class WrongCode:
-    """There is no such code, or not any more; so many wrong ones are left."""
+    """The code does not exist or has expired; the number of wrong tries that are left."""
 
     left: int
 
@@ -69,7 +70,7 @@ class TooManyTries:
 
 
 def new_code(random_bits: Callable[[int], int]) -> str:
-    """`random_bits` gives a number of so many random bits."""
+    """Return a code; `random_bits` returns a number of the given count of random bits."""
     number, letters = random_bits(_CODE_BITS), []
     for _ in range(CODE_LENGTH):
         number, letter = divmod(number, len(ALPHABET))
@@ -78,10 +79,10 @@ def new_code(random_bits: Callable[[int], int]) -> str:
 
 
 def offer_pairing(tx: Transaction, message: IncomingMessage, now: int, code: str) -> str | None:
-    """What to say once to somebody who was refused for a reason of `PAIRABLE`; None: nothing. A code is given to a
-    person who writes alone with a bot, one at a time, and to nobody while too many wait."""
+    """Return a single reply to a person who was refused for a reason of `PAIRABLE`, or None. A code is given to a
+    person who writes to a bot alone, one at a time, and to no person while too many codes are pending."""
     sender, address = message.sender, message.address
-    # Over our own port the credential says who somebody is.
+    # On our own connector the credential identifies the person.
     if not message.is_direct or sender.bot or sender.role is not None:
         return None
     tx.jobs.lock([_LANE])
@@ -123,7 +124,7 @@ def _may_have_a_code(tx: Transaction, message: IncomingMessage, now: int) -> boo
 
 
 def approve(tx: Transaction, code: str, by: str, now: int) -> Paired | WrongCode | TooManyTries:
-    """Let in whoever shows this code; `by` is the principal who says so. The person is told where they asked."""
+    """Pair the person who showed this code; `by` is the approving principal. The person is notified where they asked."""
     pairing = _pending(tx, code, now)
     if not isinstance(pairing, Pairing):
         return pairing
@@ -135,7 +136,7 @@ def approve(tx: Transaction, code: str, by: str, now: int) -> Paired | WrongCode
 
 
 def reject(tx: Transaction, code: str, by: str, now: int) -> TurnedAway | WrongCode | TooManyTries:
-    """Turn away whoever shows this code: silence, and no new one for a day."""
+    """Reject the person who showed this code: no reply, and no new code for a day."""
     pairing = _pending(tx, code, now)
     if not isinstance(pairing, Pairing):
         return pairing
@@ -152,7 +153,7 @@ def reject_by_id(tx: Transaction, pairing_id: str, by: str, now: int) -> TurnedA
 
 
 def _pending(tx: Transaction, code: str, now: int) -> Pairing | WrongCode | TooManyTries:
-    """What waits under this code; a wrong one is counted."""
+    """Return the pending pairing of this code; count a wrong code."""
     tx.jobs.lock([_LANE])
     tries = [at for at in json.loads(tx.kv.get(_TRIES) or "[]") if now - at < LIFE_MS]
     if len(tries) >= MOST_TRIES:

@@ -1,4 +1,4 @@
-"""What people may do, and how that is changed. Owners are named by the configuration, and by nothing else. Scripts."""
+"""Roles of people, and their changes. Only the configuration names owners. Scripts."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from arvis.domain.users import FIRST_USER, UserRole
 from arvis.domain.versions import Version, Versioned
 from arvis.ports.store import Transaction
 
-#: User ids by platform, as the configuration names them; those of the web hold whoever has an owner's login or key, too.
+#: User ids by platform, as configured; for the web also those with an owner's login or key.
 Owners = Mapping[str, Collection[str]]
 
-#: What a person can be made; an owner is one by the configuration.
+#: The roles that can be given; only the configuration makes an owner.
 GIVEN_ROLES = (PrincipalRole.OPERATOR, PrincipalRole.MEMBER, PrincipalRole.BLOCKED)
 
 WEB = "web"
-#: How the user ids of API keys begin.
+#: The prefix of the user ids of API keys.
 _KEY = "key-"
 _ROLES = {UserRole.OWNER: PrincipalRole.OWNER, UserRole.OPERATOR: PrincipalRole.OPERATOR}
 
 
 def role_of(person: Principal, owners: Owners) -> PrincipalRole:
-    """What this person is now: a row may still say owner of somebody whom the configuration names no more."""
+    """Return the present role: a row may still say owner after the configuration stopped naming the person."""
     if person.user_id in owners.get(person.platform, ()):
         return PrincipalRole.OWNER
     return PrincipalRole.MEMBER if person.role is PrincipalRole.OWNER else person.role
@@ -41,8 +41,8 @@ def change(
     by: str,
     now: int,
 ) -> Principal:
-    """Give somebody a role, or vouch for them (None: as it is). An operator is vouched for by being one; who is struck off
-    keeps nothing of it, and who is blocked not even the code that they were given."""
+    """Change the role or pairing of a person (None: unchanged). An operator counts as paired; the end of that role
+    ends the pairing, and a blocked person also loses a pending code."""
     person = tx.principals.get(person_id)
     if person is None:
         raise NotFound("There is no such person.", fix="`arvis people list` shows those who have written.")
@@ -97,8 +97,8 @@ def keep_change(tx: Transaction, before: Principal, by: str, now: int) -> Princi
 
 
 def settle_roles(tx: Transaction, owners: Owners, keys: Mapping[str, PrincipalRole], now: int) -> Sequence[Principal]:
-    """Take from the rows of people what the configuration gives them no more: work that acts for them, or that they wrote,
-    goes by these rows. `keys` are the roles of its API keys, by their user ids. Those whose rows changed."""
+    """Remove roles from rows that the configuration no longer grants; work for these people, or by them, is judged by
+    these rows. `keys` are the roles of the configured API keys, by user id. Return the people whose rows changed."""
     changed = []
     for person in tx.principals.with_rights():
         role = _role_now(tx, person, owners, keys)
@@ -121,7 +121,7 @@ def _role_now(tx: Transaction, person: Principal, owners: Owners, keys: Mapping[
 
 
 def changes(tx: Transaction, person_id: str, limit: int) -> list[Version]:
-    """What this person was, the newest first."""
+    """Return the earlier states of this person, the newest first."""
     return list(tx.versions.newest(Versioned.PERSON, person_id, limit))
 
 

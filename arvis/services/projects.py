@@ -1,6 +1,5 @@
-"""Projects as people keep them: made, changed and removed within limits, and set back. Scripts over a transaction; each
-change leaves a version behind, in the same commit. What agents may do to them is in `tools/update_project.py`.
-"""
+"""Changes of projects by people: create, update and remove within limits, and undo. Transaction scripts; each change
+leaves a version in the same commit. The changes that agents may make are in `tools/update_project.py`."""
 
 from __future__ import annotations
 
@@ -38,8 +37,8 @@ def add_project(tx: Transaction, wanted: Project, now: int) -> Project:
 
 
 def change_project(tx: Transaction, name: str, changes: Mapping[str, Any], now: int, *, by: str | None) -> Project:
-    """Write what `changes` names by the fields of `Project`, and leave the rest as it is. `name` is an id or a slug, `by`
-    the id of a principal."""
+    """Write the changes by the fields of `Project`; keep the other fields. `name` is an id or a slug, `by` the id of
+    a principal."""
     known = _held(tx, find_project(tx, name))
     wanted = replace(with_changes(known, changes), principal_id=by)
     words = {"title": wanted.title, "goal": wanted.goal, "notes": wanted.notes}
@@ -78,7 +77,7 @@ def undo_project(tx: Transaction, name: str, now: int, *, by: str | None) -> Pro
 
 
 def with_changes(project: Project, changes: Mapping[str, Any]) -> Project:
-    """Values by the fields of `Project`. Raises `Unprocessable` for one that nobody changes."""
+    """Return the project with these changes. Raise `Unprocessable` for a field that cannot be changed."""
     if unknown := changes.keys() - CHANGEABLE:
         raise Unprocessable(f"`{min(unknown)}` of a project cannot be changed.", fix="Make another project.")
     return replace(project, **changes)
@@ -119,7 +118,7 @@ def _write(tx: Transaction, known: Project, wanted: Project, now: int) -> Projec
 
 
 def _keep(tx: Transaction, before: Project | None, after: Project | None, by: str | None, now: int) -> None:
-    """What changed nothing is no version: an undo would lead to the same again."""
+    """An unchanged project makes no version, because an undo would have no effect."""
     row = before or after
     if row is None or (before and after and _content(before) == _content(after)):
         return
@@ -163,7 +162,7 @@ def _checked(tx: Transaction, wanted: Project) -> Project:
 
 
 def _check_author(tx: Transaction, wanted: Project) -> None:
-    """Nobody gives work to an agent that they may not use."""
+    """Check that the author may use the agent."""
     agent = tx.agents.get(wanted.agent_id) if wanted.agent_id is not None else None
     if agent is not None and not authors_may_use(tx, agent, [wanted.author]):
         raise out_of_reach(agent, "The person who wrote this project may not use it.")

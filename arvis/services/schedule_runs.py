@@ -1,6 +1,5 @@
-"""How times of schedules end: what came of them is kept, what fails again and again is left alone for longer and longer,
-and its owner hears of it (behaviour.md 1.12). Scripts' parts.
-"""
+"""Ends of schedule times: the result is stored; a schedule that keeps failing pauses for longer each time, and its
+owner is notified (behaviour.md 1.12). Parts of scripts."""
 
 from __future__ import annotations
 
@@ -13,12 +12,12 @@ from arvis.messaging.owner_alerts import Hint, tell_owner
 from arvis.ports.store import Transaction
 from arvis.tasks.outcome import WorkStatus
 
-#: After so many failures in a row the owner is told, and then every so many.
+#: The owner is notified after this many failures in a row, and again after each further number of them.
 TOLD_AFTER, TOLD_EVERY = 3, 25
 MINUTE_MS = 60_000
-#: It is left alone for 2, 4, 8 … minutes, and for so long (ms) at most.
+#: The longest pause in ms, after pauses of 2, 4, 8 … minutes.
 LONGEST_REST_MS = 6 * 3_600_000
-#: Of what came of it, in characters.
+#: The most characters of a stored result.
 LONGEST_REPORT = 500
 
 _STATUSES = {
@@ -39,7 +38,7 @@ def run_ended(tx: Transaction, execution: Execution, status: str, report: str, n
 
 
 def end(tx: Transaction, occurrence: Occurrence, status: OccurrenceStatus, report: str, now: int) -> None:
-    """Once: what has ended stays as it is, but a failure that was tried again by hand and went well."""
+    """Record the end once: an ended time does not change, except that a failed one may succeed when repeated by hand."""
     known = tx.occurrences.get(occurrence.id)
     if known is None or (known.ended_at is not None and not _is_mended(known, status)):
         return
@@ -59,14 +58,14 @@ def _is_mended(known: Occurrence, status: OccurrenceStatus) -> bool:
 
 
 def rest_of(schedule: Schedule, now: int) -> int | None:
-    """Until when it is left alone; None when it is not. A rest that reaches further than any was begun before the clock
-    was put back."""
+    """Return the end of the pause, or None. A pause longer than the maximum was set before the clock was set back,
+    and is ignored."""
     until = schedule.cooldown_until
     return until if until is not None and now < until <= now + LONGEST_REST_MS else None
 
 
 def _failed(tx: Transaction, schedule: Schedule, report: str, now: int) -> None:
-    """Once more. One that comes no more by itself needs no rest."""
+    """Count a failure. A schedule without further times needs no pause."""
     failures = schedule.failures + 1
     rest = min(2 ** min(failures, 20) * MINUTE_MS, LONGEST_REST_MS)
     tx.schedules.rate(schedule.id, failures, now + rest if schedule.next_run is not None else None)

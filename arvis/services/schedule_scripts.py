@@ -1,6 +1,5 @@
-"""What a heartbeat does without a model: fetch a number, say it, and ask the agent when a condition holds (behaviour.md
-1.12). Here its form is checked; nothing is fetched.
-"""
+"""Heartbeats without a model: fetch a number, post it, and ask the agent if a condition is true (behaviour.md 1.12).
+This module checks the form; it fetches nothing."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ _HEADER_VALUE = re.compile(r"[\x20-\x7e]{0,2000}", re.ASCII)
 
 
 def checked_script(raw: Any) -> Mapping[str, Any]:
-    """The script as it is kept, nothing added. Raises `Unprocessable` that names the field."""
+    """Return the script in its stored form, with nothing added. Raise `Unprocessable` that names the field."""
     fields = _object("script", raw, {"type", "url", "headers", "template", "condition", "notify", "cooldown"})
     if fields.get("type") != "script":
         raise _wrong("type", 'must be "script"')

@@ -24,10 +24,10 @@ from arvis.services.schedule_scripts import checked_script
 from arvis.services.workflow_runs import asker_for, graph_of
 from arvis.tasks.access import author_after, check_use, written_by
 
-#: How many times to come are told of a schedule.
+#: The number of next times that are shown.
 TOLD = 5
 
-#: Of a reminder's memo: which agents alone its person reached (None: no limit), and whether somebody vouched for them.
+#: Fields of a reminder's memo: the agents that its person could use (None: no limit), and if the person was paired.
 REACH, PAIRED = "reach", "paired"
 
 CHANGEABLE = frozenset(
@@ -37,12 +37,12 @@ CHANGEABLE = frozenset(
     }
 )  # fmt: skip
 
-#: What may run a schedule; the graph of heartbeats runs nothing else.
+#: Graphs that may run a schedule; the heartbeat graph runs nothing else.
 _GRAPHS = GRAPHS | {"heartbeat"}
 _MOST_CYCLES = 10
-#: What changes only whether it comes: nobody's words, and so nobody else's rights.
+#: Fields that only enable or disable a schedule; changing them does not change who it acts for.
 _SWITCHES = frozenset({"enabled"})
-#: What came of it so far, which no undo takes back.
+#: The history of a schedule, which an undo does not change.
 _LIVED = ("last_run", "failures", "cooldown_until", "memo")
 
 _LONGEST_NAME = 100
@@ -52,8 +52,8 @@ _LARGEST_PROMPT = 8_192
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How many of each kind an agent may have, and how many reminders a person; the fewest seconds between two times; and
-    the zone of those for which neither they nor their agents name one."""
+    """The most schedules of each kind for an agent, and the most reminders for a person; the least seconds between
+    two times; and the default time zone."""
 
     zone: str = "UTC"
     crons_per_agent: int = 10
@@ -89,9 +89,10 @@ def add_schedule(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> S
 def change_schedule(
     tx: Transaction, schedule_id: str, changes: Mapping[str, Any], rules: Rules, now: int, *, by: str | None
 ) -> Schedule:
-    """Write what `changes` names by the fields of `Schedule`, and leave the rest as it is. It acts for whoever changed it
-    last (`by`, the id of a principal): nobody puts words into a schedule with another one's rights, and who only switches
-    it off and on again lends it none. Its author is whoever changed its words last. When it comes is counted anew only where that may have changed."""
+    """Write the changes by the fields of `Schedule`; keep the other fields. The schedule then acts for the user who
+    changed it (`by`, the id of a principal), so that no user can put text into a schedule with another user's rights;
+    only disabling and enabling it does not change that. Its author is the user who last changed its text. The next
+    time is computed again only if it may have changed."""
     known = find_schedule(tx, schedule_id)
     wanted = with_changes(known, changes)
     if not changes.keys() <= _SWITCHES:
@@ -135,7 +136,7 @@ def undo_schedule(tx: Transaction, schedule_id: str, rules: Rules, now: int, *, 
 
 
 def with_changes(schedule: Schedule, changes: Mapping[str, Any]) -> Schedule:
-    """Values by the fields of `Schedule`. Raises `Unprocessable` for one that nobody changes."""
+    """Return the schedule with these changes. Raise `Unprocessable` for a field that cannot be changed."""
     if unknown := changes.keys() - CHANGEABLE:
         raise Unprocessable(f"`{min(unknown)}` of a schedule cannot be changed.", fix="Make another schedule.")
     return replace(schedule, **changes)
@@ -180,25 +181,27 @@ def _agent(tx: Transaction, name: str) -> Agent:
 
 
 def is_reminder(schedule: Schedule) -> bool:
-    """Made by an agent's tool for the person that it talks with: it counts among the person's own."""
+    """Return whether an agent's tool created it for the person in a conversation: it counts against the person's
+    quota."""
     return schedule.created_by is MadeBy.TOOL
 
 
 def reach_of(schedule: Schedule) -> dict[str, Any]:
-    """The part of a run's state that limits whom it reaches: of a reminder nobody further than whoever asked for it."""
+    """Return the part of a run's state that limits the agents it can use: a reminder reaches no more than the person
+    who asked for it."""
     if not is_reminder(schedule):
         return {}
-    # Those of before this was kept were asked for by somebody whom the agent answered.
+    # Older reminders lack these fields; the agent answered the people who asked for them.
     return {REACH: schedule.memo.get(REACH), PAIRED: bool(schedule.memo.get(PAIRED, True))}
 
 
 def limits_of(schedule: Schedule, *requesters: str | None) -> dict[str, Any]:
-    """The same with the people who have a say in it: who wrote its words, and who had it run now."""
+    """Return these limits with the people who have a say: the author of the text, and the user who started it now."""
     return reach_of(schedule) | written_by(schedule.principal_id, schedule.author, *requesters)
 
 
 def _taken_over(wanted: Schedule, by: str | None) -> Schedule:
-    """For `by` from now on. Somebody else's reminder becomes one of the house."""
+    """Transfer the schedule to `by`. A reminder of another person becomes an ordinary schedule."""
     if is_reminder(wanted) and wanted.principal_id != by:
         return replace(wanted, principal_id=by, created_by=MadeBy.API, memo={})
     return replace(wanted, principal_id=by)
@@ -237,7 +240,7 @@ def _write(tx: Transaction, known: Schedule, wanted: Schedule, rules: Rules, now
 
 
 def _keep(tx: Transaction, before: Schedule | None, after: Schedule | None, by: str | None, now: int) -> None:
-    """What changed nothing is no version: an undo would lead to the same again."""
+    """An unchanged schedule makes no version, because an undo would have no effect."""
     row = before or after
     if row is None or (before and after and replace(before, updated_at=after.updated_at) == after):
         return
@@ -247,7 +250,7 @@ def _keep(tx: Transaction, before: Schedule | None, after: Schedule | None, by: 
 
 
 def _schedule_of(data: Mapping[str, Any]) -> Schedule:
-    """A version of before this could be said of it lacks `created_by`."""
+    """Return a stored version; old ones lack `created_by`."""
     enums = {"kind": ScheduleKind(data["kind"]), "missed": Missed(data["missed"])}
     return Schedule(**{**data, **enums, "created_by": MadeBy(data.get("created_by", MadeBy.API))})
 
@@ -274,7 +277,7 @@ def _checked(tx: Transaction, wanted: Schedule) -> Schedule:
 
 
 def _timed(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> Schedule:
-    """With its schedule in the words that are kept and the next time that it comes."""
+    """Return the schedule with its expression in the stored form and with its next time."""
     zone = zone_for(tx, wanted, rules)
     zone_of(zone)
     schedule = pinned(parse(wanted.schedule), zone, now)
@@ -324,7 +327,8 @@ def _check_name(tx: Transaction, wanted: Schedule) -> None:
 
 
 def _check_person(tx: Transaction, wanted: Schedule) -> None:
-    """It acts for somebody who may use its agent. One that is switched off can be kept: nothing comes of it."""
+    """Check that it acts for a user who may use its agent. A disabled schedule can be stored, because it does
+    nothing."""
     if wanted.enabled:
         asker = asker_for(tx, wanted.principal_id, wanted.address, limits_of(wanted))
         check_use(tx, _agent(tx, wanted.agent_id), asker)
@@ -350,5 +354,5 @@ def _check_work(tx: Transaction, wanted: Schedule) -> Schedule:
 
 
 def _timing(schedule: Schedule) -> tuple[str, str | None, bool, bool]:
-    """What decides when it comes, and how often it may."""
+    """Return the fields that determine its times."""
     return schedule.schedule, schedule.timezone, schedule.enabled, schedule.script is None

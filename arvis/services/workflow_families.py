@@ -1,8 +1,8 @@
-"""All runs of workflows that one beginning leads to: counted together, so that workflows that begin one another come to an end, and
-paid from what one question may cost (reliability.md T5). Scripts' parts.
+"""All workflow runs that follow from one beginning: counted together, so that workflows that start one another end,
+and charged to the budget of one question (reliability.md T5). Parts of scripts.
 
-What a run calls as its child belongs to it anyway; what goes its own way, takes its place, or was started by an agent is kept as handed
-on by the turn or run at the root.
+A child run belongs to its caller anyway; runs that were started separately, transferred to, or started by an agent
+are recorded below the turn or run at the root.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from arvis.ports.changes import Delegation
 from arvis.ports.store import Transaction
 from arvis.tasks.access import RUNS_THE_HOUSE
 
-#: So many runs go on at once for one who does not run the house.
+#: The most concurrent runs for a user who is neither owner nor operator.
 MOST_AT_ONCE = 5
-#: So many runs come of one beginning.
+#: The most runs from one beginning.
 MOST_RUNS = 1_000
 _RUN = "run"
 
@@ -37,7 +37,7 @@ def check_room(tx: Transaction, execution: Execution) -> None:
 
 
 def check_pace(tx: Transaction, person: Principal | None) -> None:
-    """Raises `Unprocessable` where runs for this person go on that are as many as may at once; who runs the house has no limit."""
+    """Raise `Unprocessable` if the person has the most concurrent runs; owners and operators have no limit."""
     if person is None or person.role in RUNS_THE_HOUSE:
         return
     going = sum(each.principal_id == person.id for each in tx.workflow_runs.at_work(MOST_RUNS))
@@ -79,6 +79,6 @@ def take_place(tx: Transaction, begun: Execution, of: Execution, now: int) -> No
         join(tx, begun, of, now)
     else:
         tx.delegations.add(replace(given, execution_id=begun.id, created_at=now))
-    # What came before it is a part of the story that goes on here.
+    # Earlier work is a part of the same family.
     tx.executions.put_below(begun.id, of.begun_by or "")
     tx.executions.put_below(of.id, begun.id)

@@ -1,6 +1,6 @@
-"""What the log of a run tells of a step that failed and is tried again: which try it was, why it failed and when the next one is.
+"""Retries of failed steps in the log of a run: the number of the attempt, its error and the time of the next one.
 
-A script's part: it is written with the postponement itself.
+Part of a script: it is written with the postponement itself.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from arvis.domain.workflows import POSITION, SYSTEM, LogType
 from arvis.ports.store import Transaction
 from arvis.services.workflow_runs import is_workflow
 
-#: Of an error so many characters.
+#: The most characters of an error.
 _LONGEST = 1_000
 
 
 def tell(tx: Transaction, job: Job, execution: Execution, outcome: Retry | Snooze, now: int) -> str | None:
-    """Write the line of the run that this job works for, at the node that waits for it. The id of the run, for whoever watches it; None
-    where it works for none, or waits for nothing but its own children."""
+    """Write the line for the run that this job works for, at the node that waits for it. Return the id of the run for
+    its watchers; None if there is no such run, or it waits only for its own children."""
     found = _run_of(tx, execution)
     if found is None or (isinstance(outcome, Snooze) and outcome.reason == CALLED):
         return None
@@ -38,7 +38,7 @@ def tell(tx: Transaction, job: Job, execution: Execution, outcome: Retry | Snooz
 
 
 def tell_tools(tx: Transaction, execution_id: str, told: Sequence[Mapping[str, Any]], now: int) -> None:
-    """Write what an agent that works for a run did with its tools, at the node that it works for; `told` as the timeline keeps it."""
+    """Write the tool calls of an agent that works for a run, at its node; `told` as stored in the timeline."""
     execution = tx.executions.get(execution_id)
     found = _run_of(tx, execution) if execution is not None and execution.parent_wait is not None else None
     if found is None:

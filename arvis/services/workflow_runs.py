@@ -1,8 +1,9 @@
-"""How runs of workflows begin in the store: rows and nothing else. What a document means is known to
-`arvis/workflows/`; here it is looked at only for where a run begins and who does it.
+"""Starts of workflow runs as rows. `arvis/workflows/` interprets documents; this module reads them only for the start
+node and the agent.
 
-A run is the execution of its workflow's graph, pinned to a version. Somebody began it (the API, `/run`, a schedule, a web hook,
-an agent), or it is the turn of a message, or the child of another run. How one ends: `workflow_ends.py`. Scripts' parts.
+A run is the execution of its workflow's graph, pinned to a version. It is started by the API, `/run`, a schedule, a
+web hook or an agent, or it is the turn of a message, or the child of another run. Its end is in
+`workflow_results.py`. Parts of scripts.
 """
 
 from __future__ import annotations
@@ -35,35 +36,41 @@ from arvis.tasks.access import (
 )
 from arvis.tasks.task import RUN, TaskSpec, child_state, source_of
 
-#: Of what began a run, its log keeps so many characters.
+#: The most characters of the trigger in the log of a run.
 _NOTED = 4_000
 _BEGINS = ("start", "trigger")
 
 
 @dataclass(frozen=True, slots=True)
 class NewWorkflowRun:
-    """What begins now. `source` says what began it (`WorkflowRun`), `trigger` in which words, `input` is what it begins with
-    (any JSON; None: what its start says). `version` None is the newest that may run, `entry` None the start, or the first
-    trigger of `trigger_kind`. `carried` is what came to the entry where that is in the midst of the workflow. `more` are further
-    parts of its state. `lane` None is one of its own; a `request` that began a run begins no second one."""
+    """A run to start."""
 
     workflow: Workflow
     agent: Agent
     address: Address
+    #: The cause of the run (`WorkflowRun`).
     source: str
+    #: The first input, any JSON; None: that of the start node.
     input: Any = None
+    #: The text of the cause.
     trigger: str = ""
     principal_id: str | None = None
+    #: None: the newest that can run.
     version: int | None = None
+    #: None: the start, or the first trigger of `trigger_kind`.
     entry: str | None = None
     trigger_kind: str = ""
     taint: Taint = CLEAN
     priority: int = Priority.MESSAGE
     kind: JobKind = JobKind.ADVANCE
+    #: None: a lane of its own.
     lane: str | None = None
     rerun_of: str | None = None
+    #: The same request starts no second run.
     request: str | None = None
+    #: The input of `entry`, if that is inside the workflow.
     carried: Mapping[str, Any] | None = None
+    #: Further parts of its state.
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -84,8 +91,8 @@ def find(tx: Transaction, name: str) -> Workflow:
 
 
 def graph_of(tx: Transaction, name: str) -> str:
-    """How schedules, web hooks and agents keep which workflow they mean: by its slug, behind the prefix. Raises `Unprocessable`
-    where there is none, or the name is that of something else."""
+    """Return the stored name of a workflow in schedules, web hooks and agents: its slug after the prefix. Raise
+    `Unprocessable` if it does not exist, or the name is that of another graph."""
     if not name.startswith(PREFIX):
         raise Unprocessable(f"`graph` names {name[:60]!r}, which is no workflow.", fix=f"Write {PREFIX}SLUG.")
     try:
@@ -130,9 +137,9 @@ def entry_of(document: Mapping[str, Any], trigger_kind: str = "") -> str:
 
 
 def agent_of(tx: Transaction, version: WorkflowVersion, asker: Asker, otherwise: str | None = None) -> Agent:
-    """Who does it: the agent that its document names, else `otherwise` (an id or a slug), else the conductor, else the first
-    that is active. One that was named must be open to everybody who has a say (`Unprocessable`), of the others the first that
-    is."""
+    """Return the agent of the run: the agent that its document names, else `otherwise` (an id or a slug), else the
+    conductor, else the first active one. A named agent must be usable by everybody who has a say (`Unprocessable`);
+    of the others the first usable one is taken."""
     asker = replace(asker, standing=with_authors(asker.standing, version.authors))
     named = str(version.document.get("settings", {}).get("agent") or "")
     for name in filter(None, (named, otherwise)):
@@ -150,8 +157,8 @@ def agent_of(tx: Transaction, version: WorkflowVersion, asker: Asker, otherwise:
 
 
 def agent_for(tx: Transaction, version: WorkflowVersion, asker: Asker) -> Agent:
-    """The same for a run that somebody has begun in a talk with `asker.agent`, who does what its document leaves open. Raises
-    `Unprocessable` where the agent that it names is out of reach from there: a workflow lends no rights."""
+    """Return the agent of a run that somebody started in a conversation with `asker.agent`, which does the parts that
+    name no agent. Raise `Unprocessable` if the named agent cannot be used from there: a workflow grants no rights."""
     asker = replace(asker, standing=with_authors(asker.standing, version.authors))
     agent = agent_of(tx, version, asker, asker.agent.id if asker.agent is not None else None)
     own = asker.agent is not None and agent.id == asker.agent.id
@@ -167,7 +174,7 @@ def asker_for(tx: Transaction, principal_id: str | None, address: Address, state
 
 
 def place_of(workflow: Workflow) -> Address:
-    """Where runs are that nobody began in a chat."""
+    """Return the place of runs that were not started in a chat."""
     return Address(WEB, WEB, f"workflow-{workflow.slug}")
 
 
@@ -232,7 +239,7 @@ def begin_keyed(
 
 
 def _as_written(tx: Transaction, wanted: NewWorkflowRun, version: WorkflowVersion) -> NewWorkflowRun:
-    """With the authors of the version, and the taint of their words."""
+    """Return the run with the authors of the version, and the taint of their text."""
     return replace(
         wanted,
         taint=wanted.taint | taint_of_authors(tx, wanted.principal_id, version.authors),
@@ -243,7 +250,7 @@ def _as_written(tx: Transaction, wanted: NewWorkflowRun, version: WorkflowVersio
 def turn_part(
     workflow: Workflow, version: WorkflowVersion, text: str, *, trigger_kind: str = "", entry: str | None = None
 ) -> dict[str, Any]:
-    """What makes a turn's execution one of this workflow, for its state; its input is what was written."""
+    """Return the part of the state that makes a turn's execution a run of this workflow; its input is the message."""
     at = entry or entry_of(version.document, trigger_kind)
     return {
         STATE: {"id": workflow.id, "version": version.version, "entry": at, "trigger": text, "input": text},
@@ -259,8 +266,9 @@ def called_state(
     taint: Taint = CLEAN,
     agent_id: str | None = None,
 ) -> dict[str, Any]:
-    """The state of a run that another run calls as its child, for `Call(graph, …)`: it works in the same place, for the same
-    person. Its row is written by its first step (`note_begun`), whose execution nobody knows before."""
+    """Return the state of a run that another run calls as its child, for `Call(graph, …)`: it works in the same
+    place, for the same person. Its first step writes its row (`note_begun`), because the id of its execution is
+    unknown before."""
     text = as_text(input_)
     part = {
         "id": version.workflow_id,
@@ -282,7 +290,7 @@ def note_begun(
     rerun_of: str | None = None,
     request: str | None = None,
 ) -> None:
-    """Its row and the first line of its log, unless they are there. Whatever walks a workflow sees to it in its first step."""
+    """Write its row and the first line of its log, unless they exist. The first step of every workflow calls this."""
     if tx.workflow_runs.get(execution.id) is not None:
         return
     part = execution.state[STATE]
@@ -304,7 +312,8 @@ def note_begun(
 
 
 def source_for(execution: Execution, parent: str | None = None) -> str:
-    """What began this execution, for `note_begun`: what its state says, the run that called it (`parent`), or a message."""
+    """Return the source of this execution for `note_begun`: the source in its state, the run that called it
+    (`parent`), or a message."""
     return source_of(execution) or (f"{PREFIX}{parent}" if parent else "message")
 
 
@@ -312,7 +321,7 @@ def source_for(execution: Execution, parent: str | None = None) -> str:
 
 
 def is_workflow(execution: Execution) -> bool:
-    """Whether this execution is a run of a workflow."""
+    """Return whether this execution is a workflow run."""
     return STATE in execution.state and execution.graph.startswith(PREFIX)
 
 

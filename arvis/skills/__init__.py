@@ -1,4 +1,4 @@
-"""Skills: what an agent is told for a kind of task, only in the turns where it fits (behaviour 1.8)."""
+"""Skills: instructions for a kind of task, included only in the turns where they fit (behaviour 1.8)."""
 
 from __future__ import annotations
 

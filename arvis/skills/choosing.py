@@ -1,4 +1,4 @@
-"""Which skills a message calls for (behaviour.md 1.8): few, and only those that its own words name."""
+"""Chooses the skills for a message (behaviour.md 1.8): few, and only those that its own words name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arvis.domain.text import storable
 from arvis.skills.patterns import Matches, compile_once
 from arvis.skills.skill import Skill
 
-#: At most so many, and so many tokens of them together.
+#: The most skills, and the most tokens of them together.
 MOST_SKILLS = 3
 MOST_TOKENS = 4_000
 
@@ -23,7 +23,7 @@ _EARLIER = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """`text` stands in the prompt as it is ("" when no skill fits)."""
+    """`text` is in the prompt unchanged ("" if no skill fits)."""
 
     text: str
     slugs: tuple[str, ...]
@@ -67,7 +67,7 @@ def ranking(skills: Iterable[Skill], message: str, earlier: Sequence[str]) -> li
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """At a text: as it is, in lower case, and whether any pattern of all skills may match it."""
+    """A text prepared for matching: unchanged, in lower case, and if any pattern of all skills may match it."""
 
     text: str
     lowered: str
@@ -89,7 +89,7 @@ def score(skill: Skill, seen: Look) -> float:
 
 
 def usable(skill: Skill, tools: Sequence[str]) -> bool:
-    """Whether the agent has something like every tool that the skill needs."""
+    """Return whether the agent has a tool for every kind of tool that the skill needs."""
     return all(
         any(needed.casefold() in tool.casefold() or tool.casefold() in needed.casefold() for tool in tools)
         for needed in skill.required_tools

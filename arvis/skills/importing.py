@@ -1,4 +1,4 @@
-"""Skills that people bring in, as a text or from an address, and take out again (behaviour.md 1.8)."""
+"""Skills that people import, from a text or an address, and remove again (behaviour.md 1.8)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _FETCHED_BYTES = 1 << 20
 _FETCH_SECONDS = 15.0
 _MOST = 500
 
-#: What a row says of a skill that came as a text.
+#: The stored source of a skill that was given as a text.
 BY_HAND = "text"
 
 
 class Importer:
-    """`fetcher` opens what dials public addresses only, whatever a name or a redirect leads to; asked for when first
-    needed."""
+    """`fetcher` creates a client that only connects to public addresses, also for names and redirects; created at the
+    first use."""
 
     def __init__(
         self, *, fetcher: Callable[[], Awaitable[Fetcher]], store: Store, shelf: SkillRegistry, clock: Clock
@@ -36,8 +36,8 @@ class Importer:
         self.shelf = shelf
 
     async def from_text(self, text: str, *, by: str, replace: bool = False, source: str = BY_HAND) -> Skill:
-        """Keep a skill; `by` is the id of a principal. One that was brought in before gives way; one of the house or the
-        folder only with `replace`, and comes back when this one goes. Raises `Unprocessable` and `Conflict`."""
+        """Store a skill; `by` is the id of a principal. It replaces an imported one; a built-in or folder skill only
+        with `replace`, and that one returns when this one is removed. Raise `Unprocessable` and `Conflict`."""
         skill = read_skill(text, stem=None, source=Source.IMPORTED)
         shown = (await self.shelf.look_again()).skills.get(skill.slug)
         if shown is not None and shown.source is not Source.IMPORTED and not replace:
@@ -53,8 +53,8 @@ class Importer:
         return skill
 
     async def from_address(self, url: str, *, by: str, replace: bool = False, seen: str | None = None) -> Skill:
-        """The same for what lies at a public address; `seen` is the hash of what somebody has read there: another text is a
-        `Conflict`."""
+        """Do the same for a text at a public address; `seen` is the hash of the text that a person has read there:
+        another text is a `Conflict`."""
         text, source = await self._fetched(url)
         if seen is not None and read_skill(text, stem=None, source=Source.IMPORTED).hash != seen:
             raise Conflict(
@@ -65,8 +65,8 @@ class Importer:
         return await self.from_text(text, by=by, replace=replace, source=source)
 
     async def preview(self, *, text: str | None = None, url: str | None = None) -> tuple[Skill, Skill | None]:
-        """What a text, or else an address, would bring in, and the skill that it would take the place of. Keeps nothing.
-        Raises `Unprocessable`."""
+        """Return the skill of a text or an address, and the skill that it would replace. Store nothing. Raise
+        `Unprocessable`."""
         if text is None:
             text, _ = await self._fetched(url or "")
         skill = read_skill(text, stem=None, source=Source.IMPORTED)
@@ -86,7 +86,7 @@ class Importer:
         return _text_of(fetched), fetched.url
 
     async def edit(self, slug: str, text: str, *, by: str) -> Skill:
-        """Another text for a skill, which then stands in the place of one of the house or the folder. Raises `NotFound`,
+        """Change the text of a skill, which then replaces a built-in or folder skill. Raise `NotFound`,
         `Unprocessable`."""
         await self._known(slug)
         if read_skill(text, stem=None, source=Source.IMPORTED).slug != slug:
@@ -94,7 +94,7 @@ class Importer:
         return await self.from_text(text, by=by, replace=True)
 
     async def switch(self, slug: str, *, enabled: bool) -> None:
-        """Let agents be told of it, or not. Raises `NotFound`."""
+        """Enable or disable a skill. Raise `NotFound`."""
         await self._known(slug)
         await self._store.write(switch_skill, slug, enabled, self._clock.now())
         await self.shelf.look_again()
@@ -111,7 +111,7 @@ class Importer:
         return skill
 
     async def remove(self, slug: str, *, by: str | None = None) -> None:
-        """Take out one that was brought in. Raises `NotFound` and `Conflict`."""
+        """Remove an imported skill. Raise `NotFound` and `Conflict`."""
         if await self._store.write(_remove, slug, by, self._clock.now()):
             await self.shelf.look_again()
             return
@@ -181,7 +181,7 @@ def _undo(tx: Transaction, slug: str, by: str, now: int) -> None:
 
 
 def _keep(tx: Transaction, before: StoredSkill | None, after: StoredSkill | None, by: str | None, now: int) -> None:
-    """What changed nothing is no version: an undo would lead to the same again."""
+    """An unchanged text makes no version, because an undo would have no effect."""
     row = before or after
     if row is not None and (before is None or after is None or before.text != after.text):
         slug = row.slug

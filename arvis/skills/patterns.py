@@ -18,19 +18,19 @@ Matches = Callable[[str], bool]
 
 
 class BadPattern(Exception):
-    """It cannot be compiled; the text says why."""
+    """The pattern cannot be compiled; the text gives the reason."""
 
 
 def compile_pattern(pattern: str) -> Matches:
-    """Whether a text contains it, whatever the case. Raises `BadPattern`."""
+    """Return a function that searches the pattern in a text, without regard to case. Raise `BadPattern`."""
     if not 0 < len(pattern) <= LONGEST_PATTERN:
         raise BadPattern(f"it must have 1 to {LONGEST_PATTERN} characters")
     return _compiled(pattern)
 
 
 def compile_any(patterns: Sequence[str]) -> Matches:
-    """Whether a text may contain any of these, each of which compiles alone: one look instead of many. Where they are too
-    much together, it always may."""
+    """Return a function that tests if a text may contain any of these patterns, each of which compiles alone: one
+    search instead of many. It always returns True if they are too large together."""
     try:
         return _compiled("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else _never
     except BadPattern:

@@ -1,7 +1,7 @@
-"""All skills of the house: those that come with it, those of the operator's folder, those that were brought in.
+"""All skills: built-in, from the operator's folder, and imported.
 
-Files and rows are the truth; what is held here is read again when one of them changed. A skill that cannot be read is
-passed over and told once, and stops nobody.
+Files and rows are the source; this cache is read again when one of them changed. An unreadable skill is skipped and
+reported once, and affects no other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LOOK_SECONDS = 3.0
 #: Files of a folder that are read.
 _MOST_FILES = 1_000
 
-#: What tells that nothing changed: of each file its time and size, of each row its time, and what is off.
+#: Detects changes: time and size of each file, time of each row, and the disabled skills.
 Stamp = tuple[Mapping[str, tuple[int, int]], Mapping[str, int], frozenset[str]]
 
 #: Of the table `settings`: a JSON list of slugs.
@@ -77,7 +77,7 @@ class SkillRegistry:
             return self._last.shelved
 
     async def look_again(self) -> Shelved:
-        """The same after something was brought in or taken out."""
+        """Reload after an import or a removal."""
         async with self._reading:
             self._last = None
         return await self.current()
@@ -97,7 +97,7 @@ class SkillRegistry:
 
 
 def switch_skill(tx: Transaction, slug: str, enabled: bool, now: int) -> None:
-    """Whatever its source is; it stays so for one that takes its place."""
+    """Enable or disable a skill of any source; the setting also holds for a skill that replaces it."""
     off = off_of(tx)
     wanted = off | {slug} if not enabled else off - {slug}
     if wanted != off:
@@ -180,7 +180,8 @@ class _Found:
 
 
 def _text_of(file: Path) -> str | None:
-    """None when it is no text, or nobody may read it; a little too much of a large one, which is refused later."""
+    """Return the text, or None if the file is not text or not readable. A large file is read slightly beyond the
+    limit, and refused later."""
     try:
         with file.open("rb") as stream:
             return stream.read(LARGEST_FILE + 1).decode("utf-8")

@@ -1,4 +1,5 @@
-"""A skill: what an agent is told when a message calls for it, read from Markdown with YAML in front (behaviour.md 1.8)."""
+"""A skill: instructions for messages that match its triggers, read from Markdown with YAML front matter (behaviour.md
+1.8)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _FENCE = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(\r?\n|\Z)"
 
 
 class Source(StrEnum):
-    """Where a skill lies; a later one stands in the place of an earlier one of the same slug."""
+    """The source of a skill; a later one replaces an earlier one of the same slug."""
 
     BUILT_IN = "built_in"
     FOLDER = "folder"
@@ -41,9 +42,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """`keywords` are in lower case; `may_match` says of a text whether it is worth while to look at the `patterns` one by
-    one; `body` is the Markdown without its front matter, `text` the whole file. `warnings` tell what of it was left out, such as a pattern that
-    cannot be compiled."""
+    """A parsed skill."""
 
     slug: str
     name: str
@@ -52,12 +51,17 @@ class Skill:
     author: str
     version: str
     required_tools: tuple[str, ...]
+    #: In lower case.
     keywords: tuple[str, ...]
     patterns: tuple[Pattern, ...]
+    #: Returns False if no single pattern needs to be tried on a text.
     may_match: Matches
+    #: The Markdown without its front matter.
     body: str
     source: Source
+    #: Parts that were left out, such as a pattern that cannot be compiled.
     warnings: tuple[str, ...] = ()
+    #: The whole file.
     text: str = ""
 
     @property
@@ -67,8 +71,8 @@ class Skill:
 
 
 def read_skill(text: str, *, stem: str | None, source: Source) -> Skill:
-    """Read a file. `stem` is its name without the ending, which stands for a missing slug and name; without it the slug
-    must be written. Raises `Unprocessable`."""
+    """Parse a file. `stem` is its name without the ending, the default for slug and name; without it the slug is
+    required. Raise `Unprocessable`."""
     if len(text.encode(errors="replace")) > LARGEST_FILE:
         raise _unusable(f"it is larger than {LARGEST_FILE} bytes")
     front, body = _divided(storable(text))
@@ -99,7 +103,7 @@ def read_skill(text: str, *, stem: str | None, source: Source) -> Skill:
 
 
 def _divided(text: str) -> tuple[Mapping[str, Any], str]:
-    """The front matter as plain values, and the rest."""
+    """Return the front matter as plain values, and the body."""
     found = _FENCE.match(text)
     if found is None:
         raise _unusable("it does not begin with front matter between two lines `---`")

@@ -1,4 +1,4 @@
-"""What a model wrote to the system, read from its final text: proposals, wrappers, metadata. Reading changes nothing."""
+"""The final text of a model, parsed into proposals, wrappers and metadata. Parsing changes nothing."""
 
 from arvis.tags.tags import Reply, read
 from arvis.tags.wrappers import Status, Wrapper

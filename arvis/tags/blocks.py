@@ -22,20 +22,20 @@ _ITEM = "- "
 
 @dataclass(slots=True)
 class Entry:
-    """What stands behind a key: the value in its line, and the lines under it."""
+    """The value of a key: the rest of its line, and the lines under it."""
 
     value: str
     lines: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
-        """All of it, as it is written."""
+        """Return the complete value, unchanged."""
         return "\n".join(filter(None, [self.value, dedent("\n".join(self.lines)).strip()]))
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`stray` are lines that belong to no key, `twice` keys that stand there more than once (the first counts)."""
+    """`stray` are lines that belong to no key; `twice` are keys that occur more than once (the first counts)."""
 
     entries: dict[str, Entry]
     stray: list[str]
@@ -43,7 +43,7 @@ class Block:
 
 
 def split(body: str, keys: Collection[str]) -> Block:
-    """Cut a body at the lines that begin with keys. Where no block is open, an unknown key is an entry, too."""
+    """Cut a body at the lines that begin with keys. Where no block is open, an unknown key is also an entry."""
     block = Block({}, [], [])
     current: Entry | None = None
     for line in body.split("\n"):

@@ -1,7 +1,7 @@
-"""What only a conductor may ask for: agents, crons, heartbeats, clients (behaviour 1.9).
+"""Tags that only a conductor may use: agents, crons, heartbeats, clients (behaviour 1.9).
 
-Here it is only read. Whether it is done, and with which right, is decided by the gate of effects; but rights themselves can be
-written by no tag at all (reliability.md T7).
+This module only parses them. The gate decides whether an action is carried out; no tag at all can change permissions
+(reliability.md T7).
 """
 
 from __future__ import annotations
@@ -92,10 +92,10 @@ _OTHER_NAMES = {
 }
 
 _LONGEST_QUOTE = 40
-#: So many problems of one tag are told, in so many characters together.
+#: The most problems reported for one tag, and the most characters of them together.
 _TOLD, _LONGEST_PROBLEM = 3, 300
 
-#: Who may do what is no matter of tags; named here so that they end a nested block like any other key.
+#: Tags cannot change permissions; these keys are listed so that they end a nested block like any other key.
 _RIGHTS = frozenset({"allow_users", "owner", "owners", "permissions", "paired", "principal"})
 
 
@@ -115,7 +115,7 @@ def read_conductor(tag: Tag, ordinal: int) -> Proposal:
 
 
 def _told(problems: Sequence[str]) -> str | None:
-    """The first of them: whoever mends these sees the others then."""
+    """Return the first problems; the others are reported after these are fixed."""
     told = "; ".join(problems[:_TOLD])
     more = f"; and {len(problems) - _TOLD} more" if len(problems) > _TOLD else ""
     return f"{told[: _LONGEST_PROBLEM - len(more)]}{more}" or None

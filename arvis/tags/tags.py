@@ -1,4 +1,4 @@
-"""A model's final text, read once: what people see, what it asks for, what it says about itself."""
+"""The final text of a model, read once: visible text, actions, and status."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from arvis.domain.memory import Category
 from arvis.tags.conductor import CONDUCTOR_TAGS, read_conductor
 from arvis.tags.wrappers import Wrapper, wrapper_of
 
-# `[DELEGATE:slug] task [/DELEGATE]`, with `[DELEGATE:slug report]` for who wants to be told of the answer.
+# `[DELEGATE:slug] task [/DELEGATE]`, or `[DELEGATE:slug report]` if the agent wants to get the answer.
 
 
-# `[HANDOVER:slug] words [/HANDOVER]`: the talk goes on with another agent (behaviour 5.7). It says the same as the
-# attribute `destinationAgent` of a reply; the words are part of what is said.
+# `[HANDOVER:slug] words [/HANDOVER]`: the conversation continues with another agent (behaviour 5.7). It means the
+# same as the attribute `destinationAgent` of a reply; the words are part of the message.
 
 
 # `[MEMORY:category] fact` and `[STATE:key] value`.
@@ -34,7 +34,7 @@ def read_delegation(tag: Tag, ordinal: int) -> Proposal:
     return Proposal(ordinal, EffectKind.DELEGATE, slug.lower(), fields, problem)
 
 
-#: The attribute that names whom the talk goes to.
+#: The attribute that names the agent who gets the conversation.
 DESTINATION = "destinationAgent"
 
 
@@ -57,7 +57,7 @@ _EMPTY = "nothing stands in it"
 
 
 def category_of(word: str) -> Category:
-    """Models use words of their own; a fact without a known category is worth keeping all the same."""
+    """Return the category of a model's word; a fact with an unknown category is still stored."""
     return _KNOWN.get(word.lower(), Category.LEARNED_PATTERN)
 
 
@@ -97,8 +97,8 @@ def _read(text: str) -> dict[str, str]:
     return values
 
 
-#: The order in which proposals are carried out (behaviour 1.9), so that a cron may name an agent of the same reply; the
-#: other agents' tags stand behind these two, everything else as in `_LATER`.
+#: The order in which proposals are carried out (behaviour 1.9), so that a cron may name an agent of the same reply;
+#: the other tags about agents come after these two, everything else in the order of `_LATER`.
 _FIRST = (EffectKind.CREATE_AGENT, EffectKind.UPDATE_AGENT)
 _LATER = ("CLIENT", "CRON", "HEARTBEAT", "DELEGATE", "REMEMBER", "STATE")
 

@@ -1,4 +1,4 @@
-"""The wrappers with which an agent says where it stands: done, blocked, or going on (behaviour 2.2)."""
+"""The wrappers with which an agent reports its status: done, blocked, or continuing (behaviour 2.2)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ _NAMES = {
     Status.CONTINUE: {CONTINUE},
 }
 
-#: Shown where a wrapper says nothing.
+#: Shown if a wrapper contains no text.
 GOING_ON = "Working on it."
 STUCK = "I am stuck and need your help."
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """What the agent says in it, as far as its status has it; `visible` is what people see of the whole reply."""
+    """The content of a wrapper, as far as its status has it; `visible` is the text that people see of the whole
+    reply."""
 
     status: Status
     result: str
@@ -69,7 +70,7 @@ def _read(status: Status, body: str, prose: str) -> Wrapper:
 
 
 def _field(body: str, names: str) -> str:
-    """The first of these tags that is closed; a wrapper may hold tags of other kinds, which nobody is to see."""
+    """Return the first of these tags that is closed; a wrapper may contain other tags, which people must not see."""
     found = re.search(rf"<({names})>(.*?)</\1>", body, re.ASCII | re.IGNORECASE | re.DOTALL)
     return visible(found[2]) if found else ""
 

@@ -22,7 +22,7 @@ from arvis.prompt import Round, Words
 #: Beginning of the name of a tool call's effect.
 TOOL_EFFECT = "tool "
 
-_LOST = "It is not known whether this call happened, and a person said not to make it again."
+_LOST = "It is unknown if this call happened, and a person decided not to repeat it."
 
 # The stored keys of a state, the numbered ones with the number of the round (from 1).
 _ROUND = "round {}"

@@ -1,1 +1,1 @@
-"""What models may ask for: the registry, the policy, and the tools of Arvis, one file each."""
+"""Tools that models may call: the registry, the policy, and the tools of Arvis, one file each."""

@@ -1,4 +1,4 @@
-"""`abort_workflow`: an agent ends a run that it started in the same talk, and no other."""
+"""`abort_workflow`: an agent ends a run that it started in the same conversation, and no other run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from arvis.tools.start_workflow import desk_of
 
 def create(services: ToolServices) -> Tool:
     async def abort_workflow(
-        run: Annotated[str, Field(min_length=1, max_length=64, description="The id of the run.")], *, caller: Caller
+        run: Annotated[str, Field(min_length=1, max_length=64, description="The id of the run")], *, caller: Caller
     ) -> str:
-        """End the run of a workflow that you started in this talk and that is not over."""
+        """End a workflow run that you started in this conversation and that is not finished."""
         return await desk_of(services).abort(caller, run)
 
     return FunctionTool(abort_workflow, risk=Risk.WRITE)

@@ -1,8 +1,9 @@
-"""Arithmetic for models, which are bad at it: exact fractions, a parser of our own, nothing is ever evaluated as code.
+"""Exact arithmetic for models: fractions and a parser of our own; nothing is ever evaluated as code.
 
-The characters are those of the seed. Two of them need a decision. `%` between two operands is the remainder, which has
-the sign of the dividend; with nothing to the right of it, or a sign, it is percent: `10 % 3` is 1, `10% + 3` is 3.1.
-A comma stands between groups of three digits and nowhere else, because `1,5` means two things to two people.
+The characters are those of the seed. Two of them need a decision. `%` between two operands is the remainder, which
+has the sign of the dividend; with nothing to the right of it, or a sign, it is percent: `10 % 3` is 1, `10% + 3` is
+3.1. A comma is allowed only between groups of three digits, because `1,5` means different numbers to different
+people.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ _SHOWN_WHOLE_DIGITS = 100
 
 def create(services: ToolServices) -> Tool:  # noqa: ARG001 (as every entry point)
     async def calculate(
-        expression: Annotated[str, Field(max_length=1000, description="For example (1,200 + 35.5) * 19% or 2^0.5")],
+        expression: Annotated[str, Field(max_length=1000, description="Such as (1,200 + 35.5) * 19% or 2^0.5")],
     ) -> str:
-        """Compute an arithmetic expression exactly. Knows + - * / ^ (power), parentheses, numbers such as 1,200.5 or
-        1e6, and %: the remainder between two operands (10 % 3), percent after one (19%)."""
+        """Compute an arithmetic expression exactly. Supports + - * / ^ (power), parentheses, numbers such as 1,200.5 or
+        1e6, and %: remainder between two operands (10 % 3), percent after one (19%)."""
         return text_of(value_of(expression))
 
     return FunctionTool(calculate, risk=Risk.READ)
@@ -65,13 +66,15 @@ def text_of(value: Fraction) -> str:
 def _tokens(expression: str) -> list[str]:
     if not _ALLOWED.fullmatch(expression):
         strange = sorted({letter for letter in expression if not _ALLOWED.fullmatch(letter)})
-        raise ToolError(f"Only numbers and + - * / ^ % ( ) can be computed, not {' '.join(strange[:10])}")
+        raise ToolError(f"Use only numbers and + - * / ^ % ( ), not {' '.join(strange[:10])}")
     tokens: list[str] = []
     place, end = 0, len(expression.rstrip())
     while place < end:
         found = _TOKEN.match(expression, place, end)
         if found is None:
-            raise ToolError(f"{expression[place:end].strip()[:20]!r} is no number. A comma stands before three digits.")
+            raise ToolError(
+                f"{expression[place:end].strip()[:20]!r} is not a number. A comma must be followed by three digits."
+            )
         tokens.append(found["number"] or found["sign"])
         place = found.end()
     return tokens
@@ -88,7 +91,7 @@ class _Parser:
     def whole(self) -> Fraction:
         value = self._sum()
         if (rest := self._next()) is not None:
-            raise ToolError(f"{rest!r} is not expected after a number. Write * to multiply.")
+            raise ToolError(f"{rest!r} cannot follow a number. Write * to multiply.")
         return value
 
     def _sum(self) -> Fraction:
@@ -192,7 +195,7 @@ def _raised(base: Fraction, exponent: Fraction) -> Fraction:
     if exponent.denominator == 1:
         return _bounded(base**exponent.numerator)
     if base < 0:
-        raise ToolError("A root of a negative number is no real number.")
+        raise ToolError("A root of a negative number is not a real number.")
     return _root(base, exponent)
 
 

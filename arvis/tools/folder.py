@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-#: What the disk holds is not told beyond this: a program may have made any number of files.
+#: The most files that are listed. A program may have created any number of them.
 _MOST_SEEN = 10_000
 _DEEPEST = 32
 _PRIVATE_FOLDER = 0o700

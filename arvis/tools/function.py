@@ -1,6 +1,6 @@
-"""A tool made of one typed function: its name, its docstring and its parameters are what the model is told.
+"""A tool made of one typed function: the model gets its name, its docstring and its parameters.
 
-The schema that the model sees is the one by which its arguments are checked.
+The schema that the model sees also checks the arguments.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _model_of(function: Callable[..., Awaitable[str]]) -> type[BaseModel]:
 
 
 def _schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Without the titles that pydantic derives from the names: the model pays for every word."""
+    """Return the schema without the titles that pydantic derives from the names, which would cost tokens."""
     schema = model.model_json_schema()
     schema.pop("title", None)
     for parameter in schema.get("properties", {}).values():

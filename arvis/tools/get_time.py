@@ -15,17 +15,17 @@ from arvis.domain.tools import Risk
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
 
-#: English whatever the machine's own language is.
+#: English, independent of the machine's language.
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def create(services: ToolServices) -> Tool:
     async def get_time(
-        zone: Annotated[str | None, Field(max_length=100, description="For example Europe/Paris")] = None,
+        zone: Annotated[str | None, Field(max_length=100, description="Such as Europe/Paris")] = None,
         *,
         caller: Caller,
     ) -> str:
-        """Tell the date, the time and the weekday in a time zone, or in the user's own when none is named."""
+        """Get the date, time and weekday in a time zone (default: the user's own)."""
         return time_in(zone or caller.timezone, services.clock.now())
 
     return FunctionTool(get_time, risk=Risk.READ)
@@ -39,7 +39,7 @@ def time_in(zone: str, now: int) -> str:
 
 
 def _find(zone: str) -> tuple[str, tzinfo]:
-    """The zone with its proper name, whatever the case in which it is written."""
+    """Return the zone with its proper name; the case of the input does not matter."""
     if zone.upper() == "UTC":
         return "UTC", UTC
     known = available_timezones()

@@ -13,23 +13,23 @@ from arvis.ports.store import Transaction
 from arvis.ports.tool import Tool, ToolServices
 from arvis.tools.function import FunctionTool
 
-#: Of the keys that exist, so many are named to a model that asked for another.
+#: The most existing keys that are named to a model that asked for a missing one.
 _MOST_NAMED = 50
 
 
 def create(services: ToolServices) -> Tool:
     async def get_variable(
-        key: Annotated[str, Field(min_length=1, max_length=100, description="The name of the variable.")],
+        key: Annotated[str, Field(min_length=1, max_length=100, description="Name of the variable")],
     ) -> str:
-        """Get the value of a variable that the owner has stored, such as an address or the key of a service."""
+        """Get the value of a variable stored by the owner, such as an address or the key of a service."""
         variable, others = await services.store.read(_find, key)
         if variable is None:
-            known = f"These exist: {', '.join(others)}." if others else "None that you may know of exists."
+            known = f"Variables: {', '.join(others)}." if others else "There is none that you may list."
             raise ToolError(f"There is no variable {key}. {known}")
         try:
             return services.secrets.open(variable.value) if variable.secret else variable.value
         except SecretLost as lost:
-            raise ToolError(f"The variable {key} cannot be opened. {lost.why}", fix=lost.fix) from lost
+            raise ToolError(f"The variable {key} cannot be decrypted. {lost.why}", fix=lost.fix) from lost
 
     return FunctionTool(get_variable, risk=Risk.READ, sensitive=True)
 

@@ -1,6 +1,6 @@
-"""Reads a page of the web for a model: as text, cut to what it asked for, with a word about what was cut.
+"""Reads a web page for a model: as text, cut to the requested length, with a note about the cut.
 
-What comes back was written by strangers; it is a matter of the caller to mark it so.
+Outsiders wrote the result; the caller must mark it so.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _META_WITHIN = 4096
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 #: Encodings of pages. Others that Python knows are no text, or take time with the square of the length.
 _ENCODINGS = re.compile(r"(utf-(8|16|32)|ascii|iso|cp|koi8|gb|big5|shift_jis|euc|mac|tis|johab|hz)[\w-]*")
-#: What is labelled so is Windows' encoding in fact, as every browser treats it.
+#: Pages with these labels are in fact encoded as Windows code page 1252; browsers treat them so.
 _MISLABELLED = frozenset({"ascii", "iso8859-1"})
 
 
@@ -41,7 +41,7 @@ def create(services: ToolServices) -> Tool:
         url: Annotated[str, Field(max_length=8000, description="A public http or https address")],
         max_chars: Annotated[int, Field(ge=100, le=_MOST_CHARS)] = _USUAL_CHARS,
     ) -> str:
-        """Fetch a page or a file of the public web and read it as text."""
+        """Fetch a page or file from the public web as text."""
         return await _fetch(services.fetcher, url, max_chars)
 
     return FunctionTool(http_fetch, risk=Risk.EGRESS)
@@ -49,7 +49,7 @@ def create(services: ToolServices) -> Tool:
 
 async def _fetch(fetcher: Fetcher, url: str, max_chars: int) -> str:
     answer = await fetcher.fetch(url, max_bytes=_MAX_BYTES, timeout=_TIMEOUT)
-    # A large page takes so long to read that nobody else should wait for it.
+    # Parsing a large page takes long, so it runs in a thread and does not block others.
     return storable(await asyncio.to_thread(read_answer, answer, max_chars))
 
 
@@ -71,14 +71,14 @@ def read_answer(answer: Fetched, max_chars: int) -> str:
 
 def _cut(answer: Fetched, max_chars: int, *, more: bool) -> str:
     if more:
-        further = f" Ask with max_chars up to {_MOST_CHARS} for more." if max_chars < _MOST_CHARS else ""
+        further = f" Set max_chars up to {_MOST_CHARS} to get more." if max_chars < _MOST_CHARS else ""
         return f"\n\n[Cut after {max_chars:,} characters.{further}]"
     return f"\n\n[Cut: the page is larger than {_MAX_BYTES:,} bytes.]" if answer.truncated else ""
 
 
 def _file(answer: Fetched) -> str:
     size = f"more than {_MAX_BYTES:,}" if answer.truncated else f"{len(answer.body):,}"
-    return f"\nA file of type {answer.content_type[:100] or 'unknown'}, {size} bytes; it is not shown as text."
+    return f"\nA file of type {answer.content_type[:100] or 'unknown'}, {size} bytes; it cannot be shown as text."
 
 
 def _is_html(answer: Fetched) -> bool:

@@ -1,4 +1,4 @@
-"""The tool that tells what lies in the conversation's own folder."""
+"""The tool that lists the files of the conversation's own folder."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def create(services: ToolServices) -> Tool:  # noqa: ARG001 (as every entry poin
 
 
 async def list_files(*, caller: Caller) -> str:
-    """List the files of your own folder, with their sizes."""
+    """List the files in your own folder with their sizes."""
     found = await asyncio.to_thread(look, caller.workspace, _MOST)
     return "\n".join(found.lines) or "The folder is empty."

@@ -1,7 +1,7 @@
-"""A web page as text that a model can read: title, headings, paragraphs, lists, tables, links as `text (address)`.
+"""Converts a web page to text for a model: title, headings, paragraphs, lists, tables, links as `text (address)`.
 
-Made with the standard library's parser, which builds no tree: depth costs nothing, and reading stops as soon as there
-is enough text. What nobody sees on the page (scripts, styles, hidden parts) is left out, navigation too.
+It uses the standard library's parser, which builds no tree: depth costs nothing, and reading stops when there is
+enough text. Invisible parts (scripts, styles, hidden elements) and navigation are left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _UNSEEN = frozenset(
     {"script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas", "datalist"}
 )
 _MENUS = frozenset({"nav"})
-#: Elements that authors always close: a hidden one among them ends where it says.
+#: Elements that authors always close, so a hidden one ends at its closing tag.
 _CLOSED = frozenset(
     {"div", "span", "section", "article", "aside", "header", "footer", "main", "ul", "ol", "table", "form"}
 )
@@ -51,7 +51,7 @@ def _read(html: str, base: str, limit: int, unseen: frozenset[str]) -> _Reader:
 
 
 class _Enough(Exception):
-    """There is more text than was asked for."""
+    """Enough text was collected."""
 
 
 class _Paper:
@@ -83,7 +83,7 @@ class _Paper:
         self._breaks, self._space, self._before = 0, False, ""
 
     def line(self, breaks: int = 1, *, before: str = "") -> None:
-        """What follows begins on a line of its own, with `before` if anything follows."""
+        """Begin the following text on its own line, with `before` if any text follows."""
         self._breaks = max(self._breaks, breaks)
         self._before = before
 

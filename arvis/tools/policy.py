@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from arvis.domain.tools import Permit, Risk
 from arvis.ports.tool import Tool
 
-#: What happens unless the configuration says otherwise (reliability.md §5.4). An agent must have the tool in any case.
+#: The permission by risk, unless the configuration has a rule (reliability.md §5.4). In any case an agent must have
+#: the tool.
 DEFAULTS: Mapping[Risk, Permit] = {
     Risk.READ: Permit.ALWAYS,
     Risk.EGRESS: Permit.ALWAYS,
@@ -16,8 +17,8 @@ DEFAULTS: Mapping[Risk, Permit] = {
     Risk.MONEY: Permit.ASK,
 }
 
-#: Tools of the house that write nothing but what an agent keeps for itself or the asker, or set going what people drew, within
-#: limits of their own: no person is asked unless a rule says so (their modules say why).
+#: Built-in tools that only write the agent's or the asker's own notes, or start workflows that people made, within
+#: limits. No person is asked unless a rule says so; the reasons are in their modules.
 OWN_NOTES = frozenset({"update_project", "schedule", "start_workflow", "abort_workflow"})
 
 
@@ -36,7 +37,7 @@ class Policy:
         return Permit.ALWAYS if name in OWN_NOTES else DEFAULTS[tool.risk]
 
     def ruled(self, tool: Tool) -> bool:
-        """Return whether the configuration says something of this tool."""
+        """Return whether the configuration has a rule for this tool."""
         return self._rule(tool) is not None
 
     def _rule(self, tool: Tool) -> Permit | None:

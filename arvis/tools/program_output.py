@@ -1,4 +1,4 @@
-"""What a program wrote, and how it ended, as a model is told of it."""
+"""The output of a program and its end, as text for a model."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ def output_of(finished: Finished, longest: int) -> str:
 
 def end_of(finished: Finished, timeout: float) -> str:
     """`timeout` in seconds."""
-    cut = "; more was written than could be kept" if finished.truncated else ""
+    cut = "; some output was dropped" if finished.truncated else ""
     if finished.timed_out:
-        return f"ended at its time limit of {timeout * 1000:.0f} ms{cut}"
+        return f"stopped at its time limit of {timeout * 1000:.0f} ms{cut}"
     if finished.exit_code < 0:
         return f"ended by signal {-finished.exit_code}{cut}"
     return f"exit code {finished.exit_code}{cut}"
 
 
 def _shortened(text: str, longest: int) -> str:
-    """Beginning and end: errors stand at the end, what they are about at the beginning."""
+    """Keep the beginning and the end: errors are at the end, their context at the beginning."""
     if len(text) <= longest:
         return text
     half = longest // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters omitted …]\n{text[-half:]}"

@@ -23,8 +23,8 @@ def create(services: ToolServices) -> Tool:  # noqa: ARG001 (as every entry poin
 
 
 async def read_file(
-    path: Annotated[str, Field(description="Where it lies in your folder, such as notes/today.txt.")],
-    max_chars: Annotated[int, Field(ge=1, le=_MOST_CHARS, description="How much of its beginning to read.")] = 8_000,
+    path: Annotated[str, Field(description="Path in your folder, such as notes/today.txt")],
+    max_chars: Annotated[int, Field(ge=1, le=_MOST_CHARS, description="Characters to read from the start")] = 8_000,
     *,
     caller: Caller,
 ) -> str:
@@ -32,10 +32,10 @@ async def read_file(
     data, size = await asyncio.to_thread(read_bytes, caller.workspace, path, max_chars * _WIDEST)
     text = _text_of(data, whole=len(data) == size)
     if text is None:
-        return f"This is a binary file of {size} bytes, which cannot be shown."
+        return f"This is a binary file of {size} bytes; it cannot be shown."
     if len(text) <= max_chars and len(data) >= size:
         return text or "The file is empty."
-    return f"{text[:max_chars]}\n[The file goes on: it has {size} bytes, and this is its beginning.]"
+    return f"{text[:max_chars]}\n[Only the beginning is shown; the file has {size} bytes.]"
 
 
 def _text_of(data: bytes, *, whole: bool) -> str | None:

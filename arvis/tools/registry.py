@@ -1,6 +1,6 @@
-"""Which tools there are, and which of them a model is offered.
+"""The available tools, and those that a model is offered.
 
-An agent names its tools; what it does not name it does not have, wherever the tool comes from.
+An agent has only the tools that it names, whatever their source.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class InstalledTools:
         return await self.find(sorted(self._points))
 
     async def _make(self, name: str) -> Tool | None:
-        """None, and a word to the operator, when it cannot be made."""
+        """Make the tool; log a message for the operator and return None if that fails."""
         async with self._making:
             if name not in self._made:
                 self._made[name] = await _loaded(self._points[name], await self._services())
@@ -86,7 +86,9 @@ async def _loaded(point: EntryPoint, services: ToolServices) -> Tool | None:
         return None
     except (Exception, SystemExit) as defect:  # a tool may be anybody's code: it must not break its agent (ADR 0016)
         why = type(defect).__name__
-        log.exception("tool_unavailable", tool=point.name, why=why, fix="mend the package, or take it from the agents")
+        log.exception(
+            "tool_unavailable", tool=point.name, why=why, fix="repair the package, or remove it from the agents"
+        )
         return None
     return tool
 

@@ -23,12 +23,12 @@ def create(services: ToolServices) -> Tool:
     sandbox = services.sandbox
 
     async def run_shell(
-        command: Annotated[str, Field(min_length=1, max_length=_LONGEST_COMMAND, description="For /bin/sh.")],
-        timeout_ms: Annotated[int, Field(ge=1, le=600_000, description="When to end it, in milliseconds.")] = 30_000,
+        command: Annotated[str, Field(min_length=1, max_length=_LONGEST_COMMAND, description="Command for /bin/sh")],
+        timeout_ms: Annotated[int, Field(ge=1, le=600_000, description="Time limit in milliseconds")] = 30_000,
         *,
         caller: Caller,
     ) -> str:
-        """Run a shell command in your own folder. There is no network, and nothing but that folder can be written."""
+        """Run a shell command in your own folder, without network. Only that folder is writable."""
         return await _run(sandbox, command, timeout_ms, caller)
 
     return FunctionTool(run_shell, risk=Risk.EXEC, repeatable=False)
@@ -40,6 +40,6 @@ async def _run(sandbox: Sandbox, command: str, timeout_ms: int, caller: Caller) 
     try:
         await asyncio.to_thread(caller.workspace.mkdir, _PRIVATE_FOLDER, parents=True, exist_ok=True)
     except OSError as error:
-        raise ToolError("The folder for the command could not be made.", why=str(error.strerror)) from None
+        raise ToolError("The folder for the command could not be created.", why=str(error.strerror)) from None
     finished = await sandbox.run(Task(["/bin/sh", "-c", command], caller.workspace, timeout=timeout_ms / 1000))
     return f"{output_of(finished, _SHOWN)}\n[{end_of(finished, timeout_ms / 1000)}]"

@@ -1,7 +1,7 @@
-"""Reminders for the person that an agent talks with: made, listed and cancelled (behaviour.md 1.12).
+"""Reminders for the person in the conversation: created, listed and cancelled (behaviour.md 1.12).
 
-What it writes is the asker's alone and within a quota, so no person is asked, with one exception: a reminder that repeats is
-shown to a person first when others' words may have led to it, for it would go on by itself.
+A reminder concerns only the asker and counts against a quota, so no approval is needed, with one exception: a
+repeating reminder needs one if text of other people may have led to it, because it would continue by itself.
 """
 
 from __future__ import annotations
@@ -26,35 +26,33 @@ def create(services: ToolServices) -> Tool:
             str | None,
             Field(
                 max_length=200,
-                description="Of create: `in 10 minutes`, `at 08:00`, `at 2027-01-15 08:00`, `every 2 h`, `@daily`, or a "
-                "cron line such as `0 8 * * 1-5`. Times are the person's own.",
+                description="For create: `in 10 minutes`, `at 08:00`, `at 2027-01-15 08:00`, `every 2 h`, `@daily`, or a "
+                "cron line such as `0 8 * * 1-5`, in the person's time zone",
             ),
         ] = None,
         prompt: Annotated[
             str | None,
-            Field(max_length=2000, description="Of create: what you shall do then, such as `Remind Ann to call Bob.`"),
+            Field(max_length=2000, description="For create: your task at that time, such as `Remind Ann to call Bob.`"),
         ] = None,
-        name: Annotated[
-            str | None, Field(max_length=100, description="A short name. Of cancel: the name or id.")
-        ] = None,
-        timezone: Annotated[str | None, Field(max_length=100, description="For example Europe/Paris")] = None,
+        name: Annotated[str | None, Field(max_length=100, description="A short name. For cancel: name or id")] = None,
+        timezone: Annotated[str | None, Field(max_length=100, description="Such as Europe/Paris")] = None,
         *,
         caller: Caller,
     ) -> str:
-        """Create, list or cancel reminders for the person you talk with. At the given times you are asked to do what the
-        prompt says, and your answer goes to this chat. Reminders come a minute apart at least; a person has a limited
-        number of them. Only a person's message can lead to a new one: what a reminder itself sets going makes none."""
+        """Create, list or cancel reminders for the person in this chat. At each time you get the prompt as a task, and your
+        answer is posted in this chat. Reminders are at least a minute apart and limited in number per person. Create
+        them only in reply to a person's message; a reminder cannot create another."""
         desk = _desk(services)
         match action:
             case "create":
                 if not (when or "").strip() or not (prompt or "").strip():
-                    raise ToolError("To create a reminder say `when`, and in `prompt` what you shall do then.")
+                    raise ToolError("To create a reminder, give `when` and your task in `prompt`.")
                 return await desk.create(caller, prompt=prompt or "", schedule=when or "", name=name, timezone=timezone)
             case "list":
                 return await desk.list(caller)
             case "cancel":
                 if not (name or "").strip():
-                    raise ToolError("Say in `name` which one to cancel, by its name or id.")
+                    raise ToolError("Give the name or id of the reminder in `name`.")
                 return await desk.cancel(caller, name or "")
 
     return WaryTool(schedule, risk=Risk.WRITE)
@@ -64,12 +62,13 @@ class WaryTool(FunctionTool):
     """`Wary`."""
 
     def wary(self, arguments: Mapping[str, Any]) -> bool:
-        """What comes once is read out and no more (`arvis/services/reminders.py`)."""
+        """Return whether this creates a repeating reminder; a single one is only read out
+        (`arvis/services/reminders.py`)."""
         when = str(arguments.get("when") or "").strip().lower()
         return arguments.get("action") == "create" and not when.startswith(_ONCE)
 
 
 def _desk(services: ToolServices) -> Reminders:
     if services.reminders is None:
-        raise ToolError("No reminders are kept here.")
+        raise ToolError("Reminders are not available here.")
     return services.reminders

@@ -24,14 +24,14 @@ def create(services: ToolServices) -> Tool:
     store: Store = services.store
 
     async def send_file(
-        path: Annotated[str, Field(description="Where it lies in your folder, such as charts/sales.png.")],
+        path: Annotated[str, Field(description="Path in your folder, such as charts/sales.png")],
         *,
         caller: Caller,
     ) -> str:
-        """Attach a file from your own folder to your reply. It leaves together with your answer."""
+        """Attach a file from your own folder to your reply. It is sent together with the reply."""
         file = await outgoing_file(store, caller.workspace, path)
         caller.attach(file)
-        return f"{file.filename} ({file.size} bytes) will be sent with your answer."
+        return f"{file.filename} ({file.size} bytes) will be sent with your reply."
 
     return FunctionTool(send_file, risk=Risk.READ)
 
@@ -40,7 +40,7 @@ async def outgoing_file(store: Store, workspace: Path, path: str) -> OutgoingFil
     """A file of a conversation's folder, ready to be sent. Raises `ToolError`."""
     data, size = await asyncio.to_thread(read_bytes, workspace, path, _MOST_BYTES)
     if size > _MOST_BYTES:
-        raise ToolError(f"The file has {size} bytes, and {_MOST_BYTES} can be sent.")
+        raise ToolError(f"The file has {size} bytes; at most {_MOST_BYTES} can be sent.")
     if not data:
         raise ToolError("The file is empty.")
     name = PurePosixPath(path).name

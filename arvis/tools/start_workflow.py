@@ -1,7 +1,8 @@
-"""`start_workflow`: what an agent hands to a workflow that people drew. Its turn ends with it; the results come back as its next
-turn (behaviour.md 2.3, 2.7).
+"""`start_workflow`: an agent passes an input to a workflow. Its turn ends with the call; the results come back as its
+next turn (behaviour.md 2.3, 2.7).
 
-What the workflow may do, those decided who drew it, so no person is asked; but where others' words may have led to it, one is.
+The authors of the workflow decided what it may do, so no approval is needed, unless text of other people may have led
+to the call.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from arvis.tools.function import FunctionTool
 
 def create(services: ToolServices) -> Tool:
     async def start_workflow(
-        workflow: Annotated[str, Field(min_length=1, max_length=64, description="Its name from the list.")],
-        input: Annotated[str, Field(max_length=16_000, description="What it works on.")] = "",  # noqa: A002 the model's word
+        workflow: Annotated[str, Field(min_length=1, max_length=64, description="Name from the list")],
+        input: Annotated[str, Field(max_length=16_000, description="Input of the workflow")] = "",  # noqa: A002 the model's word
         *,
         caller: Caller,
     ) -> str:
-        """Start a workflow. Your turn ends then; when the workflow ends, its results come to you as the next message. Start
-        one only when the person asks for what it does."""
+        """Start a workflow. This ends your turn; you get the results as the next message when the workflow ends. Use it only
+        if the person asks for what the workflow does."""
         return await desk_of(services).start(caller, workflow=workflow, given=input)
 
     return StartTool(start_workflow, services)
@@ -53,11 +54,11 @@ class StartTool(FunctionTool):
             return self
         told = copy.copy(self)
         there = await self._services.workflows.listing()
-        told.spec = replace(self.spec, description=f"{self.spec.description} There are:\n{there}")
+        told.spec = replace(self.spec, description=f"{self.spec.description} Workflows:\n{there}")
         return told
 
 
 def desk_of(services: ToolServices) -> WorkflowStarts:
     if services.workflows is None:
-        raise ToolError("There are no workflows here.")
+        raise ToolError("No workflows are available here.")
     return services.workflows

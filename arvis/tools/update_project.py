@@ -1,9 +1,9 @@
-"""`update_project`: what an agent that works on its own has to say about a project, kept for the next time.
+"""`update_project`: an agent that works on its own records its progress on a project for the next time.
 
-It changes something in the house, and no person is asked first: an agent that works while nobody is there could never record
-what it did. It may therefore add lines and set the status, of projects that are its own or everybody's, and nothing else.
-What people wrote is never touched, and every change is a version that `arvis projects undo` takes back. Lines are data: prompts
-show them as such.
+It writes without an approval, because an agent that works while no person is present could otherwise never record its
+work. It can therefore only add lines and set the status, only of projects that are its own or shared by all agents.
+It never changes text that people wrote, and every change is a version that `arvis projects undo` reverts. Lines are
+data: prompts mark them as such.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _LISTED = 20
 
 def create(services: ToolServices) -> Tool:
     async def update_project(
-        project: Annotated[str, Field(min_length=1, max_length=64, description="Its slug.")],
-        note: Annotated[str, Field(max_length=LONGEST_NOTE, description="What you did or found out, in a line.")] = "",
-        status: Annotated[Literal["active", "paused", "done"] | None, Field(description="Left out: as it is.")] = None,
+        project: Annotated[str, Field(min_length=1, max_length=64, description="Slug of the project")],
+        note: Annotated[str, Field(max_length=LONGEST_NOTE, description="Your work or finding, in one line")] = "",
+        status: Annotated[Literal["active", "paused", "done"] | None, Field(description="Omit to keep it")] = None,
         *,
         caller: Caller,
     ) -> str:
-        """Record your work on a project: add a line to its notes, and say when it is done or has to pause."""
+        """Record your work on a project: add a line to its notes, and set its status when it is done or must pause."""
         if not note.strip() and status is None:
             raise ToolError("There is nothing to record. Give a note, a status, or both.")
         now = services.clock.now()
@@ -48,7 +48,7 @@ def create(services: ToolServices) -> Tool:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What is to be recorded; `day` as 2026-11-22."""
+    """The record to write; `day` as 2026-11-22."""
 
     slug: str
     note: str
@@ -61,10 +61,10 @@ def _record(tx: Transaction, said: _Said, caller: Caller, now: int) -> str:
     held = tx.projects.hold(known.id) if known is not None else None
     if held is None or not held.is_for(caller.agent.id):
         names = [each.slug for each in tx.projects.active(caller.agent.id, _LISTED)]
-        raise ToolError(f"You have no project {said.slug}. There are: {', '.join(names) or 'none'}.")
+        raise ToolError(f"You have no project {said.slug}. Your projects: {', '.join(names) or 'none'}.")
     noted = with_note(held, said.note, said.day) if said.note.strip() else held
     if noted is None:
-        raise ToolError("The notes of this project are full of what people wrote. Tell them to shorten these.")
+        raise ToolError("The notes of this project are full of text that people wrote. Ask them to shorten it.")
     changed = replace(noted, status=ProjectStatus(said.status or held.status))
     _write(tx, held, changed, caller.principal_id, now)
     return f"Noted. The project {held.slug} is {changed.status}."

@@ -27,8 +27,8 @@ _LONGEST_PART = 2000
 
 def create(services: ToolServices) -> Tool:
     async def web_search(query: Annotated[str, Field(min_length=1, max_length=400)]) -> str:
-        """Look something up on the web. Gives a direct answer, a summary with its source, facts and related topics
-        for well-known things; it does not list web pages."""
+        """Look something up on the web. Returns a direct answer, a summary with its source, facts and related topics
+        for well-known subjects, but no list of web pages."""
         return findings(query, await _ask(services.http, services.search_url, query))
 
     return FunctionTool(web_search, risk=Risk.EGRESS)
@@ -45,9 +45,9 @@ async def _ask(http: HttpClient, address: str, query: str) -> Mapping[str, Any]:
         ) as response:
             status, body = response.status, await response.body()
     except HttpError as error:
-        raise ToolError(f"The search gave no answer: {error}.") from None
+        raise ToolError(f"The search failed: {error}.") from None
     if status != _OK:
-        raise ToolError(f"The search refused to answer (status {status}). Try again later.")
+        raise ToolError(f"The search service refused the request (status {status}). Try again later.")
     return _read(body)
 
 
@@ -57,14 +57,14 @@ def _read(body: bytes) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise ToolError("The search answered something that cannot be read. Try again later.")
+        raise ToolError("The search service sent an unreadable answer. Try again later.")
     return found
 
 
 def findings(query: str, found: Mapping[str, Any]) -> str:
-    """What a service answered, as text for the model. Any field may be missing or of another kind than it should be."""
+    """Return the answer of the service as text for the model. Any field may be missing or have an unexpected type."""
     parts = [*_answers(found), *_facts(found), *_topics(found)]
-    return "\n".join(parts) or f"Nothing found for {query!r}. Other words may help, or fetching a page that is known."
+    return "\n".join(parts) or f"Nothing found for {query!r}. Try other words, or fetch a known page."
 
 
 def _answers(found: Mapping[str, Any]) -> Iterator[str]:

@@ -23,17 +23,17 @@ _DEEPEST = 32
 _PRIVATE_FOLDER = 0o700
 _PRIVATE_FILE = 0o600
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-#: O_NONBLOCK: opening a pipe waits for nobody.
+#: O_NONBLOCK: opening a pipe must not block.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _REASONS = {
     errno.ENOENT: "there is no such file",
-    errno.ELOOP: "it goes through a link, and links are not followed",
-    errno.ENOTDIR: "a part of it is no folder",
+    errno.ELOOP: "it contains a link, and links are not followed",
+    errno.ENOTDIR: "a part of it is not a folder",
     errno.EISDIR: "it is a folder",
     errno.ENAMETOOLONG: "a name in it is too long",
-    errno.ENXIO: "it is no ordinary file",
+    errno.ENXIO: "it is not a regular file",
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk is full",
 }
@@ -55,8 +55,8 @@ def read_bytes(workspace: Path, path: str, most: int) -> tuple[bytes, int]:
 
 
 def write_bytes(workspace: Path, path: str, data: bytes) -> None:
-    """Put a whole file in place of what was there, or leave that as it is; folders on the way are made. After it
-    returns the file is on the disk. Raises `ToolError`."""
+    """Replace a file completely, or leave the old one unchanged on failure; create missing folders. The file is on
+    the disk when this returns. Raise `ToolError`."""
     with _told(path), _parent_of(workspace, path, make=True) as (folder, name):
         with suppress(FileNotFoundError):
             _must_be_ours(path, os.stat(name, dir_fd=folder, follow_symlinks=False))
@@ -107,7 +107,7 @@ def _enter(handle: int, name: str, *, make: bool) -> int:
     try:
         return os.open(name, _FOLDER, dir_fd=handle)
     except NotADirectoryError:
-        # The kernel says the same of a link and of a file.
+        # The kernel reports the same error for a link and for a file.
         if stat.S_ISLNK(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
             raise OSError(errno.ELOOP, "a link") from None
         raise
@@ -116,7 +116,7 @@ def _enter(handle: int, name: str, *, make: bool) -> int:
 def _names(path: str) -> list[str]:
     """The names on the way. Raises `ToolError` for what is no way inside the folder."""
     if path.startswith("/"):
-        raise _refused(path, "it does not begin in your folder: write it without the leading slash")
+        raise _refused(path, "it must be relative to your folder: omit the leading slash")
     names = [name for name in path.split("/") if name not in {"", "."}]
     if ".." in names:
         raise _refused(path, "it leads out of your folder")
@@ -125,7 +125,7 @@ def _names(path: str) -> list[str]:
     if len(path) > _LONGEST or len(names) > _DEEPEST:
         raise _refused(path, "it is too long")
     if not path.isprintable():
-        raise _refused(path, "it holds characters that cannot be shown")
+        raise _refused(path, "it contains unprintable characters")
     return names
 
 

@@ -21,14 +21,14 @@ def create(services: ToolServices) -> Tool:  # noqa: ARG001 (as every entry poin
 
 
 async def write_file(
-    path: Annotated[str, Field(description="Where to put it in your folder, such as notes/today.txt.")],
-    content: Annotated[str, Field(description="All that the file shall hold; what it held before is replaced.")],
+    path: Annotated[str, Field(description="Path in your folder, such as notes/today.txt")],
+    content: Annotated[str, Field(description="The complete content; it replaces the previous content")],
     *,
     caller: Caller,
 ) -> str:
-    """Write a text file to your own folder. Folders on the way are made."""
+    """Write a text file to your own folder. Missing folders are created."""
     data = content.encode("utf-8", "replace")
     if len(data) > _MOST_BYTES:
-        raise ToolError(f"The content has {len(data)} bytes, and a file may have {_MOST_BYTES}. Write less.")
+        raise ToolError(f"The content has {len(data)} bytes; the limit is {_MOST_BYTES}. Write less.")
     await asyncio.to_thread(write_bytes, caller.workspace, path, data)
     return f"Wrote {len(data)} bytes to {path}."

@@ -124,7 +124,7 @@ def _results(execution: Execution, name: str) -> str:
     given = outputs_of(execution.state)
     lines += [f"- {_plain(str(kept.get('label') or node))}: {_of(kept)}" for node, kept in given[-_MOST_NODES:]]
     if not given:
-        lines.append("(No node gave anything.)")
+        lines.append("(No node produced an output.)")
     return "\n".join(lines)
 
 

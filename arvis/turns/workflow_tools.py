@@ -67,16 +67,18 @@ def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> s
     turn = _turn(tx, caller)
     starts = int(turn.state.get("lineage", {}).get("starts", 0)) + 1
     if starts > MOST_STARTS:
-        raise ToolError(f"{MOST_STARTS} workflows followed one another already. Ask the person whether to go on.")
+        raise ToolError(
+            f"{MOST_STARTS} workflows have followed one another already. Ask the person if you may continue."
+        )
     try:
         workflow = find(tx, name)
         if not _can_start(workflow):
-            raise ToolError(f"The workflow {workflow.slug} is switched off or not whole. Tell the person.")
+            raise ToolError(f"The workflow {workflow.slug} is disabled or incomplete. Tell the person.")
         version = whole_version(tx, workflow)
         agent = agent_for(tx, version, asker_of(tx, turn, caller.agent))
         workflow_families.check_pace(tx, tx.principals.get(caller.principal_id or ""))
     except UsageError as refused:
-        raise ToolError(f"{refused.what} There are:\n{listed(tx)}") from None
+        raise ToolError(f"{refused.what} Workflows:\n{listed(tx)}") from None
     standing = standing_of(turn)
     starter = {
         "execution": turn.id,
@@ -101,7 +103,7 @@ def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> s
     if begun is not None:
         workflow_families.join(tx, begun, turn, now)
     run = f" (run {begun.id})" if begun is not None else ""
-    return f"The workflow {escape(workflow.name)} has begun{run}. I will tell what came of it when it ends."
+    return f"The workflow {escape(workflow.name)} has started{run}. I will report its results when it ends."
 
 
 def abort(tx: Transaction, caller: Caller, run: str, now: int) -> tuple[str, CancelledTurn]:
@@ -110,7 +112,7 @@ def abort(tx: Transaction, caller: Caller, run: str, now: int) -> tuple[str, Can
     starter = execution.state.get(STARTER, {}) if execution is not None else {}
     own = (starter.get("agent"), starter.get("conversation")) == (caller.agent.id, caller.conversation_id)
     if execution is None or not own:
-        raise ToolError(f"You started no run {run.strip()[:40]!r} in this talk.")
+        raise ToolError(f"You started no run {run.strip()[:40]!r} in this conversation.")
     if execution.status not in lifecycle.LIVE:
         raise ToolError("This run is over already.")
     row = tx.workflow_runs.get(execution.id)
@@ -122,7 +124,9 @@ def abort(tx: Transaction, caller: Caller, run: str, now: int) -> tuple[str, Can
 def _turn(tx: Transaction, caller: Caller) -> Execution:
     turn = tx.executions.get(caller.execution_id)
     if turn is None or is_run(turn) or turn.parent_wait is not None:
-        raise ToolError("Nobody talks with you here: a workflow is started in a talk, and its results come back to it.")
+        raise ToolError(
+            "You are not in a conversation. Start workflows only in a conversation, which then receives the results."
+        )
     return turn
 
 

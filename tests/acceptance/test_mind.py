@@ -160,9 +160,9 @@ class Clerk:
 
     async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
         task = str(received.document["messages"][0]["content"])
-        if "You look after the memory" in task:
+        if "You keep the memory" in task:
             reply = "[MEMORY:project_context] The ship is called Aurora."
-        elif "Sum it up" in task:
+        elif "Summarize it" in task:
             reply = "They spoke about a ship, part by part."
         else:
             reply = "Understood."

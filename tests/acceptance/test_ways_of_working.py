@@ -242,8 +242,8 @@ def part_played(received: ReceivedRequest) -> str:
         return f"All are watered. {DONE}"
     parts: dict[str, str] = {
         "You plan work": USUAL["planner"],
-        "You brief somebody": USUAL["reasoning"],
-        "You carry out a brief": DONE,
+        "You brief an executor": USUAL["reasoning"],
+        "Carry out a brief": DONE,
         "You check work": USUAL["skill_critic"],
         "You have worked on the request": "It is up.",
     }

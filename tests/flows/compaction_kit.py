@@ -71,7 +71,7 @@ class Summarist(ScriptedProvider):
         self.refuse: Callable[[RunRequest], Answer | None] = lambda _: None
 
     async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
-        flushes = request.system.startswith("You look after the memory")
+        flushes = request.system.startswith("You keep the memory")
         if self.during is not None:
             await self.during(flushes)
         first = int(_FIRST.findall(request.turns[-1].content)[0])

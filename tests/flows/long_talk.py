@@ -60,7 +60,7 @@ class Speaker:
     def answer(self, document: Document) -> str:
         """What the model says to this request."""
         task = str(document["messages"][0]["content"])
-        if task.startswith("You look after the memory"):
+        if task.startswith("You keep the memory"):
             self.facts += 1
             fact = self.chance.choice(_FACTS) % self.facts
             return f"[MEMORY:project_context] {fact}" if self.facts % 3 else "nothing"

@@ -22,10 +22,10 @@ REQUEST = "Please put the shop online with a page that sells tea, and tell me th
 
 #: How the instructions of each part begin.
 TASKS = {
-    "You decide how much work": "plan_retrieval",
+    "Judge how much work": "plan_retrieval",
     "You plan work": "planner",
-    "You brief somebody": "reasoning",
-    "You carry out a brief": "action",
+    "You brief an executor": "reasoning",
+    "Carry out a brief": "action",
     "You check work": "skill_critic",
     "You have worked on the request": "output",
 }

@@ -122,7 +122,7 @@ async def test_who_works_alone_is_reminded_once_and_text_is_kept(worker: House) 
     worker.provider.script += ["[MEMORY:x]", "[MEMORY:x]", "never"]
     await worker.ask("Do it")
     assert len(worker.provider.asked) == 2
-    assert "You did not say where you stand" in worker.provider.asked[1].turns[-1].content
+    assert "You gave no status" in worker.provider.asked[1].turns[-1].content
 
 
 async def test_visible_text_is_never_asked_for_again(worker: House) -> None:

@@ -76,7 +76,7 @@ async def test_a_rejected_call_does_not_run_and_the_model_hears_of_it(shed: Hous
     message, wait = await paused(shed, "the attic")
     await decide(shed, wait, "reject", note="Not today.")
     await shed.until_status(message, ANSWERED)
-    assert outputs(shed.provider.asked[-1]) == ["A person did not allow this call. Not today."]
+    assert outputs(shed.provider.asked[-1]) == ["A person rejected this call. Not today."]
     assert shed.tools.rm.calls == []
 
 
@@ -86,7 +86,7 @@ async def test_edited_arguments_are_what_runs(shed: House) -> None:
     await shed.until_status(message, ANSWERED)
     assert shed.tools.rm.calls == [{"words": "the cellar"}]
     (told,) = outputs(shed.provider.asked[-1])
-    assert told.startswith("[A person changed the arguments. This was called: rm")
+    assert told.startswith("[A person changed the arguments. The actual call: rm")
     assert told.endswith("rm of the cellar")
 
 
@@ -102,7 +102,7 @@ async def test_feedback_reaches_the_model_instead(shed: House) -> None:
     message, wait = await paused(shed, "the attic")
     await decide(shed, wait, "feedback", text="Ask me tomorrow.")
     await shed.until_status(message, ANSWERED)
-    assert outputs(shed.provider.asked[-1]) == ["A person did not allow this call, and says: Ask me tomorrow."]
+    assert outputs(shed.provider.asked[-1]) == ["A person rejected this call and wrote: Ask me tomorrow."]
 
 
 async def test_each_call_is_asked_about_by_itself(shed: House) -> None:
@@ -120,7 +120,7 @@ async def test_nobody_answers_in_time(shed: House) -> None:
     await shed.pass_time(86_401)
     await shed.until_status(message, ANSWERED)
     assert shed.tools.rm.calls == []
-    assert outputs(shed.provider.asked[-1]) == ["A person did not allow this call. No answer arrived in time."]
+    assert outputs(shed.provider.asked[-1]) == ["A person rejected this call. No answer arrived in time."]
 
 
 async def test_who_asked_may_not_approve(shed: House) -> None:

@@ -132,7 +132,7 @@ async def test_what_a_person_edits_is_what_runs(lab: Lab) -> None:
     lab.people = lambda _: {"decision": "edit", "arguments": {"libraries": [], "script": script}}
     await lab.play()
     (told,) = results(lab.model.asked[1])
-    assert "[A person changed the arguments. This was called: code_execution" in told
+    assert "[A person changed the arguments. The actual call: code_execution" in told
     assert "\nedited\n" in told
     assert (lab.runs, lab.tools.look.calls) == (1, [])
 
@@ -140,8 +140,8 @@ async def test_what_a_person_edits_is_what_runs(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        ({"decision": "reject"}, "A person did not allow this call."),
-        ({"decision": "feedback", "text": "Use the moon."}, "did not allow this call, and says: Use the moon."),
+        ({"decision": "reject"}, "A person rejected this call."),
+        ({"decision": "feedback", "text": "Use the moon."}, "rejected this call and wrote: Use the moon."),
         ({"decision": "edit", "arguments": {"libraries": []}}, "changed the arguments to something that does not fit"),
     ],
 )

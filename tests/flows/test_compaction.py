@@ -37,7 +37,7 @@ async def town(store: Store) -> Town:
 
 
 def flushes(request: RunRequest) -> bool:
-    return request.system.startswith("You look after the memory")
+    return request.system.startswith("You keep the memory")
 
 
 async def test_a_backlog_becomes_summaries_until_it_is_no_more_than_wanted(town: Town) -> None:

@@ -106,10 +106,10 @@ async def test_an_answer_without_destination_goes_down_the_stack_one_by_one(home
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("nobody", "there is no agent of that name"),
+        ("nobody", "no agent has that name"),
         ("other", "you may not hand over to that agent"),
         ("HELPER", "that is you"),
-        ("ghost", "there is no agent of that name"),
+        ("ghost", "no agent has that name"),
         ("critic", "that agent is not active"),
     ],
 )
@@ -122,7 +122,7 @@ async def test_who_may_not_be_handed_to_leaves_the_talk_with_the_same_agent(
         answer = await home.ask("Go")
         assert answer.reply == "Then I say it."
         assert speakers(home) == ["Helper", "Helper"]
-        assert f"{why}. What you wrote went to nobody." in newest(home)[1]
+        assert f"{why}. Your text was not sent." in newest(home)[1]
         assert moves_of(home) == []
 
 

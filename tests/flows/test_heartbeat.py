@@ -39,7 +39,7 @@ async def test_h1_blocked_once_and_then_done_ends_done(store: Store) -> None:
     assert execution.result["content"] == "It is open."
     first, second = prompts_of(pulse)
     assert "The gate" not in first
-    assert "# What blocked the cycle before\nThe gate of the fence is locked" in second
+    assert "# The previous cycle was blocked\nThe gate of the fence is locked" in second
     assert "It needs: a key" in second
     assert (stage.posted, stage.told) == (["It is open."], [])
 

@@ -205,7 +205,7 @@ async def test_a_slow_call_ends_at_the_limit_and_cancellation_passes_through() -
 async def test_a_program_that_dies_is_started_again() -> None:
     with capture_logs() as logs:
         async with bench(a_program()) as fix:
-            assert "went away during the call" in await fix.refusal("fix.die")
+            assert "disconnected during the call" in await fix.refusal("fix.die")
             await until(lambda: said(logs, "mcp_server_unreachable"))
             assert await fix.servers.find(["fix.*"]) == []
             await until(lambda: fix.servers.find(["fix.add"]))
@@ -252,7 +252,7 @@ async def test_noise_disturbs_nothing(mode: str) -> None:
 @pytest.mark.parametrize("mode", ["endless junk", "long line", "questions"])
 async def test_what_would_fill_memory_ends_the_connection(mode: str) -> None:
     async with bench(hostile(mode, timeout_seconds=20)) as fix:
-        assert "went away during the call" in await fix.refusal("bad.plain", text="x")
+        assert "disconnected during the call" in await fix.refusal("bad.plain", text="x")
         await until(lambda: fix.servers.find(["bad.plain"]))
 
 

@@ -108,7 +108,7 @@ async def test_a_model_that_does_not_see_is_told_of_it(database: Database) -> No
         platform.files["cat.png"] = png()
         request = await answered(house, await sent(house, "What is this?", waiting("cat.png")))
         assert request.turns[-1].images == ()
-        assert "[Image cat.png: this model cannot see pictures." in request.turns[-1].content
+        assert "[Image cat.png: this model cannot see images." in request.turns[-1].content
 
 
 async def test_later_turns_know_which_files_came(database: Database) -> None:

@@ -99,7 +99,7 @@ async def test_a_prd_without_front_matter_is_retried(database: Database) -> None
         assert len(house.connector.texts) == 1
     assert model.calls["planner"] == 3
     first, second, third = model.asked_of("planner")
-    assert "The last plan was refused: The PRD must begin with YAML front matter" in second
+    assert "The last plan was rejected: The PRD must begin with YAML front matter" in second
     assert "# Goal\n- [ ] 1. x" in second, "the refused draft itself"
     assert "# Goal\n- [ ] 1. x" not in first
     assert "no plan at all" in third
@@ -133,7 +133,9 @@ async def test_planner_retries_used_up_lead_to_output_with_failure(database: Dat
     assert model.calls["planner"] == 15
     assert model.parts == ["plan_retrieval", "planner", "output"]
     assert execution.result["outcome"]["status"] == "exhausted"
-    assert "It was stopped before it was complete: no usable plan" in model.asked_of("output")[0]
+    assert (
+        "The work was stopped before it was complete: no attempt produced a usable plan" in model.asked_of("output")[0]
+    )
 
 
 async def test_no_brief_is_retried_and_then_given_up(database: Database) -> None:
@@ -284,7 +286,7 @@ async def test_the_same_feedback_twice_stops_with_an_honest_report(database: Dat
         execution = await execution_of(house, timeline)
     assert model.calls["skill_critic"] == 2
     assert execution.result["outcome"]["status"] == "exhausted"
-    assert "two checks found the same thing missing" in model.asked_of("output")[0]
+    assert "two checks found the same part missing" in model.asked_of("output")[0]
 
 
 async def test_a_critic_that_never_agrees_ends_after_five_rounds(database: Database) -> None:
@@ -294,7 +296,7 @@ async def test_a_critic_that_never_agrees_ends_after_five_rounds(database: Datab
         timeline = await ask(house)
         assert timeline.status is MessageStatus.ANSWERED
     assert model.calls["skill_critic"] == 5
-    assert "checked as often as it may be" in model.asked_of("output")[0]
+    assert "not complete after the last permitted check" in model.asked_of("output")[0]
 
 
 async def test_an_executor_without_an_answer_goes_on_until_the_cap(database: Database) -> None:

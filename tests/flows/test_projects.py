@@ -223,7 +223,7 @@ async def test_notes_stay_a_page_and_what_people_wrote_stays(store: Store) -> No
     assert "39: x" in notes.splitlines()[-1]
     full = replace(await desk.project(), notes="y" * LONGEST_NOTES)
     await store.write(lambda tx: tx.projects.update(full))
-    with pytest.raises(ToolError, match="full of what people wrote"):
+    with pytest.raises(ToolError, match="full of text that people wrote"):
         await desk.call(note="One more.")
 
 

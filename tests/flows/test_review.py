@@ -43,7 +43,7 @@ async def test_a_word_forbids_the_call(shed: House) -> None:
     await shed.say("no", user="owner")
     await shed.until_status(first, MessageStatus.ANSWERED)
     assert shed.tools.rm.calls == []
-    assert "did not allow" in shed.provider.asked[-1].turns[-1].outputs[0].content
+    assert "rejected this call" in shed.provider.asked[-1].turns[-1].outputs[0].content
 
 
 async def test_edited_arguments_run(shed: House) -> None:

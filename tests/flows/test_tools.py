@@ -73,7 +73,7 @@ async def test_a_call_from_an_agent_without_tools_is_no_call(house: House) -> No
     ("asked", "told"),
     [
         (call(1, "look", colour="red"), "The arguments do not fit. words: is all there is."),
-        (ToolCall("1", "look", None, "{oops"), "The arguments are no JSON object. Write them as one."),
+        (ToolCall("1", "look", None, "{oops"), "The arguments are not a JSON object. Write one."),
     ],
 )
 async def test_what_does_not_fit_is_told_and_not_run(shed: House, asked: ToolCall, told: str) -> None:
@@ -236,7 +236,7 @@ async def test_more_calls_than_a_reply_may_make_are_refused(shed: House) -> None
     shed.provider.script += [asking(*(call(index, "look", words=str(index)) for index in range(40))), "Some."]
     await shed.ask("Look")
     assert len(shed.tools.look.calls) == 16
-    assert sum("too many calls" in text for text in outputs(shed.provider.asked[1])) == 24
+    assert sum("at most 16 calls" in text for text in outputs(shed.provider.asked[1])) == 24
 
 
 async def test_what_the_store_cannot_hold_is_taken_out_of_an_output(shed: House) -> None:

@@ -128,8 +128,8 @@ async def test_a_sum_and_the_time(services: ToolServices, caller: Caller) -> Non
         (page(b"<a>  x</a>", "application/atom+xml"), "\n<a>  x</a>"),
         (page(b"a  b\n<c>", "text/plain"), "\na  b\n<c>"),
         (page(b"plain words", ""), "\nplain words"),
-        (page(b"\x89PNG\r\n", "image/png"), "\nA file of type image/png, 6 bytes; it is not shown as text."),
-        (page(b"\x00\x01", ""), "\nA file of type unknown, 2 bytes; it is not shown as text."),
+        (page(b"\x89PNG\r\n", "image/png"), "\nA file of type image/png, 6 bytes; it cannot be shown as text."),
+        (page(b"\x00\x01", ""), "\nA file of type unknown, 2 bytes; it cannot be shown as text."),
         (page(b"", "text/html"), "\n(nothing to read)"),
         (page(b"<script>x</script>", "text/html"), "\n(nothing to read)"),
     ],
@@ -154,7 +154,7 @@ async def test_what_is_cut_is_said(services: ToolServices, caller: Caller, outsi
     outside.answers["/"] = page(b"word " * 10_000, kind)
     fetch = tool("http_fetch", services)
     short = await fetch.call({"url": f"{outside.url}/"}, caller)
-    assert short.endswith("[Cut after 3,000 characters. Ask with max_chars up to 20000 for more.]")
+    assert short.endswith("[Cut after 3,000 characters. Set max_chars up to 20000 to get more.]")
     assert 3000 < len(short) < 3200
     long = await fetch.call({"url": f"{outside.url}/", "max_chars": 20_000}, caller)
     assert long.endswith("[Cut after 20,000 characters.]")

@@ -72,7 +72,7 @@ async def test_the_turn_ends_and_the_results_are_the_next_one(desk: House) -> No
     workflow = await desk.store.read(lambda tx: tx.workflows.by_slug("daily"))
     assert workflow is not None
     run = await ended_run(desk, workflow)
-    assert answered.reply == f"The workflow Daily has begun (run {run.id}). I will tell what came of it when it ends."
+    assert answered.reply == f"The workflow Daily has started (run {run.id}). I will report its results when it ends."
     told = await results(desk)
     assert told.reply == "Here you are."
     assert len(desk.provider.asked) == 3  # no further call in the turn that started it
@@ -207,7 +207,7 @@ async def test_no_run_of_its_own_starts_one(desk: House) -> None:
     ]
     await desk.ask("Go")
     assert (await results(desk)).reply == "So it was."
-    assert "Nobody talks with you here" in desk.provider.asked[2].turns[-1].outputs[0].content
+    assert "You are not in a conversation." in desk.provider.asked[2].turns[-1].outputs[0].content
 
 
 def test_both_are_installed() -> None:

@@ -99,7 +99,7 @@ async def test_scripts_are_told_of_what_needs_nobodys_word() -> None:
 
 @pytest.mark.parametrize(
     ("allowed", "told"),
-    [((), "No packages"), (("numpy", "Six"), "name==version: numpy, six."), (("*", "six"), "Any package")],
+    [((), "cannot install"), (("numpy", "Six"), "name==version): numpy, six."), (("*", "six"), "any package")],
 )
 async def test_the_model_is_told_which_packages_there_are(allowed: tuple[str, ...], told: str) -> None:
     assert told in await manner(allowed=allowed).rules([CODE_EXECUTION])
@@ -135,7 +135,7 @@ def test_rounds_stand_in_the_prompt_as_words() -> None:
     assert manner().read(RunResult(first.content, "m", "p", "a")).calls[0].arguments == asked.arguments
     assert first.content.endswith("MESSAGE TO SEND:\nOne moment.")
     assert second.content.splitlines()[1:] == ["The script was run.", "And hurry."]
-    assert "Nobody wrote this" in second.content
+    assert "Not a person's message" in second.content
     assert manner().shown(turns, off=True)[0] == first
     assert "No more scripts" in manner().shown(turns, off=True)[1].content
     assert manner().shown([], off=True) == ()
@@ -171,7 +171,7 @@ async def test_what_goes_wrong_is_an_error_of_the_call() -> None:
     look.script += [ToolError("It is dark."), TimeoutError()]
     calls = calls_of(look)
     assert (await ask(calls, "look", {}))["error"] == "It is dark."
-    assert (await ask(calls, "look", {}))["error"] == "The tool gave no answer in time."
+    assert (await ask(calls, "look", {}))["error"] == "The tool did not answer in time."
     assert "do not fit" in (await ask(calls, "look", {"colour": 1}))["error"]
     assert "no tool 'rm'" in (await ask(calls, "rm", {}))["error"]
     assert len(look.calls) == 2
@@ -213,7 +213,7 @@ async def test_a_script_has_only_so_many_calls() -> None:
     calls = calls_of(look)
     for _ in range(MOST_CALLS):
         assert (await ask(calls, "look", {}))["error"] is None
-    assert "once more" in (await ask(calls, "look", {}))["error"]
+    assert "over the limit" in (await ask(calls, "look", {}))["error"]
     assert await calls.answer(b"{}") is None
     assert len(look.calls) == MOST_CALLS
 

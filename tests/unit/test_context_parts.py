@@ -95,7 +95,7 @@ def test_head_and_tail_stay() -> None:
     assert cut.startswith("beginx")
     assert cut.endswith("xend")
     left_out = 1_008 - len(cut.partition("\n")[0]) - len(cut.rpartition("\n")[2])
-    assert f"\n[… {left_out} characters left out …]\n" in cut
+    assert f"\n[… {left_out} characters omitted …]\n" in cut
 
 
 @given(st.lists(st.integers(0, 1_000), max_size=10), st.integers(-10, 3_000))

@@ -67,13 +67,13 @@ def test_the_other_attribute_counts_as_well() -> None:
 @pytest.mark.parametrize(
     ("talk", "name", "why"),
     [
-        (Talk("a"), "nobody", "there is no agent of that name"),
+        (Talk("a"), "nobody", "no agent has that name"),
         (Talk("a"), "anna", "that is you"),
         (Talk("a"), "dora", "you may not hand over to that agent"),
-        (Talk("a"), "carl", "the person who asks may not reach that agent"),
-        (Talk("a", ("b",) * DEEPEST, hops=DEEPEST), "carl", "the person who asks may not reach that agent"),
-        (Talk("a", ("c",) * DEEPEST, hops=DEEPEST), "bert", "8 agents wait already"),
-        (Talk("a", ("c",), hops=MOST_HOPS - 2), "bert", "this went from agent to agent often enough"),
+        (Talk("a"), "carl", "the person who asks may not use that agent"),
+        (Talk("a", ("b",) * DEEPEST, hops=DEEPEST), "carl", "the person who asks may not use that agent"),
+        (Talk("a", ("c",) * DEEPEST, hops=DEEPEST), "bert", "8 agents are waiting already"),
+        (Talk("a", ("c",), hops=MOST_HOPS - 2), "bert", "this conversation has reached its limit of handovers"),
     ],
 )
 def test_the_first_rule_that_forbids_is_told(talk: Talk, name: str, why: str) -> None:
@@ -151,8 +151,8 @@ def test_an_agent_is_told_to_whom_its_reply_goes() -> None:
     assert told == "A reply that names no other agent goes to the agent Anna, which asked you; no person reads it."
     told = words.instructions([B], A)
     assert "- bert: Bert" in told
-    assert told.endswith("A reply without it goes to the agent Anna, which asked you; no person reads it.")
-    assert words.instructions([B], None).endswith("A reply without it goes to the person.")
+    assert told.endswith("Any other reply goes to the agent Anna, which asked you; no person reads it.")
+    assert words.instructions([B], None).endswith("Any other reply goes to the person.")
 
 
 def test_the_name_of_an_agent_ends_no_line_of_ours() -> None:

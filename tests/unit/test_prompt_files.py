@@ -24,7 +24,7 @@ NOTES = Attachment("no\ntes.md", "text/markdown", 9, "abcdef01", kind=FileKind.D
         (
             NOTES,
             (
-                "[File no tes.md (text/markdown, 9 bytes). It lies in your folder as files/abcdef-no_tes.md. It says:]\n"
+                "[File no tes.md (text/markdown, 9 bytes). In your folder: files/abcdef-no_tes.md. Content:]\n"
                 "> one\n> \n> [End] two"
             ),
         ),
@@ -32,11 +32,11 @@ NOTES = Attachment("no\ntes.md", "text/markdown", 9, "abcdef01", kind=FileKind.D
         (replace(NOTES, kind=FileKind.VOICE), ""),
         (
             Attachment("x", "", 0, "", FileState.FAILED, FileKind.OTHER, problem="it is\ngone"),
-            "[File x (, 0 bytes) could not be read: it is gone. Tell the person so.]",
+            "[File x (, 0 bytes) could not be read: it is gone. Tell the person.]",
         ),
         (
             Attachment("c.png", "image/png", 3, "abcdef01", kind=FileKind.IMAGE),
-            "[Picture c.png (image/png, 3 bytes). It lies in your folder as files/abcdef-c.png.]",
+            "[Picture c.png (image/png, 3 bytes). In your folder: files/abcdef-c.png.]",
         ),
     ],
 )
@@ -51,7 +51,7 @@ def test_long_documents_share_the_room_that_there_is() -> None:
     (cut,) = files_that_fit([message], 1_000, len)
     assert cut.attachments[0] == small
     assert len(cut.attachments[1].content) <= 900
-    assert "characters left out …]" in cut.attachments[1].content
+    assert "characters omitted …]" in cut.attachments[1].content
     assert cut.attachments[1].content.startswith("lll")
 
 

@@ -47,7 +47,7 @@ async def test_a_long_file_is_cut_at_a_whole_character(tmp_path: Path) -> None:
     assert await written(tmp_path, text.encode(), max_chars=100) == text
     assert (
         await written(tmp_path, text.encode(), max_chars=1)
-        == "🚀\n[The file goes on: it has 400 bytes, and this is its beginning.]"
+        == "🚀\n[Only the beginning is shown; the file has 400 bytes.]"
     )
     for size in range(1, 12):
         cut = await written(tmp_path, "aé🚀".encode() * 9, max_chars=size)
@@ -56,7 +56,7 @@ async def test_a_long_file_is_cut_at_a_whole_character(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\0", b"\xff\xfe", b"text \x80 text", b"abc\xf0\x9f\x9a"])
 async def test_what_is_no_text_is_named(data: bytes, tmp_path: Path) -> None:
-    assert await written(tmp_path, data) == f"This is a binary file of {len(data)} bytes, which cannot be shown."
+    assert await written(tmp_path, data) == f"This is a binary file of {len(data)} bytes; it cannot be shown."
 
 
 async def test_an_empty_file_is_told(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ async def test_a_file_is_attached_to_the_reply(tmp_path: Path) -> None:
     attached: list[OutgoingFile] = []
     caller = replace(caller_in(tmp_path), attach=attached.append)
     await WRITE.call({"path": "charts/a.csv", "content": "1,2"}, caller)
-    assert await send.call({"path": "charts/a.csv"}, caller) == "a.csv (3 bytes) will be sent with your answer."
+    assert await send.call({"path": "charts/a.csv"}, caller) == "a.csv (3 bytes) will be sent with your reply."
     assert attached == [OutgoingFile("a.csv", "text/csv", 3, "hash of b'1,2'")]
     for path in ("gone.txt", "../a", "/etc/passwd"):
         with pytest.raises(ToolError):

@@ -57,7 +57,7 @@ if os.fork() == 0:
 os.wait()
 print(look())
 """,
-        "first process of a script only",
+        "Only the first process",
     ),
     "a fork that talks by itself": (
         r"""

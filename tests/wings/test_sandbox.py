@@ -275,7 +275,7 @@ async def test_the_tool_tells_output_errors_and_the_end(place: Place) -> None:
     long = await tool.call({"command": "echo begin; yes x | head -c 100000; echo end"}, caller)
     assert long.startswith("begin")
     assert long.endswith("end\n[exit code 0]")
-    assert "characters left out" in long
+    assert "characters omitted" in long
     assert len(long) < 4_200
 
 

@@ -36,16 +36,16 @@ _NOTHING = "[no text]"
 
 #: Instructions about the end of work, for an agent that works alone.
 RULES = """\
-You work on your own; nobody answers questions on the way. End every reply with exactly one of these, and nothing behind it:
-<AGENT_DONE><KEY_RESULT>what came of it</KEY_RESULT></AGENT_DONE> when all is done;
-<AGENT_BLOCKED><BLOCKER_REASON>why you cannot go on</BLOCKER_REASON>\
-<UNBLOCK_REQUIREMENTS>what you need</UNBLOCK_REQUIREMENTS></AGENT_BLOCKED>;
-<AGENT_CONTINUE><STATUS_REPORT>what is done, and what is next</STATUS_REPORT></AGENT_CONTINUE> to go on yourself."""
+You work alone; nobody can answer questions. End every reply with exactly one of these and write nothing after it:
+<AGENT_DONE><KEY_RESULT>the result</KEY_RESULT></AGENT_DONE> if the work is done;
+<AGENT_BLOCKED><BLOCKER_REASON>why you cannot continue</BLOCKER_REASON>\
+<UNBLOCK_REQUIREMENTS>what you need</UNBLOCK_REQUIREMENTS></AGENT_BLOCKED> if you are blocked;
+<AGENT_CONTINUE><STATUS_REPORT>done so far, next step</STATUS_REPORT></AGENT_CONTINUE> if you will continue."""
 
-_GO_ON = "[Go on with what is next. What you wrote so far is kept; do not repeat it.]"
+_GO_ON = "[Continue with the next step. Your text so far is kept; do not repeat it.]"
 _NUDGE = """\
-[You did not say where you stand. What you wrote is kept; do not repeat it. Answer with one wrapper alone: AGENT_DONE, \
-AGENT_BLOCKED or AGENT_CONTINUE.]"""
+[You gave no status. Your text is kept; do not repeat it. Reply with one wrapper only: AGENT_DONE, AGENT_BLOCKED or \
+AGENT_CONTINUE.]"""
 
 
 @dataclass(frozen=True, slots=True)

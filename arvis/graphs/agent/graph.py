@@ -379,7 +379,7 @@ def _with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn]) -> tuple[ToolSp
     """A tool that was used in this turn stays named although it is gone: vendors refuse a call of what they do not
     know."""
     used = {call.name for turn in turns for call in turn.calls} - {spec.name for spec in specs}
-    gone = [ToolSpec(name, "This tool is not there any more.", {"type": "object"}) for name in sorted(used)]
+    gone = [ToolSpec(name, "This tool no longer exists.", {"type": "object"}) for name in sorted(used)]
     return (*specs, *gone)
 
 

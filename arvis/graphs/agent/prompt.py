@@ -29,7 +29,7 @@ _Message = TypeVar("_Message", PastMessage, StoredMessage)
 #: The number of earlier messages that count for the choice of skills.
 _EARLIER = 2
 #: Ends a message that is longer than its limit in the prompt.
-_CUT_HERE = "[The message is longer; the rest of it was left out. Tell the person so.]"
+_CUT_HERE = "[The message is longer; the rest was left out. Tell the person.]"
 
 
 @dataclass(frozen=True, slots=True)

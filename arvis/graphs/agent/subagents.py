@@ -45,7 +45,7 @@ _NOTED = 2_000
 
 _PARAMETERS = {
     "type": "object",
-    "properties": {"task": {"type": "string", "description": "All that it needs to know: it sees nothing else."}},
+    "properties": {"task": {"type": "string", "description": "Everything it needs to know: it sees nothing else"}},
     "required": ["task"],
     "additionalProperties": False,
 }
@@ -90,11 +90,11 @@ class SubagentTool:
 
     def check(self, arguments: Mapping[str, Any]) -> None:
         if set(arguments) != {"task"} or not isinstance(arguments["task"], str) or not arguments["task"].strip():
-            raise ToolError("The arguments do not fit: `task` is a text, and all there is.")
+            raise ToolError("The arguments do not fit: give only `task`, a string.")
 
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str:
         del arguments, caller
-        raise ToolError("It was not begun.")
+        raise ToolError("It was not started.")
 
 
 def subagents_of(state: Mapping[str, Any]) -> list[Subagent]:
@@ -155,7 +155,7 @@ def bounded(planned: Sequence[Planned], state: Mapping[str, Any]) -> list[Planne
     if _within(state).get("depth", 0) < DEEPEST:
         return list(planned)
     return [
-        each.refused("Too many agents wait for one another: do it yourself.")
+        each.refused("Too many agents are waiting for one another: do it yourself.")
         if isinstance(each.tool, SubagentTool)
         else each
         for each in planned

@@ -69,7 +69,7 @@ def plan(
         if index < MOST_CALLS:
             planned.append(_plan(call, made.count(call.what), offer, permit))
         else:
-            planned.append(Planned(call).refused(f"These are too many calls at once: {MOST_CALLS} are made."))
+            planned.append(Planned(call).refused(f"Not called: at most {MOST_CALLS} calls at once are made."))
     return planned
 
 
@@ -83,23 +83,23 @@ def _plan(call: ToolCall, times: int, offer: Offer, permit: Callable[[Tool], Per
     planned = Planned(call)
     tool = offer.tools.get(call.name)
     if tool is None:
-        return planned.refused(f"There is no tool {call.name}. There are: {', '.join(offer.tools) or 'none'}.")
+        return planned.refused(f"There is no tool {call.name}. Your tools: {', '.join(offer.tools) or 'none'}.")
     if times >= SAME_CALLS:
         return planned.refused(
-            "This very call was made before, and its result will not change. Answer with what you have."
+            "You made this exact call before; its result will not change. Answer with what you have."
         )
     if call.partial:
         return planned.refused(
-            "This call was not made: your reply reached its output limit before the arguments were complete. Call again with "
-            "shorter arguments, in several calls if need be."
+            "Not called: your reply reached its output limit before the arguments were complete. Call again with shorter "
+            "arguments, in several calls if necessary."
         )
     if call.arguments is None:
-        return planned.refused("The arguments are no JSON object. Write them as one.")
+        return planned.refused("The arguments are not a JSON object. Write one.")
     if (wrong := misfit(tool, call.arguments)) is not None:
         return planned.refused(wrong)
     allowed = permit(tool)
     if allowed is Permit.NEVER:
-        return planned.refused(f"The tool {tool.spec.name} must not be used here.")
+        return planned.refused(f"The tool {tool.spec.name} is not allowed here.")
     return Planned(call, tool, allowed)
 
 
@@ -140,17 +140,17 @@ def decided(planned: Planned, verdict: Mapping[str, Any]) -> Planned:
         case "edit":
             return _edited(planned, planned.tool, verdict["arguments"] or {})
         case "feedback" | "answer":
-            return planned.refused(f"A person did not allow this call, and says: {verdict['text']}")
+            return planned.refused(f"A person rejected this call and wrote: {verdict['text']}")
         case _:
             note = f" {verdict['note']}" if verdict.get("note") else ""
-            return planned.refused(f"A person did not allow this call.{note}")
+            return planned.refused(f"A person rejected this call.{note}")
 
 
 def _edited(planned: Planned, tool: Tool, arguments: Mapping[str, Any]) -> Planned:
     if (wrong := misfit(tool, arguments)) is not None:
         return planned.refused(f"A person changed the arguments to something that does not fit. {wrong}")
     call = replace(planned.call, arguments=dict(arguments))
-    note = f"[A person changed the arguments. This was called: {call.what}]\n"
+    note = f"[A person changed the arguments. The actual call: {call.what}]\n"
     return replace(planned, call=call, permit=Permit.ALWAYS, note=note)
 
 
@@ -238,4 +238,4 @@ def cut(text: str, longest: int) -> str:
     if len(text) <= longest:
         return text
     half = longest // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters omitted …]\n{text[-half:]}"

@@ -21,27 +21,27 @@ from arvis.tools.registry import Offer, Registry
 
 
 _RULES = """\
-You can run Python scripts. To run one, reply with this block, once, and with the line behind it:
+You can run Python scripts. To run one, reply with one such block and the line after it:
 {example}
-Leave the first element out when nothing is to be installed. The script runs in a sandbox, in a folder of your own whose \
-files stay; it has no network and {seconds:.0f} seconds, and starts anew each time. What it prints is told to you next: \
-print all that you need. A person may be asked before it runs. A reply without such a block is your answer.
+Omit the first element if you need no packages. The script runs in a sandbox without network, for at most {seconds:.0f} \
+seconds, in your own folder, whose files stay; variables do not. You get back only what it prints: print everything you \
+need. A person may have to approve it first. A reply without such a block is your answer.
 {packages}"""
 
 _FUNCTIONS = """\
-The script can call these functions, which are there without an import. Each takes one dict and returns text, or raises \
-ToolError. They are no tools outside of a script; what a person would have to allow is not among them.
+Scripts can call these functions without an import. Each takes one dict and returns text, or raises ToolError. They work \
+only inside scripts. Tools that need approval are not available.
 {functions}"""
 
 _EXAMPLE = "print('hello')"
-_SAYING = "What you are doing, in a sentence."
+_SAYING = "One sentence about what you are doing."
 
-_ANY_PACKAGES = "Any package can be installed that comes as a wheel, as a name or as name==version."
-_SOME_PACKAGES = "These packages can be installed, as a name or as name==version: {}."
-_NO_PACKAGES = "No packages can be installed: use what Python has by itself."
+_ANY_PACKAGES = "You can install any package that has a wheel: write name or name==version."
+_SOME_PACKAGES = "You can install these packages (name or name==version): {}."
+_NO_PACKAGES = "You cannot install packages: use the standard library."
 
-_NOT_A_PERSON = "[Nobody wrote this: it is what came of your script.]"
-_NO_MORE = "[No more scripts are run for now: answer with what you have.]"
+_NOT_A_PERSON = "[Not a person's message: the output of your script.]"
+_NO_MORE = "[No more scripts run now: answer with what you have.]"
 
 
 class CodeTools:

@@ -37,7 +37,7 @@ from arvis.tools.registry import Registry
 #: The answers to an approval; edits and feedback carry more (interfaces.md §4).
 APPROVE, REJECT, FEEDBACK = "approve", "reject", "feedback"
 
-TOO_LONG = "These arguments are too long for a person to read, and a person has to allow this call. Make them shorter."
+TOO_LONG = "A person must approve this call, and these arguments are too long to read. Make them shorter."
 
 
 #: Characters of arguments and of an output in the timeline.
@@ -146,7 +146,7 @@ class ToolNode:
         planned = tool_calls.plan(calls, earlier, offer, lambda tool: subagents.free(tool, self._rules.permit(tool)))
         if turn.agent.active:
             return subagents.bounded(planned, state)
-        return [each.refused("This agent is paused: its tools are not used.") for each in planned]
+        return [each.refused("This agent is paused: its tools cannot be used.") for each in planned]
 
     def _strange(self, turn: Asked) -> Callable[[Planned], bool]:
         """Return a test for calls that read or send outside and name a host that neither the asker nor the

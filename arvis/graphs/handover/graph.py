@@ -128,7 +128,7 @@ class _Nodes:
             return Next(Said.of(child_end(context.answer)).to_json())
         scene = await self._store.read(_load_scene, context.execution)
         if scene.speaker is None:
-            return Next(Said(None, "This agent may not speak any more.").to_json())
+            return Next(Said(None, "This agent is not allowed to answer any more.").to_json())
         _announce(context, scene)
         graph = scene.speaker.graph if scene.speaker.graph in _MANNERS else "agent"
         talk = replace(scene.talk, heard=scene.prompt)

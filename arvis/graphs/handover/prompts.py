@@ -16,13 +16,13 @@ _LONGEST_NAME = 60
 
 _HOW = """\
 # Other agents
-You can ask one of these agents for its part of the work. It answers you, not the person:
+You can ask one of these agents for help. It answers you, not the person:
 {agents}
-To do so, write nothing but this, in this form:
+To ask, write only this, in this form:
 <response-metadata><attributes><destinationAgent>{example}</destinationAgent></attributes></response-metadata>
 MESSAGE TO SEND:
-all that the agent needs to know"""
-_TO_PERSON = "A reply without it goes to the person."
+everything the agent needs to know"""
+_TO_PERSON = "Any other reply goes to the person."
 _TO_AGENT = "{how} goes to the agent {name}, which asked you; no person reads it."
 
 
@@ -35,7 +35,7 @@ def instructions(offered: Sequence[Agent], waiting: Agent | None) -> str:
     how = _HOW.format(agents="\n".join(lines), example=offered[0].slug)
     then = _TO_PERSON
     if waiting is not None:
-        then = _TO_AGENT.format(how="A reply without it", name=plain(waiting.name))
+        then = _TO_AGENT.format(how="Any other reply", name=plain(waiting.name))
     return f"{how}\n{then}"
 
 
@@ -51,8 +51,7 @@ def failure_of(agent: Agent | None) -> str:
 def refusal(name: str, why: str) -> str:
     """Return the message to an agent whose handover was refused (vector D2)."""
     return (
-        f"[Not handed over to “{plain(name)}”: {why}. What you wrote went to nobody. Name another agent, or answer "
-        "yourself.]"
+        f"[Not handed over to “{plain(name)}”: {why}. Your text was not sent. Name another agent, or answer yourself.]"
     )
 
 

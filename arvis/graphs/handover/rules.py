@@ -190,7 +190,7 @@ def find(name: str, speaker: Agent, agents: Collection[Agent]) -> Agent | None:
 def objection(target: Agent | None, speaker: Agent, talk: Talk, company: Company) -> str | None:
     """Why the speaker may not hand over to it; the first rule that forbids."""
     if target is None:
-        return "there is no agent of that name"
+        return "no agent has that name"
     if target.id == speaker.id:
         return "that is you"
     if not _listed(speaker, target):
@@ -198,11 +198,11 @@ def objection(target: Agent | None, speaker: Agent, talk: Talk, company: Company
     if target.id != company.first and not target.active:
         return "that agent is not active"
     if not company.may_speak(target):
-        return "the person who asks may not reach that agent"
+        return "the person who asks may not use that agent"
     if len(talk.stack) >= DEEPEST:
-        return f"{DEEPEST} agents wait already"
+        return f"{DEEPEST} agents are waiting already"
     if talk.hops + len(talk.stack) + 2 > MOST_HOPS:
-        return "this went from agent to agent often enough"
+        return "this conversation has reached its limit of handovers"
     return None
 
 

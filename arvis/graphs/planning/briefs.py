@@ -46,7 +46,7 @@ class ReasoningNode:
         reply = await self._adviser.ask(context, await self._adviser.standing(context), question)
         if not (brief := read_brief(reply)):
             number = state.tries.get(REASONING, 0) + 1
-            own = own.adding("The last answer held no brief in its tags.").adding(harmless(reply), lanes.REFUSED)
+            own = own.adding("The last reply contained no brief in its tags.").adding(harmless(reply), lanes.REFUSED)
             more = state.with_tries(REASONING, number) | changes(PlanningState, lane_reasoning=own)
             if number < self._bounds.briefs:
                 return Repeat(**more)

@@ -69,5 +69,5 @@ class CriticNode:
             prompts.section("The plan", state.prd),
             prompts.section("The brief", state.brief),
             prompts.section("Action Conversation Transcript", evidence.transcript(state.brief_number)),
-            prompts.section("What the executor said at the end (a claim)", said),
+            prompts.section("Final statement of the executor (a claim)", said),
         )

@@ -9,9 +9,9 @@ TIME, ROUNDS, FEEDBACK, TRIES, FAILED = "time", "rounds", "same_feedback", "trie
 #: The reasons of a stop, for the report.
 REASONS = {
     TIME: "the time for one run is used up",
-    ROUNDS: "the work was checked as often as it may be, and is still not complete",
-    FEEDBACK: "two checks found the same thing missing, so going on would not help",
-    TRIES: "no usable plan or brief came of all tries",
+    ROUNDS: "the work is still not complete after the last permitted check",
+    FEEDBACK: "two checks found the same part missing, so more attempts would not help",
+    TRIES: "no attempt produced a usable plan or brief",
     FAILED: "the work itself failed twice",
 }
 

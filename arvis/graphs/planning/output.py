@@ -93,12 +93,12 @@ def _notes(state: PlanningState, evidence: Evidence) -> str:
     stopped, last = REASONS.get(state.stopped, ""), state.last or WorkOutcome(WorkStatus.DONE)
     return prompts.joined(
         prompts.REPORT,
-        f"It was stopped before it was complete: {stopped}. Say so plainly." if stopped else "",
-        prompts.section("What was to be reached", state.goal),
-        prompts.section("What was reached last", last.result or last.visible),
-        prompts.section("What stands in the way", prompts.joined(last.reason, last.requirements)),
-        prompts.section("What the check still missed", "\n".join(state.feedbacks[-1:] if stopped else [])),
-        prompts.section("What the tools did", known_runs(evidence.runs)),
+        f"The work was stopped before it was complete: {stopped}. Say so clearly." if stopped else "",
+        prompts.section("Goal", state.goal),
+        prompts.section("Latest result", last.result or last.visible),
+        prompts.section("Blocker", prompts.joined(last.reason, last.requirements)),
+        prompts.section("Missing, according to the check", "\n".join(state.feedbacks[-1:] if stopped else [])),
+        prompts.section("Tool calls", known_runs(evidence.runs)),
     )
 
 

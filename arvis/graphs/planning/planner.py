@@ -79,7 +79,7 @@ class PlannerNode:
         own = state.lane_planner or Lane()
         if draft.flaw:
             number = state.tries.get(PLANNER, 0) + 1
-            own = own.adding(f"The last plan was refused: {draft.flaw}")
+            own = own.adding(f"The last plan was rejected: {draft.flaw}")
             own = own.adding(harmless(end.outcome.visible), lanes.REFUSED)
             more = changes(PlanningState, lane_planner=own) | state.with_tries(PLANNER, number)
             more |= state.with_taint(evidence)

@@ -233,7 +233,7 @@ class RetrievalNode:
         question = Question(
             task=f"{prompts.RETRIEVAL}\n\n{prompts.manifest(skills)}",
             goal=harmless(request),
-            known=prompts.section("The talk before", "\n".join(f"{each.role}: {each.text}" for each in said)),
+            known=prompts.section("Conversation so far", "\n".join(f"{each.role}: {each.text}" for each in said)),
             now=_ASK,
             most=_TOKENS,
         )

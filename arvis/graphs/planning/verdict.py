@@ -11,7 +11,7 @@ from arvis.graphs.planning.triage import read_object
 
 LONGEST_FEEDBACK = 2_000
 #: In the place of a verdict that cannot be read.
-UNREADABLE = "The check gave no verdict that could be read."
+UNREADABLE = "The check gave no readable verdict."
 _UNSAID = "The check found the work incomplete and did not say why."
 _NUMBER = re.compile(r"\s*(\d{1,3})\b")
 

@@ -1,4 +1,4 @@
-"""What a script asks of tools, made for it by this process: the script is as hostile as a program can be."""
+"""Tool calls of a script, made by this process. The script is treated as hostile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arvis.domain.errors import ToolError
 from arvis.domain.text import strict_json
 from arvis.ports.tool import Caller, Tool
 
-#: So many calls of one script are made, and so many characters of what one gives are handed back.
+#: The most calls of one script, and the most characters of a result that are returned to it.
 MOST_CALLS = 50
 MOST_VALUE = 262_144
 
@@ -29,8 +29,8 @@ class ScriptCalls:
         self.made: list[str] = []
 
     async def answer(self, line: bytes) -> bytes | None:
-        """Whatever it asks counts; after the last call it is told so once. Raises what the tool raises that is not for
-        the model."""
+        """Answer one call. Every request counts; the answer after the last permitted call says that the limit is
+        reached. Raise any tool error that is not meant for the model."""
         self._asked += 1
         if self._asked > MOST_CALLS + 1:
             return None
@@ -39,20 +39,20 @@ class ScriptCalls:
         except ToolError as failed:
             value, error = None, failed.what
         except TimeoutError:
-            value, error = None, "The tool gave no answer in time."
+            value, error = None, "The tool did not answer in time."
         return json.dumps({"error": error, "value": value}).encode()
 
     async def _call(self, line: bytes) -> str:
         if self._asked > MOST_CALLS:
-            raise ToolError(f"A script can call tools {MOST_CALLS} times, and this was once more.")
+            raise ToolError(f"A script can call tools {MOST_CALLS} times; this call is over the limit.")
         name, arguments = _read(line)
         tool = self._functions.get(name)
         if tool is None:
-            raise ToolError(f"There is no tool {name[:100]!r} for scripts.")
+            raise ToolError(f"Scripts have no tool {name[:100]!r}.")
         tool.check(arguments)
         self.made.append(name)
         said = await tool.call(arguments, replace(self._caller, call_id=f"{self._caller.call_id}-{len(self.made)}"))
-        return said if len(said) <= MOST_VALUE else f"{said[:MOST_VALUE]}\n[… the rest was left out …]"
+        return said if len(said) <= MOST_VALUE else f"{said[:MOST_VALUE]}\n[… rest omitted …]"
 
 
 def _read(line: bytes) -> tuple[str, Mapping[str, Any]]:

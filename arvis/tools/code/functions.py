@@ -1,4 +1,4 @@
-"""Tools as Python functions of a script (behaviour 5.6): each takes one dict and gives the tool's words."""
+"""Tools as Python functions of a script (behaviour 5.6): each takes one dict and returns the tool's text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BLANKS = re.compile(r"\s+")
 #: Of one description, in characters.
 _LONGEST = 600
 
-#: What the script has besides, and must keep.
+#: Names that Python or the runner defines, which no function may hide.
 _TAKEN = frozenset({*dir(builtins), *keyword.kwlist, *keyword.softkwlist, "ToolError"})
 
 

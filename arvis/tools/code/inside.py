@@ -1,8 +1,8 @@
-"""Runs a script inside of the sandbox; its text is handed to the interpreter with `-c`.
+"""Run a script inside the sandbox; the interpreter gets this file's text with `-c`.
 
-Standard input holds what to run: `{"script": …, "functions": [names], "packages": folder or null}`. A function asks for its
-tool over the bridge, whose number stands in the environment: one line `{"function", "arguments"}` out, one line
-`{"error", "value"}` back. Standard library only, no other module of ours.
+Standard input holds the script: `{"script": …, "functions": [names], "packages": folder or null}`. A function calls
+its tool over the bridge, whose file descriptor is in the environment: one line `{"function", "arguments"}` out, one
+line `{"error", "value"}` back. Standard library only, no other module of ours.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _SCRIPT = "<script>"
 
 
 class ToolError(Exception):
-    """A tool could not do what it was asked for; the words are the tool's."""
+    """A tool failed; the text is the tool's."""
 
 
 class _Tools:
-    """The near end of the bridge; one call at a time, whatever threads the script has."""
+    """The script's end of the bridge. One call at a time, also when the script has several threads."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -36,7 +36,7 @@ class _Tools:
 
     def call(self, function: str, arguments: Any) -> Any:
         if os.getpid() != self._process:
-            raise ToolError("Tools can be called from the first process of a script only.")
+            raise ToolError("Only the first process of a script can call tools.")
         line = json.dumps({"function": function, "arguments": arguments}, allow_nan=False).encode() + b"\n"
         with self._turn:
             try:
@@ -68,14 +68,15 @@ def _function(tools: _Tools, name: str) -> Callable[..., Any]:
 
 
 def _search_path(packages: str | None) -> list[str]:
-    """What was declared stands before what the machine has besides Python itself, and the script's own folder last."""
+    """Return the search path: declared packages before other packages of the machine, and the script's own folder
+    last."""
     own = [path for path in sys.path if not path.endswith("-packages")]
     machine = [path for path in sys.path if path.endswith("-packages")]
     return [*own, *([packages] if packages else []), *machine, str(Path.cwd())]
 
 
 def _tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """What went wrong in the script, without the lines that started it."""
+    """Print the error of the script, without the lines that started it."""
     while trace is not None and trace.tb_frame.f_code.co_filename != _SCRIPT:
         trace = trace.tb_next
     traceback.print_exception(kind, error, trace)

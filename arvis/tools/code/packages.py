@@ -1,7 +1,7 @@
-"""Packages that scripts declare: only those that the owner allows, as wheels, each set in a folder of its own and kept.
+"""Packages that scripts declare: only those that the owner allows, only wheels, each set kept in its own folder.
 
-They are fetched inside of the sandbox, where pip sees nothing of the machine but its own folder, and a wheel runs nothing
-when it is unpacked. Where they come from is pip's own matter and its settings'; no address stands here.
+pip fetches them inside the sandbox, where it sees nothing of the machine but its own folder; a wheel runs no code
+when it is unpacked. pip and its settings decide the index; this module contains no address.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import WORKSPACE, Sandbox, Task
 from arvis.tools.code.interpreter import Interpreter
 
-#: Stands for every name among the allowed ones.
+#: Allows every name.
 ANY = "*"
 
 #: Packages of one script, sets that are kept, and seconds that pip has.
@@ -94,13 +94,13 @@ class PackageSets:
             self._held[key] -= 1
 
     def _wanted(self, libraries: Sequence[str]) -> list[str]:
-        """What pip is asked for, always the same for the same set. What Python has by itself is never fetched: whoever
-        offers a package of that name means no good."""
+        """Return the requirements for pip, in the same order for the same set. Names of the standard library are
+        never fetched: a package with such a name is probably malicious."""
         found: dict[str, str] = {}
         for written in libraries:
             asked = _REQUIREMENT.fullmatch(written.strip())
             if asked is None:
-                raise ToolError(f"{written[:80]!r} is no package: write its name, or name==version.")
+                raise ToolError(f"{written[:80]!r} is not a package: write name or name==version.")
             name = _plain(asked["name"])
             if asked["name"] in sys.stdlib_module_names and name not in self._allowed:
                 continue
@@ -108,11 +108,11 @@ class PackageSets:
                 raise ToolError(f"The package {name} is not allowed here. {self._told()}")
             found[name] = f"{name}=={asked['version']}" if asked["version"] else name
         if len(found) > MOST_PACKAGES:
-            raise ToolError(f"These are too many packages: {MOST_PACKAGES} at most.")
+            raise ToolError(f"Too many packages: the limit is {MOST_PACKAGES}.")
         return sorted(found.values())
 
     def _told(self) -> str:
-        return f"Allowed are: {', '.join(self.allowed)}." if self.allowed else "None is: use what Python has by itself."
+        return f"Allowed: {', '.join(self.allowed)}." if self.allowed else "None are allowed: use the standard library."
 
     async def _install(self, place: Path, wanted: Sequence[str]) -> None:
         pip = self._interpreter.pip
@@ -124,7 +124,7 @@ class PackageSets:
             await self._fetch(pip, draft, wanted)
             await asyncio.to_thread(_finish, draft, place)
         except OSError as error:
-            raise ToolError("The folder for the packages could not be made.", why=str(error.strerror)) from None
+            raise ToolError("The folder for the packages could not be created.", why=str(error.strerror)) from None
 
     async def _fetch(self, pip: Path, draft: Path, wanted: Sequence[str]) -> None:
         program = [str(self._interpreter.program), "-I", str(pip), "install", *_OPTIONS, "--target", WORKSPACE]
@@ -140,7 +140,7 @@ class PackageSets:
         if finished.exit_code != 0 or finished.timed_out:
             words = " ".join(finished.stderr.decode("utf-8", "replace").split())[-_LAST_WORDS:]
             why = (
-                f"pip took longer than {_SECONDS:.0f} seconds" if finished.timed_out else words or "pip did not say why"
+                f"pip took longer than {_SECONDS:.0f} seconds" if finished.timed_out else words or "pip gave no reason"
             )
             raise ToolError(f"The packages could not be installed ({', '.join(wanted)}): {why}")
 
@@ -157,12 +157,12 @@ class PackageSets:
 
 
 def _plain(name: str) -> str:
-    """The one form of a name, whatever its case and its separators."""
+    """Return the normal form of a name, with one case and one separator."""
     return _SEPARATORS.sub("-", name.strip()).lower()
 
 
 def _used_now(place: Path) -> bool:
-    """Whether it is there; then it counts as used last."""
+    """Return whether the set exists, and mark it as used now."""
     if not place.is_dir():
         return False
     os.utime(place)

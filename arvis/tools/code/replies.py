@@ -1,7 +1,7 @@
-"""The code in a reply: two elements inside its block of metadata (behaviour 5.6, seed 003).
+"""The code in a reply: two elements inside its metadata block (behaviour 5.6, seed 003).
 
-The one tokenizer says which block that is, so that no example in fenced code and no body of another tag is ever run; the
-elements are read from the raw text, because a script may be longer than what the tokenizer tells of a tag.
+The tokenizer decides which block that is, so that no example in fenced code and no body of another tag is ever run.
+The elements are read from the raw text, because a script may be longer than the tokenizer's limit for a tag.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from arvis.domain.markup_grammar import MARKERS_OF, MESSAGE_MARK, METADATA, OPEN
 
 LIBRARIES, SCRIPT = "pip-dependencies-to-install", "execution-code"
 
-#: So many openings of a block are looked at.
+#: The most opening marks of a block that are examined.
 _MOST_BLOCKS = 16
 
 _OPENING = re.compile(OPENING)
@@ -33,8 +33,8 @@ _MARK = re.compile(rf"(?m:^)[^\S\n]*{MESSAGE_MARK}")
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What a reply wants to be run, and what people may read of it; this is nothing where the line `MESSAGE TO SEND:`
-    is missing."""
+    """The script that a reply asks to run, and the text that people may read. The text is empty if the line `MESSAGE
+    TO SEND:` is missing."""
 
     script: str
     libraries: tuple[str, ...]
@@ -65,8 +65,8 @@ def envelope(script: str, libraries: Sequence[str], said: str) -> str:
 
 
 def _block(text: str) -> tuple[str, str] | None:
-    """The body of the first block, and the text behind it. A probe in the place of each opening tells whether the
-    tokenizer would see a tag there."""
+    """Return the body of the first block and the text after it. A probe at the place of each opening shows whether
+    the tokenizer would see a tag there."""
     openings = (found for found in _OPENING.finditer(text) if name_of(found) == METADATA)
     for opening in islice(openings, _MOST_BLOCKS):
         if opening[0].endswith("/>"):
@@ -82,7 +82,7 @@ def _block(text: str) -> tuple[str, str] | None:
 
 
 def _elements(block: str) -> dict[str, str]:
-    """The first of each name, by name, as they stand; none at all when one of them is not closed."""
+    """Return the first element of each name, by name, unchanged; an empty dict if one of them is not closed."""
     found: dict[str, str] = {}
     position = 0
     while (opening := _ELEMENT.search(block, position)) is not None:
@@ -96,7 +96,7 @@ def _elements(block: str) -> dict[str, str]:
 
 
 def _script(written: str) -> str | None:
-    """Python as it is to be run: without what wraps it, and without an indent that all lines share."""
+    """Return the Python source to run: without its wrapping, and without an indent that all lines share."""
     if (plain := _CDATA.fullmatch(written)) is not None:
         written = plain["text"]
     elif written.lstrip().startswith("<![CDATA["):

@@ -27,8 +27,8 @@ from arvis.tools.program_output import end_of, output_of
 #: The tool's name, by which agents have it and rules of the approvals speak of it.
 CODE_EXECUTION = "code_execution"
 
-#: How every result begins.
-RESULT = "The script was run. What it wrote:"
+#: The beginning of every result.
+RESULT = "The script ran. Its output:"
 
 _LONGEST_SCRIPT = 65_536
 _SHOWN = 8_000
@@ -38,7 +38,7 @@ _PRIVATE_FOLDER = 0o700
 
 @dataclass(frozen=True, slots=True)
 class Workbench:
-    """Where scripts run, how long one may take in seconds, and where its packages come from."""
+    """The sandbox and interpreter for scripts, the source of packages, and the time limit of a script in seconds."""
 
     sandbox: Sandbox
     interpreter: Interpreter
@@ -51,7 +51,7 @@ def code_tool(bench: Workbench, callable_tools: Mapping[str, Tool]) -> Tool:
 
     async def code_execution(
         script: Annotated[str, Field(min_length=1, max_length=_LONGEST_SCRIPT, description="Python.")],
-        libraries: Annotated[tuple[str, ...], Field(max_length=MOST_PACKAGES, description="Packages to install.")] = (),
+        libraries: Annotated[tuple[str, ...], Field(max_length=MOST_PACKAGES, description="Packages to install")] = (),
         *,
         caller: Caller,
     ) -> str:
@@ -71,7 +71,7 @@ async def _run(
     try:
         await asyncio.to_thread(workspace.mkdir, _PRIVATE_FOLDER, parents=True, exist_ok=True)
     except OSError as error:
-        raise ToolError("The folder for the script could not be made.", why=str(error.strerror)) from None
+        raise ToolError("The folder for the script could not be created.", why=str(error.strerror)) from None
     async with bench.packages.held(libraries) as packages:
         given = {"script": script, "functions": calls.names, "packages": str(packages) if packages else None}
         task = Task(

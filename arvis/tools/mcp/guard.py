@@ -1,8 +1,8 @@
-"""What stands between a server and the protocol's package: a stranger's messages, counted and thinned out.
+"""A layer between a server and the protocol's package that counts and limits the server's messages.
 
-The package starts a task for each message and waits with each question of the server until its answer is taken, so a
-server that floods, or asks and never reads, would fill memory. It also checks results by patterns of the server's
-choice, which can take hours.
+The package starts a task for each message and keeps each question of the server until its answer is taken, so a
+server that floods, or asks and never reads, would fill memory. The package also checks results by patterns that the
+server chooses, which can take hours.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAX_RATE = 1_000
 
 
 class News:
-    """What happens to a connection, for the one task that keeps it."""
+    """Events of a connection, for the one task that owns it."""
 
     def __init__(self) -> None:
         self._told = asyncio.Event()
@@ -60,7 +60,7 @@ def guarded(transport: Transport, news: News, clock: Clock) -> Transport:
 
 
 class _Open:
-    """How many questions of the server have no answer yet."""
+    """The number of questions of the server without an answer."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -97,7 +97,7 @@ class _Incoming:
         return await self.__anext__()
 
     async def _pace(self) -> None:
-        """What comes faster waits at the server."""
+        """Make a server that sends faster than the limit wait."""
         self._seen += 1
         if self._seen < _MAX_RATE:
             return
@@ -114,7 +114,7 @@ class _Incoming:
                     self._news.lose("it asks without end and takes no answer")
                     raise StopAsyncIteration
             case JSONRPCResponse(result=dict() as result):
-                # The protocol says so of servers that name no type; the package refuses their results.
+                # The protocol prescribes this for servers that name no type; the package refuses their results.
                 result.setdefault("resultType", "complete")
                 _drop_output_schemas(result.get("tools"))
 

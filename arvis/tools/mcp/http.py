@@ -22,8 +22,8 @@ _FIRST_REFUSAL = 400
 
 
 class Door(httpx2.AsyncBaseTransport):
-    """Bounds answers, takes none that is packed, and remembers whether the last one was a refusal, which the
-    package does not tell."""
+    """Limits answers, refuses compressed ones, and remembers whether the last one was a refusal, which the package
+    does not report."""
 
     def __init__(self) -> None:
         limits = httpx2.Limits(max_connections=_MAX_CONNECTIONS)

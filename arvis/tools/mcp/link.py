@@ -1,6 +1,6 @@
-"""One open connection to a server, by the protocol's package. Nothing else of the house calls that package.
+"""One open connection to a server, by the protocol's package. No other module of Arvis calls that package.
 
-It is imported when the first server is wanted (`remote`), never before.
+`remote` imports it when the first server is needed, never before.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _LISTEN_AGAIN = 30.0
 
 @contextlib.asynccontextmanager
 async def open_link(settings: McpServer, *, clock: Clock, say: Callable[[str], None]) -> AsyncIterator[OpenLink]:
-    """Connect and shake hands, and end the program or the session afterwards, in the same task. `say` is told what a
-    program writes to its standard error."""
+    """Connect and shake hands, and end the program or the session afterwards, in the same task. `say` gets the lines
+    that a program writes to its standard error."""
     _keep_the_package_quiet()
     news, door = News(), Door()
 
@@ -61,7 +61,7 @@ async def open_link(settings: McpServer, *, clock: Clock, say: Callable[[str], N
     questions: list[str] = []
 
     async def decline(context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG001 called by name
-        """Decline what the server asks people in the middle of a call; the result of the call says so."""
+        """Decline a question that the server asks people during a call; the result of the call mentions it."""
         if len(questions) < _MAX_QUESTIONS:
             questions.append(storable(params.message[:_MAX_COMPLAINT]))
         return ElicitResult(action="decline")
@@ -121,8 +121,8 @@ class OpenLink:
     def _declined(self) -> list[str]:
         asked, self._questions[:] = [*self._questions], []
         return [
-            f'[The server asked "{question}" in the meantime. Arvis cannot pass such questions on, so it was declined. Tell the '
-            "person; if the answer is known, call the tool again with it.]"
+            f'[The server asked "{question}" during the call. Arvis cannot forward such questions and declined it. Tell the '
+            "person; if you know the answer, call the tool again with it.]"
             for question in asked
         ]
 
@@ -150,7 +150,7 @@ def _way_to(settings: McpServer, door: Door, say: Callable[[str], None]) -> Tran
 
 @contextlib.contextmanager
 def _refusals_told(door: Door) -> Any:
-    """The package says of a refusal only that there was one."""
+    """Add the status to the package's error, which only says that the server refused."""
     try:
         yield
     except* MCPError:
@@ -161,7 +161,7 @@ def _refusals_told(door: Door) -> Any:
 
 @contextlib.asynccontextmanager
 async def _listening(client: Client, news: News, clock: Clock) -> AsyncIterator[None]:
-    """Servers of the newer protocol tell of changes only those who ask for them."""
+    """Subscribe to changes; servers of the newer protocol report them to subscribers only."""
     tools = client.server_capabilities.tools
     if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
         yield
@@ -186,7 +186,7 @@ async def _listen(client: Client, news: News, clock: Clock) -> None:
 
 
 def _keep_the_package_quiet() -> None:
-    """It logs whole messages and tracebacks for each that it cannot read, as many as a server likes to send. What
-    matters of that is told by `remote`."""
+    """Silence the package's log: it writes whole messages and a traceback for each unreadable one, and a server can
+    send any number of them. `remote` reports the relevant errors."""
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     logging.getLogger("httpx2").setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""What a server offers and answers, in words of our own, and what a connection to one can do."""
+"""Offers and answers of a server, independent of the protocol's package, and the operations of a connection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A tool as its server describes it. `read_only` is the server's own word, which nobody need believe."""
+    """A tool as its server describes it. `read_only` is only the server's claim."""
 
     name: str
     description: str
@@ -19,24 +19,23 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a call gave, as text for the model. `failed`: the text says what went wrong."""
+    """The result of a call, as text for the model. `failed`: the text describes the error."""
 
     text: str
     failed: bool
 
 
 class LinkLost(Exception):
-    """The connection is over; the text says how that showed."""
+    """The connection is over; the text names the sign of it."""
 
 
 class Link(Protocol):
-    """An open connection. Whatever the protocol's package raises may come out of its methods."""
+    """An open connection. Its methods may raise any exception of the protocol's package."""
 
     async def offers(self) -> Sequence[Offer]: ...
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Reply: ...
 
     async def changed(self) -> None:
-        """Until the server says that its list of tools is another one. Raises `LinkLost` when the connection is
-        over."""
+        """Wait until the server reports a changed list of tools. Raise `LinkLost` when the connection is over."""
         ...

@@ -1,7 +1,7 @@
-"""A server of the configuration: connected when it is first wanted, kept connected, and asked.
+"""A configured server: connected at the first use, kept connected, and called.
 
-One task owns the connection, because what the protocol's package opens must be closed by the same task. Whatever a
-server makes that package raise ends one attempt or one call, as the outcome of a task that is looked at here.
+One task owns the connection, because the same task must open and close the resources of the protocol's package. Any
+exception of that package ends one attempt or one call, as the outcome of a task that is examined here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EXTRA = "install it with `pip install 'arvis[mcp]'`, then start again"
 
 #: Seconds between attempts; the last one repeats.
 _PAUSES = (1.0, 5.0, 30.0)
-#: Seconds after which a connection counts as a good one, and the pauses begin anew.
+#: Seconds after which a connection counts as good and the pauses between attempts start again from the shortest.
 _STEADY = 60.0
 #: Seconds for a server to start and to shake hands; the first start of a package may download it.
 _MOST_TO_START = 60.0
@@ -76,7 +76,7 @@ class RemoteServer:
         """Raises `ToolError` for everything but a good result."""
         link, name = self._link, self._settings.name
         if link is None:
-            raise ToolError(f"The server {name} cannot be reached just now.", fix="Try again in a minute.")
+            raise ToolError(f"The server {name} cannot be reached now.", fix="Try again in a minute.")
         found = await self._outcome(link.call(tool, arguments), self._settings.timeout_seconds)
         match found:
             case Reply(text=text, failed=False):
@@ -88,7 +88,7 @@ class RemoteServer:
             case ToolError() as refused:
                 raise ToolError(f"The server {name} refused: {self._redact(refused.what)}")
             case LinkLost():
-                raise ToolError(f"The server {name} went away during the call; nobody knows what it did.")
+                raise ToolError(f"The server {name} disconnected during the call; the outcome is unknown.")
             case failure:
                 raise ToolError(f"The call of the server {name} failed: {type(failure).__name__}.")
 
@@ -135,8 +135,8 @@ class RemoteServer:
         self._tools = self._make(self, await link.offers())
 
     async def _outcome(self, work: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
-        """What it returns, or the exception with which it ends, as a value. `TimeoutError` after `timeout` seconds.
-        Our own cancellation passes through, and ends the work."""
+        """Return the result of the work, or the exception that ended it, as a value; `TimeoutError` after `timeout`
+        seconds. A cancellation of the caller ends the work and is raised."""
         task = asyncio.create_task(work)
         self._calls.add(task)
         task.add_done_callback(self._forget)
@@ -157,7 +157,7 @@ class RemoteServer:
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._calls.discard(task)
         if not task.cancelled():
-            # Looked at, so that nobody is told that it never was.
+            # Retrieved, so that asyncio does not report an unretrieved exception.
             task.exception()
 
     def _found(self, link: Link) -> None:
@@ -166,7 +166,7 @@ class RemoteServer:
         log.info("mcp_server_ready", server=self._settings.name)
 
     def _lost(self, failure: Any) -> None:
-        """The operator is told once, until it is there again."""
+        """Log the failure once, until the server can be reached again."""
         self._link = None
         self._tried.set()
         if self._told_down:
@@ -182,13 +182,13 @@ class RemoteServer:
 
 
 def _load() -> Any:
-    """What is made with the protocol's package, which takes seconds."""
+    """Import the module that uses the protocol's package, which takes seconds."""
     importlib.import_module("arvis.tools.mcp.schemas")
     return importlib.import_module("arvis.tools.mcp.link")
 
 
 class _Words:
-    """How many lines a minute reach the log."""
+    """Limits the lines that reach the log per minute."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
@@ -203,7 +203,7 @@ class _Words:
 
 
 def _why(failure: Any) -> str:
-    """The first cause, in a few words."""
+    """Return the first cause in a few words."""
     while isinstance(failure, BaseExceptionGroup):
         failure = failure.exceptions[0]
     match failure:

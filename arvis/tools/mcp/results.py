@@ -20,7 +20,7 @@ from mcp_types import (
 from arvis.domain.text import storable
 from arvis.tools.mcp.offers import Reply
 
-#: Bytes of text that one result may bring.
+#: The most bytes of text in one result.
 MAX_BYTES = 262_144
 #: Characters of a name, an address or a media type.
 _MAX_NAME = 300
@@ -31,7 +31,7 @@ def reply_of(result: CallToolResult) -> Reply:
     has_text = any(isinstance(block, TextContent) and block.text for block in result.content)
     if result.structured_content is not None and not has_text:
         parts.append(json.dumps(result.structured_content, ensure_ascii=False))
-    text = "\n".join(parts) or "The tool gave no content."
+    text = "\n".join(parts) or "The tool returned no content."
     return Reply(_cut(text), failed=bool(result.is_error))
 
 

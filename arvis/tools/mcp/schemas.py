@@ -1,7 +1,7 @@
-"""Arguments checked by the JSON schema of a server's tool: a stranger's schema, so nothing in it may cost much.
+"""Checks arguments by the JSON schema of a server's tool. The schema is untrusted, so a check must be cheap.
 
-Patterns are left to the server: a hostile one takes hours for a short text. References are followed inside the schema
-only, and a limited number of times, because a few lines of them can stand for billions of checks.
+Patterns are left to the server, because a hostile one takes hours for a short text. References are followed inside
+the schema only, and a limited number of times, because a few lines of them can expand to billions of checks.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _MAX_COMPLAINTS = 5
 _MAX_COMPLAINT = 300
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _LEFT_TO_THE_SERVER = ("pattern", "patternProperties", "format")
-#: What the package raises for numbers, types and depths that it did not think of.
+#: Exceptions that the package raises for unexpected numbers, types and depths.
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class UnusableSchema(Exception):
-    """The text says why, and completes "its schema …"."""
+    """The schema cannot be used; the text completes "its schema …"."""
 
 
 class _TooMuch(Exception):
@@ -46,7 +46,7 @@ class ArgumentCheck:
                 raise UnusableSchema(f"is larger than {MAX_SCHEMA_BYTES} bytes")
             self._draft.check_schema(schema)
         except SchemaError as wrong:
-            raise UnusableSchema(f"is no JSON schema: {wrong.message[:_MAX_COMPLAINT]}") from None
+            raise UnusableSchema(f"is not a JSON schema: {wrong.message[:_MAX_COMPLAINT]}") from None
         except RecursionError:
             raise UnusableSchema("is nested too deeply") from None
         except _UNREADABLE as failure:

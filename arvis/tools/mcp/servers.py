@@ -59,7 +59,7 @@ class McpServers:
         return [tool for found in await self._ask(list(self._servers)) for tool in found]
 
     async def _ask(self, names: Sequence[str]) -> Sequence[Sequence[Tool]]:
-        """All at once: one that is slow to start delays the others by nothing."""
+        """Ask all servers concurrently, so that a slow one does not delay the others."""
         return await asyncio.gather(*(self._servers[name].tools() for name in names))
 
 
@@ -68,7 +68,7 @@ def _parts(name: str) -> tuple[str, str, str]:
 
 
 class _Offers:
-    """Makes tools of offers. What cannot be one is left out, and told of once."""
+    """Makes tools of offers. Leaves out unusable ones and reports each once."""
 
     def __init__(self) -> None:
         self._told: set[tuple[str, str]] = set()
@@ -85,7 +85,7 @@ class _Offers:
         if not _TOOL_NAME.fullmatch(offer.name):
             self._leave_out(settings, offer, "its name cannot be used")
             return None
-        # Loaded by now, with what brought the offers.
+        # Already imported by the module that made the offers.
         schemas: Any = importlib.import_module("arvis.tools.mcp.schemas")
         try:
             check = schemas.ArgumentCheck(offer.schema)
@@ -102,7 +102,8 @@ class _Offers:
         )
 
     def _is_harmless(self, settings: McpServer, offer: Offer) -> bool:
-        """Return whether the server's word that a tool only reads is taken: not once it has changed what the tool says of itself."""
+        """Return whether to trust the server's claim that a tool only reads: not after the server has changed its
+        description of the tool."""
         known = (settings.name, offer.name)
         if known not in self._first and len(self._first) < 1_000:  # noqa: PLR2004 - as below
             self._first[known] = offer

@@ -42,7 +42,8 @@ _Messages = MemoryObjectSendStream[SessionMessage | Exception]
 
 
 def program(command: Sequence[str], environment: Mapping[str, str], say: Say) -> Transport:
-    """The transport that starts the program; raises `OSError` when there is none. `say` is told its words to people."""
+    """Return the transport that starts the program; it raises `OSError` if the program is missing. `say` gets its
+    messages to people."""
     return _running(command, environment, say)
 
 
@@ -78,7 +79,7 @@ async def _start(command: Sequence[str], environment: Mapping[str, str], lifelin
 
 
 def environment_of(given: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
-    """What a server finds in its environment: nothing of ours that could be a secret."""
+    """Return the environment of a server, without any variable of ours that could hold a secret."""
     return {**{name: ours[name] for name in ("PATH", "HOME", "LANG") if name in ours}, **given}
 
 
@@ -106,7 +107,7 @@ async def _line(process: Process, say: Say) -> bytes | None:
     except asyncio.IncompleteReadError:
         return None
     except asyncio.LimitOverrunError:
-        say(f"(ended: it wrote a line longer than {MAX_LINE} bytes)")
+        say(f"(ended because it wrote a line longer than {MAX_LINE} bytes)")
         return None
 
 
@@ -125,7 +126,7 @@ async def _write(process: Process, outgoing: MemoryObjectReceiveStream[SessionMe
             async with asyncio.timeout(_MOST_TO_READ):
                 await process.stdin.drain()
     except OSError:  # a time limit is one, too
-        # Nobody reads there any more: the connection is over, and whoever waits must hear of it.
+        # Closing wakes those who wait: the connection is over.
         await incoming.aclose()
 
 
@@ -140,13 +141,13 @@ async def _hear(process: Process, say: Say) -> None:
         for line in lines:
             if text := line[:_MAX_STDERR_LINE].decode(errors="replace").strip():
                 say(text)
-        # What is in the buffer already would be read without a pause.
+        # Without this pause a full buffer would be read without a switch to other tasks.
         await asyncio.sleep(0)
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
-    """However often we are cancelled meanwhile; it takes seconds at most. What the package opened is cancelled again and
-    again while it closes, and a program must not be left behind by that."""
+    """Wait for the end of the work, however often this task is cancelled meanwhile; it takes seconds at most. The
+    package cancels what it opened repeatedly while it closes, and no program may be left running by that."""
     task = asyncio.create_task(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

@@ -16,7 +16,7 @@ class Asked(Protocol):
 
 
 class McpTool:
-    """`Tool` over a server. `name` is the server's own word for it; `check` raises `ToolError`."""
+    """`Tool` over a server. `name` is the server's name for the tool; `check` raises `ToolError`."""
 
     def __init__(
         self,

@@ -27,12 +27,12 @@ from arvis.workflows.runtime.visit import (
 )
 
 _TASK = """\
-Choose the route for what is shown below. Answer with exactly one of these labels and nothing else:
+Choose the route for the text below. Answer with exactly one of these labels:
 {routes}
 {hint}
-What to choose for:
+Text:
 {output}"""
-_REMINDER = "An earlier answer named no route. Answer with one of these labels, and with no other word: {labels}."
+_REMINDER = "Your earlier answer named no route. Answer with one of these labels only: {labels}."
 _NO_LABEL = (
     "The agent named none of the routes, even when asked again, so the run takes the first one, “{label}”. Describe the routes "
     "more clearly, or put a route for everything else first."

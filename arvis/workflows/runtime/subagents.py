@@ -22,7 +22,7 @@ from arvis.workflows.runtime.visit import graph_of, is_chosen, tools_of, worker
 #: Maximum rounds of tool use of a subagent; seed 002's turns.
 MOST_ROUNDS = 20
 #: Instructions of a node that has none.
-DEFAULT_PROMPT = "You do one step of a workflow. Answer with what the step asks for and with nothing else: your answer is given to the next step."
+DEFAULT_PROMPT = "You do one step of a workflow. Answer only with the result of this step: the next step receives it."
 _KEPT = ("instructions", "tools", "model", "rounds", "subagents", "plain")
 _LONGEST_PROMPT = 280
 _MOST_NAMED = 4
@@ -114,7 +114,7 @@ def _described(
     words = " ".join((prompt or str(data.get("systemPrompt") or "") or agent.description).split())
     if len(words) > _LONGEST_PROMPT:
         words = f"{words[:_LONGEST_PROMPT]}…"
-    lines = [f"Asks the agent {label_of(node)}, and gives its answer.", words and f"What it does: {words}"]
+    lines = [f"Ask the agent {label_of(node)} and return its answer.", words and f"Its purpose: {words}"]
     own = agent.tools if tools is None else narrowed(agent.tools, tools)
     lines.append(f"Its tools: {_named(own)}." if own else "")
     lines.append(f"It can itself ask: {_named([each.label for each in below])}." if below else "")
