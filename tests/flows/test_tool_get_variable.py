@@ -50,7 +50,7 @@ async def test_values_are_given_by_key(tool: Tool) -> None:
 
 
 async def test_an_unknown_key_names_those_that_are_not_secret(tool: Tool, store: Store) -> None:
-    with pytest.raises(ToolError, match="These exist: city\\.") as raised:
+    with pytest.raises(ToolError, match="Variables: city\\.") as raised:
         await tool.call({"key": "town"}, UNUSED)
     assert "token" not in str(raised.value)
     await store.write(lambda tx: tx.variables.remove("city"))

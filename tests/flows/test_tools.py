@@ -57,7 +57,7 @@ async def test_an_agent_is_offered_its_tools_and_no_others(database: Database) -
         house.provider.script += [asking(call(1, "look")), "I cannot look."]
         timeline = await house.ask("Look")
         assert [tool.name for tool in house.provider.asked[0].tools] == ["srv__dig"]
-        assert outputs(house.provider.asked[1]) == ["There is no tool look. There are: srv__dig."]
+        assert outputs(house.provider.asked[1]) == ["There is no tool look. Your tools: srv__dig."]
         assert house.tools.look.calls == []
         assert timeline.reply == "I cannot look."
 

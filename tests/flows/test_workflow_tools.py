@@ -111,7 +111,7 @@ async def test_one_that_is_not_there_leaves_the_turn_going(desk: House) -> None:
     assert answered.reply == "There is none."
     (output,) = desk.provider.asked[1].turns[-1].outputs
     assert output.failed
-    assert "There is no workflow 'none'. There are:\n- daily" in output.content
+    assert "There is no workflow 'none'. Workflows:\n- daily" in output.content
 
 
 async def test_only_what_it_started_here_can_be_aborted(desk: House) -> None:
