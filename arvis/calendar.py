@@ -219,7 +219,7 @@ def _single_time(text: str) -> At:
     except ValueError as error:
         raise _unreadable(text, str(error)) from None
     if moment.year not in _YEARS:
-        raise _unreadable(text, "nobody will be there")
+        raise _unreadable(text, "the year is too far away")
     return At(text, moment=moment)
 
 

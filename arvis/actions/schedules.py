@@ -68,7 +68,7 @@ def wanted_schedule(proposal: Proposal, situation: ActionContext) -> Schedule:
     kind, fields = _CREATE[proposal.kind], _known(proposal.fields)
     agent = str(fields.get("agent") or "").strip()
     if not agent:
-        raise Unprocessable("`agent` is missing", fix="Name the agent that shall do it.")
+        raise Unprocessable("`agent` is missing", fix="Name the agent for it.")
     place = _place(fields, situation.address)
     given = _changes(fields, situation.address)
     default = "" if kind is ScheduleKind.CRON else _EVERY_MINUTE
@@ -92,7 +92,7 @@ def wanted_changes(proposal: Proposal, situation: ActionContext) -> dict[str, An
     """Return the changes of a tag by the fields of `Schedule`; at least one."""
     changes = _changes(_known(proposal.fields), situation.address)
     if not changes:
-        raise Unprocessable("nothing in it says what to change", fix="Name what shall be otherwise.")
+        raise Unprocessable("nothing in it says what to change", fix="Name at least one change.")
     return changes
 
 
@@ -142,7 +142,7 @@ def _script(value: Any) -> Any:
     try:
         return json.loads(value)
     except (ValueError, RecursionError):
-        raise Unprocessable("`script` is no JSON", fix="Write one JSON object.") from None
+        raise Unprocessable("`script` is not JSON", fix="Write one JSON object.") from None
 
 
 def _missed(value: Any) -> Missed:

@@ -89,7 +89,7 @@ def answer_question(
     asking = tx.executions.get(wait.execution_id)
     if _wants_words(wait, asking) and not (answer.text or answer.note):
         raise Unprocessable(
-            "This question wants words, and there is nothing to approve or reject.", fix="Send `answer` with `text`."
+            "This question needs a text; it cannot be approved or rejected.", fix="Send `answer` with `text`."
         )
     given = Answer(checked_answer(wait, answer), by.id)
     if not lifecycle.answer(tx, wait_id, given, now):
@@ -113,13 +113,13 @@ def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
     """Return the answer in the form for its execution. Raise `Unprocessable` if it is incomplete."""
     decision = "approve" if answer.decision == "accept" else answer.decision
     if decision not in DECISIONS:
-        raise Unprocessable(f"“{decision}” is no decision", fix=f"say one of {', '.join(sorted(DECISIONS))}")
+        raise Unprocessable(f"“{decision}” is not a decision", fix=f"say one of {', '.join(sorted(DECISIONS))}")
     if decision == "edit" and answer.arguments is None:
         raise Unprocessable("An edit needs `arguments`")
     if decision in {"feedback", "answer"} and not answer.text:
         raise Unprocessable(f"The decision {decision} needs `text`")
     if decision == "answer" and wait.choices and answer.text not in wait.choices:
-        raise Unprocessable(f"“{answer.text}” is no choice", fix=f"say one of {', '.join(wait.choices)}")
+        raise Unprocessable(f"“{answer.text}” is not a choice", fix=f"say one of {', '.join(wait.choices)}")
     arguments = dict(answer.arguments) if answer.arguments is not None else None
     return {"decision": decision, "note": answer.note, "arguments": arguments, "text": answer.text}
 

@@ -42,7 +42,7 @@ def change_question(
     names the sources of the answer other than that person's words. Return None if it is too long to be shown
     completely."""
     head = f"{_short(agent)} wants to {what}."
-    read = [f"Besides that person's words it had read what came from: {', '.join(sources)}."] if sources else []
+    read = [f"Besides that person's messages it had read data from: {', '.join(sources)}."] if sources else []
     return _shown([head, *lines, _asker(asker, user_id), *read])
 
 

@@ -23,7 +23,7 @@ def agents(tx: Transaction, invocation: Invocation, _now: int) -> str:
 
 
 def _lines(tx: Transaction, invocation: Invocation) -> Iterator[str]:
-    yield f"Here you talk to {_told(invocation.agent)}"
+    yield f"The agent here is {_told(invocation.agent)}"
     others = _others(tx, invocation)
     if others:
         yield "Others answer here when you call them by name:"

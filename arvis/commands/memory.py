@@ -41,7 +41,7 @@ _USE = """/memory: what is kept about you, and about this room
 /memory confirm NUMBER: it is true (owners and operators)"""
 
 
-_ELSEWHERE = "What is kept about you is told in a direct talk with me, or by `arvis memory list`."
+_ELSEWHERE = "I list my memory about you in a direct chat with me; `arvis memory list` shows it, too."
 
 
 def memory(tx: Transaction, invocation: Invocation, now: int) -> str:
@@ -125,9 +125,9 @@ def _delete(tx: Transaction, invocation: Invocation, named: str, now: int) -> st
     if fact is None:
         return _unknown(named)
     if fact.scope != _mine(invocation) and not (_looks_after(invocation) or fact.author_id == invocation.principal.id):
-        return f"#{fact.number} is about the room: whoever told it, an operator or an owner can delete it."
+        return f"#{fact.number} is about the room: the person who provided it, an operator or an owner can delete it."
     forget(tx, fact.id, by_id=invocation.principal.id, now=now)
-    return f"Deleted: #{fact.number} {brief(fact.content)}. /memory undo brings it back."
+    return f"Deleted: #{fact.number} {brief(fact.content)}. /memory undo restores it."
 
 
 def _delete_key(tx: Transaction, invocation: Invocation, key: str) -> str:

@@ -11,11 +11,8 @@ from arvis.graphs.reset import begin_reset
 from arvis.ports.store import Transaction
 from arvis.turns.cancellation import CancelledTurn, stop_waiting
 
-_FRESH = "We begin anew: your next message starts a new conversation. What I keep in memory stays (see /memory)."
-_EMPTY = (
-    "We begin anew: your next message starts a new conversation with an empty folder. "
-    "What I keep in memory stays (see /memory)."
-)
+_FRESH = "Your next message starts a new conversation. My memory stays (see /memory)."
+_EMPTY = "Your next message starts a new conversation with an empty folder. My memory stays (see /memory)."
 _OTHERS = (
     "Other people's files lie here, too: an operator or an owner can reset this place. /new begins a new conversation."
 )

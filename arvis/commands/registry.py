@@ -61,9 +61,9 @@ COMMANDS: Mapping[str, Command] = {
     "new": Command(new, "begin a new conversation; memory stays"),
     "reset": Command(reset, "begin a new conversation with an empty folder; memory stays"),
     "stop": Command(stop, "end what is at work for you here"),
-    "run": Command(run, "begin a workflow: its name, then its input; alone it tells which there are"),
-    "agents": Command(agents, "tell whom you can talk to here, and how"),
+    "run": Command(run, "start a workflow: its name, then its input; without a name, list the workflows"),
+    "agents": Command(agents, "list the agents here, and how to address them"),
     "memory": Command(memory, "show and correct what is kept about you and this place"),
-    "usage": Command(usage, "tell what you asked for today and this month, and what it cost"),
-    "why": Command(why, "tell how the last answer came about, or why there was none"),
+    "usage": Command(usage, "show your requests today and this month, and their cost"),
+    "why": Command(why, "explain the last answer, or why there was none"),
 }

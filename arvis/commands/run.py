@@ -20,7 +20,7 @@ from arvis.turns.turns import limits_as
 _ALL = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 _MOST = 30
 _LONGEST = 120
-_NONE = "There is no workflow here that you can begin."
+_NONE = "There is no workflow here that you can start."
 
 
 def run(tx: Transaction, invocation: Invocation, now: int) -> str:
@@ -49,8 +49,8 @@ def run(tx: Transaction, invocation: Invocation, now: int) -> str:
             now,
         )
     except UsageError as refused:
-        return f"{refused.what} {refused.fix if invocation.principal.role in _ALL else '/run tells which there are.'}"
-    return f"“{brief(workflow.name, _LONGEST)}” has begun (run {begun.id}). What comes of it is posted here."
+        return f"{refused.what} {refused.fix if invocation.principal.role in _ALL else '/run lists the workflows.'}"
+    return f"“{brief(workflow.name, _LONGEST)}” has started (run {begun.id}). Its result will be posted here."
 
 
 def _named(tx: Transaction, invocation: Invocation, name: str) -> Workflow:
@@ -66,7 +66,7 @@ def _told(tx: Transaction, invocation: Invocation) -> str:
     lines = [_line(each) for each in found[:_MOST]]
     if len(found) > _MOST:
         lines.append("… and more.")
-    return "\n".join(["`/run NAME input` begins one:", *lines]) if lines else _NONE
+    return "\n".join(["`/run NAME input` starts one:", *lines]) if lines else _NONE
 
 
 def _allowed(tx: Transaction, invocation: Invocation) -> list[Workflow]:

@@ -18,7 +18,7 @@ def usage(tx: Transaction, invocation: Invocation, now: int) -> str:
     lines = [f"You {words}: {_of_person(tx, invocation, first, today)}" for words, first in periods.items()]
     # In a group everybody reads the answer.
     if invocation.principal.role is PrincipalRole.OWNER and invocation.conversation.direct:
-        lines += [f"The house {words}: {_of_house(tx, first, today)}" for words, first in periods.items()]
+        lines += [f"The whole system {words}: {_of_house(tx, first, today)}" for words, first in periods.items()]
     return "\n".join(lines)
 
 

@@ -113,7 +113,7 @@ class Attempt:
         limits = [error for error in errors if error.kind is ProviderErrorKind.RATE_LIMIT]
         if selection.pending or limits:
             until = now if selection.until is None else max(now, selection.until)
-            what = limits[-1].what if limits else "every account rests: the vendors asked for a pause"
+            what = limits[-1].what if limits else "every account has a cooldown: the vendors asked for a pause"
             return ProviderError(ProviderErrorKind.RATE_LIMIT, what, retry_after=(until - now) / 1000)
         if passing := [error for error in errors if error.kind in TRANSIENT]:
             return passing[-1]

@@ -91,7 +91,7 @@ def left_out(what: str, *, model: str, account: str) -> str:
 
 def no_answer(agent: str) -> str:
     """Return the notice for a turn without a model's text."""
-    return f"{agent} asked for tools again and again and gave no answer. Please ask in another way."
+    return f"{agent} called tools repeatedly and gave no answer. Please ask in another way."
 
 
 def unreadable(files: Sequence[tuple[str, str]]) -> str:
@@ -104,7 +104,7 @@ def unreadable(files: Sequence[tuple[str, str]]) -> str:
 
 def archived(agent: str) -> str:
     """Return the notice for a person who waits for the answer of a deleted agent."""
-    return f"{agent} is not there any more. Please ask somebody else."
+    return f"{agent} no longer exists. Please ask another agent."
 
 
 def question(
@@ -134,7 +134,7 @@ def workflow_failed(error: str) -> str:
 def compaction_failed(agent: str, error: str) -> str:
     """Return the notice to an owner: nothing is lost, but prompts leave out the oldest messages until it succeeds."""
     return (
-        f"A long conversation of {agent} could not be summed up ({error}). It goes on with its newest messages, and "
+        f"A long conversation of {agent} could not be summarized ({error}). It continues with its newest messages, and "
         "this is tried again after some turns."
     )
 

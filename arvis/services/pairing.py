@@ -33,7 +33,7 @@ MOST_TRIES = 5
 #: Refusals that pairing ends.
 PAIRABLE = frozenset({"not_paired", "not_bound"})
 
-WELCOME = "You are let in. Write to me whenever you like."
+WELCOME = "You are paired now. You can write to me."
 
 _TRIES = "pairing_attempts"
 #: The lock of offers, approvals and wrong tries, so that two at once cannot exceed a limit.
@@ -105,7 +105,7 @@ def offer_pairing(tx: Transaction, message: IncomingMessage, now: int, code: str
 def offer(code: str) -> str:
     middle = CODE_LENGTH // 2
     return (
-        "I do not know you yet, and answer only whom I know. Show this code to whoever runs this bot; it holds for "
+        "I don't know you yet. Send this code to the person who runs this bot. It expires in "
         f"{LIFE_MS // MINUTE_MS} minutes: {code[:middle]}-{code[middle:]}"
     )
 

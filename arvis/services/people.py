@@ -72,14 +72,16 @@ def _check(person: Principal, role: PrincipalRole | None, paired: bool | None, o
             code="is_owner",
         )
     if role is not None and role not in GIVEN_ROLES:
-        raise Unprocessable("Nobody is made an owner here.", fix="Name the person under `owners` in config.yaml.")
+        raise Unprocessable(
+            "Owners can only be set in config.yaml.", fix="Name the person under `owners` in config.yaml."
+        )
     if role is PrincipalRole.OPERATOR and person.platform == WEB:
         raise Unprocessable(
-            "Over the web the login or key says what somebody may do.",
+            "On the web, the login or key determines the role.",
             fix="Make them a user of the dashboard, or give them a key, of the role operator.",
         )
     if paired and (role or person.role) is PrincipalRole.BLOCKED:
-        raise Unprocessable("Who is blocked cannot be paired.", fix="Make them a member first.")
+        raise Unprocessable("A blocked user cannot be paired.", fix="Make them a member first.")
 
 
 def _void_code(tx: Transaction, person: Principal, by: str, now: int) -> None:

@@ -311,7 +311,7 @@ def _check_texts(wanted: Schedule) -> None:
     if len(wanted.prompt.encode(errors="replace")) > _LARGEST_PROMPT or storable(wanted.prompt) != wanted.prompt:
         raise Unprocessable(f"`prompt` must be a text of at most {_LARGEST_PROMPT} bytes.", fix="Shorten it.")
     if wanted.script is None and wanted.kind is ScheduleKind.CRON and not wanted.prompt.strip():
-        raise Unprocessable("`prompt` is missing.", fix="Say what the agent shall do.")
+        raise Unprocessable("`prompt` is missing.", fix="Write the task for the agent.")
 
 
 def _check_name(tx: Transaction, wanted: Schedule) -> None:

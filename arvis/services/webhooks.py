@@ -172,10 +172,12 @@ def _ready(tx: Transaction, hook: Webhook) -> tuple[Agent, Address]:
     if refusal(tx, agent, asker_for(tx, hook.principal_id, hook.address, _limits(hook))) is not None:
         raise nothing_there()
     if not agent.active:
-        raise Unavailable("The agent of this web hook is paused.", fix="Bring the call again later.")
+        raise Unavailable("The agent of this web hook is paused.", fix="Repeat the call later.")
     place = posted_by(tx, hook.address)
     if isinstance(place, str):
-        raise Unavailable("The answer could be posted by nobody.", why=place, fix="Give the web hook a `connector`.")
+        raise Unavailable(
+            "No bot can post the answer to this channel.", why=place, fix="Give the web hook a `connector`."
+        )
     _check_graph(tx, hook, agent, place)
     return agent, place
 
@@ -235,7 +237,7 @@ def _check_texts(wanted: Webhook) -> None:
     template = wanted.template
     if not template.strip():
         raise Unprocessable(
-            "`template` is empty.", fix="Say what the agent shall do with a call: `Look at {{payload}}`."
+            "`template` is empty.", fix="Write the task for the agent, with the call: `Look at {{payload}}`."
         )
     if len(template.encode(errors="replace")) > _LARGEST_TEMPLATE or storable(template) != template:
         raise Unprocessable(f"`template` must be a text of at most {_LARGEST_TEMPLATE} bytes.", fix="Shorten it.")

@@ -94,7 +94,7 @@ def graph_of(tx: Transaction, name: str) -> str:
     """Return the stored name of a workflow in schedules, web hooks and agents: its slug after the prefix. Raise
     `Unprocessable` if it does not exist, or the name is that of another graph."""
     if not name.startswith(PREFIX):
-        raise Unprocessable(f"`graph` names {name[:60]!r}, which is no workflow.", fix=f"Write {PREFIX}SLUG.")
+        raise Unprocessable(f"`graph` names {name[:60]!r}, which is not a workflow.", fix=f"Write {PREFIX}SLUG.")
     try:
         return f"{PREFIX}{find(tx, name).slug}"
     except NotFound as unknown:
@@ -111,7 +111,7 @@ def whole_version(tx: Transaction, workflow: Workflow, version: int | None = Non
         raise Unprocessable(
             f"The workflow {workflow.slug} has no version that can run.",
             why="Each of its versions has problems.",
-            fix=f"`arvis workflows show {workflow.slug}` tells them; mend and save it.",
+            fix=f"`arvis workflows show {workflow.slug}` lists them; fix them and save it.",
             code="not_runnable",
         )
     found = tx.workflows.version(workflow.id, wanted)
@@ -121,7 +121,7 @@ def whole_version(tx: Transaction, workflow: Workflow, version: int | None = Non
         raise Unprocessable(
             f"Version {wanted} of the workflow {workflow.slug} cannot run.",
             why=f"It has {found.problems} problems.",
-            fix="Mend it, or name another version.",
+            fix="Fix its problems, or choose another version.",
             code="not_runnable",
         )
     return found
@@ -148,7 +148,7 @@ def agent_of(tx: Transaction, version: WorkflowVersion, asker: Asker, otherwise:
             return agent
     active = [agent for agent in tx.agents.all() if agent.active]
     if not active:
-        raise Unavailable("There is no active agent that could do it.", fix="Let one go on: `arvis agents list`.")
+        raise Unavailable("There is no active agent that could do it.", fix="Resume one: `arvis agents list`.")
     active.sort(key=lambda agent: agent.slug != CONDUCTOR)
     chosen = next((agent for agent in active if refusal(tx, agent, asker) is None), None)
     if chosen is None:

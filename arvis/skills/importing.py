@@ -43,7 +43,7 @@ class Importer:
         if shown is not None and shown.source is not Source.IMPORTED and not replace:
             raise Conflict(
                 f"There is a skill {skill.slug} of the {_WHOSE[shown.source]} already.",
-                fix="Give yours another slug, or say that it shall stand in its place.",
+                fix="Give yours another slug, or choose to replace it.",
                 code="slug_taken",
             )
         now = self._clock.now()
@@ -58,8 +58,8 @@ class Importer:
         text, source = await self._fetched(url)
         if seen is not None and read_skill(text, stem=None, source=Source.IMPORTED).hash != seen:
             raise Conflict(
-                "The address gives another text than the one that was looked at.",
-                fix="Look at it again, then bring it in.",
+                "The text at the address has changed since you read it.",
+                fix="Read it again, then import it.",
                 code="changed_meanwhile",
             )
         return await self.from_text(text, by=by, replace=replace, source=source)
@@ -80,7 +80,7 @@ class Importer:
             raise Unprocessable(
                 f"The skill cannot be fetched: {error.what}",
                 why=error.what,
-                fix="Name a public http or https address, or bring the text.",
+                fix="Give a public http or https address, or the text itself.",
                 code=error.code,
             ) from None
         return _text_of(fetched), fetched.url
@@ -127,7 +127,7 @@ class Importer:
 
 _WHOSE = {Source.BUILT_IN: "house", Source.FOLDER: "skills folder", Source.IMPORTED: "ones brought in"}
 _INSTEAD = {
-    Source.BUILT_IN: "Import one with this slug to stand in its place.",
+    Source.BUILT_IN: "Import one with this slug to replace it.",
     Source.FOLDER: "Delete its file in the folder `skills` of the data folder.",
     Source.IMPORTED: "Try again.",
 }
@@ -146,7 +146,7 @@ def _text_of(fetched: Fetched) -> str:
     try:
         text = fetched.body.decode("utf-8-sig")
     except UnicodeError:
-        problem = problem or "it is no text in UTF-8"
+        problem = problem or "it is not UTF-8 text"
         text = ""
     if problem is not None:
         raise Unprocessable(f"The address gives no skill: {problem}.", why=problem, fix="Look at it in a browser.")

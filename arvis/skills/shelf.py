@@ -165,7 +165,7 @@ class _Found:
     def take(self, source: Source, name: str, text: str | None, *, stem: str | None) -> None:
         where = f"{source.replace('_', '-')} skill {name}"
         if text is None:
-            self.problems.append(f"{where}: it is no text in UTF-8, or may not be read")
+            self.problems.append(f"{where}: it is not UTF-8 text, or not readable")
             return
         try:
             skill = read_skill(text, stem=stem, source=source)

@@ -124,7 +124,7 @@ def _told(problems: Sequence[str]) -> str | None:
 def _read(block: Block, types: Mapping[str, _Type]) -> tuple[dict[str, Any], list[str]]:
     fields: dict[str, Any] = {}
     problems = [f"the line “{_short(line)}” has no key" for line in block.stray]
-    problems += [f"`{_short(key)}` stands there twice" for key in block.twice]
+    problems += [f"`{_short(key)}` occurs twice" for key in block.twice]
     for key, entry in block.entries.items():
         name = _OTHER_NAMES.get(key, key)
         if key in _RIGHTS:
@@ -132,7 +132,7 @@ def _read(block: Block, types: Mapping[str, _Type]) -> tuple[dict[str, Any], lis
         elif name not in types:
             problems.append(f"`{_short(key)}` is not known here")
         elif name in fields:
-            problems.append(f"`{name}` stands there twice")
+            problems.append(f"`{name}` occurs twice")
         else:
             value, fits = _typed(entry, types[name])
             fields[name] = value

@@ -30,7 +30,7 @@ from arvis.tags.wrappers import Wrapper, wrapper_of
 def read_delegation(tag: Tag, ordinal: int) -> Proposal:
     slug, _, wish = tag.argument.partition(" ")
     fields = {"text": tag.body, "report": bool(wish)}
-    problem = tag.problem or (None if tag.body else "no task stands in it")
+    problem = tag.problem or (None if tag.body else "it contains no task")
     return Proposal(ordinal, EffectKind.DELEGATE, slug.lower(), fields, problem)
 
 
@@ -53,7 +53,7 @@ def handover_of(tags: Sequence[Tag]) -> Handover | None:
 _NAMED_OTHERWISE = {"preference": Category.USER_PREFERENCE, "fact": Category.LEARNED_PATTERN}
 _KNOWN = {category.value: category for category in Category} | _NAMED_OTHERWISE
 
-_EMPTY = "nothing stands in it"
+_EMPTY = "it is empty"
 
 
 def category_of(word: str) -> Category:

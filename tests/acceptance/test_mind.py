@@ -63,7 +63,7 @@ async def test_what_is_learnt_is_in_the_next_conversation_of_this_person_alone(p
     assert await says("Fine.\n[MEMORY:fact] one\n[STATE:alert.max] 150") == "Fine."
     await says("[MEMORY:user_preference] prefers Python 3.11 [/MEMORY]")
     await says("[MEMORY:user_preference] prefers Python 3.12 [/MEMORY]")
-    assert (await command(place, "/new", ANN, **ANN_HERSELF)).startswith("We begin anew")
+    assert (await command(place, "/new", ANN, **ANN_HERSELF)).startswith("Your next message starts a new conversation")
 
     known = await prompt(place, ANN, **ANN_HERSELF)
     lines = known.splitlines()

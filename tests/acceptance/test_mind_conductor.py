@@ -154,7 +154,7 @@ async def test_an_answer_that_was_written_from_doubtful_words_asks_first(place: 
     seen, question = await question_of(place, "[CREATE_AGENT]\nslug: odd\n[/CREATE_AGENT]", HALL, COMMANDING)
     assert seen == "Waits for an answer: create the agent “odd”."
     assert question["prompt"].startswith("Conductor wants to create the agent “odd”.")
-    assert question["prompt"].endswith("it had read what came from: flagged.")
+    assert question["prompt"].endswith("it had read data from: flagged.")
     assert question["id"] in await arvis(place, "questions", "list")
     async with place.socket(HALL) as socket:
         await arvis(place, "questions", "answer", question["id"], "reject")

@@ -199,7 +199,7 @@ async def test_what_is_changed_before_its_turn_is_asked_as_it_is_then(home: Home
 async def test_a_stranger_is_given_a_code_once_and_let_in_by_it(home: Home, here: Chats) -> None:
     place = here.direct("dora")
     await here.stage.say("Let me in", user="dora")
-    code = CODE.search((await here.shows(place, "I do not know you yet")).text)
+    code = CODE.search((await here.shows(place, "I don't know you yet")).text)
     assert code is not None
     await here.stage.say("Hello?", user="dora")
     assert "is paired" in await home.arvis("pairing", "approve", code[0])

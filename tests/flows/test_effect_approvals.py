@@ -142,7 +142,7 @@ async def test_a_tainted_turn_asks_with_the_exact_change_and_a_yes_makes_it(eith
         '  prompt: "" → "Tell.\\u202e"\n'
         "Asked for by Owner ("
     )
-    assert "Besides that person's words it had read what came from: tools." in question
+    assert "Besides that person's messages it had read data from: tools." in question
     assert (
         "An owner can answer “approve” or “reject”: press a button, write it here or run `arvis questions answer"
         in question

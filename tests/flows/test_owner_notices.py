@@ -65,7 +65,7 @@ async def test_an_owner_is_told_once_a_day_where_they_talk(either_house: House) 
     await house.until_sent(2, "office")
     told = [delivery.content for delivery in await house.deliveries("office")]
     assert len(told) == 2, told
-    assert "could not be summed up (the key is refused)" in told[1]
+    assert "could not be summarized (the key is refused)" in told[1]
     assert len(await house.deliveries("room")) == 1, "nobody else is told"
     house.clock.put_forward(DAY + 1)
     await failed(house, turn.id)

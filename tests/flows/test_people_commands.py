@@ -58,13 +58,13 @@ async def test_owners_stop_everybody(house: House) -> None:
 
 
 async def test_a_bot_of_one_agent_names_nobody_else(crowd: House) -> None:
-    assert await reply_to(crowd, "/agents", user="owner") == ["Here you talk to Helper"]
+    assert await reply_to(crowd, "/agents", user="owner") == ["The agent here is Helper"]
 
 
 async def test_agents_names_those_that_the_asker_may_ask(crowd: House) -> None:
     owner = {"user": "owner", "assigned_agent": None}
     assert await reply_to(crowd, "/agents", **owner) == [
-        "Here you talk to Conductor",
+        "The agent here is Conductor",
         "Others answer here when you call them by name:",
         "@coder: Coder",
         "@helper: Helper",
@@ -76,7 +76,7 @@ async def test_agents_names_those_that_the_asker_may_ask(crowd: House) -> None:
 
     await crowd.store.write(pair)
     ann = await reply_to(crowd, "/agents", assigned_agent=None)
-    assert ann[0] == "Here you talk to Conductor"
+    assert ann[0] == "The agent here is Conductor"
     assert "@coder: Coder" in ann
 
 
@@ -90,7 +90,7 @@ async def test_usage_of_a_person_and_of_the_house(crowd: House) -> None:
     ]
     owner = await reply_to(crowd, "/usage", user="owner", channel="dm-owner")
     assert owner[0] == "You today: 0 questions, 0 tokens in, 0 out, $0.00."
-    assert owner[2:] == [f"The house {when}: 3 questions, ${3 * cost:.5f}." for when in ("today", "this month")]
+    assert owner[2:] == [f"The whole system {when}: 3 questions, ${3 * cost:.5f}." for when in ("today", "this month")]
     assert len(await reply_to(crowd, "/usage", user="owner", channel="room", is_direct=False)) == 2
 
 
@@ -99,7 +99,7 @@ async def test_usage_counts_the_questions_of_an_owner_that_cost_nothing(either_h
         await either_house.ask(text, user="owner")
     person, _, house, _ = await reply_to(either_house, "/usage", user="owner")
     assert person == "You today: 2 questions, 20 tokens in, 10 out, $0.00."
-    assert house == "The house today: 2 questions, $0.00."
+    assert house == "The whole system today: 2 questions, $0.00."
 
 
 async def test_why_a_direct_message_was_dropped(either_house: House) -> None:

@@ -114,7 +114,7 @@ async def test_who_may_not_or_cannot_takes_nothing(store: Store) -> None:
         tx.principals.set_role(person.id, PrincipalRole.BLOCKED, NOW)
 
     await store.write(change_webhook, hook.id, {"connector": ""}, NOW, by=None)
-    with pytest.raises(Unavailable, match="posted by nobody"):
+    with pytest.raises(Unavailable, match="No bot can post"):
         await take(store, hook, "id:1")
     await store.write(block)
     with pytest.raises(NotFound):
