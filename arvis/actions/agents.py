@@ -147,7 +147,7 @@ def _free_places(tx: Transaction, fields: Mapping[str, Any], here: Address, *, a
 
 
 def _place(given: Any, here: Address) -> Binding:
-    """One entry of `channels`; without a channel it is the one that people are talking in."""
+    """Return one entry of `channels`; without a channel it is the one of the conversation."""
     if not isinstance(given, Mapping):
         raise Unprocessable("an entry of `channels` must be an object with platform and channelId")
     channel = given.get("channelId", given.get("channel"))

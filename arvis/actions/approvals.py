@@ -42,7 +42,7 @@ NOBODY = "nobody"
 
 
 def proposal_graph(*, deadline_ms: int, on_expiry: str) -> Graph:
-    """Asks once, and ends with what was decided: `{"decision", "by", …}`."""
+    """Return the graph that asks once and ends with the decision: `{"decision", "by", …}`."""
 
     async def ask(context: NodeContext) -> Decision:
         if context.answer is None:

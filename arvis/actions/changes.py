@@ -70,7 +70,7 @@ def _changed_agent(tx: Transaction, proposal: Proposal, situation: ActionContext
 
 
 def _channels(plan: Plan) -> list[str]:
-    """None that it has is taken from it."""
+    """Return the lines of channels; existing channels are never removed."""
     return [line("channels, one more", _bound(place)) for place in plan.places]
 
 

@@ -36,7 +36,7 @@ _LONGEST_NAME = 60
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One turn further: from the turn `parent` of the agent `speaker` to one of `target`."""
+    """A further turn: from the turn `parent` of the agent `speaker` to one of `target`."""
 
     kind: str
     parent: Execution

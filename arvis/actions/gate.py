@@ -137,7 +137,7 @@ def _is_within(tx: Transaction, target: Agent, execution: Execution) -> bool:
 
 
 def _upwards(tx: Transaction, execution: Execution) -> Iterator[Execution]:
-    """It, what called it or gave it as a task, and so on."""
+    """Yield the execution, the execution that called it or gave it as a task, and so on."""
     current: Execution | None = execution
     for _ in range(_MOST_ABOVE):
         if current is None:
@@ -232,7 +232,7 @@ def _objections(tx: Transaction, proposal: Proposal, situation: ActionContext, n
 
 
 def _about_agents(tx: Transaction, proposal: Proposal) -> Iterator[Verdict]:
-    """No tag touches a conductor or makes one."""
+    """Refuse tags that would change or create a conductor."""
     if proposal.kind in _CHANGES_AGENT and _is_conductor(tx, proposal.subject):
         yield refused("conductor", "a conductor is not changed by tags")
     if proposal.kind not in _WRITES_AGENT:
@@ -242,7 +242,7 @@ def _about_agents(tx: Transaction, proposal: Proposal) -> Iterator[Verdict]:
 
 
 def _quota(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> Iterator[Verdict]:
-    """Of what is counted nowhere else; schedules are counted where they are written."""
+    """Check quotas that are counted nowhere else; schedules are counted where they are written."""
     limits, kind = situation.limits, proposal.kind
     if kind in _NOTES and _done(tx, situation, _NOTES) >= limits.notes_per_reply:
         yield refused("too_many", f"an answer keeps {limits.notes_per_reply} things at most")

@@ -56,7 +56,7 @@ def perform(tx: Transaction, proposal: Proposal, situation: ActionContext, now: 
 
 
 def note(tx: Transaction, result: EffectResult, situation: ActionContext, now: int) -> None:
-    """Remember that this was dealt with, and a line in the audit."""
+    """Record the result of a proposal, and write a line in the audit."""
     proposal, execution = result.proposal, situation.execution
     tx.executions.put_effect(
         Effect(execution.id, "", 0, proposal.name, EffectState.FINISHED, result.outcome.value, now)

@@ -97,7 +97,7 @@ def wanted_changes(proposal: Proposal, situation: ActionContext) -> dict[str, An
 
 
 def _author(situation: ActionContext) -> str | None:
-    """Whom it acts for."""
+    """Return the principal that it acts for."""
     return situation.principal.id if situation.principal is not None else None
 
 
@@ -107,7 +107,7 @@ def _known(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _changes(fields: Mapping[str, Any], here: Address) -> dict[str, Any]:
-    """Fields of the tag as those of a `Schedule`; where it goes only if the tag names a place."""
+    """Return the fields of the tag as those of a `Schedule`; its place only if the tag names one."""
     changes: dict[str, Any] = {name: str(fields[name]).strip() for name in _TEXTS if name in fields}
     changes |= {name: fields[name] for name in _NUMBERS if name in fields}
     if "script" in fields:
@@ -136,7 +136,7 @@ def _place(fields: Mapping[str, Any], here: Address) -> Address:
 
 
 def _script(value: Any) -> Any:
-    """JSON that came as one text is read."""
+    """Return the script; JSON in a text is parsed."""
     if not isinstance(value, str):
         return value
     try:

@@ -18,7 +18,7 @@ _LONGEST = 120
 
 
 def agents(tx: Transaction, invocation: Invocation, _now: int) -> str:
-    """Only those that this person may ask."""
+    """List the agents that this person may ask."""
     return "\n".join(_lines(tx, invocation))
 
 
@@ -55,7 +55,7 @@ def _may(invocation: Invocation, agent: Agent, binding: Binding | None) -> bool:
 
 
 def how_to_address(tx: Transaction, invocation: Invocation) -> str:
-    """One line about this place."""
+    """Return one line about this place."""
     agent = brief(invocation.agent.name, _LONGEST)
     address = invocation.address
     binding = tx.agents.binding_at(address.platform, address.channel)
@@ -68,7 +68,7 @@ def how_to_address(tx: Transaction, invocation: Invocation) -> str:
 
 
 def _mention(tx: Transaction, invocation: Invocation) -> str:
-    """By the name that the bot has on its platform, where that is known."""
+    """Return the bot's name on its platform, if it is known."""
     place = (invocation.address.platform, invocation.address.connector)
     names = [bot.user_name for bot in tx.bots.statuses() if (bot.platform, bot.name) == place and bot.user_name]
     return f"mention @{names[0]}" if names else "mention it"

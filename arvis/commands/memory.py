@@ -131,7 +131,7 @@ def _delete(tx: Transaction, invocation: Invocation, named: str, now: int) -> st
 
 
 def _delete_key(tx: Transaction, invocation: Invocation, key: str) -> str:
-    """Of the person, else, for those who may, of the room."""
+    """Delete a key of the person, else, with permission, of the room."""
     for scope in _scopes(invocation):
         state = tx.agent_state.get(invocation.agent.id, scope, key)
         if state is not None and (scope == _mine(invocation) or _may_change(invocation, state.author_id)):
@@ -167,7 +167,7 @@ def _confirm(tx: Transaction, invocation: Invocation, named: str, now: int) -> s
 
 
 def _fact_line(tx: Transaction, invocation: Invocation, fact: Fact) -> str:
-    """Such as `#3 likes tea (user_preference, by Ann, 2026-11-22, unconfirmed: tools)`."""
+    """Return a line such as `#3 likes tea (user_preference, by Ann, 2026-11-22, unconfirmed: tools)`."""
     return _line(tx, invocation, fact, brief(fact.content))
 
 

@@ -44,7 +44,7 @@ def perform(tx: Transaction, invocation: Invocation, now: int) -> Said:
 
 
 def command_hints() -> Sequence[CommandHint]:
-    """For platforms that show their users a list of commands."""
+    """Return the commands for platforms that show a list of them."""
     return [CommandHint(name, command.about) for name, command in COMMANDS.items() if not command.unlisted]
 
 

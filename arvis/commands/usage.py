@@ -12,7 +12,7 @@ from arvis.ports.store import Transaction
 
 
 def usage(tx: Transaction, invocation: Invocation, now: int) -> str:
-    """Today and this month, by the daemon's midnight."""
+    """Show today and this month, by the daemon's midnight."""
     today = date.fromisoformat(day_of(now, invocation.house_zone))
     periods = {"today": today, "this month": today.replace(day=1)}
     lines = [f"You {words}: {_of_person(tx, invocation, first, today)}" for words, first in periods.items()]

@@ -93,7 +93,7 @@ def _failed(call: Mapping[str, Any]) -> str:
 
 
 def _layers(timeline: MessageTimeline) -> Iterator[str]:
-    """Of the last prompt; the estimates are those that decided what fitted."""
+    """Return the layers of the last prompt, with the estimates that decided what fitted."""
     prompts = [step.data["prompt"] for step in timeline.steps if step.step == "node" and "prompt" in step.data]
     if not prompts:
         return

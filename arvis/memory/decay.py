@@ -40,7 +40,7 @@ def decay(tx: Transaction, now: int, limit: int) -> int:
 
 
 def _fall(tx: Transaction, fact: Fact, life: int, now: int) -> None:
-    """Once for each life since it was last used, or last fell."""
+    """Lower the confidence once for each life since the last use, or the last fall."""
     confidence = fact.confidence
     for _ in range((now - max(fact.accessed_at, fact.updated_at)) // life):
         confidence = max(_FLOOR, confidence * 9 // 10)

@@ -136,7 +136,8 @@ def _others(
 
 
 def _newest_rules(rules: Sequence[Fact], scopes: Sequence[str]) -> tuple[Fact, ...]:
-    """In the order of the scopes, so that what holds everywhere is the last to go when a prompt is short of room, too."""
+    """Return the rules in the order of the scopes, so that rules that hold everywhere are dropped last if a prompt
+    has no room."""
     newest = [
         sorted((fact for fact in rules if fact.scope == scope), key=lambda fact: -fact.number) for scope in scopes
     ]

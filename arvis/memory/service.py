@@ -59,7 +59,7 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It cannot be kept: why, and what to do instead."""
+    """A fact that cannot be stored: the reason, and an alternative."""
 
     problem: str
     fix: str

@@ -75,7 +75,7 @@ class Similarity:
 
 
 def similarity(new: Wording, old: Wording) -> Similarity | None:
-    """None: they are about different things."""
+    """Return the similarity, or None for different subjects."""
     if new.text == old.text:
         return Similarity(same=True, differing=0.0)
     longer = max(len(new.text), len(old.text))
@@ -117,7 +117,7 @@ def distance(one: str, other: str, *, most: int = _LONG) -> int:
 
 
 def _what_differs(one: str, other: str) -> tuple[str, str]:
-    """Without the letters that both begin and end with."""
+    """Return the texts without the letters that both begin and end with."""
     start = _equal_letters(one, other)
     one, other = one[start:], other[start:]
     end = _equal_letters(one[::-1], other[::-1])

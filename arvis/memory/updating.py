@@ -131,12 +131,12 @@ def _sort(word: str) -> str:
 
 
 def _has_substance(words: Sequence[str]) -> bool:
-    """Something that the numbers and dates are about."""
+    """Return whether there is a subject besides the numbers and dates."""
     return any(not _sort(word).startswith("#") and word not in _BETWEEN | _COPULAS for word in words)
 
 
 def _adds_to_its_end(new: Sequence[str], old: Sequence[str]) -> bool:
-    """All that was known, and more behind it: nothing is lost."""
+    """Return whether the new fact is the old one with an addition at its end, so that nothing is lost."""
     return len(new) > len(old) and list(new[: len(old)]) == list(old) and not _DENIALS & set(new[len(old) :])
 
 

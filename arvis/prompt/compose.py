@@ -196,7 +196,8 @@ class _Sheet:
         return line
 
     def sticky(self) -> Notes:
-        """All of them, unless the model's window itself cannot hold them. They never push out what people say in this turn."""
+        """Return all sticky facts, unless the model's window cannot hold them. They never displace the messages of
+        this turn."""
         asked = self._talk_cost([self._line(message) for message in self._given.current])
         reserved = max(_LEAST_CURRENT, min(asked, self._given.usable // _ASKED)) + self._least_rounds()
         room = self._left(self._given.most) - reserved
@@ -263,7 +264,8 @@ class _Sheet:
         return text
 
     def observed(self, current: Sequence[Line]) -> list[Line]:
-        """As much of the newest as fits into its part; it never takes room from the turn's own messages."""
+        """Return as many of the newest overheard messages as fit into their share; they never take room from the
+        turn's own messages."""
         given, kept = self._given, list(self._given.observed)
         room = min(given.usable // _OBSERVED, self._left(given.usable)) - self._per_message
         while kept:
@@ -275,12 +277,12 @@ class _Sheet:
         return []
 
     def room(self) -> int:
-        """For the history, in tokens."""
+        """Return the room for the history, in tokens."""
         return self._left(self._given.usable)
 
     def talk(self, aside: Sequence[Line], current: Sequence[Line], room: int) -> tuple[list[Line], int]:
-        """As much of the history as fits, with what was read along and the turn's own messages behind it; and how much of
-        it that is."""
+        """Return as much of the history as fits, followed by overheard messages and the turn's own; and the number of
+        history messages."""
         given = self._given
         day = self._count("[2000-01-01]\n")
         newest_first = (self._line(message) for message in reversed(given.history))
@@ -315,7 +317,7 @@ def taint_of_asked(messages: Sequence[StoredMessage]) -> Taint:
 
 
 def _taint_of_talk(given: Ingredients, left_out: int, *, overheard: bool) -> Taint:
-    """Of the messages that are in the prompt."""
+    """Return the taint of the messages in the prompt."""
     messages: list[PastMessage | StoredMessage] = [*given.history[left_out:], *given.current]
     taint = taint_of_asked(given.current).union(*(message.taint for message in messages))
     people = overheard or any(each.principal_id != given.asker for each in messages if each.role is Role.USER)

@@ -104,8 +104,8 @@ def overheard_line(messages: Sequence[Overheard], at: int) -> Line | None:
 
 
 def newest_that_fit(newest_first: Iterable[Line], room: int, cost: Callable[[Line], int]) -> list[Line]:
-    """Whole messages without a gap, in order; where not all fit, the first is a person's. No further ones are looked at
-    than fit."""
+    """Return whole messages without a gap, in order; if not all fit, the first one is a person's. Reads no more
+    messages than fit."""
     kept: list[Line] = []
     for line in newest_first:
         room -= cost(line)
@@ -119,8 +119,8 @@ def newest_that_fit(newest_first: Iterable[Line], room: int, cost: Callable[[Lin
 
 
 def dated(history: Sequence[Line], current: Sequence[Line], zone: str) -> list[Line]:
-    """With the day before a person's message where it is another than before. The very first of a conversation goes
-    without it while it is current; replies never have it, or models would begin theirs so."""
+    """Add the day before a person's message if it differs from the previous one. A first message that is also current
+    has none; replies never have one, because models would imitate it."""
     day = "" if history or not current else _day(current[0], zone)
     lines = []
     for line in (*history, *current):
@@ -132,7 +132,7 @@ def dated(history: Sequence[Line], current: Sequence[Line], zone: str) -> list[L
 
 
 def alternating(lines: Sequence[Line]) -> tuple[Turn, ...]:
-    """Neighbours of one role are joined: providers want user and assistant in turn."""
+    """Join neighbours of one role: providers want user and assistant in turn."""
     turns: list[Turn] = []
     for line in lines:
         if turns and turns[-1].role == line.role:

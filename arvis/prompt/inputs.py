@@ -48,7 +48,8 @@ class Budget:
 
     @property
     def threshold(self) -> int:
-        """Above it a conversation is compacted. Never above `usable`: nothing is trimmed that was not summarised."""
+        """Return the tokens above which a conversation is compacted. Never above `usable`, so that nothing is trimmed
+        without a summary."""
         return self.ceiling * 3 // 4
 
     @property
@@ -91,7 +92,7 @@ class Overheard:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """Nothing is remembered."""
+    """An empty memory."""
 
     sticky: Sequence[Fact] = ()
     facts: Sequence[Fact] = ()

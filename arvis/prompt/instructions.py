@@ -32,7 +32,7 @@ def reply_format(attributes: Sequence[AttributeSpec]) -> PluginBlock | None:
 
 
 def _contract(attributes: Sequence[AttributeSpec]) -> str:
-    """In the form of an XML schema, which models know."""
+    """Return the attributes as an XML schema, which models know."""
     lines = [
         '<xs:element name="response-metadata"><xs:complexType><xs:sequence>',
         '  <xs:element name="attributes"><xs:complexType><xs:all>',
@@ -79,7 +79,8 @@ _DESCRIPTION = 100
 
 
 def plain_rules(others: Sequence[Agent]) -> str:
-    """For every agent but a conductor: how to remember, and how to hand a task to one of the `others`."""
+    """Return the rules of every agent but a conductor: how to store facts, and how to delegate to one of the
+    `others`."""
     if not others:
         return _MEMORY
     offered = sorted(others, key=lambda other: other.slug)[:_MOST_OTHERS]

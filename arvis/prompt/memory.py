@@ -77,7 +77,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Those that fitted, and what they cost with their headings, in tokens."""
+    """The notes that fit, and their tokens with headings."""
 
     notes: Sequence[Note] = ()
     tokens: int = 0
@@ -96,12 +96,12 @@ def sticky_notes(recall: Remembered) -> list[Note]:
 
 
 def other_notes(recall: Remembered) -> list[Note]:
-    """Facts, then state."""
+    """Return facts, then states."""
     return [*(_of_fact(_FACTS, fact) for fact in recall.facts), *map(_of_state, recall.states)]
 
 
 def that_fit(notes: Sequence[Note], room: int, count: Callable[[str], int]) -> Notes:
-    """As many as fit, in their order; one that is too long leaves its place to those behind it."""
+    """Return as many notes as fit, in their order; one that is too long is skipped for later ones."""
     kept: list[Note] = []
     spent = 0
     headings: set[str] = set()

@@ -76,7 +76,7 @@ def clean(messages: Sequence[Kept]) -> list[Kept]:
 
 
 def _parts(additions: Sequence[Addition], *, shown: bool) -> Iterator[tuple[str, int | None]]:
-    """Headings, items and a newline after each, with how long they stay."""
+    """Yield headings and items with a newline after each, and how long they stay."""
     for addition in additions:
         chosen = [item for item in addition.items if (item.shown if shown else item.kept)]
         if chosen:

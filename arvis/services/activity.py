@@ -98,7 +98,8 @@ def active_agents_block(found: Sequence[Activity], me: str) -> str:
 
 
 def _of_line(tx: Transaction, execution: Execution, node: str, agents: Mapping[str, Agent]) -> Iterator[Activity]:
-    """One for each agent on the way from what runs to what it runs for: who waits for a child is at work as well."""
+    """Yield one entry for each agent from the running execution up to its root: an agent that waits for a child is
+    working as well."""
     line = list(_upwards(tx, execution))
     kind, place = _kind(tx, line[-1]), _place(line[-1])
     conversation = tx.conversations.get(line[-1].state.get("conversation", ""))
@@ -125,7 +126,7 @@ def _of_line(tx: Transaction, execution: Execution, node: str, agents: Mapping[s
 
 
 def _upwards(tx: Transaction, execution: Execution) -> Iterator[Execution]:
-    """It, what called it, and so on."""
+    """Yield the execution, its caller, and so on."""
     current: Execution | None = execution
     for _ in range(_DEEPEST):
         if current is None:

@@ -116,8 +116,8 @@ def unbind(tx: Transaction, binding: Binding, *, by: str, now: int) -> Agent:
 
 
 def undo(tx: Transaction, agent_id: str, *, by: str, now: int) -> Agent:
-    """Back to the version before, as a new version, in those of its channels that are free. A second time it undoes the
-    undoing. A deleted agent comes back."""
+    """Restore the previous version, as a new version, with those of its channels that are free. A second call
+    restores the undone one. A deleted agent is restored."""
     agent = _known(tx, agent_id)
     versions = tx.agents.versions(agent.id, 2)
     if len(versions) < 2:  # noqa: PLR2004 - the newest is how it is now

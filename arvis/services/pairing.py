@@ -64,7 +64,7 @@ class WrongCode:
 
 @dataclass(frozen=True, slots=True)
 class TooManyTries:
-    """No code is looked at before this time (ms)."""
+    """No code is accepted before this time (ms)."""
 
     until: int
 

@@ -136,7 +136,7 @@ def _project_of(data: Mapping[str, Any]) -> Project:
 
 
 def _free_slug(tx: Transaction, title: str) -> str:
-    """Of the title's letters, with a number where that is taken."""
+    """Return a slug from the title, with a number if it is taken."""
     stem = _NOT_IN_SLUGS.sub("-", title.lower()).strip("-")[:_LONGEST_SLUG].rstrip("-") or "project"
     names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
     return next(name for name in names if tx.projects.by_slug(name) is None)

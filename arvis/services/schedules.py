@@ -208,7 +208,7 @@ def _taken_over(wanted: Schedule, by: str | None) -> Schedule:
 
 
 def _refuse_more(tx: Transaction, wanted: Schedule, agent: Agent, rules: Rules) -> None:
-    """Unless one more of these may be."""
+    """Refuse one more of these above the limit."""
     if is_reminder(wanted):
         who, there, most = "This person", len(_reminders_of(tx, wanted, rules)), rules.reminders_per_person
     else:
@@ -264,7 +264,7 @@ def _free_name(tx: Transaction, agent: Agent, kind: ScheduleKind) -> str:
 
 
 def _checked(tx: Transaction, wanted: Schedule) -> Schedule:
-    """All but the times."""
+    """Check everything except the times."""
     _check_texts(wanted)
     _check_name(tx, wanted)
     _check_person(tx, wanted)
@@ -299,7 +299,7 @@ def _timed(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> Schedul
 
 
 def _check_texts(wanted: Schedule) -> None:
-    """Names can be shown in one line, and everything can be stored."""
+    """Check that names fit in one line, and that everything can be stored."""
     for name, text in (("name", wanted.name), ("platform", wanted.platform), ("channelId", wanted.channel)):
         most = _LONGEST_NAME if name == "name" else _LONGEST_PLACE
         if not 0 < len(text.strip()) <= most or not text.isprintable():
@@ -335,7 +335,7 @@ def _check_person(tx: Transaction, wanted: Schedule) -> None:
 
 
 def _check_work(tx: Transaction, wanted: Schedule) -> Schedule:
-    """With its graph under the name that is kept."""
+    """Return the schedule with its graph under the stored name."""
     graph = None if wanted.graph is None else graph_named(wanted.graph)
     if graph is not None and graph.startswith(PREFIX):
         graph = graph_of(tx, graph)

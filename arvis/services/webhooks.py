@@ -120,8 +120,8 @@ def nothing_there() -> NotFound:
 
 
 def take_call(tx: Transaction, call: HookCall, now: int) -> TakenCall:
-    """Note the call, count it, and begin its run, in one commit; a call that was taken before begins none. Raises
-    `NotFound` when the hook is not what it was when the signature was looked at."""
+    """Store the call, count it, and begin its run, in one commit; a repeated call begins none. Raise `NotFound` if
+    the hook has changed since the signature was checked."""
     hook = tx.webhooks.get(call.webhook.id)
     if hook is None or not hook.enabled or hook.secret != call.webhook.secret:
         raise nothing_there()
@@ -223,7 +223,7 @@ def _checked(tx: Transaction, wanted: Webhook) -> Webhook:
 
 
 def _check_texts(wanted: Webhook) -> None:
-    """Names can be shown in one line, and everything can be stored."""
+    """Check that names fit in one line, and that everything can be stored."""
     named = (("name", wanted.name), ("platform", wanted.platform), ("channelId", wanted.channel))
     for field, text in named:
         most = _LONGEST_NAME if field == "name" else _LONGEST_PLACE

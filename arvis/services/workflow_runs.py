@@ -102,8 +102,8 @@ def graph_of(tx: Transaction, name: str) -> str:
 
 
 def whole_version(tx: Transaction, workflow: Workflow, version: int | None = None) -> WorkflowVersion:
-    """This version of it (None: the newest that may run). Raises `Unprocessable` for one that may not, and for a workflow that
-    was removed."""
+    """Return this version (None: the newest that can run). Raise `Unprocessable` for one that cannot, and for a
+    deleted workflow."""
     if workflow.removed_at is not None:
         raise Unprocessable(f"The workflow {workflow.slug} was removed.", fix="Restore it, or begin another.")
     wanted = version if version is not None else workflow.runnable
@@ -168,7 +168,7 @@ def agent_for(tx: Transaction, version: WorkflowVersion, asker: Asker) -> Agent:
 
 
 def asker_for(tx: Transaction, principal_id: str | None, address: Address, state: Mapping[str, Any]) -> Asker:
-    """In whose name a run would work that begins with these further parts of its state."""
+    """Return the asker of a run with these further parts of its state."""
     person = tx.principals.get(principal_id) if principal_id is not None else None
     return Asker(person, standing_in(state), address, None)
 
@@ -182,7 +182,7 @@ def place_of(workflow: Workflow) -> Address:
 
 
 def begin(tx: Transaction, wanted: NewWorkflowRun, now: int) -> Execution:
-    """Its execution, job, row and the first line of its log. Raises what `whole_version` raises."""
+    """Write its execution, job, row and the first line of its log. Raise the errors of `whole_version`."""
     begun = begin_keyed(tx, wanted, now, key=None)
     if begun is None:
         raise AssertionError("nothing else can hold a run without a key")

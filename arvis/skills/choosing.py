@@ -55,7 +55,7 @@ def choose(
 
 
 def ranking(skills: Iterable[Skill], message: str, earlier: Sequence[str]) -> list[Skill]:
-    """Those that score at all, the best first, equal ones by slug."""
+    """Return the skills with a score, the best first, equal ones by slug."""
     candidates = tuple(skills)
     may_match = compile_once(tuple(pattern.text for skill in candidates for pattern in skill.patterns))
     looks = [(1.0, look(message, may_match))]

@@ -100,7 +100,7 @@ class Importer:
         await self.shelf.look_again()
 
     async def undo(self, slug: str, *, by: str) -> Skill | None:
-        """Back to the text before; None: there was none. Raises `Conflict` when it never had another."""
+        """Restore the previous text; None: there was none. Raise `Conflict` if it never had another."""
         await self._store.write(_undo, slug, by, self._clock.now())
         return (await self.shelf.look_again()).skills.get(slug)
 

@@ -39,7 +39,7 @@ _OFF = "skills.disabled"
 
 @dataclass(frozen=True, slots=True)
 class Shelved:
-    """Skills by slug, as they count, sentences about what was passed over, and the slugs of those that are off."""
+    """The effective skills by slug, sentences about skipped files, and the slugs of disabled skills."""
 
     skills: Mapping[str, Skill]
     problems: Sequence[str]
@@ -69,7 +69,7 @@ class SkillRegistry:
         self._told: frozenset[str] = frozenset()
 
     async def current(self) -> Shelved:
-        """As they are now, or were a few seconds ago."""
+        """Return the present skills; they may be a few seconds old."""
         async with self._reading:
             if self._last is None or self._clock.monotonic() - self._looked_at >= _LOOK_SECONDS:
                 self._last = await self._look(self._last)
@@ -117,7 +117,7 @@ def _rows(tx: Transaction) -> Sequence[StoredSkill]:
 
 
 def _stamps_of(folders: Sequence[Path]) -> Mapping[str, tuple[int, int]]:
-    """On a thread, like all that looks at files."""
+    """Run on a thread, like all file access."""
     stamps = {}
     for folder in folders:
         for file in _files(folder):
@@ -130,7 +130,7 @@ def _stamps_of(folders: Sequence[Path]) -> Mapping[str, tuple[int, int]]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Markdown below a folder in the order of names; what a link leads out of it to is not of it."""
+    """Yield the Markdown files below a folder in the order of names; links that lead out of it are ignored."""
     try:
         home = folder.resolve(strict=True)
         found = sorted(islice(folder.rglob("*.md"), _MOST_FILES))
@@ -156,7 +156,7 @@ def _read_all(folders: Mapping[Source, Path], rows: Sequence[StoredSkill]) -> Sh
 
 
 class _Found:
-    """Skills as they are read, a later source in the place of an earlier one."""
+    """Collects skills; a later source replaces an earlier one."""
 
     def __init__(self) -> None:
         self.skills: dict[str, Skill] = {}

@@ -66,7 +66,7 @@ class Skill:
 
     @property
     def hash(self) -> str:
-        """Of the whole file: another one is another text."""
+        """Return the hash of the whole file, which identifies its text."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
 
@@ -114,7 +114,7 @@ def _divided(text: str) -> tuple[Mapping[str, Any], str]:
 
 
 def _values(front: str) -> Any:
-    """Numbers and dates stay as they are written; anchors, and with them all that grows, are refused."""
+    """Parse the values. Numbers and dates stay text; anchors, and with them exponential growth, are refused."""
     if len(front) > _LARGEST_FRONT:
         raise _unusable(f"its front matter is longer than {_LARGEST_FRONT} characters")
     try:
@@ -135,7 +135,7 @@ def _triggers(front: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _strings(maps: list[Mapping[str, Any]], name: str, most: int) -> list[str]:
-    """All texts under this name: a list, or one text."""
+    """Return all texts under this name: a list, or one text."""
     found: list[str] = []
     for each in maps:
         value = each.get(name) or []

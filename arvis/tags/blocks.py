@@ -62,7 +62,7 @@ def split(body: str, keys: Collection[str]) -> Block:
 
 
 def value_of(text: str) -> Any:
-    """Text, number, truth, list or mapping."""
+    """Parse a text, number, boolean, list or mapping."""
     if _LONG_INTEGER.fullmatch(text):
         return text
     try:
@@ -81,7 +81,7 @@ def nested(text: str) -> Any:
 
 
 def mapping(text: str) -> Any:
-    """Lines of keys and values, else the text."""
+    """Parse lines of keys and values; return other text unchanged."""
     value = value_of(text)
     found = [_LINE.fullmatch(line.strip()) for line in text.split("\n")]
     if not isinstance(value, str) or not all(found):

@@ -77,14 +77,14 @@ _PLAIN_TEXT = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 
 
 def attributes_of(tags: Sequence[Tag]) -> Mapping[str, str]:
-    """Names and trimmed values of the first block; empty ones are absent. None at all when the block is broken."""
+    """Return names and trimmed values of the first block, without empty ones; an empty result if the block is broken."""
     block = next((tag.body for tag in tags if tag.name == METADATA), "")
     found = _ATTRIBUTES.search(block)
     return _read(_PLAIN_TEXT.sub(lambda data: html.escape(data[1]), found[1])) if found else {}
 
 
 def _read(text: str) -> dict[str, str]:
-    """Attributes lie flat, one behind the other."""
+    """Read the attributes, which are not nested."""
     values: dict[str, str] = {}
     position = 0
     while position < len(text):
@@ -114,7 +114,7 @@ class Reply:
 
 
 def read(text: str) -> Reply:
-    """Of a whole reply, never of anything else: what tools, people or history say is no command."""
+    """Parse a whole reply, never other text: texts of tools, people or the history contain no commands."""
     scanned = scan(text)
     attributes, prose = attributes_of(scanned.tags), scanned.visible
     if (handed := handover_of(scanned.tags)) is not None:

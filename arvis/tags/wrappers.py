@@ -44,8 +44,8 @@ class Wrapper:
 
 
 def wrapper_of(tags: Sequence[Tag], prose: str) -> Wrapper | None:
-    """None where the reply holds no wrapper: then it is still in progress, or done if that is the rule of the place.
-    `prose` is its visible text without them."""
+    """Return the wrapper, or None without one: then the work is in progress, or done if that is the default. `prose`
+    is the visible text without wrappers."""
     for status, names in _NAMES.items():
         body = next((tag.body for tag in tags if tag.name in names), None)
         if body is not None:

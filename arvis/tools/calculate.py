@@ -55,7 +55,7 @@ def value_of(expression: str) -> Fraction:
 
 
 def text_of(value: Fraction) -> str:
-    """Whole numbers with all their digits up to a hundred, others rounded to 28 significant ones."""
+    """Return whole numbers of up to a hundred digits completely, others rounded to 28 significant digits."""
     if value.denominator == 1 and abs(value.numerator) < 10**_SHOWN_WHOLE_DIGITS:
         return str(value.numerator)
     shown = Context(prec=_SHOWN_DIGITS).divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
@@ -81,7 +81,7 @@ def _tokens(expression: str) -> list[str]:
 
 
 class _Parser:
-    """One method for each strength of binding, weakest first. All raise `ToolError`."""
+    """Has one method for each precedence, the lowest first. All raise `ToolError`."""
 
     def __init__(self, *, tokens: Sequence[str]) -> None:
         self._tokens = tokens

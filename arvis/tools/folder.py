@@ -18,7 +18,7 @@ _PRIVATE_FOLDER = 0o700
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Paths and sizes (bytes) in the order of the paths; `more` lie there besides."""
+    """Paths and sizes (bytes) in the order of the paths; `more` is the number of further files."""
 
     files: tuple[tuple[str, int], ...] = ()
     more: int = 0
@@ -57,7 +57,8 @@ def remove_folder(folder: Path) -> None:
 
 
 def _walk(workspace: Path) -> Iterator[tuple[str, int]]:
-    """By handles: what is exchanged for a link on the way leads nowhere else, and a link in the folder's own place is none."""
+    """Walk by handles, so that a link that replaces an entry meanwhile leads nowhere else; a link in the folder's own
+    place counts as empty."""
     with suppress(OSError):
         for folder, folders, names, handle in os.fwalk(workspace, follow_symlinks=False):
             place = os.path.relpath(folder, workspace)

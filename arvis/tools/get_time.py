@@ -32,7 +32,7 @@ def create(services: ToolServices) -> Tool:
 
 
 def time_in(zone: str, now: int) -> str:
-    """ISO 8601 with offset, weekday and zone; `now` in milliseconds. Raises `ToolError`."""
+    """Return the time in ISO 8601 with offset, weekday and zone; `now` in milliseconds. Raise `ToolError`."""
     name, place = _find(zone)
     moment = datetime.fromtimestamp(now // 1000, tz=UTC).astimezone(place)
     return f"{moment.isoformat()}, {_WEEKDAYS[moment.weekday()]}, {name}"
@@ -52,7 +52,7 @@ def _find(zone: str) -> tuple[str, tzinfo]:
 
 
 def _close(zone: str, known: Collection[str]) -> list[str]:
-    """Two names that begin with it, or look like it by their city or as a whole."""
+    """Return two zone names that begin with the text, or resemble it by their city or as a whole."""
     wanted = zone.strip().lower().replace(" ", "_")
     cities = {name.rpartition("/")[2].lower(): name for name in sorted(known)}
     whole = {name.lower(): name for name in sorted(known)}

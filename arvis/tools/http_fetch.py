@@ -88,14 +88,14 @@ def _is_html(answer: Fetched) -> bool:
 
 
 def _is_text(answer: Fetched) -> bool:
-    """By its type; without one, by what is in it."""
+    """Decide by the type; without one, by the content."""
     if answer.content_type:
         return _TEXT.fullmatch(answer.content_type) is not None
     return b"\0" not in answer.body[:_META_WITHIN]
 
 
 def _decoded(answer: Fetched) -> str:
-    """Byte order mark, header, page, else UTF-8: the order of browsers."""
+    """Decode by byte order mark, header or page, else as UTF-8: the order of browsers."""
     for mark, name in _MARKS:
         if answer.body.startswith(mark):
             return answer.body[len(mark) :].decode(name, "replace")
@@ -106,7 +106,7 @@ def _decoded(answer: Fetched) -> str:
 
 
 def _encoding(name: str) -> str | None:
-    """Python's name of an encoding of pages; None for any other."""
+    """Return Python's name of a web encoding; None for any other."""
     try:
         known = codecs.lookup(name).name
     except (LookupError, ValueError):

@@ -31,8 +31,8 @@ _LONGEST_LINK = 300
 
 
 def page_text(html: str, *, base: str, limit: int) -> tuple[str, str, bool]:
-    """Title and text of a page, and whether the text goes on after about `limit` characters. `base` is the address
-    that links are relative to."""
+    """Return title and text of a page, and whether the text continues after about `limit` characters. `base` is the
+    address that links are relative to."""
     reader = _read(html, base, limit, _UNSEEN | _MENUS)
     if not reader.text and not reader.enough:
         # A menu that is never closed swallows the page.
@@ -55,7 +55,7 @@ class _Enough(Exception):
 
 
 class _Paper:
-    """Collects text; blanks and line breaks are written only before what they separate."""
+    """Collects text; blanks and line breaks are written only before further text."""
 
     def __init__(self, *, limit: int) -> None:
         self._limit = limit
@@ -199,7 +199,7 @@ class _Reader(HTMLParser):
             self._paper.line()
 
     def _set_base(self, href: str | None) -> None:
-        """Only the first one counts, and none that would make every link long."""
+        """Use only the first base, and none that would make every link long."""
         if self._base == self._given and href and len(href) <= _LONGEST_LINK:
             self._base = _joined(self._given, href) or self._given
 

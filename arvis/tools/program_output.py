@@ -6,7 +6,7 @@ from arvis.ports.sandbox import Finished
 
 
 def output_of(finished: Finished, longest: int) -> str:
-    """Standard output, then standard error, in at most about `longest` characters of which each can be seen."""
+    """Return standard output, then standard error, in at most about `longest` visible characters each."""
     out, err = (data.decode("utf-8", "replace") for data in (finished.stdout, finished.stderr))
     text = "\n".join(part for part in (out.rstrip("\n"), err.rstrip("\n")) if part)
     return _shortened("".join(char if char.isprintable() or char in "\n\t" else "�" for char in text), longest)

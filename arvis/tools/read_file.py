@@ -39,7 +39,7 @@ async def read_file(
 
 
 def _text_of(data: bytes, *, whole: bool) -> str | None:
-    """None for what is no text. A character that was cut in two at the end is left out."""
+    """Return the text, or None for other data. A character that was cut at the end is left out."""
     if b"\0" in data:
         return None
     try:

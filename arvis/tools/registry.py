@@ -32,7 +32,7 @@ class Offer:
 
 
 class Registry:
-    """Every source of tools together; an earlier one wins where two have the same name."""
+    """All sources of tools together; of two tools with one name the earlier source wins."""
 
     def __init__(self, *, sources: Sequence[ToolSource]) -> None:
         self._sources = tuple(sources)

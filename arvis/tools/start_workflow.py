@@ -49,7 +49,7 @@ class StartTool(FunctionTool):
         return True
 
     async def current(self) -> Tool:
-        """With the workflows that there are."""
+        """Return the tool with the present workflows."""
         if self._services.workflows is None:
             return self
         told = copy.copy(self)

@@ -100,7 +100,7 @@ def _topic(entry: Mapping[str, Any]) -> str:
 
 
 def _flat(topics: object) -> Iterator[Mapping[str, Any]]:
-    """Topics of which some are groups of topics, one level deep."""
+    """Yield topics; groups of topics are flattened, one level deep."""
     for entry in _entries(topics):
         yield from _entries(entry["Topics"]) if "Topics" in entry else (entry,)
 

@@ -145,7 +145,7 @@ class PackageSets:
             raise ToolError(f"The packages could not be installed ({', '.join(wanted)}): {why}")
 
     def _make_room(self, draft: Path) -> None:
-        """Nothing of a half-made set stays, and of whole ones those that were used last or are in use."""
+        """Remove incomplete sets, and all complete ones except those used last or in use."""
         self._folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         for left in self._folder.glob("*.part"):
             shutil.rmtree(left)

@@ -42,7 +42,7 @@ class Code:
 
 
 def code_of(text: str) -> Code | None:
-    """None when the reply asks for nothing to be run, or its block is broken."""
+    """Return the code, or None if the reply asks to run nothing or its block is broken."""
     found = _block(text)
     if found is None:
         return None

@@ -41,7 +41,7 @@ class News:
         self._told.set()
 
     async def changed(self) -> None:
-        """Until `change` was called. Raises `LinkLost` after `lose`."""
+        """Wait until `change` is called. Raise `LinkLost` after `lose`."""
         await self._told.wait()
         self._told.clear()
         if self._lost is not None:

@@ -90,7 +90,7 @@ class OpenLink:
         self._questions = questions
 
     async def offers(self) -> Sequence[Offer]:
-        """Bounded, however many pages the server has."""
+        """Return the offers, limited for any number of pages."""
         found: list[Offer] = []
         cursor: str | None = None
         for _ in range(_MAX_PAGES):

@@ -63,7 +63,7 @@ class RemoteServer:
         return self._settings
 
     async def tools(self) -> Sequence[Tool]:
-        """Nothing while it cannot be reached. The first call connects and waits a little."""
+        """Return the tools; none while the server cannot be reached. The first call connects and waits a little."""
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep(), name=f"mcp server {self._settings.name}")
         if not self._tried.is_set():
@@ -103,7 +103,7 @@ class RemoteServer:
         await asyncio.gather(*self._calls, return_exceptions=True)
 
     async def _keep(self) -> None:
-        """Connect, again and again, until cancelled."""
+        """Connect again after each loss, until cancelled."""
         failures = 0
         while True:
             begun = self._clock.monotonic()
@@ -114,7 +114,7 @@ class RemoteServer:
             failures += 1
 
     async def _connect(self) -> None:
-        """One connection, from its start to its end."""
+        """Keep one connection from its start to its end."""
         package = await asyncio.to_thread(_load)
         async with contextlib.AsyncExitStack() as stack:
             async with asyncio.timeout(_MOST_TO_START):

@@ -84,7 +84,7 @@ def environment_of(given: Mapping[str, str], ours: Mapping[str, str]) -> dict[st
 
 
 async def _read(process: Process, incoming: _Messages, say: Say) -> None:
-    """Hand on its messages; ends with its output, and so does the connection."""
+    """Forward the program's messages; end with its output, which also ends the connection."""
     strays = 0
     with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
         async with incoming:
@@ -131,7 +131,7 @@ async def _write(process: Process, outgoing: MemoryObjectReceiveStream[SessionMe
 
 
 async def _hear(process: Process, say: Say) -> None:
-    """Its standard error, line by line; what is too long is cut."""
+    """Read the program's standard error line by line; long lines are cut."""
     assert process.stderr is not None  # noqa: S101 - made with a pipe
     rest = b""
     while piece := await process.stderr.read(8_192):
@@ -161,7 +161,8 @@ async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _end(process: Process, lifeline: Lifeline) -> None:
-    """Ask, then insist. The guard ends what is left in any case: the program may have left others behind."""
+    """Ask the program to end, then kill it. The guard kills leftover processes in any case: the program may have
+    started others."""
     try:
         if process.stdin is not None:
             process.stdin.close()
@@ -181,7 +182,7 @@ async def _end(process: Process, lifeline: Lifeline) -> None:
 
 
 async def _exited(process: Process, seconds: float) -> None:
-    """Not `process.wait`, which waits for the ends of its pipes, too, and others may hold these."""
+    """Wait for the exit. `process.wait` would also wait for the ends of its pipes, which other processes may hold."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             while process.returncode is None:  # noqa: ASYNC110 - it has no event
