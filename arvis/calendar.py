@@ -235,8 +235,8 @@ def _unreadable(text: str, why: str) -> Unprocessable:
 
 
 def _cron_times(schedule: Cron, zone: ZoneInfo, after: int) -> Iterator[int]:
-    """Local times are counted without a zone, where every one exists once; then those that the zone skips are left out,
-    and those that come twice count by their first time."""
+    """Yield the times of a cron line. Local times are counted without a zone, where every one exists once; then those
+    that the zone skips are left out, and those that occur twice count by their first time."""
     start = _local(after, zone)
     for local in CronSim(schedule.line, start):
         if local.year > start.year + _FAR:
@@ -247,7 +247,7 @@ def _cron_times(schedule: Cron, zone: ZoneInfo, after: int) -> Iterator[int]:
 
 
 def _last_cron_times(schedule: Cron, zone: ZoneInfo, after: int, until: int, count: int) -> list[int]:
-    """Looked for in longer and longer spans before `until`, so that a month of minutes is not walked through."""
+    """Return the last times before `until`, searched in growing spans, so that a month of minutes is not iterated."""
     span, found = _MINUTE * _MS, list[int]()
     while len(found) < count:
         start = max(after, until - span)
@@ -274,7 +274,7 @@ def _local(at: int, zone: ZoneInfo) -> datetime:
 
 
 def _in_zone(local: datetime, zone: ZoneInfo) -> int | None:
-    """When clocks of a zone show this first, in ms; None if they never do."""
+    """Return when clocks of a zone first show this, in ms; None if they never do."""
     moment = local.replace(tzinfo=zone).astimezone(UTC)
     shown = moment.astimezone(zone).replace(tzinfo=None, fold=0)
     return round(moment.timestamp()) * _MS if shown == local else None

@@ -102,7 +102,7 @@ class Router:
         return known.role if known is not None and known.role is not PrincipalRole.OWNER else PrincipalRole.MEMBER
 
     def choose(self, message: IncomingMessage, place: Place, role: PrincipalRole) -> tuple[Agent | None, str]:
-        """Behaviour 1.3: the first rule that matches, with its code."""
+        """Return the agent by behaviour 1.3: the first rule that matches, with its code."""
         addressed = message.addressed or message.is_direct
         channel = message.address.channel
         over_web = message.address.platform == WEB
@@ -130,7 +130,7 @@ class Router:
         return agent, "fallback" if agent else "none"
 
     def _choose_web(self, message: IncomingMessage, place: Place, role: PrincipalRole) -> tuple[Agent | None, str]:
-        """Nothing that comes over our own port is dropped for lack of a route (interfaces.md §4)."""
+        """Route a message of our own connector, which always has an agent (interfaces.md §4)."""
         channel = message.address.channel
         if channel.startswith(DASHBOARD_AGENT):
             agent = place.active(channel.removeprefix(DASHBOARD_AGENT))
@@ -208,7 +208,7 @@ def _goes_on(rest: str) -> bool:
 def permit(
     message: IncomingMessage, agent: Agent, reason: str, role: PrincipalRole, binding: Binding | None
 ) -> str | None:
-    """Behaviour 1.4, first match: None when this person may ask, else why not."""
+    """Return None if this person may ask, else the reason (behaviour 1.4, first match)."""
     sender = message.sender
     over_web = message.address.platform == WEB
     if role is PrincipalRole.OWNER:

@@ -29,7 +29,7 @@ _BLANKS = re.compile(r" {9,}")
 
 
 def question(call: ToolCall, *, tool: str, agent: str, asker: str, user_id: str) -> str | None:
-    """None when it is too long to be shown whole."""
+    """Return the question, or None if it is too long to be shown completely."""
     lines = [line(name, value) for name, value in _items(call)]
     head = f"{_short(agent)} wants to use the tool {visible(tool)}."
     return _shown([head, *(["With:", *lines] if lines else ["It takes nothing."]), _asker(asker, user_id)])
@@ -60,7 +60,7 @@ def _is_seen(letter: str) -> bool:
 
 
 def visible(text: str) -> str:
-    """One line in which every character is one that is seen."""
+    """Return one line in which every character is visible."""
     shown = "".join(letter if _is_seen(letter) else letter.encode("unicode_escape").decode() for letter in text)
     return _BLANKS.sub(lambda blanks: f" [{len(blanks[0])} blanks] ", shown)
 

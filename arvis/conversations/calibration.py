@@ -53,7 +53,7 @@ _ENOUGH, _FORESEEN = 30, (1.0, 1.05)
 
 
 def estimator_of(calibration: Calibration | None) -> Estimator:
-    """By script for a model of which nothing is known."""
+    """Return the estimator of a model; by script for an unknown one."""
     return Estimator(calibration.weights) if calibration and len(calibration.weights) == _STORED else Estimator()
 
 

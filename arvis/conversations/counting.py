@@ -43,7 +43,7 @@ class ModelCounting:
 def note_counts(
     tx: Transaction, counted: Sequence[tuple[str, Measure, int]], limits: Sequence[tuple[str, int]], now: int
 ) -> None:
-    """Part of the commit that keeps what a run found out: `counted` and `limits` of its trail."""
+    """Store the `counted` and `limits` of a run's trail, in the commit that stores its findings."""
     for model, measure, tokens in counted:
         known = tx.calibrations.get(model)
         learnt = learn(known, model, measure, tokens)

@@ -75,8 +75,8 @@ class Trial:
 
 
 class AccountService:
-    """Fields are those of an entry of the configuration (`AccountEntry`), and `status`. Each verb raises `Unprocessable`
-    for values that cannot be used, `NotFound`, and `Conflict` for an account of the configuration."""
+    """Changes accounts. Fields are those of an entry of the configuration (`AccountEntry`), and `status`. Each verb
+    raises `Unprocessable` for invalid values, `NotFound`, and `Conflict` for an account of the configuration."""
 
     def __init__(
         self, *, book: AccountRegistry, store: Store, secrets: SecretBox, providers: Providers, bus: Bus, clock: Clock
@@ -101,7 +101,7 @@ class AccountService:
         return added
 
     async def change(self, name: str, changes: Mapping[str, Any]) -> StoredAccount:
-        """Only what `changes` names; a None takes away."""
+        """Change only the fields in `changes`; None removes a value."""
         if await self._store.read(_by_name, name) is None:
             self._refuse_configured(name)
         sealed = await self._sealed(changes.get("api_key"))
@@ -152,7 +152,8 @@ class AccountService:
         return Trial(True, model, self._since(started), result=result)
 
     async def _call(self, account: Account) -> RunResult | None:
-        """None: it answered, with nothing. Raises `ProviderError`, or `ConfigError` when the provider is not available."""
+        """Make the test call; None: the answer was empty. Raise `ProviderError`, or `ConfigError` if the provider is
+        not available."""
         provider = await self._providers.get(account.provider)
         asked = (Turn("user", "Say OK"),)
         request = RunRequest("Answer in one word.", asked, account.model, agent_name="Arvis", max_tokens=16)
@@ -184,7 +185,7 @@ class AccountService:
             )
 
     async def _sealed(self, key: object) -> str | None:
-        """On a thread: the first time of all a key is made and put on disk."""
+        """Encrypt the key on a thread, because the first call creates the encryption key on disk."""
         return await asyncio.to_thread(self._secrets.seal, key.strip()) if isinstance(key, str) else None
 
     async def _tell(self) -> None:

@@ -70,7 +70,7 @@ class AccountRegistry:
         )
 
     def trouble_of(self, stored: StoredAccount) -> ArvisError | None:
-        """Why an account is left out; None: nothing keeps it from being used."""
+        """Return why an account is left out; None: it can be used."""
         if stored.name in self._configured:
             return ArvisError(
                 f"The account {stored.name} of the product is passed over",
@@ -119,7 +119,7 @@ class AccountRegistry:
         return usable, left_out
 
     def _report(self, left_out: Mapping[str, ArvisError]) -> None:
-        """Once, not at every change of another account."""
+        """Log the problem once, not at every change of another account."""
         for name, trouble in left_out.items():
             if name not in self._left_out:
                 log.warning("The account %s is left out. %s %s", name, trouble.why, trouble.fix)

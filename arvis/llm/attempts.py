@@ -94,7 +94,7 @@ class Attempt:
         return [choice for choice in self.helpful(choices) if choice not in self.tried]
 
     def helpful(self, choices: Sequence[Choice]) -> list[Choice]:
-        """Those that did not refuse in a way that outlasts this run."""
+        """Return the choices without a refusal that outlasts this run."""
         return [choice for choice in choices if not self._hopeless(choice)]
 
     def next_round(self) -> None:
@@ -102,7 +102,7 @@ class Attempt:
         self.round += 1
 
     def faulty(self) -> set[Choice]:
-        """Those that failed in this round in a way that may pass within seconds."""
+        """Return the choices that failed in this round with an error that may pass within seconds."""
         return {choice for choice in self.tried if self.errors[choice].kind in TRANSIENT}
 
     def verdict(self, selection: Selection, now: int) -> ProviderError:

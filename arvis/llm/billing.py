@@ -107,8 +107,8 @@ def change_client(tx: Transaction, changed: Client, now: int, *, by: str | None 
 
 
 def undo_client(tx: Transaction, client_id: str, now: int, *, by: str | None) -> Client:
-    """Back to the version before, as a new version; a second time it undoes the undoing. One that had just been made is
-    archived, because its charges and channels stay. Raises `Conflict` where its old name is another one's by now."""
+    """Restore the previous version, as a new version; a second call restores the undone one. A new client is
+    archived, because its charges and channels stay. Raise `Conflict` if another client has the old name by now."""
     known = _known(tx, client_id)
     before = version_before(tx.versions.newest(Versioned.CLIENT, known.id, 2)).data
     wanted = replace(known, status=ClientStatus.ARCHIVED) if before is None else _with_data(known, before)

@@ -39,7 +39,7 @@ class BudgetSession:
         calls: tuple[ModelCall, ...],
         call: OpenCall | None = None,
     ) -> None:
-        """Part of the commit that keeps what a call gave: its receipts and their cost."""
+        """Store the receipts and their cost, in the commit that stores the result of the call."""
         reserved = self._asks(spender, estimate)
         if call is not None:
             open_calls.end(tx, call, self._limits())

@@ -33,7 +33,7 @@ Key = tuple[str, str]
 
 
 class Cooldowns:
-    """By account and model."""
+    """Cooldowns by account and model."""
 
     def __init__(self, known: Iterable[Cooldown] = ()) -> None:
         self._rests: dict[Key, Cooldown] = {}
@@ -73,7 +73,7 @@ class Cooldowns:
             self._probed.add(key_of(choice))
 
     def ended(self, choice: Choice) -> None:
-        """That request is over, however it ended."""
+        """Record the end of the request, whatever its outcome."""
         self._probed.discard(key_of(choice))
 
     def failed(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Cooldown | None:

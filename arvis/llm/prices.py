@@ -31,8 +31,8 @@ _FRAME = 10
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens, which is millionths of a dollar per token. `cached` is for input that the vendor
-    read from its cache, `written` for input that it put there; None: as other input."""
+    """The price of a model in US dollars per million tokens, which is millionths of a dollar per token. `cached` is
+    for input that the vendor read from its cache, `written` for input that it stored there; None: as other input."""
 
     input: float
     output: float
@@ -63,12 +63,12 @@ class Prices:
 
     @property
     def listed(self) -> Sequence[str]:
-        """Models with a list price, without their vendors."""
+        """Return the models with a list price, without their vendors."""
         return sorted(self._listed)
 
     def of(self, provider: str, model: str) -> Price | None:
-        """None: unpriced. `model` may carry a vendor's prefix, as OpenRouter writes it, and the date of its release, as
-        vendors report it."""
+        """Return the price; None: unpriced. `model` may have a vendor's prefix, as OpenRouter writes it, and the date
+        of its release, as vendors report it."""
         plain = model.rpartition("/")[2]
         names = [f"{provider}/{model}", f"{provider}/{plain}", model, plain]
         for name in (*names, *(_DATE.sub("", each) for each in names)):
@@ -95,7 +95,7 @@ def estimate_micros(request: RunRequest, prices: Prices, candidates: Sequence[Ch
 
 
 def prompt_tokens(request: RunRequest) -> int:
-    """More tokens than the prompt has."""
+    """Return an upper bound of the prompt's tokens."""
     texts = [request.system, request.changing, request.now, *(text for turn in request.turns for text in _texts(turn))]
     texts += [json.dumps([tool.name, tool.description, dict(tool.parameters)]) for tool in request.tools]
     pictures = sum(len(turn.images) for turn in request.turns)

@@ -209,7 +209,7 @@ class Runner:
         raise RunFailed(verdict, tuple(trail.calls), tuple(trail.rests))
 
     async def _pause(self, seconds: float) -> None:
-        """Until the time has come, or something became known of the accounts."""
+        """Wait for the time, or for new knowledge about the accounts."""
         slept = asyncio.create_task(self._clock.sleep(seconds))
         back = asyncio.create_task(self._changed.wait())
         try:
@@ -239,8 +239,8 @@ class Runner:
     def _begin_within(
         self, choice: Choice, choices: Sequence[Choice], request: RunRequest, attempt: Attempt
     ) -> float | None:
-        """Seconds until the first byte, where another account could answer instead; longer in each round, for a model
-        that is slow everywhere."""
+        """Return the seconds until the first byte, if another account could answer instead; longer in each round, for
+        a model that is slow everywhere."""
         selection, now = self._select(attempt.helpful(choices), request), self._clock.now()
         back = [
             each.at for each in selection.later if each.certain and each.at <= now + _SOON and each.choice != choice
@@ -360,7 +360,7 @@ class Runner:
         )
 
     async def _call(self, tried: Try, on_text: OnText) -> RunResult:
-        """One try: streamed where the provider can."""
+        """Make one attempt, streamed if the provider supports it."""
         account = tried.choice.account
         provider = await self._provider(account)
         if provider not in self._streams:
@@ -386,8 +386,8 @@ class Runner:
             raise ProviderError(ProviderErrorKind.AUTH, what) from missing
 
     def _wait(self, attempt: Attempt, selection: Selection, delay: float | None) -> float | None:
-        """Seconds until the next round; None when there is none in this run. A limit that ends earlier than the next try
-        of a faulty account is waited for here; without a faulty account the queue waits."""
+        """Return the seconds until the next round; None if there is none in this run. A limit that ends before the
+        next attempt of a faulty account is waited for here; without a faulty account the queue waits."""
         faulty = attempt.faulty()
         if delay is None or not faulty:
             return None

@@ -61,7 +61,7 @@ class Selection:
 
     @property
     def until(self) -> int | None:
-        """When the first candidate comes back, or may be probed (ms)."""
+        """Return when the first candidate becomes available, or may be probed (ms)."""
         return min((each.at for each in self.later), default=None)
 
 
@@ -85,7 +85,7 @@ class Load:
             self._running[name] -= 1
 
     def note(self, request: RunRequest, choice: Choice) -> None:
-        """This account has answered a request of a conversation."""
+        """Record that this account has answered a request of a conversation."""
         if request.conversation:
             self._served.pop(request.conversation, None)
             self._served[request.conversation] = choice.account.name

@@ -47,7 +47,7 @@ class Counting(Protocol):
     def measure(self, request: RunRequest) -> Measure: ...
 
     def tokens(self, measure: Measure, calibration: Calibration | None) -> int:
-        """Rather too many."""
+        """Return the tokens, rather too many."""
         ...
 
     def window(self, provider: str, model: str, learnt: int | None) -> int:
@@ -60,7 +60,7 @@ class Counting(Protocol):
 
 
 class Counts:
-    """Without `counting` nothing is known, and no request is too long."""
+    """Knows counts and windows. Without `counting` it knows none, and no request is too long."""
 
     def __init__(self, counting: Counting | None = None) -> None:
         self._counting = counting

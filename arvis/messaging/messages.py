@@ -190,7 +190,7 @@ def _buttons(wait: Wait) -> list[Button]:
 
 
 def stop_button(message_id: str) -> Button:
-    """Stops the turn of a message."""
+    """Return the button that stops the turn of a message."""
     return Button(f"{STOP}.{message_id}", "Stop", ButtonStyle.DANGER)
 
 
@@ -261,7 +261,7 @@ def deliver(
     buttons: Sequence[Button] = (),
     files: Sequence[OutgoingFile] = (),
 ) -> None:
-    """Messages leave only as deliveries: a row and a job in the lane of the address."""
+    """Enqueue the delivery of a message: a row and a job in the lane of the address."""
     delivery = Delivery(
         id=tx.new_id(),
         message_id=message.id,

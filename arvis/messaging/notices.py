@@ -95,7 +95,7 @@ def no_answer(agent: str) -> str:
 
 
 def unreadable(files: Sequence[tuple[str, str]]) -> str:
-    """In the place of a reply to nothing but files of which none could be read: names, and why."""
+    """Return the notice for a message with only unreadable files: their names and the reasons."""
     if len(files) == 1:
         name, why = files[0]
         return f"I could not read {name}: {why}."

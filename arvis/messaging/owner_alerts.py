@@ -54,7 +54,7 @@ _BOTS = Hint("\n`arvis bots list` shows how the bots are.", "\nThe page Connecto
 
 
 def note_place(tx: Transaction, message: StoredMessage, principal: Principal, *, direct: bool, now: int) -> None:
-    """Remember where an owner can be reached; written only when that is another place than before."""
+    """Store the place where an owner can be reached, if it has changed."""
     if principal.role is not PrincipalRole.OWNER or not direct:
         return
     known = tx.messages.get(tx.kv.get(_PLACE) or "")

@@ -21,7 +21,7 @@ _MARKS = re.compile(r"^ {0,3}(?:#{1,6} |> ?|[-*+] )|[*_`~]{1,3}(?=\S)|(?<=\S)[*_
 
 
 class SpokenReply:
-    """Without a `speaker` nothing is spoken."""
+    """Speaks replies; without a `speaker` it does nothing."""
 
     def __init__(self, *, store: Store, speaker: Speaker | None) -> None:
         self._store = store

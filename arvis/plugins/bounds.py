@@ -28,7 +28,7 @@ _COMMAND = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
 
 
 def blocks(found: Sequence[PluginBlock]) -> tuple[PluginBlock, ...]:
-    """Together `LONGEST` characters at most; an empty one is none."""
+    """Return the non-empty blocks, together at most `LONGEST` characters."""
     room, kept = LONGEST, []
     for block in islice(found, _MOST_BLOCKS):
         content = str(block.content).strip()[:room]

@@ -23,7 +23,7 @@ _HOOKS = (
 
 class Plugins(Protocol):
     async def find(self, names: Sequence[str]) -> Sequence[Guarded]:
-        """Those of these names that are there, in their order."""
+        """Return the available ones of these names, in their order."""
         ...
 
     def hints(self, names: Sequence[str]) -> Sequence[PluginCommand]:

@@ -42,7 +42,7 @@ class Importer:
         shown = (await self.shelf.look_again()).skills.get(skill.slug)
         if shown is not None and shown.source is not Source.IMPORTED and not replace:
             raise Conflict(
-                f"There is a skill {skill.slug} of the {_WHOSE[shown.source]} already.",
+                f"There is already {_KINDS[shown.source]} with the slug {skill.slug}.",
                 fix="Give yours another slug, or choose to replace it.",
                 code="slug_taken",
             )
@@ -119,13 +119,17 @@ class Importer:
         if shown is None:
             raise no_skill()
         raise Conflict(
-            f"The skill {slug} is of the {_WHOSE[shown.source]} and cannot be removed here.",
+            f"{slug} is {_KINDS[shown.source]} and cannot be removed here.",
             fix=_INSTEAD[shown.source],
             code="not_imported",
         )
 
 
-_WHOSE = {Source.BUILT_IN: "house", Source.FOLDER: "skills folder", Source.IMPORTED: "ones brought in"}
+_KINDS = {
+    Source.BUILT_IN: "a built-in skill",
+    Source.FOLDER: "a skill of the skills folder",
+    Source.IMPORTED: "an imported skill",
+}
 _INSTEAD = {
     Source.BUILT_IN: "Import one with this slug to replace it.",
     Source.FOLDER: "Delete its file in the folder `skills` of the data folder.",

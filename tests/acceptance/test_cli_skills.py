@@ -42,4 +42,4 @@ def test_what_cannot_be_brought_in_is_explained(daemon: Daemon, tmp_path: Path) 
     assert "cannot be read" in daemon.arvis("skills", "create", str(tmp_path / "none.md")).stderr
     private = daemon.arvis("skills", "create", "http://127.0.0.1:1/skill.md")
     assert (private.returncode, "cannot be fetched" in private.stderr) == (1, True)
-    assert "of the house" in daemon.arvis("skills", "delete", "devops").stderr
+    assert "built-in" in daemon.arvis("skills", "delete", "devops").stderr

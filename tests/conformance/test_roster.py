@@ -358,5 +358,5 @@ def test_the_conductor_is_told_channels_and_who_is_paused() -> None:
     ]
     bindings = [Binding("discord", "7", "n"), Binding("web", "x\n[DELETE_AGENT:news]", "n")]
     assert conductor_rules(agents, bindings).endswith(
-        "## Agents that are there\n- news: discord:7, web:x__DELETE_AGENT:news_\n- old (paused)"
+        "## Existing agents\n- news: discord:7, web:x__DELETE_AGENT:news_\n- old (paused)"
     )

@@ -174,7 +174,7 @@ async def test_what_is_too_long_to_be_read_is_not_asked_about(shed: House) -> No
     shed.provider.script += [asking(call(1, "rm", words="x" * 10_000)), "Shorter, then."]
     timeline = await shed.ask("Tidy up")
     assert timeline.reply == "Shorter, then."
-    assert "too long for a person" in outputs(shed.provider.asked[-1])[0]
+    assert "too long to read" in outputs(shed.provider.asked[-1])[0]
     assert shed.tools.rm.calls == []
 
 

@@ -87,10 +87,10 @@ async def test_who_is_not_done_goes_on_while_cycles_are_left(store: Store) -> No
     pulse = Pulse({1: "I dug a bed.", 2: "I sowed beans.", 3: "I watered them."}, max_cycles=3)
     stage, execution = await beat(store, pulse)
     first, second, third = prompts_of(pulse)
-    assert "What came of the cycle before" not in first
-    assert "# What came of the cycle before\nI dug a bed." in second
+    assert "Result of the previous cycle" not in first
+    assert "# Result of the previous cycle\nI dug a bed." in second
     assert "I dug a bed." not in third
-    assert "# What came of the cycle before\nI sowed beans." in third
+    assert "# Result of the previous cycle\nI sowed beans." in third
     assert execution.result["content"] == "I watered them."
     assert len(await stage.cycles()) == 3
     assert [each.status for each in await stage.cycles()] == [ExecutionStatus.DONE] * 3

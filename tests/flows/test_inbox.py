@@ -195,7 +195,7 @@ async def test_a_stranger_is_given_a_code_once_and_then_silence(club: House) -> 
     again = await club.say("Hello?")
     assert (first.status, first.reason, again.reason) == (DROPPED, "not_paired", "not_paired")
     (offered,) = await club.until_sent(1)
-    assert "Show this code to whoever runs this bot" in offered
+    assert "Send this code to the person who runs this bot" in offered
     assert club.provider.asked == []
 
 

@@ -132,7 +132,7 @@ async def test_a_group_is_told_nothing_of_a_person(store: Store) -> None:
         await ann.say(argument, direct=False)
         for argument in ("", "search ill", "show 1", "delete 1", "delete mood", "undo")
     ]
-    assert "direct talk" in told[0]
+    assert "direct chat" in told[0]
     told += [await ann.say(f"add is ill with {count} Colds", direct=False) for count in (3, 4)]
     assert not [answer for answer in told if "3 colds" in answer or "low" in answer]
     assert "4 Colds" in await ann.say("")

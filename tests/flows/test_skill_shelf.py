@@ -162,7 +162,7 @@ async def test_a_text_is_kept_replaced_and_removed(scene: Scene) -> None:
 
 
 async def test_the_house_gives_way_only_when_asked_and_comes_back(scene: Scene) -> None:
-    with pytest.raises(Conflict, match="of the house"):
+    with pytest.raises(Conflict, match="built-in"):
         await scene.importer.from_text(text("devops"), by="ann")
     with pytest.raises(Conflict, match="cannot be removed"):
         await scene.importer.remove("devops")

@@ -240,7 +240,7 @@ async def test_what_began_by_itself_makes_none(desk: Desk) -> None:  # L1
     await desk.house.queue.stop(0)
     started = await desk.house.store.write(begin_runs, desk.ann, desk.house.clock.now())
     for execution_id in [*started, "gone"]:
-        with pytest.raises(ToolError, match="began by itself"):
+        with pytest.raises(ToolError, match="started by itself"):
             await desk.create(by={"execution_id": execution_id})
     await desk.call("list", by={"execution_id": started[0]})
     assert await desk.kept() == []

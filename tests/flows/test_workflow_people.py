@@ -50,7 +50,7 @@ async def test_a_question_for_words_is_not_answered_by_a_mere_decision(house: Ho
     document = drawing(TRIGGER, node("ask", "user-input", "Ask", prompt="What shall I write?"), ways=["go > ask"])
     run_id = await begun(house, await drawn(house, document))
     wait = await question(house)
-    with pytest.raises(Unprocessable, match="wants words"):
+    with pytest.raises(Unprocessable, match="needs a text"):
         await decide(house, wait, "approve")
     await house.say("approve")
     run = await ended(house, run_id)

@@ -153,7 +153,7 @@ async def test_what_began_by_itself_makes_no_reminder_through_another_agent(data
     async with open_house(database, agents=[HELPER, other], started=False) as house:
         task = await house.store.write(begin, house.clock.now())
         assert task is not None
-        with pytest.raises(ToolError, match="began by itself"):
+        with pytest.raises(ToolError, match="started by itself"):
             await house.store.write(create, wish(task.id), Rules(), house.clock.now())
 
 

@@ -140,7 +140,7 @@ async def test_a_script_ends_at_its_time_limit_and_so_does_its_call(place: Place
     held = Held()
     place.look.script.append(held)
     text = await place.run("print('begun')\nlook()", bench=place.bench(seconds=0.6))
-    assert text == f"{RESULT}\nbegun\n[ended at its time limit of 600 ms; tools called: look]"
+    assert text == f"{RESULT}\nbegun\n[stopped at its time limit of 600 ms; tools called: look]"
     assert held.cancelled.is_set()
 
 
