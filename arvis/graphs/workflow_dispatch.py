@@ -38,8 +38,8 @@ async def choose(context: NodeContext) -> Decision:
     if "missing" in known:
         return Fail(known["missing"])
     if context.answer is None:
-        errand = TaskSpec(_question(known), instructions=_INSTRUCTIONS, completion="implicit", tools=(), plain=True)
-        return Call(GRAPH, child_state(context.state, errand))
+        task = TaskSpec(_question(known), instructions=_INSTRUCTIONS, completion="implicit", tools=(), plain=True)
+        return Call(GRAPH, child_state(context.state, task))
     chosen = _chosen(context.answer, known["choices"]) or known["otherwise"]
     if STATE in chosen["state"]:
         walked = replace(context.execution, graph=chosen["graph"], state={**context.state, **chosen["state"]})

@@ -255,16 +255,16 @@ class Arrival:
     """The rows that a turn's messages are judged by: the times (ms) of this person's earlier messages, the newest
     first, and the length of the conversation."""
 
-    standing: TurnContext
+    turn: TurnContext
     times: list[int]
     size: Size
 
 
 def load_arrival(tx: Transaction, execution: Execution, now: int) -> Arrival:
-    standing = load_turn_context(tx, execution, now)
-    newest, conversation_id = standing.current[-1], standing.conversation.id
+    turn = load_turn_context(tx, execution, now)
+    newest, conversation_id = turn.current[-1], turn.conversation.id
     times = tx.messages.recent(conversation_id, newest.principal_id or "", _RECENT)
-    return Arrival(standing, times, tx.compactions.size(conversation_id))
+    return Arrival(turn, times, tx.compactions.size(conversation_id))
 
 
 class InputNode:
@@ -275,8 +275,8 @@ class InputNode:
         state, arrived = AgentState.from_json(context.state), context.carried
         if not isinstance(arrived, Arrival):
             arrived = await self._store.read(load_arrival, context.execution, context.now())
-        standing, times, size = arrived.standing, arrived.times, arrived.size
-        agent, messages = standing.agent, standing.current
+        turn, times, size = arrived.turn, arrived.times, arrived.size
+        agent, messages = turn.agent, turn.current
         if agent.status is AgentStatus.ARCHIVED:
             gone = WorkOutcome(WorkStatus.BLOCKED, reason=notices.archived(agent.name)).to_json()
             result = RunResult(notices.archived(agent.name), "", "", "").to_json() | {"outcome": gone}
@@ -284,10 +284,10 @@ class InputNode:
         if is_run(context.execution):
             remarkable = _suspicious_in_run(context.execution, messages)
             if not remarkable:
-                context.carry_over(standing)
+                context.carry_over(turn)
                 return Next(None)
             flagged = state.taint | {Label.FLAGGED}
-            context.carry_over(replace(standing, taint=standing.taint | flagged))
+            context.carry_over(replace(turn, taint=turn.taint | flagged))
             return Next(None, **changes(AgentState, input=remarkable, taint=flagged))
         if unsettled(messages):
             return Goto(READ_FILES)  # and back: what was said in a voice message is examined, too
@@ -302,7 +302,7 @@ class InputNode:
             taint.add(Label.FLAGGED)
             context.record(_label, suspicious)
             context.commit_first()
-        context.carry_over(standing)
+        context.carry_over(turn)
         return Next(
             None,
             **changes(

@@ -181,7 +181,7 @@ def _announce(context: NodeContext, scene: _Scene) -> None:
 def _state_of_child(state: Mapping[str, Any], scene: _Scene) -> dict[str, Any]:
     """Return the state of the speaker's execution. The limits of the person are those of the speaker; its tasks know
     the agents that wait."""
-    errand = TaskSpec(
+    task = TaskSpec(
         prompt=scene.prompt,
         instructions=scene.instructions,
         history=[(entry.role, entry.text) for entry in scene.entries],
@@ -190,7 +190,7 @@ def _state_of_child(state: Mapping[str, Any], scene: _Scene) -> dict[str, Any]:
         pictures=pictures_of(scene.current),
         messages=scene.messages,
     )
-    child = child_state(state, errand, agent_id=scene.talk.speaker)
+    child = child_state(state, task, agent_id=scene.talk.speaker)
     return {**child, **scene.standing, WAITING: list(scene.talk.stack)}
 
 

@@ -165,7 +165,7 @@ class _Nodes:
             blocker=state.blocker,
         )
         # The schedule's instructions are left out: they are for a single reply, and this prompt has its own.
-        errand = TaskSpec(
+        task = TaskSpec(
             prompt=autonomous_prompt(cycle),
             completion=EXPLICIT,
             tools=state.run.tools if state.run is not None else None,
@@ -173,7 +173,7 @@ class _Nodes:
         )
         return Call(
             "agent",
-            with_authors(child_state(context.state, errand), [project.author for project in look.projects]),
+            with_authors(child_state(context.state, task), [project.author for project in look.projects]),
             **changes(
                 HeartbeatState,
                 cycle=number,

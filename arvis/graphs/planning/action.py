@@ -38,17 +38,17 @@ class ActionNode:
         own = state.lane_action or Lane().adding(state.goal, role=lanes.USER)
         done = evidence.transcript(state.brief_number)
         begun = bool(done) or len(own.messages) > 1
-        task = _task(state)
+        work = _task(state)
         so_far = clipped(_so_far(own, done), await self._adviser.room(context)) if begun else ""
-        errand = TaskSpec(
-            prompt=f"{task}\n\n{prompts.GO_ON}" if begun else task,
+        task = TaskSpec(
+            prompt=f"{work}\n\n{prompts.GO_ON}" if begun else work,
             instructions=prompts.ACTION,
             completion="explicit",
             history=(("user", prompts.WHAT_IS_DONE), ("assistant", so_far)) if begun else (),
             taint=evidence.taint,
         )
         more = changes(PlanningState, actions=state.actions + 1, lane_action=own)
-        return call_agent(context, ACTION, errand, more)
+        return call_agent(context, ACTION, task, more)
 
     def _read(self, context: NodeContext, answer: Answer, evidence: Evidence) -> Decision:
         """Read the result of one run of the executor."""

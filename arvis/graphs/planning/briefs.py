@@ -43,7 +43,7 @@ class ReasoningNode:
             now=prompts.BRIEF_NOW,
             most=_TOKENS,
         )
-        reply = await self._adviser.ask(context, await self._adviser.standing(context), question)
+        reply = await self._adviser.ask(context, await self._adviser.turn(context), question)
         if not (brief := read_brief(reply)):
             number = state.tries.get(REASONING, 0) + 1
             own = own.adding("The last reply contained no brief in its tags.").adding(harmless(reply), lanes.REFUSED)

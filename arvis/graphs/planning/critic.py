@@ -37,7 +37,7 @@ class CriticNode:
             now=_ASK,
             most=_TOKENS,
         )
-        verdict = read_verdict(await self._adviser.ask(context, await self._adviser.standing(context), question))
+        verdict = read_verdict(await self._adviser.ask(context, await self._adviser.turn(context), question))
         prd = tick(state.prd, verdict.completed)
         more = changes(PlanningState, prd=prd, checks=state.checks + 1, actions=0) | state.with_taint(evidence)
         if verdict.complete:

@@ -42,34 +42,34 @@ class Adviser:
         self._briefing = briefing
         self._reply_bytes = reply_bytes
 
-    async def standing(self, context: NodeContext) -> TurnContext:
+    async def turn(self, context: NodeContext) -> TurnContext:
         found = await self._store.read(load_turn_context, context.execution, context.now())
         self._briefing.learn(found)
         return found
 
     async def room(self, context: NodeContext) -> int:
         """Return the characters of information for a child: half of its prompt."""
-        return self._briefing.budget(await self.standing(context)).usable * _CHARACTERS // 2
+        return self._briefing.budget(await self.turn(context)).usable * _CHARACTERS // 2
 
-    async def ask(self, context: NodeContext, standing: TurnContext, question: Question) -> str:
+    async def ask(self, context: NodeContext, turn: TurnContext, question: Question) -> str:
         """The reply; "" when the model gave none. Other failures go to the queue, which tries the node again later."""
-        room = self._briefing.budget(standing).usable * _CHARACTERS - len(question.task) - len(question.goal)
+        room = self._briefing.budget(turn).usable * _CHARACTERS - len(question.task) - len(question.goal)
         known = clipped(question.known, max(room, 1_000))
         turns = (Turn("user", question.goal), Turn("assistant", known)) if known else (Turn("user", question.goal),)
         request = self.request(
             context,
-            standing,
-            system=f"{persona(standing.agent)}\n\n{question.task}",
+            turn,
+            system=f"{persona(turn.agent)}\n\n{question.task}",
             turns=alternating(*turns, Turn("user", question.now)),
             most=question.most,
         )
-        result = await self.call(context, standing, request)
+        result = await self.call(context, turn, request)
         return "" if result is None else result.content
 
     def request(
         self,
         context: NodeContext,
-        standing: TurnContext,
+        turn: TurnContext,
         *,
         system: str,
         turns: tuple[Turn, ...],
@@ -81,8 +81,8 @@ class Adviser:
             system=system,
             turns=turns,
             model=None,
-            agent_name=standing.agent.name,
-            max_tokens=min(most, self._briefing.budget(standing).reserve),
+            agent_name=turn.agent.name,
+            max_tokens=min(most, self._briefing.budget(turn).reserve),
             max_bytes=self._reply_bytes,
             conversation=PlanningState.from_json(context.state).conversation,
             changing=changing,
@@ -92,17 +92,17 @@ class Adviser:
     async def call(
         self,
         context: NodeContext,
-        standing: TurnContext,
+        turn: TurnContext,
         request: RunRequest,
         on_text: Callable[[int, str], None] = unheard,
     ) -> RunResult | None:
         """None when the model gave no reply at all."""
-        agent = standing.agent
+        agent = turn.agent
         call = partial(
             self._caller.call,
             context,
             request,
-            spender=standing.spender,
+            spender=turn.spender,
             model=agent.model,
             fallbacks=agent.fallbacks,
             on_text=on_text,

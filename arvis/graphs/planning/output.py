@@ -46,39 +46,35 @@ class OutputNode:
         self._spoken = spoken
 
     async def output(self, context: NodeContext) -> Decision:
-        standing, evidence = await self._adviser.standing(context), await evidence_of(self._store, context)
-        notes = clipped(
-            _notes(PlanningState.from_json(context.state), evidence), self._briefing.budget(standing).usable
-        )
+        turn, evidence = await self._adviser.turn(context), await evidence_of(self._store, context)
+        notes = clipped(_notes(PlanningState.from_json(context.state), evidence), self._briefing.budget(turn).usable)
         brought = PromptInputs(skills=(), tools=(), rounds=(), rules=notes, shrunk=False, now=context.now())
-        prompt = self._briefing.prompt(standing, brought)
-        result = await self._told(context, standing, prompt)
+        prompt = self._briefing.prompt(turn, brought)
+        result = await self._told(context, turn, prompt)
         state = PlanningState.from_json(context.state)
         words = without_documents(result.content) or _fallback(state)
-        voiced = any(is_voice(message) for message in standing.current)
+        voiced = any(is_voice(message) for message in turn.current)
         files = await self._spoken.of(context, words) if voiced else ()
         value = replace(result, content=words, calls=()).to_json() | {"outcome": _outcome(state, words).to_json()}
         taint = state.taint | evidence.taint | prompt.taint
         sent = with_files(context.state, (*evidence.files, *files))
         return End(value, **sent, **changes(PlanningState, taint=taint, read=prompt.read))
 
-    async def _told(self, context: NodeContext, standing: TurnContext, prompt: Prompt) -> RunResult:
+    async def _told(self, context: NodeContext, turn: TurnContext, prompt: Prompt) -> RunResult:
         *earlier, newest = prompt.turns
-        pictures = await load_pictures(self._store, pictures_of(standing.current))
+        pictures = await load_pictures(self._store, pictures_of(turn.current))
         request = self._adviser.request(
             context,
-            standing,
+            turn,
             system=prompt.system,
             changing=prompt.changing,
             now=prompt.now,
             turns=(*earlier, replace(newest, images=pictures)),
-            most=self._briefing.budget(standing).reply,
+            most=self._briefing.budget(turn).reply,
         )
-        showing = _showing(context, standing)
+        showing = _showing(context, turn)
         try:
-            result = await self._adviser.call(
-                context, standing, request, Guard(showing.add).add if showing else unheard
-            )
+            result = await self._adviser.call(context, turn, request, Guard(showing.add).add if showing else unheard)
         finally:
             if showing is not None:
                 showing.close()
@@ -156,10 +152,10 @@ def _harmless_length(text: str) -> int:
     return start if begun and any(opening.startswith(begun) for opening in _OPENINGS) else len(text)
 
 
-def _showing(context: NodeContext, standing: TurnContext) -> Showing | None:
+def _showing(context: NodeContext, turn: TurnContext) -> Showing | None:
     """Return the stream to the sender of the newest message; of a run, to the audience of its task."""
     state = PlanningState.from_json(context.state)
-    audience = state.run.audience if state.run is not None else standing.current[-1].id
+    audience = state.run.audience if state.run is not None else turn.current[-1].id
     if audience is None:
         return None
     return Showing(send=lambda offset, text: context.publish_now(Delta(state.address, audience, offset, text)))

@@ -51,7 +51,7 @@ class PlannerNode:
             prompts.section("The plan so far", state.prd),
             prompts.section("Already done (do not repeat)", known_runs(evidence.runs)),
         )
-        errand = TaskSpec(
+        task = TaskSpec(
             prompt=f"{harmless(goal)}\n\n{prompts.PLAN_NOW}",
             instructions=prompts.PLANNER,
             completion="implicit",
@@ -61,7 +61,7 @@ class PlannerNode:
             ),
             taint=evidence.taint,
         )
-        return call_agent(context, PLANNER, errand, changes(PlanningState, lane=shared, lane_planner=own))
+        return call_agent(context, PLANNER, task, changes(PlanningState, lane=shared, lane_planner=own))
 
     async def _skill(self, state: PlanningState) -> str:
         """Return the chosen skill in the form for all nodes."""

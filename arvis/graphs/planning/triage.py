@@ -183,53 +183,51 @@ class RetrievalNode:
         self._compact = compact
 
     async def plan_retrieval(self, context: NodeContext) -> Decision:
-        standing = (
-            context.carried if isinstance(context.carried, TurnContext) else await self._adviser.standing(context)
-        )
-        if unsettled(standing.current):
+        turn = context.carried if isinstance(context.carried, TurnContext) else await self._adviser.turn(context)
+        if unsettled(turn.current):
             return Goto(self._files)  # of a message that joined the turn on the way
-        self._briefing.learn(standing)
-        self._tell(context, standing)
-        prompt = self._prompt(context, standing)
-        if outgrown(standing, prompt) and may_compact(context.execution):
+        self._briefing.learn(turn)
+        self._tell(context, turn)
+        prompt = self._prompt(context, turn)
+        if outgrown(turn, prompt) and may_compact(context.execution):
             return Goto(self._compact, **changes(PlanningState, room=prompt.room))
-        skills = [skill for skill in await self._skills() if usable(skill, standing.agent.tools)]
-        found = _without_model(standing, skills) or await self._judged(context, standing, skills)
+        skills = [skill for skill in await self._skills() if usable(skill, turn.agent.tools)]
+        found = _without_model(turn, skills) or await self._judged(context, turn, skills)
         state = PlanningState.from_json(context.state)
         number = state.tries.get(PLAN_RETRIEVAL, 0) + 1
         if found is None and number < self._bounds.retrievals:
             return Repeat(**state.with_tries(PLAN_RETRIEVAL, number), **_begun(state, context.now()))
-        found = found or Retrieval("", _request_of(standing), Complexity.HIGH)
-        prompt = await self._with_search(context, standing, found) or prompt
+        found = found or Retrieval("", _request_of(turn), Complexity.HIGH)
+        prompt = await self._with_search(context, turn, found) or prompt
         context.record(touch, prompt.recalled, context.now())
         return Next(
             (found.complexity or Complexity.HIGH).value,
             **changes(
                 PlanningState,
                 plan=found.to_json(),
-                request=_request_of(standing),
-                lane=_shared(standing, prompt),
-                taint=standing.taint | prompt.taint,
+                request=_request_of(turn),
+                lane=_shared(turn, prompt),
+                taint=turn.taint | prompt.taint,
                 prompt={"tokens": dict(prompt.layers), "left_out": prompt.left_out},
-                ceiling=self._briefing.budget(standing).ceiling,
-                last_incident=standing.incidents[-1].id if standing.incidents else None,
+                ceiling=self._briefing.budget(turn).ceiling,
+                last_incident=turn.incidents[-1].id if turn.incidents else None,
             ),
             **_begun(state, context.now()),
         )
 
-    def _tell(self, context: NodeContext, standing: TurnContext) -> None:
+    def _tell(self, context: NodeContext, turn: TurnContext) -> None:
         if not is_run(context.execution) and not PlanningState.from_json(context.state).tries.get(PLAN_RETRIEVAL, 0):
-            for message in standing.current:
+            for message in turn.current:
                 context.publish_now(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
 
-    def _prompt(self, context: NodeContext, standing: TurnContext) -> Prompt:
+    def _prompt(self, context: NodeContext, turn: TurnContext) -> Prompt:
         brought = PromptInputs(skills=(), tools=(), rounds=(), shrunk=False, now=context.now())
-        return self._briefing.prompt(standing, brought)
+        return self._briefing.prompt(turn, brought)
 
-    async def _judged(self, context: NodeContext, standing: TurnContext, skills: list[Skill]) -> Retrieval | None:
+    async def _judged(self, context: NodeContext, turn: TurnContext, skills: list[Skill]) -> Retrieval | None:
         """Return a model's judgement; None when it cannot be read."""
-        said = lanes.seed(standing.history[-10:])
-        request = _request_of(standing)
+        said = lanes.seed(turn.history[-10:])
+        request = _request_of(turn)
         question = Question(
             task=f"{prompts.RETRIEVAL}\n\n{prompts.manifest(skills)}",
             goal=harmless(request),
@@ -237,57 +235,57 @@ class RetrievalNode:
             now=_ASK,
             most=_TOKENS,
         )
-        reply = await self._adviser.ask(context, standing, question)
+        reply = await self._adviser.ask(context, turn, question)
         return read_retrieval(reply, goal=request, skills={skill.slug for skill in skills})
 
-    async def _with_search(self, context: NodeContext, standing: TurnContext, found: Retrieval) -> Prompt | None:
+    async def _with_search(self, context: NodeContext, turn: TurnContext, found: Retrieval) -> Prompt | None:
         """With what the model wanted to be reminded of; None when it wanted nothing."""
         if not found.memory_search:
             return None
         words = " ".join([*found.memory_search, found.goal])
-        reminded = await self._store.read(_search, context.execution, standing, words, context.now())
-        return self._prompt(context, replace(standing, recall=reminded))
+        reminded = await self._store.read(_search, context.execution, turn, words, context.now())
+        return self._prompt(context, replace(turn, recall=reminded))
 
 
 def _begun(state: PlanningState, now: int) -> dict[str, Any]:
     return {} if state.began is not None else changes(PlanningState, began=now)
 
 
-def _without_model(standing: TurnContext, skills: list[Skill]) -> Retrieval | None:
+def _without_model(turn: TurnContext, skills: list[Skill]) -> Retrieval | None:
     """Return a judgement that needs no model. A skill's pattern counts like its trigger words."""
-    text = _request_of(standing)
-    if any(message.attachments for message in standing.current):
+    text = _request_of(turn)
+    if any(message.attachments for message in turn.current):
         return None
     if any(skill.may_match(text) for skill in skills if skill.patterns):
         return None
     triggers = [word for skill in skills for word in skill.keywords]
-    return fast_path(text, messages=len(standing.history) + len(standing.current), triggers=triggers)
+    return fast_path(text, messages=len(turn.history) + len(turn.current), triggers=triggers)
 
 
-def _request_of(standing: TurnContext) -> str:
+def _request_of(turn: TurnContext) -> str:
     """Return the text of the messages and of their files; each part is clipped where all together are too long."""
-    words = [sanitise(message.content).text for message in standing.current]
-    files = [text for message in standing.current for file in message.attachments if (text := file_text(file))]
+    words = [sanitise(message.content).text for message in turn.current]
+    files = [text for message in turn.current for file in message.attachments if (text := file_text(file))]
     said = [text for text in (*words, *files) if text]
     longest = fair_share([len(text) for text in said], _LONGEST_GOAL)
     return "\n\n".join(lanes.clipped(text, longest) for text in said) or "(no text)"
 
 
-def _shared(standing: TurnContext, prompt: Prompt) -> Lane:
+def _shared(turn: TurnContext, prompt: Prompt) -> Lane:
     """Return the lane that all nodes share: the conversation so far, the place of the work, the recalled facts (seed
     001, 4)."""
-    agent, place = standing.agent, standing.conversation
+    agent, place = turn.agent, turn.conversation
     where = (
         f"{prompt.now}\nAgent: {agent.name}\nPlace: {place.address.platform} ({'direct' if place.direct else 'group'})"
     )
     tools = f"Tools: {', '.join(agent.tools) or 'none'}"
-    lane = lanes.seed(standing.history).adding(f"{where}\n{tools}", lanes.ENVIRONMENT)
+    lane = lanes.seed(turn.history).adding(f"{where}\n{tools}", lanes.ENVIRONMENT)
     return lane.adding(prompt.changing, lanes.MEMORY)
 
 
-def _search(tx: Transaction, execution: Execution, standing: TurnContext, words: str, now: int) -> Recall:
-    scopes = scopes_for(tx, execution, standing.conversation.address, standing.asker)
-    others = not standing.conversation.direct
+def _search(tx: Transaction, execution: Execution, turn: TurnContext, words: str, now: int) -> Recall:
+    scopes = scopes_for(tx, execution, turn.conversation.address, turn.asker)
+    others = not turn.conversation.direct
     return recall(
         tx,
         PlanningState.from_json(execution.state).agent,
@@ -295,5 +293,5 @@ def _search(tx: Transaction, execution: Execution, standing: TurnContext, words:
         words,
         now,
         among_others=others,
-        asker=standing.asker,
+        asker=turn.asker,
     )
