@@ -10,8 +10,8 @@ from arvis.ports.store import Transaction
 
 @dataclass(frozen=True, slots=True)
 class DurableWrite:
-    """A fact that stays true whoever holds the job, such as money that a call has cost. It is written even if the job
-    was taken away, and may be written several times."""
+    """A fact that stays true even if another process has the job now, such as money that a call has cost. It is
+    written even if the job was taken away, and may be written several times."""
 
     script: Callable[[Transaction], object]
 

@@ -81,8 +81,8 @@ class Fail(_Decision):
 
 
 class SwitchGraph(_Decision):
-    """Go on at the start of another graph, as the same execution with the same state: it was not known before which graph
-    it would be. Only a graph without branches may decide so."""
+    """Continue at the start of another graph, as the same execution with the same state. Only a graph without
+    branches may decide so."""
 
     __slots__ = ("graph",)
 
@@ -92,8 +92,8 @@ class SwitchGraph(_Decision):
 
 
 class Pause(_Decision):
-    """Ask and wait. The node is visited again with `answer` set; `until` in ms is the deadline (for a timer: the
-    time to go on)."""
+    """Ask and wait. The node is visited again with `answer` set; `until` in ms is the deadline (for a timer: its
+    end)."""
 
     __slots__ = ("choices", "prompt", "subject", "until", "wait_kind")
 

@@ -195,7 +195,7 @@ class Engine:
             if decision is None:
                 await self._record_interrupted(context, patience)
         if isinstance(decision, Pause | Call):
-            # The visit goes on after the answer, and must find what it already did.
+            # The visit continues after the answer, and must find its finished effects.
             for effect in context.unkept:
                 context.record(scripts.keep_effect, effect)
         return context, decision

@@ -108,7 +108,7 @@ def make_way(tx: Transaction, execution: Execution, now: int) -> None:
 
 
 def fail(tx: Transaction, execution_id: str, error: str, now: int, *, reason: str | None = None) -> None:
-    """End an execution whose job was given up. Its positions stay, so that a retry by hand goes on there."""
+    """End an execution whose job was given up. Its positions stay, so that a retry by hand continues there."""
     execution = tx.executions.get(execution_id)
     if execution is not None and execution.status in LIVE:
         tx.executions.set_status(execution_id, ExecutionStatus.FAILED, error, now)

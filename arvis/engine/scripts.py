@@ -62,7 +62,7 @@ def _open(tx: Transaction, execution: Execution, graph: Graph | None, now: int) 
 
 
 def commit(tx: Transaction, job: Job, update: ExecutionUpdate, effect: Effect | None) -> None:
-    """Commit steps of an execution that goes on, or an effect and the steps that led to it."""
+    """Commit steps of an execution that continues, or an effect and the steps that led to it."""
     if not tx.jobs.held(job):
         raise LeaseLost("The job was taken away while it ran")
     update.write(tx)

@@ -64,7 +64,7 @@ class ExecutionUpdate:
             self._note_arrival(cursor)
 
     def ready(self) -> list[Cursor]:
-        """Positions that can go on now."""
+        """Return the positions that can continue now."""
         if self.ended or self.switching:
             return []
         going = [each for each in self.cursors.values() if self._goes_on(each)]
@@ -125,7 +125,7 @@ class ExecutionUpdate:
         return carried
 
     def learn(self, facts: Sequence[Fact], events: Sequence[Event] = ()) -> None:
-        """Facts for the next commit that belong to no decision, and what is published after it."""
+        """Add facts for the next commit that belong to no decision, and the events to publish after it."""
         self._facts += facts
         self.events += events
 

@@ -35,7 +35,7 @@ class ResetState(WorkState):
 
 
 def begin_reset(tx: Transaction, conversation: Conversation, principal_id: str | None, now: int) -> None:
-    """The execution and its job, behind what is under way there."""
+    """Write the execution and its job, behind the running turn of the conversation."""
     state = changes(ResetState, closed=conversation.id, agent=conversation.agent_id, address=conversation.address)
     execution = lifecycle.begin(
         tx,

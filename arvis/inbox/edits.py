@@ -55,7 +55,7 @@ def delete_message(tx: Transaction, source: EventSource, deletion: MessageDeleti
 
 
 def _known(tx: Transaction, address: Address, ref: str) -> StoredMessage | None:
-    """The message, if anybody answers it; what is done to one that was dropped leaves no trace."""
+    """Return the stored message; None for a rejected one, whose edits are not stored."""
     found = tx.incoming.by_ref(address, ref)
     return None if found is None or found.status is MessageStatus.DROPPED else found
 

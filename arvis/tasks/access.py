@@ -125,7 +125,7 @@ def _against(target: Agent, person: Principal | None, *, paired_there: bool) -> 
 
 
 def asker_of(tx: Transaction, execution: Execution, agent: Agent | None) -> Asker:
-    """In whose name an execution goes on, through `agent`."""
+    """Return in whose name an execution continues, through `agent`."""
     return Asker(
         principal=tx.principals.get(execution.principal_id or ""),
         standing=standing_of(execution),

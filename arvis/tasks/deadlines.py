@@ -23,8 +23,8 @@ def waiting_since(tx: Transaction, job: Job) -> int:
 
 
 def asked_at(tx: Transaction, delivery: Delivery) -> int | None:
-    """When (ms) the newest message was written that this delivery answers, or a question of its turn was answered; None for
-    what is no agent's answer."""
+    """Return the time (ms) of the newest message that this delivery answers, or of the newest answer to a question of
+    its turn; None if the delivery is no reply of an agent."""
     message = tx.messages.get(delivery.message_id)
     asked = [found.created_at for each in delivery.answers if (found := tx.messages.get(each)) is not None]
     if message is None or message.role is not Role.ASSISTANT or not asked:

@@ -19,7 +19,8 @@ from arvis.tasks.outcome import WorkOutcome
 from arvis.tasks.rounds import Rounds
 from arvis.tasks.task import RunTask, task_in
 
-#: `WorkState.read` of a turn that ends with words of the daemon: these need no prompt and answer all of its messages.
+#: `WorkState.read` of a turn that ends with a text of the daemon: such a text needs no prompt and answers all
+#: messages.
 BY_DAEMON = "by daemon"
 
 _NOWHERE = Address("", "", "")

@@ -122,7 +122,8 @@ def stop_turns(
 def stop_waiting(
     tx: Transaction, conversation: Conversation, by: str, now: int, *, asked_by: str | None = None
 ) -> list[CancelledTurn]:
-    """Cancel what waits in a conversation for people, or for what it called; what runs itself goes on. `asked_by` as above."""
+    """Cancel the turns of a conversation that wait for people or for children; running turns continue. `asked_by` as
+    above."""
     for execution_id in _waiting(tx, conversation.lane, asked_by):
         lifecycle.hold_children(tx, execution_id)
     tx.jobs.lock([conversation.address.lane, conversation.lane])
@@ -163,8 +164,8 @@ def _is_of(tx: Transaction, execution_id: str, principal_id: str) -> bool:
 
 
 def close(tx: Transaction, conversation_id: str, by: str, now: int) -> Sequence[CancelledTurn]:
-    """The conversation is kept, and the next message there begins a new one; what waits in it for people is put aside, what
-    is under way still ends there. Raises `NotFound`, and `Conflict` when it is closed."""
+    """Close a conversation: it stays stored, and the next message begins a new one. Turns that wait for people are
+    cancelled; running turns end there. Raises `NotFound`, and `Conflict` when it is closed."""
     conversation = tx.conversations.get(conversation_id)
     if conversation is None:
         raise NotFound(f"There is no conversation {conversation_id}")

@@ -65,6 +65,6 @@ def _in_lane(tx: Transaction, lane: str) -> Iterator[Wait]:
 
 
 def _is_of_run(tx: Transaction, wait: Wait) -> bool:
-    """A turn goes on with the message itself; a run has no messages."""
+    """Return True for a question of a run: a turn continues with the message itself, and a run has no messages."""
     execution = tx.executions.get(wait.execution_id)
     return execution is not None and is_run(execution)

@@ -125,7 +125,7 @@ class Completion:
         return End(value, **changes(AgentState, read=self.read), **with_files(self.context.state, files), **noted)
 
     def _show(self, text: str) -> None:
-        """People see how it goes on, each thing once."""
+        """Send the progress to people, each text once."""
         if text and not is_run(self.context.execution):
             self.context.record(messages.progress, self.context.execution, text, self.context.now())
             self.context.commit_first()

@@ -37,10 +37,10 @@ from arvis.tasks.state import BY_DAEMON, AgentState, WorkState
 from arvis.tasks.task import RunTask, is_run, task_in
 from arvis.tools.send_file import outgoing_file
 
-# What plugins added to the messages of a conversation: kept beside them, shown to the model again, and let go by age
-# (behaviour.md 5.4, docs/adr/0026). Scripts, and the plan of what to keep. Only the additions are kept: what people
-# wrote stands in the messages, and in no second place. A kept copy begins with an empty text where the message's own
-# belongs.
+# Additions of plugins to the messages of a conversation: stored beside them, repeated in later prompts, and dropped
+# by age (behaviour.md 5.4, docs/adr/0026). Scripts, and the plan of the rows to keep. Only the additions are stored:
+# the text of people is in the messages alone. A stored copy begins with an empty text in the place of the message's
+# own.
 
 
 #: A prompt holds no more messages than this.

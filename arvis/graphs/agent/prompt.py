@@ -54,7 +54,7 @@ class PromptBuilder:
         self._zone = zone
 
     def learn(self, turn: TurnContext) -> None:
-        """Take over what is stored of the accounts and of how models count."""
+        """Load the stored cooldowns of accounts and the token calibrations."""
         self._runner.learn(turn.rests)
         self._runner.learn_counts(turn.calibrations)
 

@@ -43,7 +43,7 @@ from arvis.tasks.state import WorkState
 
 log = structlog.get_logger(__name__)
 
-#: Rounds of one execution; what is left then, the next one finds.
+#: Rounds of one execution; the next execution handles further messages.
 MOST_ROUNDS = 8
 
 #: Tokens of the reply to a flush.
@@ -54,9 +54,9 @@ _Failure = RunFailed | BudgetReached | BudgetBusy
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """In tokens: the most that a prompt of an agent may hold (`ceiling`), what is left of that without the reserve
-    (`usable`), both of the agent's model or the one that sums up, whichever is smaller; and how long a text is to them,
-    by what is known of how models count (`counter`)."""
+    """Measures in tokens: the maximum of a prompt of an agent (`ceiling`), the same without the reserve (`usable`),
+    both of the agent's model or the summarizer, whichever is smaller; and the length of a text by the known
+    calibrations (`counter`)."""
 
     ceiling: Callable[[Agent], int]
     usable: Callable[[Agent], int]
@@ -118,7 +118,7 @@ class Compactor:
         return self._goto("flush", plan.chosen([message.id for message in chosen]))
 
     async def flush(self, context: NodeContext) -> Decision:
-        """Ask for facts worth keeping; without them it goes on as well."""
+        """Ask for facts worth keeping; a failure does not stop the compaction."""
         plan = Plan.of(context.value)
         found = await self._backlog(context, plan)
         if found is None or (messages := _range(found, plan)) is None:

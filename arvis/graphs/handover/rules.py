@@ -23,7 +23,7 @@ MOST_HOPS = 20
 MOST_TOLD = 2
 #: Of what goes from agent to agent, in characters.
 LONGEST_MESSAGE = 16_000
-#: The attributes of a reply that name who is to go on.
+#: The attributes of a reply that name the next speaker.
 DESTINATIONS = ("destinationAgent", "agentNameToWhichSendTheMessage")
 
 SAID_NOTHING = "(It said nothing.)"

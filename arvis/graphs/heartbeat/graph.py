@@ -124,7 +124,7 @@ class _Nodes:
         self._zone = parts.zone
 
     async def check(self, context: NodeContext) -> Decision:
-        """Is there anything to do at all? A prompt is; without one, only what is open."""
+        """Check for open work: a directive is work; without one, open projects, messages and incidents are."""
         look = await self._look(context)
         if not HeartbeatState.from_json(context.state).directive.strip() and not look.finds_work:
             return _end(WorkOutcome(WorkStatus.IDLE))

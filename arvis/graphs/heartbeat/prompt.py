@@ -43,7 +43,7 @@ _RECORD = (
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """Why a cycle could not go on, and what it needs."""
+    """The reason why a cycle stopped, and its requirements."""
 
     reason: str
     requirements: str = ""

@@ -80,7 +80,7 @@ def _task(state: PlanningState) -> str:
 
 
 def _is_unfinished(outcome: WorkOutcome) -> bool:
-    """It goes on, or gave no answer at all."""
+    """Return True if the work continues, or the reply had no text."""
     return outcome.status is WorkStatus.CONTINUE or (outcome.status is WorkStatus.OPEN and not outcome.visible)
 
 

@@ -53,7 +53,7 @@ class CriticNode:
         return Next(PROJECT if verdict.technical else TECHNICAL, **more)
 
     def _stopped(self, state: PlanningState, verdict: Verdict, evidence: Evidence, now: int) -> str | None:
-        """Return why the work stops although it is incomplete; None: it goes on with the feedback."""
+        """Return why the work stops although it is incomplete; None: it continues with the feedback."""
         if said_before(verdict.feedback, state.feedbacks):
             return FEEDBACK
         if state.checks + 1 >= self._bounds.rounds:

@@ -23,7 +23,7 @@ _LARGEST_FRONT = 4_000
 
 _LINES = ("slug", "title", "section", "category")
 _FENCE = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-#: A document that a model put into a code block, and what is left around it when the document is gone.
+#: A document in a code block, and the empty block that remains without it.
 _WRAPPED = re.compile(r"\A```[\w-]*[ \t]*\r?\n(?P<inner>.*?)(?:\r?\n```)?[ \t]*\Z", re.DOTALL)
 _EMPTY_BLOCK = re.compile(r"^```[\w-]*\s*(?:^```[ \t]*$|\Z)", re.MULTILINE)
 _STEP = re.compile(

@@ -90,7 +90,7 @@ def seed(history: Sequence[PastMessage]) -> Lane:
 
 
 def _bounded(messages: tuple[Said, ...]) -> tuple[Said, ...]:
-    """The newest, and what is there once; all of it together no longer than a lane may be."""
+    """Return the newest messages and those of single kinds, within the limits of a lane."""
     room, places = LONGEST_LANE, MOST_MESSAGES
     kept: set[int] = set()
     order = sorted(range(len(messages)), key=lambda index: (messages[index].kind in _ONCE, index), reverse=True)

@@ -19,7 +19,7 @@ from arvis.graphs.planning.state import PlanningState
 from arvis.llm import RunFailed
 from arvis.ports.store import Store
 
-#: Characters that a token has at least, roughly; what is behind a question is cut by it.
+#: The approximate minimum of characters in a token; text that follows a question is cut by it.
 _CHARACTERS = 3
 
 
