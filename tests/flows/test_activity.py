@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from arvis.cli.commands.activity import activity
 from click.testing import CliRunner
 
+from arvis.cli.commands.status import status
 from arvis.domain.agents import Agent, AgentStatus
 from arvis.domain.executions import Cursor, Wait, WaitKind
 from arvis.domain.jobs import JobKind, NewJob
@@ -180,5 +180,5 @@ async def test_the_api_tells_who_runs_what(tmp_path: Path) -> None:
         assert (await site.call("GET", "/api/activity", key=VIEWER_KEY)).status == 403
         (tmp_path / "address").write_text(site.url, encoding="utf-8")
         (tmp_path / "api-key").write_text(DAEMON_KEY, encoding="utf-8")
-        shown = await asyncio.to_thread(CliRunner().invoke, activity, ["--data", str(tmp_path)])
+        shown = await asyncio.to_thread(CliRunner().invoke, status, ["--data", str(tmp_path)])
         assert shown.stdout.splitlines()[1].split()[:4] == ["gardener", "running", "heartbeat", "chat:garden"]
