@@ -221,7 +221,7 @@ async def test_who_may_not_ask_an_agent_does_not_reach_it_by_another_one(databas
     async with company(database, MAIN, replace(WRITER, allow_users=("bob",))) as home:
         home.provider.script.extend([to("writer", "Go"), "Fine."])
         await home.ask("Go", user="ann")
-        assert "the person who asks may not reach that agent" in newest(home)[1]
+        assert "the person who asks may not use that agent" in newest(home)[1]
         home.provider.script.extend([to("writer", "Go"), "Done.", "Fine."])
         await home.ask("Go", user="bob", channel="elsewhere")
         assert speakers(home)[2:] == ["Helper", "Writer", "Helper"]

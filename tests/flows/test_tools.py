@@ -125,14 +125,14 @@ async def test_the_same_call_a_third_time_is_not_made(shed: House) -> None:
     assert len(shed.tools.look.calls) == 2
     last = shed.provider.asked[-1]
     assert last.tools_off
-    assert "made before" in outputs(last)[0]
+    assert "made this exact call before" in outputs(last)[0]
 
 
 async def test_a_tool_that_must_never_run_is_refused(shed: House) -> None:
     shed.rules["pay"] = Permit.NEVER
     shed.provider.script += [asking(call(1, "pay")), "I may not."]
     await shed.ask("Pay")
-    assert outputs(shed.provider.asked[1]) == ["The tool pay must not be used here."]
+    assert outputs(shed.provider.asked[1]) == ["The tool pay is not allowed here."]
     assert shed.tools.pay.calls == []
 
 
