@@ -162,7 +162,7 @@ def complaints(town: Town, record: Record) -> list[str]:
     for agent_id in sorted({execution.state["agent"] for execution in ran}):
         agent = next(agent for agent in town.agents if agent.id == agent_id)
         if not reaches(town.person, town.first, agent):
-            found.append(f"{agent.slug} ran, which {town.person} may not reach")
+            found.append(f"{agent.slug} ran, which {town.person} may not use")
     found += _of_tasks(record)
     for turn in record.turns:
         if turn.graph == "handover":

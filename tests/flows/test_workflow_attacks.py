@@ -384,10 +384,10 @@ async def test_a_member_has_so_many_runs_at_once(house: House) -> None:
     )
     workflow = await draw(house, "Slow", slow)
     for _ in range(MOST_AT_ONCE):
-        assert "has begun" in ((await house.ask("/run slow")).reply or "")
+        assert "has started" in ((await house.ask("/run slow")).reply or "")
     assert "still at work" in ((await house.ask("/run slow")).reply or "")
     house.provider.script += [asking(call(1, "start_workflow", workflow="slow", input="x")), "Well."]
     await house.ask("Begin it")
     assert "still at work" in house.provider.asked[1].turns[-1].outputs[0].content
     assert len(await runs_of(house, workflow)) == MOST_AT_ONCE
-    assert "has begun" in ((await house.ask("/run slow", user="owner")).reply or "")
+    assert "has started" in ((await house.ask("/run slow", user="owner")).reply or "")

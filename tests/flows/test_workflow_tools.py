@@ -178,7 +178,7 @@ async def test_the_same_call_starts_it_once(desk: House) -> None:
     talk = turn.state["conversation"]
     caller = Caller(agent_with(), turn.principal_id, talk, turn.id, place, "c", Path(), "UTC")
     for _ in range(2):
-        assert "has begun" in await desk.store.write(start, caller, "long", "", desk.clock.now())
+        assert "has started" in await desk.store.write(start, caller, "long", "", desk.clock.now())
     workflow = await desk.store.read(lambda tx: tx.workflows.by_slug("long"))
     assert workflow is not None
     assert len(await runs_of(desk, workflow)) == 1
