@@ -1,6 +1,6 @@
 """The typed states of executions that work for an agent. Each stored key is declared here once.
 
-The classes are not frozen, because states are read several times in a step, and frozen instances take six times as long to make.
+The classes are not frozen, because states are read several times in a step, and frozen instances take several times as long to make.
 No code assigns to their fields.
 """
 
