@@ -180,7 +180,7 @@ class Deliverer:
         self._announce_settled(first.delivery, DeliveryState.SENT)
         return Done()
 
-    # -- what stands in the way ------------------------------------------------------------------------------
+    # -- obstacles --------------------------------------------------------------------------------------
 
     def _wait_for_bot(self, delivery: Delivery) -> JobResult:
         """Wait for a bot that may be starting or about to be added; after a long downtime of the daemon, it gets the

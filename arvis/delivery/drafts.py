@@ -46,7 +46,7 @@ def open_draft(tx: Transaction, execution_id: str, address: Address, now: int) -
         return OpenedDraft(draft, None)
     known = tx.drafts.get(execution_id)
     if known is None or known.state is not DraftState.SHOWN or known.platform_id is None:
-        return None  # gone, or nobody knows whether it is shown
+        return None  # gone, or possibly still shown
     return OpenedDraft(known, known.platform_id)
 
 

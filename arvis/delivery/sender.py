@@ -184,7 +184,7 @@ class PartSender:
         try:
             receipt = await finder.find(self.part)
         except SendError as error:
-            if error.permanent:  # it cannot be told here: rather twice than never
+            if error.permanent:  # unknown here: rather twice than never
                 return
             raise SendError(str(error), retry_after=error.retry_after, uncertain=True) from error
         if receipt is not None:

@@ -76,7 +76,7 @@ class VisibleStream:
         return self._scanner.close()
 
 
-# -- foreign text in prompts -------------------------------------------------------------------------------------------
+# -- untrusted text in prompts -----------------------------------------------------------------------------------------
 
 #: Full-width brackets and colon, which no tag contains.
 _WIDE = {"[": "\uff3b", "<": "\uff1c", ":": "\uff1a"}

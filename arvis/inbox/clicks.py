@@ -59,7 +59,7 @@ def press_button(
     known = tx.principals.find(address.platform, sender.user_id)
     role = router.role_of(address.platform, sender, known)
     if role is PrincipalRole.BLOCKED or (known is None and role not in _LOOKS_AFTER):
-        return Pressed(_NOT_YOURS)  # a stranger leaves no trace
+        return Pressed(_NOT_YOURS)  # an unknown user leaves no trace
     person = tx.principals.seen(address.platform, sender.user_id, sender.name, role, now)
     outcome = _press(tx, pressed.data, _Person(person, address, rules), now)
     kept = SeenEvent(None, json.dumps({"text": outcome.clicked.text, "done": outcome.clicked.done}))

@@ -194,7 +194,7 @@ def move_channel(tx: Transaction, source: EventSource, old: Address, new_channel
         tx,
         f"moved:{old.lane}",
         f"{old.platform.title()} has given the group {old.channel} the new id {new_channel}. Its conversations and "
-        "bindings are there now; where its id stands in `allowed_channels`, please change it.",
+        "bindings are there now; replace its old id in `allowed_channels`.",
         now,
     )
 

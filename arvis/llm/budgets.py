@@ -307,7 +307,7 @@ def error_of(refusal: OverBudget | Busy, zone: str) -> BudgetReached | BudgetBus
         case OverBudget(budget=Budget.CLIENT_STATUS):
             return BudgetReached(Budget.CLIENT_STATUS, "The client is paused", fix="make the client active again")
         case OverBudget(budget=Budget.TURNS, limit=limit):
-            what = f"This person has asked the {limit} questions that strangers may ask in a day"
+            what = f"This person has asked the {limit} questions that unpaired users may ask in a day"
             fix = f"raise budgets.unpaired_daily_turns, or list the person in the agent's allow_users{_or_wait(refusal, zone)}"
             return BudgetReached(Budget.TURNS, what, fix=fix)
         case _:

@@ -47,7 +47,7 @@ def book_left(tx: Transaction, jobs: Sequence[Job], limits: SpendingLimits, now:
 def _book_all(tx: Transaction, calls: Sequence[OpenCall], limits: SpendingLimits) -> None:
     for call in calls:
         if not tx.spending.end_call(call.receipt.id):
-            continue  # somebody was faster
+            continue  # another process was faster
         spender, receipt = call.spender, replace(call.receipt, error=INTERRUPTED, detail=_DETAIL)
         tx.usage.add(
             receipt,

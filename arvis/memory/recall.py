@@ -127,7 +127,7 @@ def _others(
     preferences = tx.facts.of(agent_id, sorted(private), category=Category.USER_PREFERENCE, limit=limit)
     used = sorted((*shared, *preferences), key=lambda fact: (-fact.confidence, -fact.accessed_at, fact.number))
     matching: Sequence[Fact] = ()
-    if len(used) > SHOWN:  # else all of them are told, whatever is asked
+    if len(used) > SHOWN:  # else all of them are shown
         matching = tx.facts.search(agent_id, scopes, asked_words(text), limit if not private else _ALL)
     known = (heard.fact(fact) for fact in (*matching, *used))
     found = {fact.id: fact for fact in known if not (fact.scope in private and _is_secret(fact))}

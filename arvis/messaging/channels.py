@@ -1,4 +1,4 @@
-"""Selects the bot that posts in a place where nobody asked. Part of a script."""
+"""Selects the bot that posts in a channel without a question. Part of a script."""
 
 from __future__ import annotations
 

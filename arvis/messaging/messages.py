@@ -94,7 +94,7 @@ def progress(tx: Transaction, execution: Execution, text: str, now: int, *, tain
 
 
 def was_said(tx: Transaction, execution: Execution, text: str) -> bool:
-    """Return whether the agent already posted this text and nobody wrote since."""
+    """Return whether the agent already posted this text and no person has written since."""
     return _was_said(text, tx.messages.of_turn(execution.id), tx.messages.progress(execution.id))
 
 

@@ -70,7 +70,7 @@ class Guarded:
         return await self._ask("commands", self._plugin.commands, bounds.commands, otherwise=())
 
     async def command(self, turn: PluginTurn, name: str, argument: str) -> Say | Tell:
-        failed = Tell(f"/{name} did not work. Try it again later, or ask whoever runs this place.")
+        failed = Tell(f"/{name} did not work. Try it again later, or ask the person who runs this bot.")
         return await self._ask(
             "command", lambda: self._plugin.command(turn, name, argument), bounds.outcome, otherwise=failed
         )
@@ -92,7 +92,7 @@ class Guarded:
         except TimeoutError:
             self._tell(hook, f"it took more than {self._seconds:g} s")
         # A plugin may be anybody's code: it must not break its agent (ADR 0016).
-        except (Exception, SystemExit) as defect:  # noqa: BLE001 (told below, and once only)
+        except (Exception, SystemExit) as defect:  # noqa: BLE001 (reported below, once)
             self._tell(hook, type(defect).__name__, defect)
         return otherwise
 
@@ -100,5 +100,5 @@ class Guarded:
         """Log once for each hook, because it is called at every turn."""
         if hook not in self._told:
             self._told.add(hook)
-            fix = "mend the package, or take it from the agents"
+            fix = "repair the package, or remove it from the agents"
             log.warning("plugin_failed", plugin=self.name, hook=hook, why=why, fix=fix, exc_info=defect)

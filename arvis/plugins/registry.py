@@ -94,7 +94,7 @@ async def _loaded(point: EntryPoint, services: PluginServices) -> Plugin | None:
     except (Exception, SystemExit) as defect:  # a plugin may be anybody's code: it must not break its agent (ADR 0016)
         why = type(defect).__name__
         log.exception(
-            "plugin_unavailable", plugin=point.name, why=why, fix="mend the package, or take it from the agents"
+            "plugin_unavailable", plugin=point.name, why=why, fix="repair the package, or remove it from the agents"
         )
         return None
     return plugin

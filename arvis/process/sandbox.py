@@ -61,7 +61,7 @@ async def _talk(ours: socket.socket, answer: Answerer) -> None:
                 writer.write(told + b"\n")
                 await writer.drain()
     finally:
-        writer.transport.abort()  # whoever has not read its answer by now does not want it
+        writer.transport.abort()  # a program that has not read its answer by now ends
         with suppress(ConnectionError):
             await writer.wait_closed()
 
@@ -210,7 +210,7 @@ class Bubblewrap:
         seen = [Path(path) for path in _SYSTEM if Path(path).is_dir()]
         seen += [Path(path) for path in (*_SETTINGS, *(_NETWORK_SETTINGS if task.network else ()))]
         yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
-        for scratch in ("/tmp", "/dev/shm"):  # noqa: S108 (folders of the sandbox, seen by nobody else)
+        for scratch in ("/tmp", "/dev/shm"):  # noqa: S108 (folders of the sandbox alone)
             yield from ("--perms", "0700", "--size", str(_SCRATCH), "--tmpfs", scratch)
         yield from _places(seen, task.readable, self._hidden)
         yield from ("--ro-bind-data", str(passwd), "/etc/passwd", "--ro-bind-data", str(group), "/etc/group")

@@ -180,7 +180,7 @@ class _Kept:
         while piece := await stream.read(_PIECE):
             for start in range(0, len(piece), _SLICE):
                 self._take(piece[start : start + _SLICE])
-                await asyncio.sleep(0)  # whoever takes it apart may have much to do
+                await asyncio.sleep(0)  # the consumer may need long for a block
 
     def _take(self, piece: bytes) -> None:
         if self._on_piece is not None:

@@ -162,7 +162,7 @@ def _attributed(message: PastMessage | StoredMessage, text: str) -> str:
 
 
 def _spoken(name: str, person: str, text: str) -> str:
-    """Add the speaker. Only Arvis writes at the left margin, so nobody can speak in another's name."""
+    """Add the speaker. Only Arvis writes at the left margin, so no person can speak in another's name."""
     name = _NOT_IN_NAMES.sub("", _on_one_line(name))[:_LONGEST_NAME].strip() or "Somebody"
     mark = person[-_MARK:].lower() or "?"
     return f"{name} #{mark}: " + "\n  ".join(text.splitlines())

@@ -1,7 +1,7 @@
 """Collect the tool calls of a reply while they arrive, in one piece or many, within limits and with unique ids.
 
 The arguments that the model wrote are parsed here and judged elsewhere: text that is not an object is kept unchanged,
-so that the model can be told.
+so that the model gets an error.
 """
 
 from __future__ import annotations

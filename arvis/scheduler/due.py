@@ -34,7 +34,7 @@ _RESTORED = "It was due before the database was restored from a backup, and may 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Whether there is work now, and the time of the next due schedule (ms; None: never)."""
+    """The state of the schedules: is there work now, and the time of the next due schedule (ms; None: never)."""
 
     now: bool
     soonest: int | None

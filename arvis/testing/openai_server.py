@@ -206,7 +206,7 @@ class OpenAIServer:
             raise
         except ConnectionResetError:
             self.disconnected.set()
-            return web.Response()  # for nobody
+            return web.Response()  # the client has gone
 
 
 @asynccontextmanager

@@ -75,9 +75,7 @@ def _told_again(tx: Transaction, job: Job, by: Principal) -> tuple[Execution, St
         raise Conflict("An agent wrote this message", fix="edit the message of the person who asked that agent")
     author = tx.principals.get(message.principal_id)
     if author is not None and RANKS.index(author.role) > RANKS.index(by.role):
-        raise Forbidden(
-            "You may not put words into the mouth of somebody with more rights", fix=f"ask an {author.role}"
-        )
+        raise Forbidden("You may not change a message of a person with more rights", fix=f"ask an {author.role}")
     return execution, message
 
 

@@ -162,7 +162,7 @@ class Socket(SocketModeClient):
         await self._abandon()
         await self.aiohttp_client_session.close()
         if not self.refused.cancel() and not self.refused.cancelled():
-            self.refused.exception()  # it was told already
+            self.refused.exception()  # it was reported already
 
 
 class Listening:

@@ -1,4 +1,4 @@
-"""What the plugins of an agent add to its turns: called by the nodes of graph `agent`, each place in one line.
+"""Plugins of an agent in its turns: called by the nodes of graph `agent`, each place in one line.
 
 Of an agent without plugins nothing is read, asked or made: its prompts are what they are without this module.
 """
@@ -163,9 +163,9 @@ class Extending:
         plugin = await self._plugin_of(turn.agent, name)
         if plugin is None:
             return turn
-        message, told = turn.current[-1], await plugin.command(self._turn(context, turn), name, argument)
+        message, replied = turn.current[-1], await plugin.command(self._turn(context, turn), name, argument)
         taint = WorkState.from_json(context.state).taint | {Label.TOOLS}
-        match told:
+        match replied:
             case Tell(text):
                 shown = escape(text)
                 outcome = WorkOutcome(WorkStatus.DONE, shown)

@@ -196,7 +196,7 @@ def words_of(outcome: WorkOutcome) -> str:
     return outcome.visible or outcome.summary
 
 
-# -- what the run is told ------------------------------------------------------------------------------------------------
+# -- log of the run -----------------------------------------------------------------------------------------------------
 
 
 def _within(state: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -129,7 +129,7 @@ class Reader(threading.Thread):
                 wake_waiters(group)
                 group = []
             self._connection.close()
-        except BaseException as error:  # noqa: BLE001 whatever it was: nobody may wait for a reader that is dead
+        except BaseException as error:  # noqa: BLE001 any error: no caller may wait for a dead reader
             lost = store_lost(error)
             self._emergency.lost(lost)
             refuse_all(lost, group, self._work)

@@ -71,7 +71,7 @@ def wake_waiters(group: list[Submission]) -> None:
     """Wake each event loop once for all of its submissions."""
     for loop in {submission.loop for submission in group}:
         mine = [submission for submission in group if submission.loop is loop]
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed and no caller waits
             loop.call_soon_threadsafe(_resolve_all, mine)
 
 
@@ -158,7 +158,7 @@ class Writer(threading.Thread):
     def _serve(self, group: list[Submission]) -> None:
         try:
             self._commit_group(group)
-        except Exception as error:  # noqa: BLE001 locked, full, a bug: whatever it was, nobody was answered yet
+        except Exception as error:  # noqa: BLE001 locked, full, a bug: any error: no caller has an answer yet
             self._serve_again(group, error.__cause__ if isinstance(error, _TransactionEnded) else error)
 
     def _serve_again(self, group: list[Submission], error: BaseException | None) -> None:

@@ -104,7 +104,7 @@ def _script(written: str) -> str | None:
     if (fenced := _FENCE.fullmatch(written)) is not None:
         written = fenced["text"]
     script = dedent(written).strip("\n").rstrip()
-    return script.lstrip(" \t") or None  # no script begins indented: that first line stood behind its tag
+    return script.lstrip(" \t") or None  # no script begins indented: that first line followed its tag
 
 
 def _listed(written: str) -> tuple[str, ...]:

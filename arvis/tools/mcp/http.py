@@ -54,7 +54,7 @@ class _Bounded(httpx2.AsyncByteStream):
         async for part in self._inner:
             self._left -= len(part)
             if self._left < 0:
-                raise httpx2.StreamError("The answer is too large, or packed although nobody asked for that.")
+                raise httpx2.StreamError("The answer is too large, or compressed without a request for it.")
             yield part
 
     async def aclose(self) -> None:

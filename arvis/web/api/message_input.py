@@ -87,7 +87,7 @@ class MessageParser:
         return Click(address, _inbox_id(self._event_id(fields), address), sender, button)
 
     def click(self, fields: Fields) -> Draft:
-        """Return the message that the click on a button stands for."""
+        """Return the message that the click on a button means."""
         button = fields.label("buttonId")
         if button is None:
             raise unusable("buttonId", "is missing")

@@ -270,7 +270,7 @@ class WorkflowRoutes:
 
 
 async def names_in(store: Store, choices: Choices, workflow: str | None) -> KnownNames:
-    """Return the names that the document of this workflow may use. None stands for an unsaved one."""
+    """Return the names that the document of this workflow may use. None means an unsaved one."""
     tools = {tool.spec.name for tool in await choices.tools()}
     available = AvailableNames(tools=tools, servers=set(choices.servers()), models=choices.served())
     return await store.read(service.known_in, available, workflow)

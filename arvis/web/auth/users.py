@@ -134,7 +134,7 @@ def _check_stays(user: User) -> None:
     if user.id == FIRST_USER:
         raise Conflict(
             "The first user must stay an owner.",
-            why="This user stands for the person who holds the data folder and its key, so that there is always an owner.",
+            why="This user represents the person who holds the data folder and its key, so that there is always an owner.",
             fix="Create another user for a person with fewer rights.",
             code="last_owner",
         )

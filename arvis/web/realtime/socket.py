@@ -262,7 +262,7 @@ class SocketRoute:
         await self._deliver(client, await self._parser.draft(fields))
 
     async def _click(self, client: Client, fields: Fields) -> None:
-        """Handle a click: a button of Arvis answers a question or cancels a turn; any other button stands for a
+        """Handle a click: a button of Arvis answers a question or cancels a turn; any other button means a
         message."""
         self._gate.admit(client.identity, SEND)
         if (click := self._parser.answer(fields, client.address, client.sender)) is None:

@@ -270,7 +270,7 @@ class Subscriptions:
             self._pending.add(topic, ids)
         self._later()
 
-    # -- what is told ----------------------------------------------------------------------------------------
+    # -- notices --------------------------------------------------------------------------------------------
 
     def _later(self) -> None:
         if self._timer is None and self._watchers:

@@ -13,7 +13,7 @@ from arvis.messaging import notices
 CONTRACT = """\
 End your answer with this block, filled in, and with nothing behind it:
 HAND_BACK
-Summary: what came of it, in a few sentences
+Summary: the result in a few sentences
 Artifact: the path of what you made, or none
 Needs user input: yes or no
 Suggested next action: what is to be done next"""

@@ -22,7 +22,7 @@ from arvis.workflows.validation.rules import Problem, problem
 #: Kinds with their own rule for joins.
 _OWN = frozenset({"merge", "loop"})
 _APART = frozenset({"parallel", "merge"})
-#: Larger than the count of any join, so it stands for "without limit".
+#: Larger than the count of any join, so it means "without limit".
 _MANY = MOST_CONNECTIONS + 1
 #: Maximum rounds of the search for joins that open; after that the result counts as unproved.
 _JOIN_ROUNDS = 10

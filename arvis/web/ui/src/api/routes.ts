@@ -1,6 +1,6 @@
 // Made from the table of routes by `python -m tests.fixtures.api_types`; not edited by hand.
 
-/** All routes: what stands in their path, their query and their body, and what they answer. */
+/** All routes with the types of their path, query, body and response. */
 export interface Routes {
   /** Accounts, those of the configuration first. */
   "GET /api/accounts": {

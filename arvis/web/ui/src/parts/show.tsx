@@ -27,7 +27,7 @@ export function Money({ usd }: { usd: number | null | undefined }) {
 }
 
 /** A text of people or models: invisible characters are shown, and it cannot change the direction of its neighbours. */
-export function Foreign({ text, className }: { text: string; className?: string }) {
+export function UntrustedText({ text, className }: { text: string; className?: string }) {
   return <bdi className={className}>{reveal(text)}</bdi>;
 }
 

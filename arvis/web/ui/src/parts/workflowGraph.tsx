@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useApi } from "../api/hooks";
 import { reveal } from "../words/format";
-import { Foreign } from "./show";
+import { UntrustedText } from "./show";
 import { texts } from "./texts";
 
 const PREFIX = "workflow:";
@@ -28,11 +28,11 @@ export function useWorkflowOptions(chosen: string): Option[] {
 export function GraphName({ graph, words }: { graph: string; words: Record<string, string> }): ReactNode {
   const slug = isWorkflow(graph) ? graph.slice(PREFIX.length) : null;
   const known = useApi("GET /api/workflows", slug === null ? null : { query: { limit: MOST } });
-  if (slug === null) return words[graph] ?? <Foreign text={graph} />;
+  if (slug === null) return words[graph] ?? <UntrustedText text={graph} />;
   const name = known.data?.items.find((one) => one.slug === slug || one.id === slug)?.name;
   return (
     <Link href={`/workflows/${encodeURIComponent(slug)}`}>
-      <Foreign text={name ?? slug} />
+      <UntrustedText text={name ?? slug} />
     </Link>
   );
 }

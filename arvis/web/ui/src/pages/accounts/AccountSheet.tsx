@@ -6,7 +6,7 @@ import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Field, Form, FormButtons } from "../../parts/field";
 import { Section } from "../../parts/page";
-import { Facts, Foreign } from "../../parts/show";
+import { Facts, UntrustedText } from "../../parts/show";
 import { Failure } from "../../parts/states";
 import { clock, count, reveal } from "../../words/format";
 import { AccountFields } from "./AccountFields";
@@ -27,9 +27,9 @@ export function AccountSheet({ account, provider }: { account: Account; provider
         of={[
           [texts.state, <AccountState key="state" account={account} />],
           [texts.provider, provider?.title ?? account.provider],
-          [texts.model, <Foreign key="model" text={account.model} />],
+          [texts.model, <UntrustedText key="model" text={account.model} />],
           [texts.models, account.models.join(", ")],
-          [texts.baseUrl, account.baseUrl && <Foreign text={account.baseUrl} />],
+          [texts.baseUrl, account.baseUrl && <UntrustedText text={account.baseUrl} />],
           [texts.key, account.hasKey ? texts.keySet : texts.keyUnset],
           [texts.priority, count(account.priority)],
           [texts.source, texts.sources[account.source]],

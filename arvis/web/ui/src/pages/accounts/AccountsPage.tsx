@@ -4,7 +4,7 @@ import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { ButtonLink } from "../../parts/button";
 import { Page, Sheet } from "../../parts/page";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { count } from "../../words/format";
@@ -69,9 +69,9 @@ export default function AccountsPage() {
         openId={open}
         onOpen={(one) => navigate(`${HOME}/${encodeURIComponent(one.name)}`)}
         columns={[
-          { name: texts.name, show: (one) => <Foreign text={one.name} /> },
+          { name: texts.name, show: (one) => <UntrustedText text={one.name} /> },
           { name: texts.provider, show: (one) => titleOf(one.provider) },
-          { name: texts.model, width: "minmax(96px, 1.5fr)", show: (one) => <Foreign text={one.model} /> },
+          { name: texts.model, width: "minmax(96px, 1.5fr)", show: (one) => <UntrustedText text={one.model} /> },
           { name: texts.state, width: "124px", show: (one) => <AccountState account={one} /> },
           { name: texts.priority, width: "60px", show: (one) => count(one.priority) },
           // Beside the detail, which shows it as well, there is no space for it.

@@ -6,7 +6,7 @@ import { useMay } from "../../api/session";
 import type { Item } from "../../api/types";
 import { ButtonLink } from "../../parts/button";
 import { Chips, Page, useFilter } from "../../parts/page";
-import { Foreign, Money, Status, type Tone } from "../../parts/show";
+import { Money, Status, type Tone, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { GraphName } from "../../parts/workflowGraph";
@@ -81,7 +81,7 @@ function columns(working: ReadonlySet<string>, costs: ReadonlyMap<string, number
       width: "minmax(140px, 2fr)",
       show: (row) => (
         <span className={styles.named}>
-          <Foreign text={row.name} />
+          <UntrustedText text={row.name} />
           {row.role === CONDUCTOR && <span className={styles.mark}>{texts.conductor}</span>}
         </span>
       ),
@@ -95,7 +95,7 @@ function columns(working: ReadonlySet<string>, costs: ReadonlyMap<string, number
     {
       name: texts.fields.model,
       width: "minmax(120px, 1.5fr)",
-      show: (row) => <Foreign text={row.model ?? texts.unset.model} />,
+      show: (row) => <UntrustedText text={row.model ?? texts.unset.model} />,
     },
     { name: texts.status, width: "90px", show: (row) => <AgentState status={row.status} /> },
     {

@@ -1,4 +1,4 @@
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { reveal } from "../../words/format";
 import styles from "./agents.module.css";
 import type { Difference } from "./diff";
@@ -25,11 +25,11 @@ function One({ difference }: { difference: Difference }) {
     return (
       <>
         <del>
-          <Foreign text={difference.before} />
+          <UntrustedText text={difference.before} />
         </del>
         {" → "}
         <ins>
-          <Foreign text={difference.after} />
+          <UntrustedText text={difference.after} />
         </ins>
       </>
     );
@@ -40,14 +40,14 @@ function One({ difference }: { difference: Difference }) {
         {difference.gone.map((entry) => (
           <li key={`-${entry}`}>
             <del>
-              − <Foreign text={entry} />
+              − <UntrustedText text={entry} />
             </del>
           </li>
         ))}
         {difference.come.map((entry) => (
           <li key={`+${entry}`}>
             <ins>
-              + <Foreign text={entry} />
+              + <UntrustedText text={entry} />
             </ins>
           </li>
         ))}

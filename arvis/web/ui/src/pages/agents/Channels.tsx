@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { useToast } from "../../parts/toast";
 import { count } from "../../words/format";
@@ -73,7 +73,7 @@ function Row({ slug, binding, onChange }: { slug: string; binding: Binding; onCh
   return (
     <li>
       <div>
-        <Foreign text={`${platform}:${channel}`} />
+        <UntrustedText text={`${platform}:${channel}`} />
         <p className="muted">
           {[
             texts.permissions[permission],

@@ -1,5 +1,5 @@
 import { type ReactNode, useId, useState } from "react";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { count, reveal } from "../../words/format";
 import styles from "./agents.module.css";
 import { texts } from "./texts";
@@ -77,7 +77,7 @@ export function Checklist({
             <div>
               <p className={styles.entry}>
                 <label htmlFor={`${id}-${value}`}>
-                  <Foreign text={name ?? value} />
+                  <UntrustedText text={name ?? value} />
                 </label>
                 {mark}
               </p>

@@ -2,7 +2,7 @@ import { Undo2 } from "lucide-react";
 import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
-import { Foreign, Time } from "../../parts/show";
+import { Time, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { count } from "../../words/format";
 import { Person } from "../memory/people";
@@ -52,7 +52,7 @@ function One({ version, before }: { version: Version; before: Version | undefine
     <li>
       <header>
         <h2>{texts.version(count(version.version))}</h2>
-        {version.by === CONFIGURATION ? <Foreign text={texts.byConfiguration} /> : <Person id={version.by} />}
+        {version.by === CONFIGURATION ? <UntrustedText text={texts.byConfiguration} /> : <Person id={version.by} />}
         <Time at={version.at} />
       </header>
       {before === undefined && <p className="muted">{texts.first}</p>}

@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/hooks";
 import { Section } from "../../parts/page";
-import { Code, Facts, Foreign, Money, Time } from "../../parts/show";
+import { Code, Facts, Money, Time, UntrustedText } from "../../parts/show";
 import { Loaded } from "../../parts/states";
 import { GraphName } from "../../parts/workflowGraph";
 import { count, money, reveal } from "../../words/format";
@@ -81,10 +81,10 @@ function Doing({ slug }: { slug: string }) {
             {own.map((work) => (
               <li key={work.jobId}>
                 <Link href={work.messageId ? `/messages/${work.messageId}` : `/queue/${work.jobId}`}>
-                  <Foreign text={work.activity} />
+                  <UntrustedText text={work.activity} />
                 </Link>
                 {work.address && (
-                  <Foreign text={`${work.address.platform} ${work.address.channelId}`} className="muted" />
+                  <UntrustedText text={`${work.address.platform} ${work.address.channelId}`} className="muted" />
                 )}
                 <Time at={work.since} />
               </li>
@@ -99,10 +99,10 @@ function Doing({ slug }: { slug: string }) {
 function About({ agent }: { agent: Agent }) {
   const { slug, tools, plugins, helpers, fallbacks, allowUsers, bindings } = agent;
   const value = (field: "model" | "completion" | "onNewMessage" | "contextTokens" | "timezone") => (
-    <Foreign text={valueInWords(field, agent[field])} />
+    <UntrustedText text={valueInWords(field, agent[field])} />
   );
   const list = (field: "plugins" | "helpers" | "fallbacks", entries: string[]) => (
-    <Foreign text={entries.length === 0 ? texts.unset[field] : entries.join(", ")} />
+    <UntrustedText text={entries.length === 0 ? texts.unset[field] : entries.join(", ")} />
   );
   return (
     <>
@@ -110,7 +110,7 @@ function About({ agent }: { agent: Agent }) {
         of={[
           [texts.slug, <bdi key="slug">{slug}</bdi>],
           [texts.status, <AgentState key="status" status={agent.status} />],
-          [texts.fields.role, <Foreign key="role" text={agent.role} />],
+          [texts.fields.role, <UntrustedText key="role" text={agent.role} />],
           [texts.fields.model, value("model")],
           [texts.fields.fallbacks, list("fallbacks", fallbacks)],
           [texts.fields.graph, <GraphName key="graph" graph={agent.graph} words={texts.graphs} />],
@@ -121,7 +121,7 @@ function About({ agent }: { agent: Agent }) {
           [texts.fields.tools, <Tools key="tools" names={tools} />],
           [texts.fields.plugins, list("plugins", plugins)],
           [texts.fields.helpers, list("helpers", helpers)],
-          [texts.fields.allowUsers, <Foreign key="allowUsers" text={valueInWords("allowUsers", allowUsers)} />],
+          [texts.fields.allowUsers, <UntrustedText key="allowUsers" text={valueInWords("allowUsers", allowUsers)} />],
           [
             texts.fields.bindings,
             bindings.length === 0 ? (
@@ -130,7 +130,7 @@ function About({ agent }: { agent: Agent }) {
               <ul key="bindings">
                 {bindings.map((one) => (
                   <li key={`${one.platform}:${one.channel}`}>
-                    <Foreign text={bindingInWords(one)} />
+                    <UntrustedText text={bindingInWords(one)} />
                   </li>
                 ))}
               </ul>
@@ -155,7 +155,7 @@ function Tools({ names }: { names: readonly string[] }) {
         const tool = tools.data?.items.find((one) => one.name === name);
         return (
           <li key={name} title={tool && reveal(tool.description)}>
-            <Foreign text={name} />
+            <UntrustedText text={name} />
             {tool && <Risk tool={tool} />}
           </li>
         );

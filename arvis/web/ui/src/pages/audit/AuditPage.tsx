@@ -2,7 +2,7 @@ import { Link, useLocation, useRoute } from "wouter";
 import { useList } from "../../api/hooks";
 import type { Item } from "../../api/types";
 import { Chips, Page, Sheet, useFilter } from "../../parts/page";
-import { Code, Facts, Foreign, Status, Time, type Tone } from "../../parts/show";
+import { Code, Facts, Status, Time, type Tone, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { texts } from "./texts";
@@ -34,9 +34,9 @@ export default function AuditPage() {
         onOpen={(row) => navigate(`${HOME}/${row.id}${location.search}`)}
         columns={[
           { name: texts.at, width: "150px", show: (row) => <Time at={row.at} /> },
-          { name: texts.agent, width: "140px", show: (row) => <Foreign text={row.agent} /> },
+          { name: texts.agent, width: "140px", show: (row) => <UntrustedText text={row.agent} /> },
           { name: texts.what, show: (row) => row.kind.replaceAll("_", " ") },
-          { name: texts.subject, width: "2fr", show: (row) => <Foreign text={row.subject} /> },
+          { name: texts.subject, width: "2fr", show: (row) => <UntrustedText text={row.subject} /> },
           {
             name: texts.outcome,
             width: "110px",
@@ -63,8 +63,8 @@ function Detail({ entry }: { entry: Entry }) {
           ],
           [texts.reason, entry.reason],
           [texts.at, <Time key="at" at={entry.at} />],
-          [texts.agent, <Foreign key="agent" text={entry.agent} />],
-          [texts.subject, <Foreign key="subject" text={entry.subject} />],
+          [texts.agent, <UntrustedText key="agent" text={entry.agent} />],
+          [texts.subject, <UntrustedText key="subject" text={entry.subject} />],
           [texts.taint, entry.taint.join(", ")],
           [
             texts.message,

@@ -6,7 +6,7 @@ import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Form, FormButtons } from "../../parts/field";
 import { Section } from "../../parts/page";
-import { Code, Facts, Foreign, Time } from "../../parts/show";
+import { Code, Facts, Time, UntrustedText } from "../../parts/show";
 import { Failure } from "../../parts/states";
 import { reveal } from "../../words/format";
 import { BotFields } from "./BotFields";
@@ -27,8 +27,8 @@ export function BotSheet({ bot, platform }: { bot: Bot; platform: Platform }) {
       <Facts
         of={[
           [texts.state, <BotState key="state" bot={bot} />],
-          [texts.error, bot.error && <Foreign text={bot.error} />],
-          [texts.user, bot.userName && <Foreign text={bot.userName} />],
+          [texts.error, bot.error && <UntrustedText text={bot.error} />],
+          [texts.user, bot.userName && <UntrustedText text={bot.userName} />],
           [texts.since, bot.since !== null && <Time at={bot.since} />],
           [texts.source, texts.sources[bot.source]],
         ]}

@@ -4,7 +4,7 @@ import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { ButtonLink } from "../../parts/button";
 import { Page, Sheet } from "../../parts/page";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { Failure, Loaded } from "../../parts/states";
 import { BotSetup } from "./BotSetup";
 import { BotSheet } from "./BotSheet";
@@ -104,7 +104,7 @@ function Card({ platform, bots, open }: { platform: Platform; bots: readonly Bot
                 className={styles.bot}
                 aria-current={bot.name === open ? "page" : undefined}
               >
-                <Foreign text={bot.userName ?? bot.name} />
+                <UntrustedText text={bot.userName ?? bot.name} />
                 <BotState bot={bot} />
               </Link>
             </li>

@@ -2,7 +2,7 @@ import { Columns2 } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { Link } from "wouter";
 import { useSession } from "../../api/session";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { reveal } from "../../words/format";
 import type { Agent } from "./agents";
 import styles from "./chat.module.css";
@@ -48,7 +48,7 @@ export function AgentList({
                 aria-current={shown ? "page" : undefined}
                 title={reveal(agent.description)}
               >
-                <Foreign text={agent.name} className={styles.agentName} />
+                <UntrustedText text={agent.name} className={styles.agentName} />
                 {count > 0 && <Mark words={texts.unread(count)}>{count}</Mark>}
                 {count === 0 && !shown && hasNews(place) && <Mark words={texts.newHere} />}
               </Link>

@@ -4,7 +4,7 @@ import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
 import { Markdown } from "../../parts/markdown";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { reveal } from "../../words/format";
 import type { Chat } from "./chat";
 import type { AgentEntry, Choice } from "./conversation";
@@ -44,7 +44,7 @@ export const AgentMessage = memo(function AgentMessage({
       data-message={entry.messageId ?? undefined}
     >
       <p className={styles.name}>
-        <Foreign text={name} />
+        <UntrustedText text={name} />
         {entry.notice && <span className="muted"> {texts.notice}</span>}
       </p>
       {/* A stream is silent for screen readers; the finished text is read once. */}

@@ -1,7 +1,7 @@
 import { X } from "lucide-react";
 import { useCallback, useEffect, useRef, useSyncExternalStore } from "react";
 import { Button, IconButton } from "../../parts/button";
-import { Foreign, Status } from "../../parts/show";
+import { Status, UntrustedText } from "../../parts/show";
 import { reveal, sentences } from "../../words/format";
 import { Activity } from "./Activity";
 import type { Agent } from "./agents";
@@ -59,9 +59,9 @@ export function Column({
       <header className={styles.head}>
         <div className={styles.who}>
           <h2>
-            <Foreign text={agent.name} />
+            <UntrustedText text={agent.name} />
           </h2>
-          {agent.description && <Foreign text={agent.description} className="muted" />}
+          {agent.description && <UntrustedText text={agent.description} className="muted" />}
         </div>
         {agent.paused && <Status tone="warn">{texts.paused}</Status>}
         <span role="status" data-link={view.link.name} className={view.link.name === "ready" ? "hidden" : undefined}>

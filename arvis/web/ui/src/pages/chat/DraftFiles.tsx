@@ -1,6 +1,6 @@
 import { X } from "lucide-react";
 import { IconButton } from "../../parts/button";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { bytes, reveal } from "../../words/format";
 import styles from "./composer.module.css";
 import type { DraftStore } from "./draftStore";
@@ -25,7 +25,7 @@ export function DraftFiles({
         <li key={index}>
           {file.url !== null && file.contentType.startsWith("image/") && <img src={file.url} alt="" />}
           <span>
-            <Foreign text={file.name} /> <span className="muted">· {bytes(file.size)}</span>
+            <UntrustedText text={file.name} /> <span className="muted">· {bytes(file.size)}</span>
           </span>
           <IconButton
             label={texts.remove(reveal(file.name))}

@@ -1,5 +1,5 @@
 import { Paperclip } from "lucide-react";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { bytes, reveal } from "../../words/format";
 import type { ShownFile } from "./conversation";
 import styles from "./log.module.css";
@@ -47,10 +47,10 @@ function Preview({ file }: { file: ShownFile }) {
 }
 
 function Name({ file }: { file: ShownFile }) {
-  if (!file.url?.startsWith("/api/")) return <Foreign text={file.name} />;
+  if (!file.url?.startsWith("/api/")) return <UntrustedText text={file.name} />;
   return (
     <a href={file.url} download>
-      <Foreign text={file.name} />
+      <UntrustedText text={file.name} />
     </a>
   );
 }

@@ -19,7 +19,7 @@ export type Agents = {
   retry: () => void;
 };
 
-const NOBODY: Agent = { slug: ANYONE, name: texts.anyone, description: texts.anyoneAbout, paused: false };
+const NOTHING_CHOSEN: Agent = { slug: ANYONE, name: texts.anyone, description: texts.anyoneAbout, paused: false };
 
 export function useAgents(): Agents {
   const reads = useMay("viewer");
@@ -32,11 +32,11 @@ export function useAgents(): Agents {
       paused: status !== "active",
     }));
     const named = names.data?.data.map(({ id }) => ({ slug: id, name: id, description: "", paused: false }));
-    return [NOBODY, ...(known ?? named ?? [])];
+    return [NOTHING_CHOSEN, ...(known ?? named ?? [])];
   }, [full.data, names.data]);
   const find = useCallback((slug: string) => all.find((agent) => agent.slug === slug), [all]);
   const nameOf = useCallback(
-    (slug: string | null) => (slug === null ? NOBODY : find(slug))?.name ?? slug ?? "",
+    (slug: string | null) => (slug === null ? NOTHING_CHOSEN : find(slug))?.name ?? slug ?? "",
     [find],
   );
   return {

@@ -6,7 +6,7 @@ import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
 import { Choice } from "../../parts/field";
 import { Section } from "../../parts/page";
-import { Foreign, Money, Status, Time, type Tone } from "../../parts/show";
+import { Money, Status, Time, type Tone, UntrustedText } from "../../parts/show";
 import { Failure, Loaded, Skeleton } from "../../parts/states";
 import styles from "./clients.module.css";
 import { EnterLine } from "./EnterLine";
@@ -14,7 +14,7 @@ import { texts } from "./texts";
 
 type Line = Item<"GET /api/clients/{client}/charges">;
 
-const STANDS = Object.entries(texts.stands) as [Line["status"], string][];
+const STATUSES = Object.entries(texts.lineStatuses) as [Line["status"], string][];
 const TONES: Record<Line["status"], Tone> = { pending: "plain", approved: "accent", paid: "good", disputed: "warn" };
 const now = (): string => new Date().toLocaleDateString("sv").slice(0, 7);
 
@@ -84,7 +84,7 @@ function Lines({ client, month }: { client: string; month: string }) {
             </div>
             {line.description !== "" && (
               <p>
-                <Foreign text={line.description} />
+                <UntrustedText text={line.description} />
               </p>
             )}
             <div className={styles.line}>
@@ -95,7 +95,7 @@ function Lines({ client, month }: { client: string; month: string }) {
               {owns ? (
                 <Judge client={client} line={line} />
               ) : (
-                <Status tone={TONES[line.status]}>{texts.stands[line.status]}</Status>
+                <Status tone={TONES[line.status]}>{texts.lineStatuses[line.status]}</Status>
               )}
             </div>
           </li>
@@ -115,9 +115,9 @@ function Judge({ client, line }: { client: string; line: Line }) {
   const judge = useSend("PATCH /api/clients/{client}/charges/{charge}", { done: texts.judged });
   return (
     <Choice
-      aria-label={texts.standsOf(texts.types[line.type])}
+      aria-label={texts.statusOf(texts.types[line.type])}
       value={judge.isPending ? (judge.variables?.body?.status ?? line.status) : line.status}
-      options={STANDS}
+      options={STATUSES}
       disabled={judge.isPending}
       onChange={(status) => judge.mutate({ path: { client, charge: line.id }, body: { status } })}
     />

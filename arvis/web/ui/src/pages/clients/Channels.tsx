@@ -6,7 +6,7 @@ import { Button, IconButton } from "../../parts/button";
 import { Form, FormButtons } from "../../parts/field";
 import { Section } from "../../parts/page";
 import { ChannelField, PlatformField } from "../../parts/place";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { Failure } from "../../parts/states";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
@@ -27,7 +27,7 @@ export function Channels({ client }: { client: ClientDetail }) {
         <ul className={styles.list} aria-label={texts.channels}>
           {client.channels.map((one) => (
             <li key={`${one.platform} ${one.channel}`}>
-              <Foreign text={`${one.platform} ${one.channel}`} />
+              <UntrustedText text={`${one.platform} ${one.channel}`} />
               {owns && <Unbind client={client.id} channel={one} />}
             </li>
           ))}

@@ -4,7 +4,7 @@ import { useApi, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
 import { Sheet } from "../../parts/page";
-import { Facts, Foreign, Money } from "../../parts/show";
+import { Facts, Money, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { count, money, reveal } from "../../words/format";
 import { Account } from "./Account";
@@ -91,7 +91,7 @@ function ClientFacts({ client }: { client: ClientDetail }) {
         [texts.facts.fee, money(client.monthlyFeeUsd)],
         [texts.factor, count(client.tokenFactor)],
         [texts.limit, client.monthlyLimitUsd === null ? texts.asConfigured : money(client.monthlyLimitUsd)],
-        [texts.notes, client.notes === "" ? null : <Foreign key="notes" text={client.notes} />],
+        [texts.notes, client.notes === "" ? null : <UntrustedText key="notes" text={client.notes} />],
       ]}
     />
   );

@@ -5,7 +5,7 @@ import type { Answer, Item } from "../../api/types";
 import { Button } from "../../parts/button";
 import { useDetail } from "../../parts/detail";
 import { Page } from "../../parts/page";
-import { Foreign, Money, Status, Time, type Tone } from "../../parts/show";
+import { Money, Status, Time, type Tone, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { ClientSheet } from "./ClientSheet";
@@ -24,7 +24,7 @@ export function ClientState({ status }: { status: Client["status"] }) {
 const NAME: Column<Client> = {
   name: texts.name,
   width: "minmax(120px, 2fr)",
-  show: (client) => <Foreign text={client.name} />,
+  show: (client) => <UntrustedText text={client.name} />,
 };
 const BALANCE: Column<Client> = {
   name: texts.balance,

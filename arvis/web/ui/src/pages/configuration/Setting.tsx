@@ -2,7 +2,7 @@ import { useState } from "react";
 import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
 import { Check, Choice, Field } from "../../parts/field";
-import { Foreign, Status } from "../../parts/show";
+import { Status, UntrustedText } from "../../parts/show";
 import { sentences } from "../../words/format";
 import styles from "./configuration.module.css";
 import { texts } from "./texts";
@@ -28,7 +28,7 @@ export function Setting({ row, change, disabled, onChange }: Props) {
       </div>
       <div className={styles.source}>
         <Status tone={row.source === "default" ? "plain" : "accent"}>{texts.sources[row.source]}</Status>
-        {row.location && <Foreign text={row.location} className="muted" />}
+        {row.location && <UntrustedText text={row.location} className="muted" />}
         {!row.changeable && row.reason && <span className="muted">{row.reason}</span>}
         {row.pending && <span>{texts.pending(written(row.nextValue))}</span>}
         {!fixed && !row.appliesImmediately && <span className="muted">{texts.atStart}</span>}
@@ -45,7 +45,7 @@ export function Setting({ row, change, disabled, onChange }: Props) {
 function Shown({ row }: { row: SettingEntry }) {
   return (
     <p>
-      <strong>{row.key}</strong> <Foreign text={written(row.value)} />
+      <strong>{row.key}</strong> <UntrustedText text={written(row.value)} />
     </p>
   );
 }

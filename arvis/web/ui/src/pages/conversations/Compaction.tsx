@@ -5,7 +5,7 @@ import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Markdown } from "../../parts/markdown";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { Loaded } from "../../parts/states";
 import { clock, count } from "../../words/format";
 import styles from "./conversations.module.css";
@@ -65,7 +65,7 @@ function Originals({ compaction, agent }: { compaction: string; agent: string })
             <li key={past.id}>
               <p className={styles.who}>
                 <strong>
-                  <Foreign text={past.role === "user" ? past.userName || texts.nobody : agent} />
+                  <UntrustedText text={past.role === "user" ? past.userName || texts.unknown : agent} />
                 </strong>
                 <span className="muted">{clock(past.createdAt)}</span>
               </p>

@@ -4,7 +4,7 @@ import type { Answer } from "../../api/types";
 import { Button, ButtonLink } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Sheet } from "../../parts/page";
-import { Facts, Foreign, Status, Time } from "../../parts/show";
+import { Facts, Status, Time, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { count, reveal } from "../../words/format";
 import styles from "./conversations.module.css";
@@ -50,7 +50,7 @@ function TalkFacts({ talk }: { talk: Detail }) {
   return (
     <details className={styles.about}>
       <summary>
-        <Foreign text={[talk.agent, talk.platform, talk.channelId, talk.thread].filter(Boolean).join(" · ")} />{" "}
+        <UntrustedText text={[talk.agent, talk.platform, talk.channelId, talk.thread].filter(Boolean).join(" · ")} />{" "}
         <Status tone={talk.open ? "accent" : "plain"}>{talk.open ? texts.open : texts.closed}</Status>
       </summary>
       <Facts

@@ -6,7 +6,7 @@ import { Button, ButtonLink } from "../../parts/button";
 import { useDetail } from "../../parts/detail";
 import { Choice } from "../../parts/field";
 import { Page, SearchField, useFilter } from "../../parts/page";
-import { Foreign, Status, Time } from "../../parts/show";
+import { Status, Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table, usePhone } from "../../parts/table";
 import { count, reveal } from "../../words/format";
@@ -19,12 +19,12 @@ const PLATFORMS = ["web", "discord", "telegram", "slack"];
 const TITLE: Column<Talk> = {
   name: texts.talk,
   width: "minmax(160px, 3fr)",
-  show: (talk) => <Foreign text={talk.title || texts.untitled} />,
+  show: (talk) => <UntrustedText text={talk.title || texts.untitled} />,
 };
 const AGENT: Column<Talk> = {
   name: texts.agent,
   width: "minmax(80px, 1fr)",
-  show: (talk) => <Foreign text={talk.agent} />,
+  show: (talk) => <UntrustedText text={talk.agent} />,
 };
 const LAST: Column<Talk> = { name: texts.last, width: "116px", show: (talk) => <Time at={talk.lastMessageAt} /> };
 const COLUMNS: Column<Talk>[] = [
@@ -35,7 +35,7 @@ const COLUMNS: Column<Talk>[] = [
     width: "minmax(110px, 2fr)",
     show: (talk) => (
       <span>
-        <Foreign text={talk.platform} className="muted" /> <Foreign text={talk.channelId} />
+        <UntrustedText text={talk.platform} className="muted" /> <UntrustedText text={talk.channelId} />
       </span>
     ),
   },

@@ -1,7 +1,7 @@
 import { memo } from "react";
 import { Link } from "wouter";
 import { Markdown } from "../../parts/markdown";
-import { Foreign, Money, Status, type Tone } from "../../parts/show";
+import { Money, Status, type Tone, UntrustedText } from "../../parts/show";
 import { reasonInWords } from "../../parts/steps";
 import { clock, exactly, reveal, sentences } from "../../words/format";
 import { Files } from "../chat/Files";
@@ -25,7 +25,7 @@ export const Message = memo(function Message({ said, agent }: { said: Said; agen
     <article className={byPerson ? styles.person : styles.agent} data-message={said.id}>
       <header className={styles.who}>
         <strong>
-          <Foreign text={authorOf(said, agent)} />
+          <UntrustedText text={authorOf(said, agent)} />
         </strong>
         {said.role === "progress" && <span className="muted">{texts.progress}</span>}
         <time className="muted" dateTime={new Date(said.createdAt).toISOString()} title={exactly(said.createdAt)}>
@@ -68,7 +68,7 @@ function Way({ said }: { said: Said }) {
 }
 
 function authorOf(said: Said, agent: string): string {
-  if (said.role === "user") return said.userName || texts.nobody;
+  if (said.role === "user") return said.userName || texts.unknown;
   return said.role === "notice" ? texts.arvis : (said.agent ?? agent);
 }
 

@@ -43,7 +43,7 @@ export const texts = words({
     log: "Messages",
     older: "Show older messages",
     noMessages: "No messages yet.",
-    nobody: "Unknown person",
+    unknown: "Unknown person",
     arvis: "Arvis",
     notice: "Notice",
     progress: "Progress",

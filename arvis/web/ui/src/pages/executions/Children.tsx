@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/hooks";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { Loaded } from "../../parts/states";
 import { type Execution, ExecutionState, graphInWords, took } from "./execution";
 import styles from "./executions.module.css";
@@ -19,7 +19,7 @@ export function Children({
         <li key={child.id}>
           <div className={styles.child}>
             <Link href={`/executions/${child.id}`}>
-              {graphInWords(child.graph)} · <Foreign text={child.agent ?? texts.nobody} />
+              {graphInWords(child.graph)} · <UntrustedText text={child.agent ?? texts.noAgent} />
             </Link>
             <ExecutionState status={child.status} />
             <span className="muted">{took(child)}</span>

@@ -8,7 +8,7 @@ import { useAsk } from "../../parts/dialog";
 import { Markdown } from "../../parts/markdown";
 import { Sheet } from "../../parts/page";
 import { Raw } from "../../parts/raw";
-import { Code, Facts, Foreign, Money, Time } from "../../parts/show";
+import { Code, Facts, Money, Time, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { stepsOf } from "../../parts/steps";
 import { Summary, Timeline } from "../../parts/timeline";
@@ -36,7 +36,7 @@ export function ExecutionSheet({ id, onClose }: { id: string; onClose: () => voi
   const { data } = run;
   return (
     <Sheet
-      title={data === undefined ? "" : texts.sheet(graphInWords(data.graph), data.agent ?? texts.nobody)}
+      title={data === undefined ? "" : texts.sheet(graphInWords(data.graph), data.agent ?? texts.noAgent)}
       onClose={onClose}
       actions={data && <Actions run={data} />}
     >
@@ -138,7 +138,7 @@ const tokensOf = (run: ExecutionDetail): string => texts.tokensOf(count(run.inpu
 
 function Question({ wait }: { wait: ExecutionDetail["waits"][number] }) {
   const kind = (texts.kinds as Record<string, string>)[wait.kind] ?? wait.kind;
-  const prompt = <Foreign text={wait.prompt.split("\n")[0] ?? ""} />;
+  const prompt = <UntrustedText text={wait.prompt.split("\n")[0] ?? ""} />;
   return (
     <>
       <span className="muted">
@@ -163,7 +163,7 @@ function Outcome({ text }: { text: string }) {
 function To({ href, words }: { href: string; words: string }) {
   return (
     <Link href={href}>
-      <Foreign text={words} />
+      <UntrustedText text={words} />
     </Link>
   );
 }

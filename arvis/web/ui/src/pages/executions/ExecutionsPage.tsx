@@ -3,7 +3,7 @@ import { ButtonLink } from "../../parts/button";
 import { useDetail } from "../../parts/detail";
 import { Choice } from "../../parts/field";
 import { Chips, Page, useFilter } from "../../parts/page";
-import { Foreign, Money, Time } from "../../parts/show";
+import { Money, Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { count, reveal } from "../../words/format";
@@ -25,13 +25,13 @@ const FIRST: Column<Execution>[] = [
   {
     name: texts.agent,
     width: "minmax(80px, 1fr)",
-    show: (run) => (run.agent ? <Foreign text={run.agent} /> : <span className="muted">–</span>),
+    show: (run) => (run.agent ? <UntrustedText text={run.agent} /> : <span className="muted">–</span>),
   },
 ];
 const WHERE: Column<Execution> = {
   name: texts.where,
   width: "minmax(110px, 2fr)",
-  show: (run) => (run.error || run.statusNote) && <Foreign text={run.error ?? run.statusNote} />,
+  show: (run) => (run.error || run.statusNote) && <UntrustedText text={run.error ?? run.statusNote} />,
 };
 const TOOK: Column<Execution> = {
   name: texts.took,

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { Answer, Item } from "../../api/types";
-import { Foreign, Status, type Tone } from "../../parts/show";
+import { Status, type Tone, UntrustedText } from "../../parts/show";
 import { duration, reveal, sentences } from "../../words/format";
 import { texts } from "./texts";
 
@@ -48,7 +48,7 @@ export function Source({ source }: { source: string }): ReactNode {
   const [kind, id = ""] = source.split(":");
   if (kind === "schedule") return <Link href={`/schedules/${id}`}>{texts.schedule(reveal(id))}</Link>;
   if (kind === "webhook") return <Link href={`/settings/webhooks/${id}`}>{texts.webhook(reveal(id))}</Link>;
-  return source === "" ? texts.asked : <Foreign text={source} />;
+  return source === "" ? texts.asked : <UntrustedText text={source} />;
 }
 
 /** The state, as a sentence. */

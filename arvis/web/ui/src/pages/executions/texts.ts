@@ -39,7 +39,7 @@ export const texts = words({
     gone: "This execution does not exist",
     goneWords: "Arvis removes ended executions after some time. Otherwise check the address.",
     sheet: (graph: string, agent: string) => `${graph} · ${agent}`,
-    nobody: "no agent",
+    noAgent: "no agent",
     summary: {
       running: "It is running.",
       paused: "It is waiting.",

@@ -6,7 +6,7 @@ import type { Item, Query } from "../../api/types";
 import { Button } from "../../parts/button";
 import { Choice } from "../../parts/field";
 import { Page, SearchField, Sheet, useFilter } from "../../parts/page";
-import { Code, Facts, Foreign, Status, Time, type Tone } from "../../parts/show";
+import { Code, Facts, Status, Time, type Tone, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { bytes, exactly } from "../../words/format";
@@ -65,8 +65,8 @@ export default function LogsPage() {
             show: (line) => (line.at === null ? "–" : <span>{exactly(line.at)}</span>),
           },
           { name: texts.level, width: "100px", show: (line) => <Level level={line.level} /> },
-          { name: texts.logger, width: "180px", show: (line) => <Foreign text={line.logger} /> },
-          { name: texts.event, width: "minmax(160px, 3fr)", show: (line) => <Foreign text={summary(line)} /> },
+          { name: texts.logger, width: "180px", show: (line) => <UntrustedText text={line.logger} /> },
+          { name: texts.event, width: "minmax(160px, 3fr)", show: (line) => <UntrustedText text={summary(line)} /> },
         ]}
         empty={<Empty title={texts.empty}>{texts.emptyWhy}</Empty>}
       />
@@ -90,7 +90,7 @@ function Detail({ line, onClose }: { line: Line; onClose: () => void }) {
         of={[
           [texts.at, <Time key="at" at={line.at} />],
           [texts.level, <Level key="level" level={line.level} />],
-          [texts.logger, <Foreign key="logger" text={line.logger} />],
+          [texts.logger, <UntrustedText key="logger" text={line.logger} />],
         ]}
       />
       <Code value={line.fields} label={texts.fields} />

@@ -7,7 +7,7 @@ import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { useKey } from "../../parts/keys";
 import { Sheet } from "../../parts/page";
-import { Facts, Foreign, Time } from "../../parts/show";
+import { Facts, Time, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { type Step, Timeline } from "../../parts/timeline";
 import { useToast } from "../../parts/toast";
@@ -66,7 +66,7 @@ function About({ fact }: { fact: Detail }) {
         [texts.number, count(fact.number)],
         [
           texts.agent,
-          looksAfter ? <AgentLink key="agent" slug={fact.agent} /> : <Foreign key="agent" text={fact.agent} />,
+          looksAfter ? <AgentLink key="agent" slug={fact.agent} /> : <UntrustedText key="agent" text={fact.agent} />,
         ],
         [texts.whose, looksAfter ? <Scope key="scope" scope={fact.scope} /> : null],
         [texts.category, texts.categories[fact.category]],
@@ -94,7 +94,7 @@ function About({ fact }: { fact: Detail }) {
 function AgentLink({ slug }: { slug: string }) {
   return (
     <Link href={`/agents/${encodeURIComponent(slug)}`}>
-      <Foreign text={slug} />
+      <UntrustedText text={slug} />
     </Link>
   );
 }

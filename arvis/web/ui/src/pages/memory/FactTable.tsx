@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { useList } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Item, Query } from "../../api/types";
-import { Foreign, Status, Time, type Tone } from "../../parts/show";
+import { Status, Time, type Tone, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { count } from "../../words/format";
@@ -58,8 +58,8 @@ export function FactTable({
 
 function columns(withAgent: boolean, withScope: boolean): Column<Fact>[] {
   const all: (Column<Fact> | false)[] = [
-    { name: texts.fact, width: "minmax(160px, 3fr)", show: (fact) => <Foreign text={fact.content} /> },
-    withAgent && { name: texts.agent, show: (fact) => <Foreign text={fact.agent} /> },
+    { name: texts.fact, width: "minmax(160px, 3fr)", show: (fact) => <UntrustedText text={fact.content} /> },
+    withAgent && { name: texts.agent, show: (fact) => <UntrustedText text={fact.agent} /> },
     withScope && { name: texts.whose, show: (fact) => <Scope scope={fact.scope} /> },
     { name: texts.category, width: "110px", show: (fact) => texts.categories[fact.category] },
     {

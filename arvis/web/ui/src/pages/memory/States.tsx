@@ -6,7 +6,7 @@ import { AgentFilter } from "../../parts/agentFilter";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Page, Sheet, useFilter } from "../../parts/page";
-import { Code, Facts, Foreign, Time } from "../../parts/show";
+import { Code, Facts, Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { reveal } from "../../words/format";
@@ -47,9 +47,9 @@ export function States() {
         openId={openId}
         onOpen={(state) => open(idOf(state))}
         columns={[
-          { name: texts.key, show: (state) => <Foreign text={state.key} /> },
-          { name: texts.value, width: "minmax(140px, 2fr)", show: (state) => <Foreign text={state.value} /> },
-          { name: texts.agent, show: (state) => <Foreign text={state.agent} /> },
+          { name: texts.key, show: (state) => <UntrustedText text={state.key} /> },
+          { name: texts.value, width: "minmax(140px, 2fr)", show: (state) => <UntrustedText text={state.value} /> },
+          { name: texts.agent, show: (state) => <UntrustedText text={state.agent} /> },
           { name: texts.whose, show: (state) => <Scope scope={state.scope} /> },
           { name: texts.changed, width: "120px", show: (state) => <Time at={state.updatedAt} /> },
         ]}
@@ -92,7 +92,7 @@ function Detail({ state, onClose }: { state: State; onClose: () => void }) {
       <Code value={state.value} label={texts.value} />
       <Facts
         of={[
-          [texts.agent, <Foreign key="agent" text={agent} />],
+          [texts.agent, <UntrustedText key="agent" text={agent} />],
           [texts.whose, looksAfter ? <Scope key="scope" scope={scope} /> : null],
           [texts.author, state.authorId && looksAfter ? <Person key="author" id={state.authorId} /> : null],
           [

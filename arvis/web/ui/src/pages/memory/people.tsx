@@ -3,7 +3,7 @@
 import { useMemo } from "react";
 import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { texts } from "./texts";
 
 /** The number of people loaded at once; others are looked up one by one. */
@@ -31,13 +31,13 @@ export function Person({ id }: { id: string }) {
   const name = NOT_PEOPLE[id] ?? names.get(id);
   const asks = useMay("viewer") && name === undefined && names.size > 0 && !all;
   const one = useApi("GET /api/people/{person}", asks ? { path: { person: id } } : null);
-  return <Foreign text={name ?? (asks ? one.data?.name : undefined) ?? id} />;
+  return <UntrustedText text={name ?? (asks ? one.data?.name : undefined) ?? id} />;
 }
 
 /** The person or channel that a fact is about. */
 export function Scope({ scope }: { scope: string }) {
   if (scope.startsWith(PERSON)) return <Person id={scope.slice(PERSON.length)} />;
-  return <Foreign text={placeInWords(scope)} />;
+  return <UntrustedText text={placeInWords(scope)} />;
 }
 
 /** The same as text, for choice lists. */

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { Answer } from "../../api/types";
-import { Facts, Foreign, Money, Time } from "../../parts/show";
+import { Facts, Money, Time, UntrustedText } from "../../parts/show";
 import { count } from "../../words/format";
 import { conversationOf } from "../queue/job";
 import { MessageState } from "./message";
@@ -18,8 +18,11 @@ export function MessageFacts({ message }: { message: Detail }) {
   const others = message.answers.filter((one) => one !== message.messageId);
   const facts: [string, ReactNode][] = [
     [texts.status, <MessageState key="status" status={message.status} />],
-    [texts.person, from?.actor && <Foreign text={from.actor} />],
-    [texts.channel, <Foreign key="channel" text={[from?.platform, message.channelId].filter(Boolean).join(" · ")} />],
+    [texts.person, from?.actor && <UntrustedText text={from.actor} />],
+    [
+      texts.channel,
+      <UntrustedText key="channel" text={[from?.platform, message.channelId].filter(Boolean).join(" · ")} />,
+    ],
     [texts.agent, agent && <To href={`/agents/${agent}`} words={agent} />],
     [texts.conversation, conversation && <To href={`/conversations/${conversation}`} words={conversation} />],
     [texts.run, job?.executionId && <To href={`/executions/${job.executionId}`} words={job.executionId} />],
@@ -42,7 +45,7 @@ export function MessageFacts({ message }: { message: Detail }) {
 function To({ href, words }: { href: string; words: string }) {
   return (
     <Link href={href}>
-      <Foreign text={words} />
+      <UntrustedText text={words} />
     </Link>
   );
 }

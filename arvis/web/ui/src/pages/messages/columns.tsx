@@ -1,7 +1,7 @@
 import { RotateCcw } from "lucide-react";
 import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { Foreign, Time } from "../../parts/show";
+import { Time, UntrustedText } from "../../parts/show";
 import { reasonInWords } from "../../parts/steps";
 import type { Column } from "../../parts/table";
 import { type Message, MessageState } from "./message";
@@ -13,14 +13,14 @@ export function columns(mayAct: boolean, narrow: boolean): Column<Message>[] {
     {
       name: texts.agent,
       width: "minmax(72px, 1fr)",
-      show: (one) => (one.agent ? <Foreign text={one.agent} /> : <span className="muted">–</span>),
+      show: (one) => (one.agent ? <UntrustedText text={one.agent} /> : <span className="muted">–</span>),
     },
     { name: texts.person, width: "minmax(72px, 1fr)", show: (one) => <From message={one} /> },
     { name: texts.when, width: "116px", show: (one) => <Time at={one.createdAt} /> },
   ];
   return [
     { name: texts.status, width: "152px", show: (one) => <MessageState status={one.status} /> },
-    { name: texts.what, width: "minmax(160px, 3fr)", show: (one) => <Foreign text={one.preview} /> },
+    { name: texts.what, width: "minmax(160px, 3fr)", show: (one) => <UntrustedText text={one.preview} /> },
     { name: texts.why, width: "minmax(110px, 2fr)", show: whyOf },
     ...(narrow ? [] : more),
     ...(mayAct
@@ -37,7 +37,7 @@ export function columns(mayAct: boolean, narrow: boolean): Column<Message>[] {
 
 /** The list explains failures only; the reason for routing is in the detail. */
 function whyOf({ status, reason }: Message) {
-  return reason !== null && WRONG.has(status) ? <Foreign text={reasonInWords(reason)} /> : null;
+  return reason !== null && WRONG.has(status) ? <UntrustedText text={reasonInWords(reason)} /> : null;
 }
 
 const WRONG = new Set(["failed", "dropped", "cancelled", "expired"]);
@@ -45,7 +45,7 @@ const WRONG = new Set(["failed", "dropped", "cancelled", "expired"]);
 function From({ message }: { message: Message }) {
   return (
     <span title={message.platform}>
-      <Foreign text={message.userName} /> <Foreign text={message.platform} className="muted" />
+      <UntrustedText text={message.userName} /> <UntrustedText text={message.platform} className="muted" />
     </span>
   );
 }

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useMay } from "../../api/session";
-import { Foreign, Money, Status, Time, type Tone } from "../../parts/show";
+import { Money, Status, Time, type Tone, UntrustedText } from "../../parts/show";
 import { reasonInWords } from "../../parts/steps";
 import { count, duration, money } from "../../words/format";
 import type { Overview } from "./NowPage";
@@ -45,7 +45,7 @@ export function Running({ now }: Props) {
       {(work) => (
         <li key={work.jobId}>
           <Link href={work.messageId ? `/messages/${work.messageId}` : `/queue/${work.jobId}`}>
-            <Foreign text={work.agentName ?? texts.kinds[work.kind]} />
+            <UntrustedText text={work.agentName ?? texts.kinds[work.kind]} />
           </Link>
           <p className="muted">
             {[work.activity, work.tool, work.address && `${work.address.platform} ${work.address.channelId}`]
@@ -65,7 +65,7 @@ export function Waits({ now }: Props) {
       {(wait) => (
         <li key={wait.id}>
           <Link href={`/questions/${wait.id}`}>
-            <Foreign text={wait.prompt} className={styles.short} />
+            <UntrustedText text={wait.prompt} className={styles.short} />
           </Link>
           <p className="muted">{texts.waitKinds[wait.kind]}</p>
           <Time at={wait.askedAt} />
@@ -81,10 +81,10 @@ export function Failures({ now }: Props) {
       {(job) => (
         <li key={job.id}>
           <Link href={`/queue/${job.id}?status=failed`}>
-            {texts.kinds[job.kind]} {job.agent && <Foreign text={job.agent} />}
+            {texts.kinds[job.kind]} {job.agent && <UntrustedText text={job.agent} />}
           </Link>
           <p className="muted">
-            <Foreign
+            <UntrustedText
               text={job.error ?? (job.reason ? reasonInWords(job.reason, job.kind) : "")}
               className={styles.short}
             />
@@ -112,7 +112,7 @@ export function Bots({ now }: Props) {
           <Link href={`/settings/bots/${bot.platform}/${bot.name}`}>
             <bdi>{`${bot.platform} ${bot.name}`}</bdi>
           </Link>
-          <p className="muted">{bot.error && <Foreign text={bot.error} className={styles.short} />}</p>
+          <p className="muted">{bot.error && <UntrustedText text={bot.error} className={styles.short} />}</p>
           <Status tone={BOT_TONES[bot.state]}>{texts.botStates[bot.state]}</Status>
         </li>
       )}
@@ -137,7 +137,7 @@ export function Accounts({ now }: Props) {
           </Link>
           <p className="muted">
             <bdi>{`${account.provider}/${account.model}`}</bdi>{" "}
-            {account.error && <Foreign text={account.error} className={styles.short} />}
+            {account.error && <UntrustedText text={account.error} className={styles.short} />}
             {account.cooldownUntil !== null && (
               <>
                 {texts.until} <Time at={account.cooldownUntil} />

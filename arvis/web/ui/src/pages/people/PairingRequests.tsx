@@ -5,14 +5,14 @@ import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Section } from "../../parts/page";
-import { Foreign, Time } from "../../parts/show";
+import { Time, UntrustedText } from "../../parts/show";
 import { Failure } from "../../parts/states";
 import { useToast } from "../../parts/toast";
 import { reveal } from "../../words/format";
 import styles from "./people.module.css";
 import { texts } from "./texts";
 
-type Stranger = Item<"GET /api/pairings">;
+type PairingRequest = Item<"GET /api/pairings">;
 
 /** Open pairing requests; nothing if there are none. */
 export function PairingRequests() {
@@ -24,18 +24,18 @@ export function PairingRequests() {
     <Section title={texts.pairingRequests}>
       <p className="muted">{texts.pairingRequestsWhy}</p>
       <ul className={styles.requests} aria-label={texts.pairingRequests}>
-        {pages.rows.map((stranger) => (
-          <li key={stranger.id}>
+        {pages.rows.map((request) => (
+          <li key={request.id}>
             <span>
               <strong>
-                <Foreign text={nameOf(stranger)} />
+                <UntrustedText text={nameOf(request)} />
               </strong>{" "}
-              <Foreign text={`${stranger.platform} ${stranger.userId}`} className="muted" />
+              <UntrustedText text={`${request.platform} ${request.userId}`} className="muted" />
             </span>
             <span className="muted">
-              {texts.until} <Time at={stranger.expiresAt} />
+              {texts.until} <Time at={request.expiresAt} />
             </span>
-            {operates && <TurnAway stranger={stranger} />}
+            {operates && <RejectRequest request={request} />}
           </li>
         ))}
       </ul>
@@ -44,7 +44,7 @@ export function PairingRequests() {
   );
 }
 
-const nameOf = (stranger: Stranger): string => reveal(stranger.userName) || texts.unnamed;
+const nameOf = (request: PairingRequest): string => reveal(request.userName) || texts.unnamed;
 
 /** The code identifies the person. */
 function Approve() {
@@ -87,13 +87,13 @@ function Approve() {
   );
 }
 
-function TurnAway({ stranger }: { stranger: Stranger }) {
+function RejectRequest({ request }: { request: PairingRequest }) {
   const ask = useAsk();
-  const name = nameOf(stranger);
+  const name = nameOf(request);
   const reject = useSend("POST /api/pairings/reject", { done: texts.rejected(name) });
   const send = async () => {
     if (await ask({ title: texts.rejectTitle, words: texts.rejectWhy(name), yes: texts.reject, danger: true })) {
-      reject.mutate({ body: { id: stranger.id } });
+      reject.mutate({ body: { id: request.id } });
     }
   };
   return (

@@ -3,7 +3,7 @@ import type { Item } from "../../api/types";
 import { useDetail } from "../../parts/detail";
 import { Choice } from "../../parts/field";
 import { Chips, Page, SearchField, useFilter } from "../../parts/page";
-import { Foreign, Status, Time, type Tone } from "../../parts/show";
+import { Status, Time, type Tone, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { reveal } from "../../words/format";
@@ -25,13 +25,13 @@ export function RoleState({ role }: { role: Role }) {
 export const nameOf = (person: { name: string }): string => reveal(person.name) || texts.unnamed;
 
 const FIRST: Column<Person>[] = [
-  { name: texts.name, width: "minmax(110px, 2fr)", show: (person) => <Foreign text={nameOf(person)} /> },
-  { name: texts.platform, width: "90px", show: (person) => <Foreign text={person.platform} /> },
+  { name: texts.name, width: "minmax(110px, 2fr)", show: (person) => <UntrustedText text={nameOf(person)} /> },
+  { name: texts.platform, width: "90px", show: (person) => <UntrustedText text={person.platform} /> },
 ];
 const ROLE: Column<Person> = { name: texts.role, width: "104px", show: (person) => <RoleState role={person.role} /> };
 const COLUMNS: Column<Person>[] = [
   ...FIRST,
-  { name: texts.user, width: "minmax(100px, 2fr)", show: (person) => <Foreign text={person.userId} /> },
+  { name: texts.user, width: "minmax(100px, 2fr)", show: (person) => <UntrustedText text={person.userId} /> },
   ROLE,
   {
     name: texts.pairing,

@@ -5,7 +5,7 @@ import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Choice, Field } from "../../parts/field";
 import { Sheet } from "../../parts/page";
-import { Facts, Foreign, Time } from "../../parts/show";
+import { Facts, Time, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { useToast } from "../../parts/toast";
 import { nameOf, RoleState } from "./PeoplePage";
@@ -41,8 +41,8 @@ export function PersonSheet({ id, onClose }: { id: string; onClose: () => void }
           <>
             <Facts
               of={[
-                [texts.platform, <Foreign key="platform" text={person.platform} />],
-                [texts.user, <Foreign key="user" text={person.userId} />],
+                [texts.platform, <UntrustedText key="platform" text={person.platform} />],
+                [texts.user, <UntrustedText key="user" text={person.userId} />],
                 [texts.role, <RoleState key="role" role={person.role} />],
                 [texts.pairing, person.paired ? texts.isPaired : texts.notPaired],
                 [texts.pairedAt, person.pairedAt === null ? null : <Time key="paired" at={person.pairedAt} />],

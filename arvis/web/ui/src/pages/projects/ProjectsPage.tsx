@@ -4,7 +4,7 @@ import { useApi, useList } from "../../api/hooks";
 import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
 import { Chips, Page, Sheet, useFilter } from "../../parts/page";
-import { Foreign, Status, Time, type Tone } from "../../parts/show";
+import { Status, Time, type Tone, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { ProjectForm } from "./ProjectForm";
@@ -42,8 +42,8 @@ export default function ProjectsPage() {
         openId={match?.project ?? null}
         onOpen={(row) => navigate(`${HOME}/${row.id}${location.search}`)}
         columns={[
-          { name: texts.name, width: "2fr", show: (row) => <Foreign text={row.title} /> },
-          { name: texts.agent, show: (row) => <Foreign text={row.agent ?? "–"} /> },
+          { name: texts.name, width: "2fr", show: (row) => <UntrustedText text={row.title} /> },
+          { name: texts.agent, show: (row) => <UntrustedText text={row.agent ?? "–"} /> },
           {
             name: texts.status,
             width: "110px",

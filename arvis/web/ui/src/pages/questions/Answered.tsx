@@ -1,6 +1,6 @@
 import { useList } from "../../api/hooks";
 import type { Query } from "../../api/types";
-import { Foreign, Status, Time } from "../../parts/show";
+import { Status, Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { texts } from "./texts";
@@ -9,7 +9,7 @@ import { decisionOf, headline, type Wait } from "./wait";
 const COLUMNS: Column<Wait>[] = [
   { name: texts.what, width: "minmax(160px, 3fr)", show: (wait) => headline(wait) },
   { name: texts.decision, width: "minmax(120px, 1fr)", show: (wait) => <Decided wait={wait} /> },
-  { name: texts.by, width: "minmax(80px, 1fr)", show: (wait) => <Foreign text={wait.answeredByName ?? "–"} /> },
+  { name: texts.by, width: "minmax(80px, 1fr)", show: (wait) => <UntrustedText text={wait.answeredByName ?? "–"} /> },
   { name: texts.when, width: "128px", show: (wait) => <Time at={wait.answeredAt} /> },
 ];
 

@@ -1,6 +1,6 @@
 import { type HTMLAttributes, useLayoutEffect, useRef } from "react";
 import { ButtonLink } from "../../parts/button";
-import { Code, Facts, Foreign, Time } from "../../parts/show";
+import { Code, Facts, Time, UntrustedText } from "../../parts/show";
 import { Decide } from "./Decide";
 import styles from "./questions.module.css";
 import { texts } from "./texts";
@@ -68,13 +68,16 @@ export function What({ wait }: { wait: Wait }) {
       {isTool(wait) && <Code value={wait.arguments ?? {}} label={texts.arguments} />}
       {!isTool(wait) && (
         <p className={styles.prompt}>
-          <Foreign text={wait.change?.text ?? wait.prompt} />
+          <UntrustedText text={wait.change?.text ?? wait.prompt} />
         </p>
       )}
       <Facts
         of={[
-          [texts.forWhom, wait.person && <Foreign key="person" text={wait.person} />],
-          [texts.place, wait.platform && <Foreign key="place" text={`${wait.platform} · ${wait.channelId ?? ""}`} />],
+          [texts.forWhom, wait.person && <UntrustedText key="person" text={wait.person} />],
+          [
+            texts.place,
+            wait.platform && <UntrustedText key="place" text={`${wait.platform} · ${wait.channelId ?? ""}`} />,
+          ],
           [texts.askedAt, <Time key="asked" at={wait.askedAt} />],
           [texts.deadline, wait.answeredAt === null ? <Deadline key="until" wait={wait} /> : null],
         ]}

@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import { useApi } from "../../api/hooks";
 import { Sheet } from "../../parts/page";
 import { Raw } from "../../parts/raw";
-import { Code, Facts, Foreign } from "../../parts/show";
+import { Code, Facts, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { Summary } from "../../parts/timeline";
 import { Decide } from "./Decide";
@@ -54,7 +54,7 @@ function Given({ wait }: { wait: Wait }) {
     <>
       {(note || text) && (
         <p className={styles.prompt}>
-          <Foreign text={note || text || ""} />
+          <UntrustedText text={note || text || ""} />
         </p>
       )}
       {changed !== null && changed !== undefined && <Code value={changed} label={texts.newArguments} />}
@@ -72,7 +72,7 @@ function Ways({ wait }: { wait: Wait }) {
     name,
     id && (
       <Link href={`${page}/${id}`}>
-        <Foreign text={id} />
+        <UntrustedText text={id} />
       </Link>
     ),
   ]);

@@ -23,7 +23,7 @@ export function headline(wait: Wait): string {
 /** The decision as text. */
 export function decisionOf(wait: Wait): string {
   const { decision, text } = (wait.answer ?? {}) as { decision?: string; text?: string | null };
-  if (decision === undefined) return texts.nobody;
+  if (decision === undefined) return texts.expired;
   if (decision === "answer" && text && wait.choices.includes(text)) return reveal(text);
   return (texts.decisions as Record<string, string>)[decision] ?? reveal(decision);
 }
@@ -31,7 +31,7 @@ export function decisionOf(wait: Wait): string {
 /** The person who answered first, and their decision. */
 export function alreadyAnswered(wait: Wait): string {
   if (wait.answeredAt === null) return texts.alreadyBySomebody;
-  const by = wait.answeredByName === null ? texts.somebody : reveal(wait.answeredByName);
+  const by = wait.answeredByName === null ? texts.anotherPerson : reveal(wait.answeredByName);
   return texts.already(decisionOf(wait), by, ago(wait.answeredAt, Date.now()));
 }
 

@@ -3,7 +3,7 @@ import { useSend } from "../../api/hooks";
 import type { Body } from "../../api/types";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { useToast } from "../../parts/toast";
 import { count } from "../../words/format";
 import styles from "./queue.module.css";
@@ -86,7 +86,7 @@ function Refused({ outcome }: { outcome: Outcome }) {
       <ul className={styles.refused}>
         {refused.slice(0, SHOWN).map((one) => (
           <li key={one.id}>
-            <Foreign text={one.message} />
+            <UntrustedText text={one.message} />
           </li>
         ))}
         {refused.length > SHOWN && <li>{texts.furtherRefused(count(refused.length - SHOWN))}</li>}

@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/hooks";
 import type { Answer } from "../../api/types";
-import { Facts, Foreign, Money, Time } from "../../parts/show";
+import { Facts, Money, Time, UntrustedText } from "../../parts/show";
 import { count, sentences } from "../../words/format";
 import { conversationOf, JobState, waitsForTime } from "./job";
 import { texts } from "./texts";
@@ -21,8 +21,11 @@ export function JobHead({ job }: { job: Job }) {
         [texts.next, waitsForTime(job) && <Time at={job.runAt} />],
         [texts.behind, job.status === "pending" && <PlaceInLane job={job} />],
         [texts.agent, job.agent && <To href={`/agents/${job.agent}`} words={job.agent} />],
-        [texts.from, job.person && <Foreign text={job.person} />],
-        [texts.place, job.platform && <Foreign text={[job.platform, job.connector, job.channelId].join(" · ")} />],
+        [texts.from, job.person && <UntrustedText text={job.person} />],
+        [
+          texts.place,
+          job.platform && <UntrustedText text={[job.platform, job.connector, job.channelId].join(" · ")} />,
+        ],
         [texts.message, job.messageId && <To href={`/messages/${job.messageId}`} words={job.messageId} />],
         [texts.mergedInto, job.mergedInto && <To href={`/queue/${job.mergedInto}`} words={job.mergedInto} />],
       ]}
@@ -65,7 +68,7 @@ function tokensOf(story: Story): string {
 function To({ href, words }: { href: string; words: string }) {
   return (
     <Link href={href}>
-      <Foreign text={words} />
+      <UntrustedText text={words} />
     </Link>
   );
 }

@@ -1,7 +1,7 @@
 import { RotateCcw } from "lucide-react";
 import { useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { Foreign, Time } from "../../parts/show";
+import { Time, UntrustedText } from "../../parts/show";
 import { reasonInWords } from "../../parts/steps";
 import type { Column } from "../../parts/table";
 import { type Job, JobState, mayRetry, waitsForTime } from "./job";
@@ -14,12 +14,12 @@ export function columns(mayAct: boolean, narrow: boolean): Column<Job>[] {
     {
       name: texts.agent,
       width: "minmax(72px, 1fr)",
-      show: (job) => (job.agent ? <Foreign text={job.agent} /> : <span className="muted">–</span>),
+      show: (job) => (job.agent ? <UntrustedText text={job.agent} /> : <span className="muted">–</span>),
     },
     {
       name: texts.from,
       width: "minmax(72px, 1fr)",
-      show: (job) => <Foreign text={job.person ?? job.platform ?? "–"} className="muted" />,
+      show: (job) => <UntrustedText text={job.person ?? job.platform ?? "–"} className="muted" />,
     },
     { name: texts.when, width: "116px", show: (job) => <Time at={job.createdAt} /> },
   ];
@@ -38,7 +38,7 @@ function What({ job }: { job: Job }) {
   return (
     <span title={texts.kinds[job.kind]}>
       <span className={styles.kind}>{texts.kinds[job.kind]}</span>
-      <Foreign text={job.subject} />
+      <UntrustedText text={job.subject} />
     </span>
   );
 }
@@ -54,7 +54,7 @@ function whyOf(job: Job) {
     );
   }
   if (job.status === "done" || job.status === "running") return null;
-  return words || job.error ? <Foreign text={words || job.error || ""} /> : null;
+  return words || job.error ? <UntrustedText text={words || job.error || ""} /> : null;
 }
 
 function Retry({ job }: { job: Job }) {

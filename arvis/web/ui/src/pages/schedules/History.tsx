@@ -1,7 +1,7 @@
 import { Link } from "wouter";
 import { useList } from "../../api/hooks";
 import { Button } from "../../parts/button";
-import { Foreign, Time } from "../../parts/show";
+import { Time, UntrustedText } from "../../parts/show";
 import { Failure, Skeleton } from "../../parts/states";
 import { OutcomeState } from "./schedule";
 import styles from "./schedules.module.css";
@@ -28,7 +28,7 @@ export function History({ id }: { id: string }) {
             </div>
             {one.report !== "" && (
               <p className={styles.report}>
-                <Foreign text={one.report} />
+                <UntrustedText text={one.report} />
               </p>
             )}
           </li>

@@ -4,7 +4,7 @@ import { Link } from "wouter";
 import { useApi, useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
 import { Sheet } from "../../parts/page";
-import { Code, Facts, Foreign, Status, Time } from "../../parts/show";
+import { Code, Facts, Status, Time, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { useToast } from "../../parts/toast";
 import { GraphName } from "../../parts/workflowGraph";
@@ -117,12 +117,12 @@ function Body({ of: one }: { of: ScheduleDetail }) {
         of={[
           [texts.when, whenInWords(one.schedule)],
           [texts.kind, texts.kinds[kindOf(one)]],
-          [texts.agent, <Foreign key="agent" text={one.agent} />],
+          [texts.agent, <UntrustedText key="agent" text={one.agent} />],
           [texts.facts.graph, one.graph && <GraphName key="graph" graph={one.graph} words={texts.graphs} />],
           [
             texts.facts.writes,
             <Link key="place" href={`/conversations?${place}`}>
-              <Foreign text={`${one.platform} ${one.channelId}`} />
+              <UntrustedText text={`${one.platform} ${one.channelId}`} />
             </Link>,
           ],
           [texts.timezone, one.timezone],
@@ -139,7 +139,7 @@ function Body({ of: one }: { of: ScheduleDetail }) {
         <>
           <h3>{texts.prompt}</h3>
           <p className={styles.prompt}>
-            <Foreign text={one.prompt} />
+            <UntrustedText text={one.prompt} />
           </p>
         </>
       )}

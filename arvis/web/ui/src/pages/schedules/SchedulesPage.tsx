@@ -4,7 +4,7 @@ import { AgentFilter } from "../../parts/agentFilter";
 import { Button } from "../../parts/button";
 import { useDetail } from "../../parts/detail";
 import { Chips, Page, useFilter } from "../../parts/page";
-import { Foreign, Time } from "../../parts/show";
+import { Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { GraphName, isWorkflow } from "../../parts/workflowGraph";
@@ -18,7 +18,7 @@ export const NEW = "new";
 const NAME: Column<Schedule> = {
   name: texts.name,
   width: "minmax(120px, 2fr)",
-  show: (one) => <Foreign text={nameOf(one)} />,
+  show: (one) => <UntrustedText text={nameOf(one)} />,
 };
 const WHEN: Column<Schedule> = {
   name: texts.when,
@@ -47,7 +47,7 @@ const COLUMNS: Column<Schedule>[] = [
 ];
 /** Its agent, or its workflow. */
 function Worker({ of: one }: { of: Schedule }) {
-  return isWorkflow(one.graph) ? <GraphName graph={one.graph} words={{}} /> : <Foreign text={one.agent} />;
+  return isWorkflow(one.graph) ? <GraphName graph={one.graph} words={{}} /> : <UntrustedText text={one.agent} />;
 }
 
 /** If a detail is shown beside the list. */

@@ -1,5 +1,5 @@
 import { Markdown } from "../../parts/markdown";
-import { Code, Facts, Foreign } from "../../parts/show";
+import { Code, Facts, UntrustedText } from "../../parts/show";
 import { reveal } from "../../words/format";
 import type { SkillDetail } from "./SkillSheet";
 import styles from "./skills.module.css";
@@ -44,7 +44,7 @@ export function SkillFacts({ skill }: { skill: SkillDetail }) {
   );
 }
 
-const shown = (text: string) => (text === "" ? null : <Foreign text={text} />);
+const shown = (text: string) => (text === "" ? null : <UntrustedText text={text} />);
 
 function Patterns({ of }: { of: readonly string[] }) {
   return (

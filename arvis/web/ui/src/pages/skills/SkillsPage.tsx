@@ -5,7 +5,7 @@ import type { Answer } from "../../api/types";
 import { ButtonLink } from "../../parts/button";
 import { useDetail } from "../../parts/detail";
 import { Chips, Page, SearchField, useFilter } from "../../parts/page";
-import { Foreign, Status } from "../../parts/show";
+import { Status, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { count, reveal } from "../../words/format";
@@ -94,8 +94,8 @@ function columns(mayChange: boolean): Column<Skill>[] {
       width: "minmax(140px, 3fr)",
       show: (skill) => (
         <span className={styles.named}>
-          <Foreign text={skill.name} />
-          <Foreign text={skill.description} className="muted" />
+          <UntrustedText text={skill.name} />
+          <UntrustedText text={skill.description} className="muted" />
         </span>
       ),
     },
@@ -107,7 +107,7 @@ function columns(mayChange: boolean): Column<Skill>[] {
     {
       name: texts.tools,
       width: "minmax(100px, 1fr)",
-      show: (skill) => <Foreign text={skill.requiredTools.join(", ") || texts.noTools} />,
+      show: (skill) => <UntrustedText text={skill.requiredTools.join(", ") || texts.noTools} />,
     },
     {
       name: texts.warnings,

@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import { Foreign, Money } from "../../parts/show";
+import { Money, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { count, duration, money } from "../../words/format";
@@ -28,7 +28,7 @@ export function Groups({ usage }: { usage: Usage }) {
         {
           name: texts.bys[usage.by],
           width: "minmax(120px, 2fr)",
-          show: (group) => <Foreign text={group.name || texts.nobody} />,
+          show: (group) => <UntrustedText text={group.name || texts.none} />,
         },
         { name: texts.cost, width: "90px", show: (group) => <Cost of={group} /> },
         number(texts.calls, (group) => group.calls),

@@ -108,7 +108,7 @@ function Days({ usage, since }: { usage: Usage; since: number }) {
     const found = new Map(usage.points.map((point) => [`${point.day} ${point.key}`, point]));
     const lines = (pick: (point: Usage["points"][number]) => number) =>
       keys.map(([key, name]) => ({
-        name: name || texts.nobody,
+        name: name || texts.none,
         values: days.map((day) => {
           const point = found.get(`${day} ${key}`);
           return point === undefined ? 0 : pick(point);

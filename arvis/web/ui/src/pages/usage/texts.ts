@@ -33,7 +33,7 @@ export const texts = words({
     errors: "Errors",
     success: "Success rate",
     average: "Average duration",
-    nobody: "None",
+    none: "None",
     empty: "No model calls in this period",
     emptyWhy: "Each model call is listed here with its tokens, price and account.",
   },

@@ -4,7 +4,7 @@ import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Sheet } from "../../parts/page";
-import { Facts, Foreign, Time } from "../../parts/show";
+import { Facts, Time, UntrustedText } from "../../parts/show";
 import { Empty, Failure, Skeleton } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { reveal } from "../../words/format";
@@ -35,7 +35,7 @@ export function Keys({
       openId={openId}
       onOpen={(key) => onOpen(key.id)}
       columns={[
-        { name: texts.keyName, width: "minmax(100px, 2fr)", show: (key) => <Foreign text={key.name} /> },
+        { name: texts.keyName, width: "minmax(100px, 2fr)", show: (key) => <UntrustedText text={key.name} /> },
         { name: texts.role, width: "96px", show: (key) => texts.roles[key.role] },
         { name: texts.agents, show: (key) => <bdi>{agentsOf(key)}</bdi> },
         { name: texts.madeBy, width: "112px", show: (key) => <bdi>{key.createdBy}</bdi> },
@@ -70,7 +70,7 @@ export function KeySheet({ id, pages, onClose }: { id: string; pages: Pages<Key>
   };
   return (
     <Sheet
-      title={<Foreign text={key.name} />}
+      title={<UntrustedText text={key.name} />}
       onClose={onClose}
       actions={
         <Button kind="danger" busy={revoke.isPending} onClick={() => void drop()}>

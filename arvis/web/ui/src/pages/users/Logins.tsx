@@ -1,7 +1,7 @@
 import { type Pages, useSend } from "../../api/hooks";
 import type { Item } from "../../api/types";
 import { Button } from "../../parts/button";
-import { Foreign, Status, Time } from "../../parts/show";
+import { Status, Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { reveal } from "../../words/format";
@@ -18,7 +18,7 @@ export function Logins({ pages }: { pages: Pages<Login> }) {
       pages={pages}
       idOf={(login) => login.id}
       columns={[
-        { name: texts.device, width: "minmax(120px, 2fr)", show: (login) => <Foreign text={login.device} /> },
+        { name: texts.device, width: "minmax(120px, 2fr)", show: (login) => <UntrustedText text={login.device} /> },
         { name: texts.begun, show: (login) => <Time at={login.createdAt} /> },
         { name: texts.lastUsed, show: (login) => <Time at={login.lastSeenAt} /> },
         {

@@ -4,7 +4,7 @@ import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Field, Form, FormButtons } from "../../parts/field";
 import { Section, Sheet } from "../../parts/page";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { Failure, Loaded } from "../../parts/states";
 import { reveal } from "../../words/format";
 import { Logins } from "./Logins";
@@ -20,7 +20,7 @@ export function UserSheet({ id, onClose }: { id: string; onClose: () => void }) 
   const found = useApi("GET /api/users/{user}", { path: { user: id } });
   const logins = useList("GET /api/auth/sessions", { user: id });
   return (
-    <Sheet title={<Foreign text={found.data?.name ?? id} />} onClose={onClose}>
+    <Sheet title={<UntrustedText text={found.data?.name ?? id} />} onClose={onClose}>
       <Loaded of={found}>{(user) => <Edit key={user.updatedAt} user={user} />}</Loaded>
       {found.data && <Entry user={found.data} onGone={onClose} />}
       <Section title={texts.loginsOf}>

@@ -1,7 +1,7 @@
 import type { Pages } from "../../api/hooks";
 import { useSession } from "../../api/session";
 import type { Item } from "../../api/types";
-import { Foreign, Status, Time } from "../../parts/show";
+import { Status, Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { texts } from "./texts";
@@ -32,7 +32,7 @@ export function Users({
           width: "minmax(100px, 2fr)",
           show: (user) => (
             <>
-              <Foreign text={user.name} /> {user.id === me.userId && <span className="muted">({texts.you})</span>}
+              <UntrustedText text={user.name} /> {user.id === me.userId && <span className="muted">({texts.you})</span>}
             </>
           ),
         },

@@ -7,7 +7,7 @@ import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Check, Field, Form, FormButtons } from "../../parts/field";
 import { Page, Sheet } from "../../parts/page";
-import { Foreign, Status, Time } from "../../parts/show";
+import { Status, Time, UntrustedText } from "../../parts/show";
 import { Empty, Failure, Loaded } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { texts } from "./texts";
@@ -35,11 +35,12 @@ export default function VariablesPage() {
         openId={open}
         onOpen={(row) => navigate(`${HOME}/${encodeURIComponent(row.key)}`)}
         columns={[
-          { name: texts.key, show: (row) => <Foreign text={row.key} /> },
+          { name: texts.key, show: (row) => <UntrustedText text={row.key} /> },
           {
             name: texts.value,
             width: "2fr",
-            show: (row) => (row.secret ? <Status tone="plain">{texts.sealed}</Status> : <Foreign text={row.value} />),
+            show: (row) =>
+              row.secret ? <Status tone="plain">{texts.sealed}</Status> : <UntrustedText text={row.value} />,
           },
           { name: texts.changed, width: "160px", show: (row) => <Time at={row.updatedAt} /> },
         ]}

@@ -4,7 +4,7 @@ import { useApi, useSend } from "../../api/hooks";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Sheet } from "../../parts/page";
-import { CopyButton, Facts, Foreign, Status, Time } from "../../parts/show";
+import { CopyButton, Facts, Status, Time, UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { GraphName } from "../../parts/workflowGraph";
 import { count, reveal } from "../../words/format";
@@ -120,7 +120,7 @@ function Body({ hook }: { hook: Webhook }) {
           [
             texts.address,
             <span key="address" className={styles.address}>
-              <Foreign text={address} />
+              <UntrustedText text={address} />
               <CopyButton text={address} label={texts.copyAddress} />
             </span>,
           ],
@@ -130,11 +130,14 @@ function Body({ hook }: { hook: Webhook }) {
               {hook.enabled ? texts.on : texts.off}
             </Status>,
           ],
-          [texts.agent, <Foreign key="agent" text={hook.agent} />],
+          [texts.agent, <UntrustedText key="agent" text={hook.agent} />],
           [texts.graph, hook.graph && <GraphName key="graph" graph={hook.graph} words={{}} />],
           [
             texts.posts,
-            <Foreign key="place" text={[hook.platform, hook.channelId, hook.thread].filter(Boolean).join(" · ")} />,
+            <UntrustedText
+              key="place"
+              text={[hook.platform, hook.channelId, hook.thread].filter(Boolean).join(" · ")}
+            />,
           ],
           [texts.preset, texts.presets[hook.preset]],
           [texts.secret, hook.secret],
@@ -144,7 +147,7 @@ function Body({ hook }: { hook: Webhook }) {
       />
       <h3>{texts.template}</h3>
       <p className={styles.template}>
-        <Foreign text={hook.template} />
+        <UntrustedText text={hook.template} />
       </p>
     </>
   );

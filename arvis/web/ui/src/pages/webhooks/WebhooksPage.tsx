@@ -6,7 +6,7 @@ import { AgentFilter } from "../../parts/agentFilter";
 import { Button } from "../../parts/button";
 import { useDetail } from "../../parts/detail";
 import { Page, useFilter } from "../../parts/page";
-import { Foreign, Time } from "../../parts/show";
+import { Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { GraphName, isWorkflow } from "../../parts/workflowGraph";
@@ -21,18 +21,18 @@ export const NEW = "new";
 const ADDRESS: Column<Webhook> = {
   name: texts.address,
   width: "minmax(140px, 2fr)",
-  show: (hook) => <Foreign text={hook.url} />,
+  show: (hook) => <UntrustedText text={hook.url} />,
 };
 const AGENT: Column<Webhook> = {
   name: texts.answeredBy,
   width: "minmax(80px, 1fr)",
   show: (hook) =>
-    isWorkflow(hook.graph) ? <GraphName graph={hook.graph} words={{}} /> : <Foreign text={hook.agent} />,
+    isWorkflow(hook.graph) ? <GraphName graph={hook.graph} words={{}} /> : <UntrustedText text={hook.agent} />,
 };
 const SWITCH: Column<Webhook> = { name: texts.on, width: "44px", show: (hook) => <Switch hook={hook} /> };
 const COLUMNS: Column<Webhook>[] = [
   ADDRESS,
-  { name: texts.name, width: "minmax(80px, 1fr)", show: (hook) => <Foreign text={hook.name} /> },
+  { name: texts.name, width: "minmax(80px, 1fr)", show: (hook) => <UntrustedText text={hook.name} /> },
   AGENT,
   { name: texts.preset, width: "130px", show: (hook) => texts.presets[hook.preset] },
   { name: texts.calls, width: "64px", show: (hook) => count(hook.triggerCount) },

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/hooks";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { Loaded } from "../../parts/states";
 import { reveal } from "../../words/format";
 import { BotSetup } from "../bots/BotSetup";
@@ -69,7 +69,7 @@ function Started({ bot, onRunning }: { bot: Bot; onRunning: () => void }) {
       <BotState bot={bot} />
       {bot.error && (
         <p>
-          <Foreign text={bot.error} />
+          <UntrustedText text={bot.error} />
         </p>
       )}
       {bot.state === "running" && bot.userName && <p>{texts.bot.write(reveal(bot.userName))}</p>}

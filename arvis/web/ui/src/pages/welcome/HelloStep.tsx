@@ -20,7 +20,7 @@ export function HelloStep({ onDone, onSkip, answered }: StepProps & { answered: 
     <>
       {agent === undefined ? (
         agents.loaded ? (
-          <p>{texts.hello.nobody}</p>
+          <p>{texts.hello.noAgent}</p>
         ) : (
           <Skeleton />
         )

@@ -43,7 +43,7 @@ export const texts = words({
       about: "Start a real conversation with your agent. It continues on the Chat page.",
       done: "Your agent has answered.",
       first: "Hello. Who are you, and what can you do for me?",
-      nobody: "You have no agent yet. Create one in the step above.",
+      noAgent: "You have no agent yet. Create one in the step above.",
     },
     bot: {
       title: "Connect Discord, Telegram or Slack",

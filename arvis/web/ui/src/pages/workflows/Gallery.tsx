@@ -5,7 +5,7 @@ import { useMay } from "../../api/session";
 import type { Item } from "../../api/types";
 import { Button, ButtonLink } from "../../parts/button";
 import { Page } from "../../parts/page";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { reveal } from "../../words/format";
 import { Preview } from "./Preview";
@@ -79,10 +79,10 @@ function Card({ of: one }: { of: Example }) {
         <Preview document={documentOf(one)} label={texts.drawingOf(reveal(name))} />
       </div>
       <h2>
-        <Foreign text={name} />
+        <UntrustedText text={name} />
       </h2>
       <p className="muted">
-        <Foreign text={description} />
+        <UntrustedText text={description} />
       </p>
       <p className="muted">{texts.nodes(documentOf(one).nodes.length)}</p>
       {operates && (

@@ -5,7 +5,7 @@ import { useList, useSend } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { ButtonLink } from "../../parts/button";
 import { Chips, Page, SearchField, useFilter } from "../../parts/page";
-import { Foreign, Status, Time } from "../../parts/show";
+import { Status, Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { count, reveal } from "../../words/format";
@@ -92,9 +92,9 @@ function columnsFor(operates: boolean, onRun: (one: Workflow) => void): Column<W
       show: (one) => (
         <span className={styles.named}>
           <Link href={addressOf(one.id)}>
-            <Foreign text={one.name} />
+            <UntrustedText text={one.name} />
           </Link>
-          <Foreign text={one.description} className="muted" />
+          <UntrustedText text={one.description} className="muted" />
         </span>
       ),
     },

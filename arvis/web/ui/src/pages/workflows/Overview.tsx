@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { Section } from "../../parts/page";
-import { Facts, Foreign, Time } from "../../parts/show";
+import { Facts, Time, UntrustedText } from "../../parts/show";
 import { count, reveal, sentences } from "../../words/format";
 import type { Trouble } from "../../workflow/canvas/shapes";
 import { SETTINGS } from "../../workflow/kinds";
@@ -80,7 +80,7 @@ function Triggers({ workflow }: { workflow: WorkflowDetail }) {
             {(texts.triggers as Record<string, string>)[kind] ?? reveal(kind)} <bdi>{where}</bdi>
             {data.description ? (
               <p className="muted">
-                <Foreign text={sentences(String(data.description))} />
+                <UntrustedText text={sentences(String(data.description))} />
               </p>
             ) : null}
           </li>
@@ -95,7 +95,7 @@ function settingsOf(set: Record<string, unknown>): [string, ReactNode][] {
   return SETTINGS.filter(({ name, default: usual }) => isSet(set[name]) && set[name] !== usual).map(
     ({ name, label }): [string, ReactNode] => {
       const value = set[name];
-      return [label, typeof value === "number" ? count(value) : <Foreign key={name} text={String(value)} />];
+      return [label, typeof value === "number" ? count(value) : <UntrustedText key={name} text={String(value)} />];
     },
   );
 }

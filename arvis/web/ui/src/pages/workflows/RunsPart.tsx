@@ -1,7 +1,7 @@
 import { useLocation } from "wouter";
 import { useList } from "../../api/hooks";
 import { Chips, useFilter } from "../../parts/page";
-import { Foreign, Money, Time } from "../../parts/show";
+import { Money, Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { count } from "../../words/format";
@@ -20,7 +20,7 @@ const COLUMNS: Column<Run>[] = [
     width: "80px",
     show: (run) => (run.costUsd > 0 ? <Money usd={run.costUsd} /> : <span className="muted">–</span>),
   },
-  { name: texts.note, width: "minmax(100px, 2fr)", show: (run) => run.error && <Foreign text={run.error} /> },
+  { name: texts.note, width: "minmax(100px, 2fr)", show: (run) => run.error && <UntrustedText text={run.error} /> },
 ];
 
 /** The runs of one workflow, newest first. */

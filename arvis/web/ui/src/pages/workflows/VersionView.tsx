@@ -6,7 +6,7 @@ import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
 import { Choice, Field } from "../../parts/field";
 import { Section } from "../../parts/page";
-import { Foreign } from "../../parts/show";
+import { UntrustedText } from "../../parts/show";
 import { Loaded } from "../../parts/states";
 import { useToast } from "../../parts/toast";
 import { count, reveal, sentences } from "../../words/format";
@@ -99,12 +99,12 @@ function Differences({
   const before = useApi("GET /api/workflows/{workflow}/versions/{version}", { path });
   return (
     <Loaded of={before}>
-      {(known) => <Told change={compare(documentOf(known), documentOf(to))} from={known.version} />}
+      {(known) => <Reported change={compare(documentOf(known), documentOf(to))} from={known.version} />}
     </Loaded>
   );
 }
 
-function Told({ change, from }: { change: Change; from: number }) {
+function Reported({ change, from }: { change: Change; from: number }) {
   const { nodes, connections, settings } = change;
   const some = nodes.added.length + nodes.removed.length + nodes.changed.length > 0;
   if (!some && connections.added + connections.removed === 0 && !settings)
@@ -132,7 +132,7 @@ function Line({ words, of }: { words: string; of: readonly WorkflowNode[] }) {
       {words}
       {of.length > 0 && (
         <p className="muted">
-          <Foreign text={of.map(nameOf).join(", ")} />
+          <UntrustedText text={of.map(nameOf).join(", ")} />
         </p>
       )}
     </li>

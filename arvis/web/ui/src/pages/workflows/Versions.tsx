@@ -1,6 +1,6 @@
 import { useLocation } from "wouter";
 import { useList } from "../../api/hooks";
-import { Foreign, Status, Time } from "../../parts/show";
+import { Status, Time, UntrustedText } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { count } from "../../words/format";
@@ -44,7 +44,11 @@ function columnsOf({ runnable }: WorkflowDetail): Column<Version>[] {
       },
     },
     { name: texts.when, width: "120px", show: (one) => <Time at={one.at} /> },
-    { name: texts.by, width: "minmax(90px, 1fr)", show: (one) => <Foreign text={one.by ?? texts.configuration} /> },
-    { name: texts.note, width: "minmax(100px, 3fr)", show: (one) => <Foreign text={one.note} /> },
+    {
+      name: texts.by,
+      width: "minmax(90px, 1fr)",
+      show: (one) => <UntrustedText text={one.by ?? texts.configuration} />,
+    },
+    { name: texts.note, width: "minmax(100px, 3fr)", show: (one) => <UntrustedText text={one.note} /> },
   ];
 }

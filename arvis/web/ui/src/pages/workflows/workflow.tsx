@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { Answer, Item } from "../../api/types";
-import { Foreign, Status, type Tone } from "../../parts/show";
+import { Status, type Tone, UntrustedText } from "../../parts/show";
 import { count, duration, reveal } from "../../words/format";
 import { KINDS } from "../../workflow/kinds";
 import { kindOf } from "../../workflow/node";
@@ -71,7 +71,7 @@ export function Source({ source }: { source: string }): ReactNode {
   const to = { schedule: "/schedules", webhook: "/settings/webhooks", workflow: "/executions", agent: "/executions" }[
     kind
   ];
-  if (words === undefined) return <Foreign text={source} />;
+  if (words === undefined) return <UntrustedText text={source} />;
   return to === undefined || id === "" ? words : <Link href={`${to}/${encodeURIComponent(id)}`}>{words}</Link>;
 }
 

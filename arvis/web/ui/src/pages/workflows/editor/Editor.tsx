@@ -14,7 +14,7 @@ import { addressOf, HOME, type WorkflowDetail } from "../workflow";
 import { Conflict, KeptChanges, KeysHelp } from "./asides";
 import { ConnectDialog } from "./ConnectDialog";
 import { placeFor } from "./changes";
-import { NOBODY } from "./editing";
+import { NOTHING_CHOSEN } from "./editing";
 import styles from "./editor.module.css";
 import { SidePanel, type View } from "./SidePanel";
 import { StepPalette } from "./StepPalette";
@@ -67,7 +67,7 @@ export function Editor({ base, newer, editable, onSaved, onReload }: Props) {
     focusField(panel, null);
   };
   const look = ({ node, field }: Problem) => {
-    if (node === null) choose(NOBODY);
+    if (node === null) choose(NOTHING_CHOSEN);
     else show(node);
     focusField(panel, field);
   };
@@ -114,7 +114,7 @@ export function Editor({ base, newer, editable, onSaved, onReload }: Props) {
           say(texts.said.arranged);
         }}
         onSettings={() => {
-          choose(NOBODY);
+          choose(NOTHING_CHOSEN);
           focusField(panel, null);
         }}
         onProblems={() => setView(view === "problems" ? "form" : "problems")}
@@ -161,7 +161,7 @@ export function Editor({ base, newer, editable, onSaved, onReload }: Props) {
         <SidePanel
           ref={panel}
           {...{ editor, view, disabled: !editable, onShow: show, onLook: look, onLeave: leavePanel }}
-          onClose={() => choose(NOBODY)}
+          onClose={() => choose(NOTHING_CHOSEN)}
         />
       </div>
       {node && (

@@ -29,10 +29,10 @@ export type Action =
   | { do: "undo" }
   | { do: "redo" };
 
-export const NOBODY: Chosen = { nodes: new Set(), lines: new Set() };
+export const NOTHING_CHOSEN: Chosen = { nodes: new Set(), lines: new Set() };
 
 export function begun(document: WorkflowDocument): Editing {
-  return { past: [], document, future: [], chosen: NOBODY, mark: "" };
+  return { past: [], document, future: [], chosen: NOTHING_CHOSEN, mark: "" };
 }
 
 export function editing(state: Editing, action: Action): Editing {

@@ -1,7 +1,7 @@
 import { RotateCcw, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { Button, IconButton } from "../../../parts/button";
-import { Code, Facts, Foreign, Status, Time, type Tone } from "../../../parts/show";
+import { Code, Facts, Status, Time, type Tone, UntrustedText } from "../../../parts/show";
 import { count, duration, reveal } from "../../../words/format";
 import { nameOf } from "../../../workflow/canvas/look";
 import type { NodeState, NodeStatus } from "../../../workflow/canvas/shapes";
@@ -47,25 +47,25 @@ export function NodePanel({ run, document, node, status, lines, onAgain, onClose
     [texts.visits, (nodeState?.visits ?? 0) > 1 && count(nodeState?.visits ?? 0)],
     [texts.at, nodeState?.at && <Time key="at" at={nodeState.at} />],
     [texts.duration, took === null ? null : duration(took)],
-    [texts.error, nodeState?.error && <Foreign key="error" text={nodeState.error} />],
+    [texts.error, nodeState?.error && <UntrustedText key="error" text={nodeState.error} />],
     [
       texts.retry,
       nodeState?.retry && (
         <span key="retry">
           {texts.tried(count(nodeState.retry.attempts))} <Time at={nodeState.retry.nextAt} />
           {": "}
-          <Foreign text={nodeState.retry.reason} />
+          <UntrustedText text={nodeState.retry.reason} />
         </span>
       ),
     ],
-    [texts.warnings, nodeState?.warnings && <Foreign key="warnings" text={nodeState.warnings.join("\n")} />],
+    [texts.warnings, nodeState?.warnings && <UntrustedText key="warnings" text={nodeState.warnings.join("\n")} />],
     [texts.tainted, nodeState?.tainted && texts.taintedWhy],
   ];
   return (
     <section className={styles.panel} aria-label={texts.stepOf(kindInWords(node.type), reveal(nameOf(node)))}>
       <header>
         <h2>
-          <Foreign text={nameOf(node)} />
+          <UntrustedText text={nameOf(node)} />
         </h2>
         <span className="muted">{kindInWords(node.type)}</span>
         <IconButton label={texts.close} onClick={onClose}>
@@ -79,7 +79,7 @@ export function NodePanel({ run, document, node, status, lines, onAgain, onClose
           {given.map(([id, from, value]) => (
             <div key={id}>
               <p className="muted">
-                <Foreign text={from} />
+                <UntrustedText text={from} />
               </p>
               <Code value={value} label={texts.inputs} />
             </div>

@@ -12,7 +12,7 @@ import {
 } from "lucide-react";
 import { useState } from "react";
 import { Button } from "../../../parts/button";
-import { Code, Foreign } from "../../../parts/show";
+import { Code, UntrustedText } from "../../../parts/show";
 import { Failure } from "../../../parts/states";
 import { count, duration, exactly, reveal } from "../../../words/format";
 import type { LogLine } from "../workflow";
@@ -173,14 +173,14 @@ function Content({ line: { type, content }, wayOf }: { line: LogLine; wayOf: (ha
   if (words.length <= SHORT) {
     return (
       <p className={styles.said}>
-        <Foreign text={words} />
+        <UntrustedText text={words} />
       </p>
     );
   }
   return (
     <>
       <p className={styles.said}>
-        <Foreign text={`${words.slice(0, SHORT)}…`} />
+        <UntrustedText text={`${words.slice(0, SHORT)}…`} />
       </p>
       <details>
         <summary className="muted">{texts.whole}</summary>

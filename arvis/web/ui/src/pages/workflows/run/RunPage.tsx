@@ -5,7 +5,7 @@ import { useMay } from "../../../api/session";
 import { Markdown } from "../../../parts/markdown";
 import { Page, Section, useFilter } from "../../../parts/page";
 import { Raw } from "../../../parts/raw";
-import { Code, Facts, Foreign, Money, Time } from "../../../parts/show";
+import { Code, Facts, Money, Time, UntrustedText } from "../../../parts/show";
 import { Empty, Loaded } from "../../../parts/states";
 import { Summary } from "../../../parts/timeline";
 import { count, reveal } from "../../../words/format";
@@ -149,7 +149,7 @@ function Questions({ run }: { run: RunDetail }) {
       <section key={wait.id} className={styles.question} aria-label={texts.question}>
         <h2>{texts.question}</h2>
         <p className={styles.prompt}>
-          <Foreign text={wait.change?.text ?? wait.prompt} />
+          <UntrustedText text={wait.change?.text ?? wait.prompt} />
         </p>
         <Decide wait={wait} keys={place === 0} />
       </section>
@@ -199,7 +199,7 @@ function About({ run }: { run: RunDetail }) {
 }
 
 function Input({ value }: { value: unknown }) {
-  return typeof value === "string" ? <Foreign text={value} /> : <Code value={value} label={texts.input} />;
+  return typeof value === "string" ? <UntrustedText text={value} /> : <Code value={value} label={texts.input} />;
 }
 
 /** Executions that this run called. */
