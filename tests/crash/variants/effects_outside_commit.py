@@ -11,11 +11,11 @@ VARIANT = Variant(
     edits=(
         Edit(
             "arvis/engine/engine.py",
-            old="        await self._commit(job, progress, closing=concluding(progress.execution))\n",
-            new="        closing = concluding(progress.execution)\n"
-            "        await self._commit(job, progress, closing=nothing(progress.execution))\n"
+            old="        return update.execution, await self._complete(job, update, completion(update.execution))\n",
+            new="        later = completion(update.execution)\n"
+            "        await self._complete(job, update, nothing(update.execution))\n"
             "        await asyncio.sleep(0.5)\n"
-            "        await self._store.write(closing, self._clock.now())\n",
+            "        return update.execution, await self._store.write(later, self._clock.now())\n",
         ),
     ),
     caught_by=[every_accepted_message_is_answered, the_rows_agree],

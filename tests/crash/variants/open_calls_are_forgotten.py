@@ -10,7 +10,7 @@ VARIANT = Variant(
     edits=(
         Edit(
             "arvis/llm/open_calls.py",
-            old="            continue  # somebody was faster\n",
+            old="            continue  # another process was faster\n",
             new="            continue\n        continue\n",
         ),
     ),
