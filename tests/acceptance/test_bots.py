@@ -16,7 +16,7 @@ PARROT = """
 import asyncio, json, pathlib
 from arvis.domain.messages import Address, IncomingMessage, Sender
 from arvis.domain.platforms import Piece
-from arvis.ports.connector import BadSetting, BotUp, Capabilities, Finding, Receipt, TokenRefused
+from arvis.ports.connector import BadSetting, BotUp, Capabilities, Receipt, SetupFinding, TokenRefused
 
 class Parrot:
     '''Brings every file of a folder as a message, once, and writes what it is to send into another.'''
@@ -48,7 +48,7 @@ class Parrot:
         (self.folder / "closed").touch()
 
     async def check(self):
-        return [Finding("ok", "Polly is well")]
+        return [SetupFinding("ok", "Polly is well")]
 
 def create(settings, services):
     if "folder" not in settings.values:

@@ -14,7 +14,7 @@ from arvis.process.secrets import SealedBox, secrets_key_file
 from tests.acceptance.clinic import Patient, now
 
 CONNECTOR = """
-from arvis.ports.connector import BadSetting, Capabilities, Finding
+from arvis.ports.connector import BadSetting, Capabilities, SetupFinding
 
 class Bot:
     capabilities = Capabilities()
@@ -25,7 +25,7 @@ class Bot:
     async def send(self, part): ...
     async def close(self): ...
     async def check(self):
-        return [Finding(self.values.get("level", "ok"), "The token is " + self.values["token"], "Mend it.")]
+        return [SetupFinding(self.values.get("level", "ok"), "The token is " + self.values["token"], "Mend it.")]
 
 def create(settings, services):
     if "token" not in settings.values:
@@ -78,10 +78,10 @@ def test_what_a_platform_finds_wrong_is_told(patient: Patient, level: str, statu
 
 
 def test_a_configured_bot_is_asked_for_and_a_gap_told(patient: Patient) -> None:
-    patient.config.write_text("web: {port: 0}\nconnectors: {clinic: [{agent: helper}]}\n")
+    patient.config.write_text("web: {port: 0}\nbots: {clinic: [{agent: helper}]}\n")
     found = patient.examined()["bot_setup"]
     assert (found.status, found.why) == ("fail", "clinic/main: The setting `token` is missing. Add it.")
-    patient.config.write_text("web: {port: 0}\nconnectors: {clinic: [{token: env:BOT_TOKEN}]}\n")
+    patient.config.write_text("web: {port: 0}\nbots: {clinic: [{token: env:BOT_TOKEN}]}\n")
     assert "bot_setup" not in patient.examined(), "what is not set here says nothing"
     assert patient.status("bot_setup", {"BOT_TOKEN": "x"}) == "ok"
 
@@ -89,7 +89,7 @@ def test_a_configured_bot_is_asked_for_and_a_gap_told(patient: Patient) -> None:
 def test_bots_that_would_be_left_out(patient: Patient) -> None:
     add(patient, platform="nowhere")
     assert patient.examined()["stored_bots"].what == "No connector for nowhere/main"
-    patient.config.write_text("web: {port: 0}\nconnectors: {clinic: [{token: x}]}\n")
+    patient.config.write_text("web: {port: 0}\nbots: {clinic: [{token: x}]}\n")
     add(patient, "main2")
     assert "bot_states" not in patient.examined()
 

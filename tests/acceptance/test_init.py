@@ -59,7 +59,12 @@ def test_enter_at_every_question_gives_something_that_works(tmp_path: Path) -> N
     done = on_a_terminal(tmp_path, typed=ENTER * 6)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n") == ["config.yaml is written. Next:", "  arvis run", "  arvis doctor", ""]
-    for question in ("Provider [demo]: ", "The name of your agent [Helper]: ", "(its prompt): ", "Your time zone ["):
+    for question in (
+        "Provider [demo]: ",
+        "The name of your agent [Helper]: ",
+        "The instructions of your agent: ",
+        "Your time zone [",
+    ):
         assert question in done.stderr
     assert (tmp_path / "config.yaml").stat().st_mode & 0o777 == 0o600
     assert sorted(file.name for file in tmp_path.iterdir()) == ["config.yaml"]

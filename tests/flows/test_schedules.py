@@ -157,7 +157,7 @@ UNUSABLE: list[tuple[dict[str, Any], str]] = [
     ({"name": "x" * 101}, "`name`"),
     ({"channel": "a\x1bb"}, "`channelId`"),
     ({"script": SCRIPT}, "Only heartbeats"),
-    ({"script": "{"}, "no JSON"),
+    ({"script": "{"}, "is not JSON"),
     ({"enabled": "perhaps"}, "`enabled`"),
 ]
 

@@ -137,7 +137,7 @@ async def test_who_waits_for_a_busy_budget_is_told_once(priced: House) -> None:
 
 # -- without prices ----------------------------------------------------------------------------------------
 
-PLAIN = ["handle_message", "_reserve", "complete", "close"]
+PLAIN = ["handle_message", "_reserve", "complete", "finish"]
 
 
 @pytest.mark.parametrize("user", ["owner", "stranger"])

@@ -158,7 +158,7 @@ async def test_a_call_that_is_made_again_after_a_crash_makes_no_second(desk: Des
 async def test_without_a_person_or_a_place_there_are_none(desk: Desk) -> None:
     for by in ({"principal_id": None}, {"address": None}):
         for action in ("create", "list", "cancel"):
-            with pytest.raises(ToolError, match="Nobody"):
+            with pytest.raises(ToolError, match="no person here"):
                 await desk.call(action, by=by, when="@daily", prompt="x", name="x")
 
 

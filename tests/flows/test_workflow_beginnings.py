@@ -197,7 +197,7 @@ async def test_run_begins_what_the_place_allows_and_posts_what_comes_of_it(house
     assert "There is no workflow 'daily' here." in await said_to(house, "/run daily", "ann")
     assert "- daily: every day" in await said_to(house, "/run", "owner")
     house.provider.script.append("The digest.")
-    assert "“Daily” has begun" in await said_to(house, "/run daily of today", "owner")
+    assert "“Daily” has started" in await said_to(house, "/run daily of today", "owner")
     run = await ended_run(house, daily)
     assert run.state["run"]["source"] == "chat"
     assert house.provider.prompts[-1][-1].endswith("of today")

@@ -47,7 +47,7 @@ async def test_arguments_that_do_not_fit_fail_the_run(store: Store, arguments: d
 
 async def test_a_tool_that_must_never_run_does_not(store: Store) -> None:
     found = await ran(store, tool(), permits={"look": Permit.NEVER})
-    assert "must not be used here" in (found.execution.error or "")
+    assert "is not allowed here" in (found.execution.error or "")
 
 
 @pytest.mark.parametrize(("said", "calls"), [("approve", 1), ("reject", 0)])
@@ -79,7 +79,7 @@ async def test_a_tool_that_fails_fails_the_run(store: Store) -> None:
     [('Better:\n```json\n{"words": "cellar"}\n```', "cellar", 0), ("OK.", "attic", 0), ("Looks fine", "attic", 1)],
 )
 async def test_an_agent_may_change_the_arguments_before(store: Store, said: str, words: str, warnings: int) -> None:
-    found = await ran(store, tool(review="Is it safe?"), answers={"will be called with": said}, input="attic")
+    found = await ran(store, tool(review="Is it safe?"), answers={"about to be called with": said}, input="attic")
     assert found.stage.running.tools.look.calls == [{"words": words}]
     assert len(found.lines("t", "warning")) == warnings
 

@@ -161,7 +161,7 @@ async def test_the_token_goes_to_slack_only() -> None:
     async with SlackStage.open() as stage:
         connector = await stage.connector()
         for url in ("https://files.slack.com.evil.example/x", "http://files.slack.com/x", "https://evil.example/x"):
-            with pytest.raises(FetchError, match="not kept at Slack") as caught:
+            with pytest.raises(FetchError, match="not stored at Slack") as caught:
                 await connector.fetch(json.dumps({"url": url}), 1_000)
             assert caught.value.permanent
 
