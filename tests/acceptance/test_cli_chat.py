@@ -117,7 +117,7 @@ def test_a_question_is_shown_whole_and_its_outcome_follows_the_yes(daemon: Daemo
 def test_lines_of_a_pipe_answer_a_question(daemon: Daemon) -> None:
     done = daemon.arvis("chat", "--agent", "clerk", typed=f"{writing('two.txt')}\nyes\n")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.index("write_file") < done.stdout.index("Allowed.") < done.stdout.rindex("two.txt")
+    assert done.stdout.index("write_file") < done.stdout.index("Allowed.")
     assert len(written(daemon, "two.txt")) == 1
 
 

@@ -36,9 +36,9 @@ AGENTS = [
     agent("helper", tools=["calculate"]),
     agent("planner", graph="planning", tools=["calculate"]),
     agent("coder", graph="code", tools=["code_execution"]),
-    agent("desk", graph="handover", helpers=["writer"]),
+    agent("desk", graph="handover", handoff_to=["writer"]),
     agent("writer"),
-    agent("worker", completion="explicit"),
+    agent("worker", ends="explicit"),
     agent("driver", on_new_message="steer", tools=["calculate"]),
     agent("gardener"),
 ]

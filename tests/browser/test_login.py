@@ -55,7 +55,7 @@ async def test_a_password_leads_to_the_address_that_was_asked_for(stranger: Page
     await hire_eva(daemon)
     await stranger.goto("/queue?status=failed")
     await fill(stranger, "eva", "not the right one")
-    await expect(stranger.get_by_role("alert")).to_contain_text("do not fit")
+    await expect(stranger.get_by_role("alert")).to_contain_text("is wrong")
     await expect(stranger.get_by_label("User", exact=True)).to_have_value("eva")
     await fill(stranger, "eva", PASSWORD)
     await inside(stranger)

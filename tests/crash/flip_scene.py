@@ -89,7 +89,7 @@ class Scene:
             "userName": "U",
             "channelId": f"room-{number % USERS}",
         }
-        self._post("message", message)
+        self._post("messages", message)
 
     def _post(self, path: str, body: object) -> None:
         headers = {"Authorization": f"Bearer {self._daemon.api_key}", "Content-Type": "application/json"}

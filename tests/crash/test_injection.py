@@ -32,7 +32,9 @@ FAULTS = [
 SUMS = Fault.parse("EIO:once:upgrade:openat:arvis.db-sums:2")
 #: A start that does not put the file system's errors into words.
 UNTOLD = Edit(
-    "arvis/store/open.py", old='disk_trouble(f"The database {database.file} cannot be opened"), sealed', new="sealed"
+    "arvis/store/open.py",
+    old='        disk_trouble(f"The database {database.file} cannot be opened"),\n        sealed',
+    new="        sealed",
 )
 
 

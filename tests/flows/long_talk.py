@@ -64,7 +64,7 @@ class Speaker:
             self.facts += 1
             fact = self.chance.choice(_FACTS) % self.facts
             return f"[MEMORY:project_context] {fact}" if self.facts % 3 else "nothing"
-        if task.startswith("The oldest part of a conversation"):
+        if task.startswith("Your summary replaces the oldest part"):
             return self._some(self.chance.randrange(100), self.chance.randrange(20, 150))
         number = int(marks_of(document)[-1][1:])
         return self._note(f"A{number}", self._some(number, self.chance.randrange(1, 250)))

@@ -187,7 +187,7 @@ async def test_a_file_that_is_gone_is_told_to_the_model(database: Database) -> N
         platform.errors["a.txt"] = [FetchError("the link has expired", permanent=True)]
         message_id = await sent(house, "Sum this up.", waiting("a.txt"))
         content = (await answered(house, message_id)).turns[-1].content
-        assert "could not be read: it could not be fetched (the link has expired). Tell the person so.]" in content
+        assert "could not be read: it could not be fetched (the link has expired). Tell the person.]" in content
         (file,) = await files_of(house, message_id)
         assert (file.state, file.kind) == (FileState.FAILED, FileKind.OTHER)
         assert platform.fetched == ["a.txt"]

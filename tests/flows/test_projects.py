@@ -132,7 +132,7 @@ async def test_the_command_line_keeps_projects(site: Site, tmp_path: Path) -> No
         return done.stdout
 
     assert await out("list") == "No projects.\n"
-    assert "garden-shed is made" in await out("create", "Garden shed", "--agent", "helper", "--goal", "Dry.")
+    assert "garden-shed is created" in await out("create", "Garden shed", "--agent", "helper", "--goal", "Dry.")
     assert "is changed" in await out("update", "garden-shed", "--agent", "none", "--status", "paused")
     assert (await out("list")).splitlines()[1].split()[:3] == ["garden-shed", "paused", "-"]
     assert "Dry." in await out("show", "garden-shed")

@@ -59,7 +59,7 @@ async def test_an_unknown_key_names_those_that_are_not_secret(tool: Tool, store:
 
 
 async def test_what_does_not_open_is_told_to_the_model(tool: Tool) -> None:
-    with pytest.raises(ToolError, match="old cannot be opened"):
+    with pytest.raises(ToolError, match="old cannot be decrypted"):
         await tool.call({"key": "old"}, UNUSED)
 
 

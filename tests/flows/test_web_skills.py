@@ -37,7 +37,7 @@ async def test_skills_of_the_house_are_listed_and_shown(site: Site) -> None:
     assert listed["problems"] == []
     shown = (await site.call("GET", f"{ALL}/devops", key=VIEWER_KEY)).json()
     assert (shown["source"], "docker" in shown["keywords"]) == ("built_in", True)
-    assert shown["body"].startswith("You are helping")
+    assert shown["body"].startswith("You help a person")
     for path in ("nobody", "..%2Fup", "A%20b"):
         assert (await site.call("GET", f"{ALL}/{path}")).status == 404
 

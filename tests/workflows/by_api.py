@@ -32,7 +32,8 @@ async def differences_of_api(folder: Path, documents: Sequence[tuple[int, Any]])
 async def _names(site: Site) -> Names:
     """Return the names that documents may use there, as the editor reads them."""
     shown = (await site.call("GET", "/api/names")).json()
-    return {name: each for name, each in shown.items() if each is not None}
+    fields = {"webSearchAgents": "searching", "activeTriggers": "begun"}
+    return {fields.get(name, name): each for name, each in shown.items() if each is not None}
 
 
 async def _difference(site: Site, document: Any, names: Names) -> str | None:
