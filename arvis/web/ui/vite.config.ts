@@ -8,16 +8,19 @@ const OUT = join(import.meta.dirname, "../static");
 const PACKAGES = join(import.meta.dirname, "node_modules");
 const COMPRESSIBLE = /\.(css|html|js|json|svg|webmanifest)$/;
 
-/** Write a `.gz` next to each text file, so that the daemon never compresses while serving. */
+/** Smaller files fit into one packet as they are. */
+const WORTH_COMPRESSING = 1400;
+
+/** Write a `.gz` next to each larger text file, so that the daemon never compresses while serving. */
 function compressed(): Plugin {
   return {
     name: "compressed",
     apply: "build",
     closeBundle() {
       for (const name of readdirSync(OUT, { recursive: true, encoding: "utf8" })) {
-        if (COMPRESSIBLE.test(name)) {
-          const packed = gzipSync(readFileSync(join(OUT, name)), { level: constants.Z_BEST_COMPRESSION });
-          writeFileSync(join(OUT, `${name}.gz`), packed);
+        const content = COMPRESSIBLE.test(name) ? readFileSync(join(OUT, name)) : Buffer.alloc(0);
+        if (content.length > WORTH_COMPRESSING) {
+          writeFileSync(join(OUT, `${name}.gz`), gzipSync(content, { level: constants.Z_BEST_COMPRESSION }));
         }
       }
     },
@@ -35,7 +38,6 @@ export default defineConfig({
     outDir: OUT,
     emptyOutDir: true, // required because the folder is outside the root
     assetsInlineLimit: 0, // the content policy allows no data: addresses for scripts and styles
-    manifest: true,
     sourcemap: false,
     target: "es2022",
   },
