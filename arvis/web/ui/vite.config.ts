@@ -9,7 +9,7 @@ const PACKAGES = join(import.meta.dirname, "node_modules");
 const COMPRESSIBLE = /\.(css|html|js|json|svg|webmanifest)$/;
 
 /** Smaller files fit into one packet as they are. */
-const WORTH_COMPRESSING = 1400;
+const WORTH_COMPRESSING = 1000;
 
 /** Write a `.gz` next to each larger text file, so that the daemon never compresses while serving. */
 function compressed(): Plugin {
