@@ -110,6 +110,7 @@ WHERE substr(graph, 1, 9) = 'workflow:' AND status IN ('done', 'failed', 'cancel
 
 -- Settings that were changed in the dashboard, and their versions, are JSON objects by configuration key. A quote inside a value
 -- is escaped, so `"key":` can only be a key. The last three hold mappings; `{` keeps their names from matching a tool or a model.
+-- The setting is stored with spaces, the versions without.
 UPDATE settings SET value =
     replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(value,
     '"owners.notify":', '"owners.alert_channel":'),
@@ -142,12 +143,12 @@ UPDATE versions SET data =
     '"limits.agent_loops":', '"limits.max_iterations":'),
     '"retention.archive_days":', '"retention.compacted_days":'),
     '"budgets.stranger_daily_turns":', '"budgets.unpaired_daily_turns":'),
-    '"prices": {', '"model_prices": {'),
-    '"windows": {', '"context_windows": {'),
-    '"vision": {', '"vision_models": {')
+    '"prices":{', '"model_prices":{'),
+    '"windows":{', '"context_windows":{'),
+    '"vision":{', '"vision_models":{')
 WHERE kind = 'settings';
 
--- Names of graphs and steps. In JSON only whole keys with whole values are replaced: inside a string every quote is escaped.
+-- Names of graphs and steps. People choose the names of the nodes of workflows, so these stay. In JSON only whole keys with whole values are replaced: inside a string every quote is escaped.
 UPDATE agents SET graph = 'handover' WHERE graph = 'converse';
 UPDATE schedules SET graph = 'handover' WHERE graph = 'converse';
 UPDATE webhooks SET graph = 'handover' WHERE graph = 'converse';
@@ -156,15 +157,24 @@ UPDATE executions SET state = replace(state, '"graph":"converse"', '"graph":"han
 WHERE status IN ('running', 'paused');
 UPDATE agent_versions SET data = replace(data, '"graph":"converse"', '"graph":"handover"');
 UPDATE versions SET data = replace(data, '"graph":"converse"', '"graph":"handover"');
-UPDATE waits SET subject = 'step:check_input' WHERE subject = 'step:examine';
-UPDATE cursors SET node = 'check_input' WHERE node = 'examine';
-UPDATE cursors SET node = 'check_new_messages' WHERE node = 'listen';
-UPDATE cursors SET node = 'call_agent' WHERE node = 'speak';
-UPDATE cursors SET node = 'reset' WHERE node = 'forget';
-UPDATE steps SET node = 'check_input' WHERE node = 'examine';
-UPDATE steps SET node = 'check_new_messages' WHERE node = 'listen';
-UPDATE steps SET node = 'call_agent' WHERE node = 'speak';
-UPDATE steps SET node = 'reset' WHERE node = 'forget';
+UPDATE waits SET subject = 'step:check_input' WHERE subject = 'step:examine'
+    AND execution_id NOT IN (SELECT id FROM executions WHERE substr(graph, 1, 9) = 'workflow:');
+UPDATE cursors SET node = 'check_input' WHERE node = 'examine'
+    AND execution_id NOT IN (SELECT id FROM executions WHERE substr(graph, 1, 9) = 'workflow:');
+UPDATE cursors SET node = 'check_new_messages' WHERE node = 'listen'
+    AND execution_id NOT IN (SELECT id FROM executions WHERE substr(graph, 1, 9) = 'workflow:');
+UPDATE cursors SET node = 'call_agent' WHERE node = 'speak'
+    AND execution_id NOT IN (SELECT id FROM executions WHERE substr(graph, 1, 9) = 'workflow:');
+UPDATE cursors SET node = 'reset' WHERE node = 'forget'
+    AND execution_id NOT IN (SELECT id FROM executions WHERE substr(graph, 1, 9) = 'workflow:');
+UPDATE steps SET node = 'check_input' WHERE node = 'examine'
+    AND execution_id NOT IN (SELECT id FROM executions WHERE substr(graph, 1, 9) = 'workflow:');
+UPDATE steps SET node = 'check_new_messages' WHERE node = 'listen'
+    AND execution_id NOT IN (SELECT id FROM executions WHERE substr(graph, 1, 9) = 'workflow:');
+UPDATE steps SET node = 'call_agent' WHERE node = 'speak'
+    AND execution_id NOT IN (SELECT id FROM executions WHERE substr(graph, 1, 9) = 'workflow:');
+UPDATE steps SET node = 'reset' WHERE node = 'forget'
+    AND execution_id NOT IN (SELECT id FROM executions WHERE substr(graph, 1, 9) = 'workflow:');
 
 -- Names of decisions, reasons and timeline entries.
 UPDATE steps SET decision = 'repeat' WHERE decision = 'again';
