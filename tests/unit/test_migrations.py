@@ -209,6 +209,32 @@ def test_stored_names_of_graphs_steps_and_reasons_are_updated(tmp_path: Path) ->
         assert connection.execute("SELECT step FROM timeline WHERE id = 't1'").fetchall() == [("requeued",)]
 
 
+def test_names_that_people_gave_to_nodes_of_workflows_stay(tmp_path: Path) -> None:
+    file = Path(shutil.copy(KEPT / "0011.db", tmp_path / "arvis.db"))
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        [(execution,)] = connection.execute("SELECT id FROM executions ORDER BY id LIMIT 1").fetchall()
+        connection.execute("UPDATE executions SET graph = 'workflow:w1'")
+        connection.execute("INSERT INTO steps VALUES (?, 90, 'speak', 'next', '{}', 1)", (execution,))
+        connection.execute("INSERT INTO cursors VALUES ('c90', ?, 'listen', 'null', 0, 0, NULL)", (execution,))
+    bring_up_to_date(Database(file, None, tmp_path), NOW)
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("SELECT node FROM steps WHERE number = 90").fetchall() == [("speak",)]
+        assert connection.execute("SELECT node FROM cursors WHERE id = 'c90'").fetchall() == [("listen",)]
+
+
+def test_mappings_in_versions_of_settings_are_renamed(tmp_path: Path) -> None:
+    """Versions are stored without spaces, the present settings with them."""
+    file = Path(shutil.copy(KEPT / "0011.db", tmp_path / "arvis.db"))
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE settings SET value = ? WHERE key = 'config.changes'", ('{"prices": {"a": 1}}',))
+        connection.execute("UPDATE versions SET data = ? WHERE kind = 'settings'", ('{"prices":{"a":1}}',))
+    bring_up_to_date(Database(file, None, tmp_path), NOW)
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        [(now,)] = connection.execute("SELECT value FROM settings WHERE key = 'config.changes'").fetchall()
+        versions = connection.execute("SELECT data FROM versions WHERE kind = 'settings'").fetchall()
+    assert {tuple(json.loads(data)) for data in (now, *(data for (data,) in versions))} == {("model_prices",)}
+
+
 async def test_a_kept_database_goes_on_where_it_stopped(tmp_path: Path) -> None:
     for number, kept in enumerate(kept_databases()):
         folder = tmp_path / str(number)
