@@ -214,7 +214,7 @@ def test_settings_of_the_dashboard_are_migrated_with_the_database(tmp_path: Path
         )
         connection.execute(
             "INSERT OR REPLACE INTO versions (kind, row_id, version, data, by_id, at) VALUES ('settings', 'config', 1, ?, NULL, 1)",
-            (json.dumps(old),),
+            (json.dumps(old, separators=(",", ":")),),
         )
     bring_up_to_date(Database(file, None, tmp_path), 1)
     names = {".".join(key): ".".join(new) for key, new in RENAMED.items() if new is not None}
