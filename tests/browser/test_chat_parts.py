@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gzip
 import json
 import re
 from urllib.parse import parse_qs, urlparse
 
-from playwright.async_api import Browser, FilePayload, Page, Response, WebSocketRoute, expect
+from playwright.async_api import Browser, FilePayload, Page, Response, Route, WebSocketRoute, expect
 
 from tests.browser.chatting import (
     answers,
@@ -191,6 +192,25 @@ async def test_a_phone_has_room_for_it(phone: Page, daemon: Daemon) -> None:
     await expect(phone.get_by_text("Say hello", exact=True)).to_be_visible()
     await phone.get_by_role("link", name=slug.title(), exact=True).tap()
     await expect(answers(phone)).to_have_count(1)
+
+
+async def test_an_answer_that_was_read_is_not_marked_as_new(dashboard: Page, daemon: Daemon) -> None:
+    slug = await talk_with(dashboard, daemon)
+    left = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await left.wait()
+        await route.continue_()
+
+    await dashboard.route("**/api/conversations?*", late)
+    await say(dashboard, "demo: say read")
+    await expect(answers(dashboard)).to_have_text("read")
+    await dashboard.get_by_role("navigation", name="Agents").get_by_role("link", name="Arvis", exact=True).click()
+    await expect(dashboard.get_by_role("region", name="Conversation with Arvis")).to_be_visible()
+    async with dashboard.expect_response("**/api/conversations?*"):
+        left.set()
+    await dashboard.wait_for_timeout(200)  # a mark would appear now
+    await expect(dashboard.get_by_role("link", name=slug.title(), exact=True)).to_be_visible()
 
 
 async def test_older_messages_come_on_demand_and_stay_in_order(dashboard: Page, daemon: Daemon) -> None:

@@ -24,7 +24,12 @@ export function AgentList({
 }) {
   const { me } = useSession();
   const unread = useUnread(chats);
-  const hasNews = useNews(chosen.map((slug) => placeOf(me, slug)));
+  // An open conversation counts its own answers, and it knows of them earlier than the list of conversations.
+  const isRead = (slug: string) => {
+    const place = placeOf(me, slug);
+    return chosen.includes(slug) || (chats.isOpen(place) && !unread.get(place.channel));
+  };
+  const hasNews = useNews(agents.filter(({ slug }) => isRead(slug)).map(({ slug }) => placeOf(me, slug)));
   const list = useRef<HTMLUListElement>(null);
   const current = chosen[0];
   useEffect(() => {
@@ -50,7 +55,7 @@ export function AgentList({
               >
                 <UntrustedText text={agent.name} className={styles.agentName} />
                 {count > 0 && <Mark words={texts.unread(count)}>{count}</Mark>}
-                {count === 0 && !shown && hasNews(place) && <Mark words={texts.newHere} />}
+                {count === 0 && !isRead(agent.slug) && hasNews(place) && <Mark words={texts.newHere} />}
               </Link>
               {mayOpenBeside && !shown && (
                 <Link

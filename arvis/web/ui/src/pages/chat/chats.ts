@@ -47,6 +47,10 @@ export class Chats {
     return chat;
   }
 
+  isOpen(place: Place): boolean {
+    return this.#chats.has(keyOf(place));
+  }
+
   drafts(channel: string): DraftStore {
     let drafts = this.#drafts.get(channel);
     if (drafts === undefined) {

@@ -12,8 +12,8 @@ type Seen = { since: number; places: Record<string, number> };
 
 const keyOf = ({ channel, thread }: Place): string => `${channel}\n${thread}`;
 
-/** Visible conversations count as read; answers before the first visit here are not counted. */
-export function useNews(shown: readonly Place[]): (place: Place) => boolean {
+/** Return whether a conversation has news. `read` is remembered as read; answers before the first visit do not count. */
+export function useNews(read: readonly Place[]): (place: Place) => boolean {
   const live = useMay("viewer"); // others get no change notices
   const found = useApi("GET /api/conversations", live ? { query: { platform: "web", limit: NEWEST } } : null);
   const newest: Record<string, number> = {};
@@ -21,7 +21,7 @@ export function useNews(shown: readonly Place[]): (place: Place) => boolean {
     const key = keyOf({ channel: talk.channelId, thread: talk.thread });
     newest[key] = Math.max(newest[key] ?? 0, talk.lastMessageAt);
   }
-  const looked = JSON.stringify(shown.map((place) => [keyOf(place), newest[keyOf(place)] ?? 0]));
+  const looked = JSON.stringify(read.map((place) => [keyOf(place), newest[keyOf(place)] ?? 0]));
   useEffect(() => {
     const seen = stored();
     for (const [key, at] of JSON.parse(looked) as [string, number][]) seen.places[key] = at;
