@@ -18,9 +18,8 @@ from typing import Any, Protocol
 from arvis.domain.messages import FeedPosition
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
-from connectors.discord.failures import REQUEST_ERRORS, send_error
-from connectors.discord.rest import Rest
-from connectors.discord.snowflakes import EPOCH, first_at
+from connectors.discord.client import REQUEST_ERRORS, send_error
+from connectors.discord.rest import EPOCH, Rest, first_at
 
 _log = logging.getLogger(__name__)
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from arvis.ports.connector import SetupFinding
 from connectors import answers
-from connectors.discord.failures import REQUEST_ERRORS, send_error
-from connectors.discord.http import CallFailed
+from connectors.discord.client import REQUEST_ERRORS, CallFailed, send_error
 from connectors.discord.rest import Rest
 
 _MESSAGE_CONTENT = 1 << 18 | 1 << 19

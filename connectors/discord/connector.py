@@ -26,14 +26,12 @@ from arvis.ports.connector import (
 )
 from arvis.ports.inbox import Inbox
 from connectors.discord import checking
-from connectors.discord.config import DiscordConfig
+from connectors.discord.client import BotHttp, CallFailed, Endpoints, Gateway
 from connectors.discord.files import Files
-from connectors.discord.gateway import Gateway
-from connectors.discord.http import BotHttp, CallFailed, Endpoints
 from connectors.discord.intake import Intake
-from connectors.discord.outgoing import Outgoing
-from connectors.discord.payloads import TEXT_LIMIT
+from connectors.discord.outgoing import TEXT_LIMIT, Outgoing
 from connectors.discord.rest import Rest
+from connectors.discord.settings import DiscordConfig
 from connectors.formatting.planning import pieces
 from connectors.formatting.splitting import split
 from connectors.formatting.units import utf16_length

@@ -15,7 +15,7 @@ import yarl
 
 from arvis.ports.connector import FetchError
 from connectors import answers
-from connectors.discord.failures import REQUEST_ERRORS, send_error
+from connectors.discord.client import REQUEST_ERRORS, send_error
 from connectors.discord.rest import Rest
 
 _HOSTS = frozenset({"cdn.discordapp.com", "media.discordapp.net"})

@@ -10,9 +10,9 @@ from typing import Any
 
 from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Respond, Sender
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
-from connectors.discord.config import DiscordConfig
 from connectors.discord.files import source_of
-from connectors.discord.snowflakes import made_at
+from connectors.discord.rest import made_at
+from connectors.discord.settings import DiscordConfig
 
 Event = Mapping[str, Any]
 

@@ -13,8 +13,7 @@ from arvis.ports.connector import CommandHint
 from arvis.ports.inbox import Clicked, Inbox
 from connectors import answers
 from connectors.answers import Uncertain
-from connectors.discord.failures import REQUEST_ERRORS
-from connectors.discord.http import CallFailed
+from connectors.discord.client import REQUEST_ERRORS, CallFailed
 from connectors.discord.incoming import Event, Reader, Spot, reading
 from connectors.discord.rest import COSMETIC_SECONDS, Rest
 

@@ -6,32 +6,31 @@ history of the channel shows whether it arrived.
 
 from __future__ import annotations
 
+import base64
+import json
 import logging
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from arvis.domain.messages import Address, Button
+from arvis.domain.messages import Address, Button, ButtonStyle
 from arvis.domain.platforms import Draft, Part, Piece
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Receipt, SendError
 from connectors import answers
 from connectors.answers import Refused, Uncertain
-from connectors.discord.failures import (
+from connectors.discord.client import (
     MISSING_PERMISSION,
     REQUEST_ERRORS,
     TOO_LARGE,
     UNKNOWN_CHANNEL,
     UNKNOWN_MESSAGE,
+    CallFailed,
     send_error,
 )
-from connectors.discord.http import CallFailed
-from connectors.discord.nonces import nonce_of
-from connectors.discord.payloads import TEXT_LIMIT, Payload, content, form, new_message
-from connectors.discord.rest import COSMETIC_SECONDS, Page, Rest
-from connectors.discord.snowflakes import first_at
-from connectors.formatting.notes import not_sent, with_note
+from connectors.discord.rest import COSMETIC_SECONDS, Page, Rest, first_at
+from connectors.formatting.planning import not_sent, with_note
 from connectors.formatting.units import utf16_length
 
 log = logging.getLogger(__name__)
@@ -225,3 +224,80 @@ def _channel(address: Address) -> str:
 
 def _parts(body: Payload, files: Sequence[tuple[str, bytes]]) -> dict[str, Any]:
     return {"form": form(body, files)} if files else {"json": body}
+
+
+# Our messages in the form that Discord accepts.
+
+#: Discord loads no previews for the links of a message (T10).
+_SUPPRESS_EMBEDS = 1 << 2
+_ROW, _BUTTON = 1, 2
+#: Discord's documentation says "characters", and libraries disagree on the unit; no other count is larger than that
+#: of UTF-16.
+TEXT_LIMIT = 2_000
+_STYLES = {ButtonStyle.PRIMARY: 1, ButtonStyle.SECONDARY: 2, ButtonStyle.SUCCESS: 3, ButtonStyle.DANGER: 4}
+_IN_A_ROW = 5
+_ROWS = 5
+_LABEL = 80
+#: Discord refuses a message without text or file, even one with buttons.
+_NOTHING = "…"
+
+Payload = dict[str, Any]
+
+
+def content(text: str, buttons: Sequence[Button], *, empty: bool = False) -> Payload:
+    """Return the fields that an edit may also change. `empty`: no text is needed, because the message has a file."""
+    return {
+        "content": text if text.strip() or empty else _NOTHING,
+        "allowed_mentions": {"parse": [], "replied_user": False},
+        "flags": _SUPPRESS_EMBEDS,
+        "components": _components(buttons),
+    }
+
+
+def new_message(body: Payload, nonce: str, reply_ref: str | None = None) -> Payload:
+    """Return a new message. `reply_ref` is the message that it answers; if that one is gone, the message is sent all
+    the same."""
+    reply: Payload = {}
+    if reply_ref and reply_ref.isdecimal():
+        reply = {"message_reference": {"message_id": reply_ref, "fail_if_not_exists": False}}
+    return body | {"nonce": nonce, "enforce_nonce": True} | reply
+
+
+def form(body: Payload, files: Sequence[tuple[str, bytes]]) -> list[dict[str, Any]]:
+    """Return a message with its files, as fields of a form."""
+    listed = [{"id": number, "filename": name} for number, (name, _) in enumerate(files)]
+    fields: list[dict[str, Any]] = [{"name": "payload_json", "value": json.dumps(body | {"attachments": listed})}]
+    for number, (name, data) in enumerate(files):
+        kind = "application/octet-stream"
+        fields.append({"name": f"files[{number}]", "value": data, "filename": name, "content_type": kind})
+    return fields
+
+
+def _components(buttons: Sequence[Button]) -> list[Payload]:
+    shown = [_button(button) for button in buttons[: _IN_A_ROW * _ROWS]]
+    return [{"type": _ROW, "components": shown[at : at + _IN_A_ROW]} for at in range(0, len(shown), _IN_A_ROW)]
+
+
+def _button(button: Button) -> Payload:
+    label = button.label[:_LABEL].strip() or _NOTHING
+    return {"type": _BUTTON, "style": _STYLES[button.style], "label": label, "custom_id": button.id}
+
+
+# Discord takes nonces of at most 25 characters, and an id of Arvis has 26. So its 128 bits are written in base 64: 22
+# characters, which leaves three for the number of the part.
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_LENGTH = 26
+_MOST_DIGITS = 3
+_DIGITS = {letter: value for value, letter in enumerate(_ALPHABET)}
+
+
+def nonce_of(key: str) -> str:
+    """Return the nonce of a part (`ID.NUMBER`) or of a draft (`ID`). Raises `ValueError` for any other key."""
+    id_, _, number = key.partition(".")
+    if len(id_) != _LENGTH or len(number) > _MOST_DIGITS or not set(id_) <= _DIGITS.keys():
+        raise ValueError(f"{key} is no key of a message")
+    value = 0
+    for letter in id_:
+        value = value * 32 + _DIGITS[letter]
+    return base64.urlsafe_b64encode((value % 2**128).to_bytes(16)).decode().rstrip("=") + number

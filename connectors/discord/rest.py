@@ -1,5 +1,5 @@
-"""Requests to Discord that need no gateway: the session opens with the first request and stays open until it is
-closed."""
+"""Requests to Discord that need no gateway, and the ids by which its history is read. The session opens with the first
+request and stays open until it is closed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,24 @@ from discord.http import Route
 
 from connectors import answers
 from connectors.answers import Uncertain
-from connectors.discord.http import LOGIN_SECONDS, BotHttp, CallFailed, Endpoints
+from connectors.discord.client import LOGIN_SECONDS, BotHttp, CallFailed, Endpoints
+
+# Discord's ids contain the time at which they were made.
+
+#: The first second of 2015, from which Discord counts (ms).
+EPOCH = 1_420_070_400_000
+_TIME_SHIFT = 22
+
+
+def made_at(snowflake: str) -> int:
+    """Return the time (ms) at which the thing with this id was made. Raises `ValueError` for a text that is no id."""
+    return (int(snowflake) >> _TIME_SHIFT) + EPOCH
+
+
+def first_at(at: int) -> int:
+    """Return the smallest id that can be made at this time (ms)."""
+    return max(0, at - EPOCH) << _TIME_SHIFT
+
 
 #: Seconds after which the outcome of a request counts as unknown. Waiting for rate limits is included.
 _PATIENCE = 90.0

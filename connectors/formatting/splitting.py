@@ -9,14 +9,144 @@ the length of the text.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
-from connectors.formatting.fences import Fence, closes_code, find_fences, opens_code
-from connectors.formatting.spans import Span, find_spans, span_around
 from connectors.formatting.units import ends_grapheme, last_end
+
+# Fenced code. Models indent fences, quote them and begin them after a list marker: all of these count, and so does a
+# fence that is never closed.
+
+_OPENING = r"(?P<lead>[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)?)(?P<marks>`{3,}|~{3,})(?P<info>(?:(?!```)[^\n])*)"
+_CLOSING = r"[ \t>]*(?P<marks>`{3,}|~{3,})[ \t\r]*"
+_OPENING_LINE = re.compile(rf"^{_OPENING}$", re.MULTILINE)
+_CLOSING_LINE = re.compile(rf"^{_CLOSING}$", re.MULTILINE)
+_OPENS, _CLOSES = re.compile(_OPENING), re.compile(_CLOSING)
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Code from the `start` of its opening line to the `end` of its closing one; its lines are from `body` to `last`.
+    When a part is cut inside it, the line `bare` closes it, and the next part opens it again with `opening`, as the
+    text does, or with `bare`."""
+
+    start: int
+    body: int
+    last: int
+    end: int
+    opening: str
+    bare: str
+
+    def holds(self, at: int) -> bool:
+        """Return whether a cut at this place is inside the code."""
+        return self.start < at < self.end
+
+
+def find_fences(text: str) -> list[Fence]:
+    """Return the fences of a text, in order."""
+    return list(_fences(text))
+
+
+def opens_code(text: str, start: int, end: int) -> bool:
+    """Return whether the line from `start` to `end` would open code if it were alone."""
+    return _OPENS.fullmatch(text, start, end) is not None
+
+
+def closes_code(text: str, start: int, end: int) -> bool:
+    """Return whether the line from `start` to `end` would close code."""
+    return _CLOSES.fullmatch(text, start, end) is not None
+
+
+def _fences(text: str) -> Iterator[Fence]:
+    opened = _OPENING_LINE.search(text)
+    while opened:
+        fence = _fence(text, opened)
+        yield fence
+        opened = _OPENING_LINE.search(text, fence.end)
+
+
+def _fence(text: str, opened: re.Match[str]) -> Fence:
+    bare = re.sub(r"[^\s>]", " ", opened["lead"]) + opened["marks"]
+    language = (opened["info"].split() or [""])[0]
+    # More of the same character would make longer marks.
+    opening = bare if language.startswith(opened["marks"][0]) else bare + language
+    body = min(opened.end() + 1, len(text))
+    for closed in _CLOSING_LINE.finditer(text, body):
+        if closed["marks"].startswith(opened["marks"]):
+            return Fence(opened.start(), body, closed.start() - 1, closed.end(), opening, bare)
+    return Fence(opened.start(), body, len(text), len(text), opening, bare)
+
+
+# Spans that must not be cut: links, bare addresses and inline code.
+
+Span = tuple[int, int]
+
+_INNER = r"\[[^\[\]\n]*+\](?:\([^()\s]*+\))?+"
+_LINK = re.compile(
+    rf"!?\[(?:[^\[\]\n]++|{_INNER})*+\]"
+    r"\([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*+(?:[ \t]+\"[^\"\n]*+\")?[ \t]*+\)"
+    r"|(?:https?|ftp|mailto|tg|slack)://[^\s<>\u3000-\u3002\uff01\uff09\uff0c\uff1f]++"
+    r"|<[a-z][a-z0-9+.-]{1,20}:[^\s<>]++>",
+    re.IGNORECASE,
+)
+_TICKS = re.compile(r"`+")
+_PARAGRAPH = re.compile(r"\n[ \t\r]*\n")
+
+
+def find_spans(text: str, outside: Sequence[Span]) -> list[Span]:
+    """Return the spans in those pieces of a text that are not code, in order; overlapping spans are merged."""
+    found = sorted(span for start, end in outside for span in _spans(text, start, end))
+    return list(_united(found))
+
+
+def span_around(spans: Sequence[Span], at: int) -> Span | None:
+    """Return the span that a cut at `at` would divide."""
+    number = bisect_left(spans, at, key=itemgetter(0)) - 1
+    return spans[number] if number >= 0 and at < spans[number][1] else None
+
+
+def _spans(text: str, start: int, end: int) -> Iterator[Span]:
+    for match in _LINK.finditer(text, start, end):
+        yield match.span()
+    breaks = [(match.start(), match.end()) for match in _PARAGRAPH.finditer(text, start, end)]
+    for first, last in zip([start, *(at for _, at in breaks)], [*(at for at, _ in breaks), end], strict=True):
+        yield from _inline_code(text, first, last)
+
+
+def _inline_code(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yield each run of backticks with the next run of the same length."""
+    runs = [match.span() for match in _TICKS.finditer(text, start, end)]
+    partner, nearest = [-1] * len(runs), dict[int, int]()
+    for number in range(len(runs) - 1, -1, -1):
+        size = runs[number][1] - runs[number][0]
+        partner[number] = nearest.get(size, -1)
+        nearest[size] = number
+    number = 0
+    while number < len(runs):
+        first = runs[number][0]
+        escaped = first > start and text[first - 1] == "\\"
+        if partner[number] < 0 or escaped:
+            number += 1
+            continue
+        yield first, runs[partner[number]][1]
+        number = partner[number] + 1
+
+
+def _united(spans: Sequence[Span]) -> Iterator[Span]:
+    """Merge overlapping spans."""
+    current: Span | None = None
+    for start, end in spans:
+        if current is None or start >= current[1]:
+            if current is not None:
+                yield current
+            current = start, end
+        else:
+            current = current[0], max(current[1], end)
+    if current is not None:
+        yield current
+
 
 #: A smaller limit has no room for code with its marks.
 LEAST = 32
@@ -26,7 +156,6 @@ _NO_BLOCK = r"(?![ \t]*+(?:#{1,6}\s|[-*+]\s|[0-9]{1,9}[.)]\s|>|\|))"
 #: Number of characters after a place that are examined.
 _AHEAD = 16
 
-_PARAGRAPH = re.compile(r"\n[ \t\r]*\n")
 _LINE = re.compile(r"\n")
 _SENTENCE = re.compile(r"[.!?…][\"'\u201d\u2019)\]*_]*(?=\s)" + _NO_BLOCK + "|[\u3002\uff01\uff1f]")
 _WORD = re.compile(r"(?<=\S)(?=\s)" + _NO_BLOCK)

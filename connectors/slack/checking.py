@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from arvis.ports.connector import SetupFinding
 from connectors import answers
 from connectors.slack.api import ApiFailed, SlackApi, SlackResult
-from connectors.slack.config import SlackConfig
+from connectors.slack.settings import SlackConfig
 
 _INSTALL = "Add it under OAuth & Permissions of the app, then install the app again (docs/11-slack.md)."
 

@@ -27,21 +27,17 @@ from arvis.ports.connector import (
 from arvis.ports.inbox import Inbox
 from connectors import answers
 from connectors.slack import checking
-from connectors.slack.answering import Answering
 from connectors.slack.api import ApiFailed, SlackApi
 from connectors.slack.catching_up import CatchingUp, Reading
-from connectors.slack.config import SlackConfig, read_config
-from connectors.slack.dispatching import BUSY, Dispatching
-from connectors.slack.drafts import Drafts
 from connectors.slack.files import Files
 from connectors.slack.formatting import parts_of
-from connectors.slack.handling import Handler, Progress
+from connectors.slack.handling import Answering, Handler, Names, Progress
 from connectors.slack.history import History
 from connectors.slack.incoming import BotIdentity, Reader
-from connectors.slack.messages import Messages
-from connectors.slack.names import Names
+from connectors.slack.messages import Drafts, Messages
 from connectors.slack.outgoing import Sending
-from connectors.slack.sockets import PATIENCE, Listening, Socket
+from connectors.slack.receiving import BUSY, PATIENCE, Dispatching, Listening, Socket
+from connectors.slack.settings import SlackConfig, read_config
 
 
 def create(settings: BotSettings, services: ConnectorServices) -> SlackConnector:

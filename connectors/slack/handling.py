@@ -1,20 +1,108 @@
-"""Handle one event after the other: read it, pass it to the inbox, and only then acknowledge it."""
+"""Handle one event after the other: read it with the names of its people, pass it to the inbox, and only then acknowledge
+it. A click is answered beside the acknowledgement."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import aiohttp
+
 from arvis.domain.messages import FeedPosition
 from arvis.domain.text import storable_json
-from arvis.ports.inbox import Inbox
-from connectors.slack.answering import Answering
+from arvis.ports.inbox import Clicked, Inbox
+from connectors import answers
+from connectors.slack.api import COSMETIC_SECONDS, ApiFailed, SlackApi
+from connectors.slack.files import is_slacks
+from connectors.slack.formatting import silent
 from connectors.slack.incoming import Event, Reader, microseconds, people_of
-from connectors.slack.names import Names
 
 log = logging.getLogger(__name__)
+
+
+_KEPT = 2_000
+#: The fields that hold the name of a person, in order of preference.
+_NAMES = (("profile", "display_name"), ("profile", "real_name"), ("real_name",), ("name",))
+#: Names looked up for one message; further people keep their ids.
+_ASKED_AT_ONCE = 10
+#: An event must be acknowledged within three seconds.
+_WAIT_SECONDS = 0.5
+
+
+class Names:
+    def __init__(self, *, api: SlackApi) -> None:
+        self._api = api
+        self._known: OrderedDict[str, str] = OrderedDict()
+
+    async def of(self, people: Sequence[str]) -> Mapping[str, str]:
+        """Return names by id; an id is missing if its name was not found in time."""
+        unknown = [user for user in people if user and user not in self._known][:_ASKED_AT_ONCE]
+        if unknown:
+            asked = asyncio.gather(*map(self._ask, unknown))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asked, _WAIT_SECONDS)
+        return {user: self._known[user] for user in people if user in self._known}
+
+    async def _ask(self, user: str) -> None:
+        try:
+            answer = await self._api.ask("users.info", lambda web: web.users_info(user=user), within=COSMETIC_SECONDS)
+        except ApiFailed:
+            return
+        found = (answers.text(answer.data, "user", *path) for path in _NAMES)
+        if name := next(filter(None, found), ""):
+            self._known[user] = name
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+
+
+_TIMEOUT = aiohttp.ClientTimeout(total=COSMETIC_SECONDS)
+
+
+class Answering:
+    """Answers the person who pressed a button: a line that only they see, and the message without its buttons. This
+    must not delay the acknowledgement, and nothing depends on it."""
+
+    def __init__(self, *, api: SlackApi) -> None:
+        self._api = api
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, body: Event, clicked: Clicked) -> None:
+        url = str(body.get("response_url") or "")
+        if is_slacks(url, self._api.base_url):
+            task = asyncio.create_task(self._answer(url, body.get("message") or {}, clicked))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _answer(self, url: str, message: Event, clicked: Clicked) -> None:
+        if clicked.text:
+            text = {"response_type": "ephemeral", "replace_original": False, "text": silent(clicked.text)}
+            await self._post(url, text)
+        if clicked.done and message.get("blocks"):
+            await self._post(url, {"replace_original": True, **without_buttons(message)})
+
+    async def _post(self, url: str, body: dict[str, Any]) -> None:
+        try:
+            async with self._api.session.post(url, json=body, allow_redirects=False, timeout=_TIMEOUT) as response:
+                if not response.ok:
+                    log.info("Slack did not take the answer to a click: status %s.", response.status)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            log.info("The answer to a click did not reach Slack: %s.", type(error).__name__)
+
+
+def without_buttons(message: Event) -> dict[str, Any]:
+    blocks = [block for block in message["blocks"] if block.get("type") != "actions"]
+    return {"text": str(message.get("text") or "…"), "blocks": blocks}
+
 
 _UNREACHABLE = {
     "channel_left": "The bot was removed from the channel.",

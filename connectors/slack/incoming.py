@@ -15,7 +15,7 @@ from typing import Any
 
 from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Sender
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
-from connectors.slack.config import SlackConfig
+from connectors.slack.settings import SlackConfig
 
 Event = Mapping[str, Any]
 

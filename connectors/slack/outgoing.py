@@ -16,15 +16,14 @@ from arvis.domain.platforms import Draft, Part
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Receipt, SendError
 from connectors import answers
-from connectors.formatting.notes import not_sent, with_note
+from connectors.formatting.planning import not_sent, with_note
 from connectors.formatting.units import utf16_length
 from connectors.slack.api import ApiFailed
-from connectors.slack.drafts import DRAFT
 from connectors.slack.files import Files
 from connectors.slack.formatting import BLOCK_LIMIT
 from connectors.slack.history import History, messages_of
 from connectors.slack.incoming import microseconds
-from connectors.slack.messages import Messages
+from connectors.slack.messages import DRAFT, Messages
 
 log = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ NO_NONCE = PlatformVariant(
     breaks="a message carries no key, so Discord shows twice what was interrupted",
     edits=(
         Edit(
-            "connectors/discord/payloads.py",
+            "connectors/discord/outgoing.py",
             old='    return body | {"nonce": nonce, "enforce_nonce": True} | reply\n',
             new="    return body | reply\n",
         ),

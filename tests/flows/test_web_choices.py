@@ -14,9 +14,9 @@ from arvis.bus import EventBus
 from arvis.domain.agent_rules import GRAPHS
 from arvis.domain.runs import Account
 from arvis.ports.choices import BotField, OfferedPlatform
-from connectors.discord.config import DiscordConfig
+from connectors.discord.settings import DiscordConfig
 from connectors.settings import BotConfig
-from connectors.slack.config import SlackConfig
+from connectors.slack.settings import SlackConfig
 from connectors.telegram.settings import TelegramConfig
 from tests.flows.house_of_web import a_house
 from tests.flows.web_server import CHAT_KEY, VIEWER_KEY, Site, running_site

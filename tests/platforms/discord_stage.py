@@ -12,8 +12,8 @@ from arvis.domain.messages import Address
 from arvis.ports.connector import BotSettings, CommandHint, ConnectorServices
 from arvis.testing.conformance.connector import Shown
 from arvis.testing.conformance.connector_stage import ABILITIES
-from connectors.discord.config import DiscordConfig
 from connectors.discord.connector import DiscordConnector
+from connectors.discord.settings import DiscordConfig
 from connectors.formatting.units import utf16_length
 from connectors.settings import read_settings
 from tests.platforms.discord_server import DiscordServer, discord_server

@@ -12,9 +12,9 @@ from arvis.domain.messages import Address
 from arvis.ports.connector import BotSettings, CommandHint, ConnectorServices
 from arvis.process.clock import SystemClock
 from arvis.testing.conformance.connector_stage import Shown
-from connectors.slack.config import read_config
 from connectors.slack.connector import SlackConnector
-from connectors.slack.sockets import PATIENCE
+from connectors.slack.receiving import PATIENCE
+from connectors.slack.settings import read_config
 from tests.platforms.slack_server import Fault, SlackServer
 from tests.platforms.slack_server_api import public
 from tests.platforms.slack_server_world import (

@@ -10,7 +10,7 @@ import pytest
 
 from connectors import answers
 from connectors.answers import Dialect, Done, PlatformResponse, Refused, RetryLater, Uncertain, read, send_error
-from connectors.discord.http import DiscordDialect
+from connectors.discord.client import DiscordDialect
 from connectors.slack.api import SlackDialect
 from connectors.telegram.client import TelegramDialect
 

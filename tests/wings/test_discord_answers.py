@@ -169,8 +169,8 @@ async def test_headers_in_another_form_cost_only_their_request(stage: DiscordSta
 
 @pytest.mark.parametrize("call", ["GET /gateway", "GET /users/@me"])
 async def test_a_start_that_hangs_is_given_up(stage: DiscordStage, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("connectors.discord.http._DIAL_SECONDS", 0.2)
-    monkeypatch.setattr("connectors.discord.gateway.LOGIN_SECONDS", 0.2)
+    monkeypatch.setattr("connectors.discord.client._DIAL_SECONDS", 0.2)
+    monkeypatch.setattr("connectors.discord.client.LOGIN_SECONDS", 0.2)
     stage.server.wire.spoil(Fault(call, Kind.HANG, left=1))
     connector = await stage.connector()
     with pytest.raises(ConnectionError, match=r"unreachable|cannot be reached"):

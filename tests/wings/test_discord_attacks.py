@@ -7,11 +7,11 @@ import json
 import pytest
 
 from arvis.ports.connector import FetchError
-from connectors.discord.config import DiscordConfig
-from connectors.discord.http import Endpoints
+from connectors.discord.client import Endpoints
 from connectors.discord.incoming import Reader, Spot
-from connectors.discord.places import Places
+from connectors.discord.intake import Places
 from connectors.discord.rest import Rest
+from connectors.discord.settings import DiscordConfig
 from tests.platforms.discord_stage import discord_stage
 
 ELSEWHERE = [

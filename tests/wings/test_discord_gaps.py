@@ -13,7 +13,7 @@ from arvis.ports.connector import TokenRefused
 from arvis.ports.inbox import Received
 from arvis.testing.conformance.connector_parts import running
 from connectors.discord.catching_up import CatchingUp, Event
-from connectors.discord.http import Endpoints
+from connectors.discord.client import Endpoints
 from connectors.discord.rest import Rest
 from tests.platforms.discord_stage import discord_stage
 from tests.platforms.recording_inbox import RecordingInbox

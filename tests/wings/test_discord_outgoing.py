@@ -16,8 +16,8 @@ from arvis.testing.conformance.connector_parts import delivery, failure_of, part
 from connectors.discord import create
 from connectors.discord.connector import DiscordConnector
 from connectors.discord.files import source_of
-from connectors.discord.nonces import nonce_of
-from connectors.discord.snowflakes import first_at, made_at
+from connectors.discord.outgoing import nonce_of
+from connectors.discord.rest import first_at, made_at
 from tests.platforms.discord_stage import discord_stage
 from tests.platforms.recording_inbox import RecordingInbox
 

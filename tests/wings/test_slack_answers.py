@@ -105,7 +105,7 @@ async def test_a_start_that_is_answered_oddly_is_told_in_words(stage: SlackStage
 
 
 async def test_a_socket_that_never_answers_is_given_up(stage: SlackStage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("connectors.slack.sockets._DIAL_SECONDS", 0.2)
+    monkeypatch.setattr("connectors.slack.receiving._DIAL_SECONDS", 0.2)
     stage.server.wire.spoil(Fault("GET /link", Kind.HANG, left=1))
     inbox = RecordingInbox()
     async with running(await stage.connector(), inbox):

@@ -11,10 +11,10 @@ from arvis.domain.messages import OutgoingFile
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.connector import SendError
 from arvis.testing.conformance.connector_parts import delivery
-from connectors.slack.config import SlackConfig
 from connectors.slack.files import is_slacks
 from connectors.slack.formatting import message_of
 from connectors.slack.incoming import BotIdentity, Reader
+from connectors.slack.settings import SlackConfig
 from tests.platforms.recording_inbox import RecordingInbox
 from tests.platforms.slack_server import SIGNING_SECRET, signed
 from tests.platforms.slack_stage import SlackStage

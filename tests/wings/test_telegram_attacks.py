@@ -16,9 +16,8 @@ from arvis.domain.platforms import Part, Piece
 from arvis.ports.connector import Connector, FetchError, FetchesFiles, SendError
 from arvis.testing.conformance.connector_parts import delivery
 from connectors.telegram.formatting import formatted, plain
-from connectors.telegram.incoming import Incoming
+from connectors.telegram.incoming import BotIdentity, Incoming
 from connectors.telegram.settings import TelegramConfig
-from connectors.telegram.texts import BotIdentity
 from tests.platforms.telegram_server_state import ApiError, StoredFile
 from tests.platforms.telegram_stage import TOKEN, TelegramStage
 from tests.wings.listening import listening

@@ -12,7 +12,7 @@ from arvis.ports.connector import BadSetting, BotSettings, Capabilities, ChecksS
 from arvis.testing.clock import SteppedClock
 from connectors.telegram import create
 from connectors.telegram.client import Client
-from connectors.telegram.drafts import Drafts
+from connectors.telegram.outgoing import Drafts
 from connectors.telegram.settings import TelegramConfig
 from tests.platforms.telegram_stage import TOKEN, TelegramStage
 

@@ -9,9 +9,8 @@ import telegram
 
 from arvis.domain.messages import Address, IncomingMessage
 from arvis.domain.platforms import Click, MessageEdit
-from connectors.telegram.incoming import Access, Event, Incoming, Move
+from connectors.telegram.incoming import Access, BotIdentity, Event, Incoming, Move
 from connectors.telegram.settings import TelegramConfig
-from connectors.telegram.texts import BotIdentity
 
 ME = BotIdentity(42, "arvis_bot")
 BOT = {"id": 42, "is_bot": True, "first_name": "Arvis", "username": "arvis_bot"}

@@ -1,24 +1,27 @@
-"""discord.py's HTTP client for one bot, with its own addresses and with pauses between connections to the gateway.
+"""discord.py reduced to one bot's HTTP client and gateway, and the meaning of its failures.
 
-The library keeps both addresses in class attributes, which all bots of a process would share. This client sends every
-request to its own bot's addresses instead.
+The library keeps the addresses of both in class attributes, which all bots of a process would share. This client sends
+every request to its own bot's addresses instead, and pauses between connections to the gateway.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
+import discord
 import yarl
 from discord.file import File
 from discord.gateway import DiscordWebSocket
 from discord.http import HTTPClient, Route
 
+from arvis.ports.connector import SendError
 from connectors import answers
 from connectors.answers import Done, Failure, PlatformError, PlatformResponse, Refused, RetryLater, Uncertain
 
@@ -157,3 +160,117 @@ class BotHttp(HTTPClient):
         self._connect_at = max(now, self._connect_at) + _BETWEEN_CONNECTIONS
         if wait > 0:
             await asyncio.sleep(wait + self._jitter())
+
+
+# The gateway: discord.py's client reduced to the connection.
+
+
+def intents() -> discord.Intents:
+    """Return the intents: messages of guilds and direct messages, with their text, and the guilds' channels."""
+    wanted = discord.Intents.none()
+    wanted.guilds = True
+    wanted.guild_messages = True
+    wanted.dm_messages = True
+    wanted.message_content = True
+    return wanted
+
+
+class _OnceConnected:
+    """A flag that becomes true as soon as a client has connected once."""
+
+    def __init__(self, client: discord.Client) -> None:
+        self._client = client
+
+    def __bool__(self) -> bool:
+        return cast(object, self._client.ws) is not None
+
+
+class Gateway(discord.Client):
+    """Passes every event on unchanged and in order, so the library's own caches and omissions do not matter."""
+
+    def __init__(
+        self,
+        *,
+        http: BotHttp,
+        jitter: Callable[[], float],
+        received: Callable[[Mapping[str, Any]], None],
+        lost: Callable[[], None],
+    ) -> None:
+        # Without this, a client warns about missing packages for voice calls, which Arvis never uses.
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
+        super().__init__(
+            intents=intents(),
+            max_messages=None,
+            member_cache_flags=discord.MemberCacheFlags.none(),
+            chunk_guilds_at_startup=False,
+            enable_debug_events=True,
+        )
+        self.http = http
+        self._connection.http = http
+        # The library would keep a copy of each event, which Arvis does not need, and an event that it cannot read
+        # would end it.
+        self._connection.parsers = {}
+        self._jitter = jitter
+        self._received = received
+        self._lost = lost
+
+    async def login(self, token: str) -> None:
+        """Skip the library's requests for the bot's user and application: the gateway reports both."""
+        await self._async_setup_hook()
+        async with asyncio.timeout(LOGIN_SECONDS):
+            await self.http.static_login(token)
+
+    async def connect(self, *, reconnect: bool = True) -> None:  # noqa: ARG002  (always, once connected)
+        """Connect. The library reconnects only after a first connection has existed; a first one that fails ends this
+        call."""
+        await super().connect(reconnect=cast(bool, _OnceConnected(self)))
+
+    async def before_identify_hook(self, _shard_id: int | None, *, initial: bool = False) -> None:
+        """Wait one to five seconds before a new session after a lost one, as Discord requires."""
+        if not initial:
+            await asyncio.sleep(1 + 4 * self._jitter())
+
+    async def on_socket_raw_receive(self, text: str) -> None:
+        self._received(json.loads(text))
+
+    async def on_disconnect(self) -> None:
+        self._lost()
+
+
+# The meaning of Discord's refusals for a message that is being sent.
+
+#: Every error that a request may raise.
+REQUEST_ERRORS = (CallFailed, aiohttp.ClientError, OSError, TimeoutError)
+
+UNKNOWN_CHANNEL = 10003
+UNKNOWN_MESSAGE = 10008
+MISSING_PERMISSION = 50013
+TOO_LARGE = 40005
+#: Codes with which Discord says that a place accepts no messages of this bot any more: no such channel or guild, no
+#: access or permission, no direct messages (closed, or no guild in common). A locked or archived thread is not among
+#: them, because other threads of its channel are open.
+_GONE = frozenset({UNKNOWN_CHANNEL, 10004, 50001, 50007, MISSING_PERMISSION, 50278})
+#: Seconds until the next try when Discord rejects the token.
+_REJECTED = 15.0
+#: Seconds until the next try when Discord is unreachable; this counts as no attempt.
+_AWAY = 30.0
+
+
+def failure_of(error: Exception) -> Failure:
+    """Return the outcome for an error, which is one of `REQUEST_ERRORS`."""
+    match error:
+        case CallFailed():
+            return error.failure
+        case aiohttp.ClientConnectorError():
+            return RetryLater("Discord cannot be reached.", _AWAY, "network")
+        case _:
+            return Uncertain("The connection to Discord was lost.")
+
+
+def send_error(error: Exception) -> SendError:
+    """Return the error of a send for an error of a request, which is one of `REQUEST_ERRORS`."""
+    if isinstance(error, CallFailed):
+        if error.rejects_token:
+            return SendError("Discord does not accept the bot's token.", retry_after=_REJECTED)
+        return answers.send_error(error.failure, gone=error.code in _GONE)
+    return answers.send_error(failure_of(error))
