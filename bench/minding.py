@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
-from arvis.conversations import ModelCounting, estimate_tokens
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
 from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs
 from arvis.graphs.context import load_turn_context
 from arvis.llm import Runner
+from arvis.llm.model_limits import ModelCounting
+from arvis.llm.tokens import estimate_tokens
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker

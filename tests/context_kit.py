@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arvis.conversations import estimate_tokens
-from arvis.conversations.tokens import Estimator, measure_request
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction, CompactionStatus
 from arvis.domain.memory import Category, Fact, FactStatus, State
 from arvis.domain.messages import Address, Attachment, MessageStatus, PastMessage, Role, StoredMessage
 from arvis.domain.runs import RunRequest
 from arvis.domain.taint import CLEAN, Label, Taint
+from arvis.llm.tokens import Estimator, estimate_tokens, measure_request
 from arvis.prompt.compose import Prompt
 from arvis.prompt.inputs import Budget, Ingredients
 

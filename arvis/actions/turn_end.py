@@ -35,9 +35,7 @@ from arvis.services.schedule_runs import run_ended
 from arvis.services.workflow_runs import is_workflow
 from arvis.tags import Reply, read
 from arvis.tasks.access import acting
-from arvis.tasks.attachments import files_of
-from arvis.tasks.outcome import WorkOutcome, WorkStatus
-from arvis.tasks.state import AgentState, WorkState
+from arvis.tasks.state import AgentState, WorkOutcome, WorkState, WorkStatus, files_of
 from arvis.tasks.task import is_run, source_of
 from arvis.turns import turns, workflow_results
 from arvis.turns.turns import Ending

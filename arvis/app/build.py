@@ -22,8 +22,6 @@ from arvis.approvals.answers import approvers_of
 from arvis.bots.connectors import ConnectorPool
 from arvis.bots.supervisor import BotSupervisor
 from arvis.config import Config
-from arvis.conversations.counting import ModelCounting
-from arvis.conversations.vision import may_see
 from arvis.domain.messages import Address
 from arvis.domain.money import SpendingLimits
 from arvis.engine.engine import Engine
@@ -31,8 +29,9 @@ from arvis.graphs.agent.files import FileRules
 from arvis.graphs.agent.tools import ToolRules
 from arvis.inbox import InboxRules, InboxService
 from arvis.llm import Runner
-from arvis.llm.account_service import AccountService
-from arvis.llm.budget_session import BudgetSession
+from arvis.llm.accounts import AccountService
+from arvis.llm.budgets import BudgetSession
+from arvis.llm.model_limits import ModelCounting, may_see
 from arvis.llm.prices import Price, Prices
 from arvis.media import MediaReader
 from arvis.message_flow import MessageFlow

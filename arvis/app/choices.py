@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from arvis.config import Config
-from arvis.conversations.vision import sees
-from arvis.conversations.windows import window_of
 from arvis.domain.runs import Account
 from arvis.domain.tools import Permit
-from arvis.llm.candidates import names_served
+from arvis.llm.model_limits import sees, window_of
 from arvis.llm.prices import Prices
+from arvis.llm.selection import names_served
 from arvis.ports.choices import BotField, ModelPrice, Offered, OfferedModel, OfferedPlatform, Origin
 from arvis.ports.tool import Tool
 from arvis.tools.registry import Registry

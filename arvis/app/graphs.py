@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from arvis.actions.approvals import proposal_graph
-from arvis.conversations import estimator_of
 from arvis.domain.agents import Agent
 from arvis.engine.decisions import Graph
 from arvis.graphs.agent.files import FileRules
@@ -17,14 +16,15 @@ from arvis.graphs.agent.tool_protocols import CodeTools
 from arvis.graphs.agent.tools import ToolRules
 from arvis.graphs.compaction.graph import Compactor, Measures, compaction_graph
 from arvis.graphs.handover.graph import ConverseParts, converse_graph
-from arvis.graphs.heartbeat.graph import HeartbeatParts, heartbeat_graph
+from arvis.graphs.heartbeat import HeartbeatParts, heartbeat_graph
 from arvis.graphs.model import ModelCaller
 from arvis.graphs.planning.graph import planning_graph
 from arvis.graphs.planning.state import PLAN_RETRIEVAL
 from arvis.graphs.reset import reset_graph
 from arvis.graphs.workflow_dispatch import dispatch_graph
 from arvis.llm import Runner
-from arvis.llm.budget_session import BudgetSession
+from arvis.llm.budgets import BudgetSession
+from arvis.llm.tokens import estimator_of
 from arvis.plugins import NoPlugins, Plugins
 from arvis.ports.compactions import Calibration
 from arvis.ports.store import Store

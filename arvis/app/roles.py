@@ -19,7 +19,7 @@ from arvis.domain.events import JobSettled
 from arvis.domain.jobs import JobKind
 from arvis.engine import lifecycle
 from arvis.housekeeping import Housekeeping
-from arvis.llm.budget_session import BudgetSession
+from arvis.llm.budgets import BudgetSession
 from arvis.message_flow import MessageFlow
 from arvis.messaging import owner_alerts
 from arvis.ports.provider import Providers

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from arvis.commands.invocation import Invocation
 from arvis.domain.agents import Agent, Binding
 from arvis.domain.messages import IncomingMessage, Respond, Sender
-from arvis.memory.render import brief
+from arvis.memory.service import brief
 from arvis.ports.store import Transaction
 from arvis.routing import WEB, permit
 

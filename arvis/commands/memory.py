@@ -23,7 +23,7 @@ from arvis.domain.messages import PrincipalRole
 from arvis.domain.money import day_of
 from arvis.domain.words import asked_words
 from arvis.memory import Kept, Refused, confirm, forget, remember, undo
-from arvis.memory.render import brief, whole
+from arvis.memory.service import brief, whole
 from arvis.ports.store import Transaction
 
 _MOST_FACTS = 30

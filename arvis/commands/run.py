@@ -9,7 +9,7 @@ from arvis.domain.errors import NotFound, UsageError
 from arvis.domain.jobs import Priority
 from arvis.domain.messages import PrincipalRole
 from arvis.domain.workflows import Workflow
-from arvis.memory.render import brief
+from arvis.memory.service import brief
 from arvis.ports.store import Transaction
 from arvis.services.graph_selection import matching
 from arvis.services.workflow_families import check_pace

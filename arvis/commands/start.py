@@ -7,7 +7,7 @@ import re
 
 from arvis.commands.here import how_to_address
 from arvis.commands.invocation import Invocation
-from arvis.memory.render import brief
+from arvis.memory.service import brief
 from arvis.ports.store import Transaction
 
 _LONGEST_NAME, _LONGEST_ABOUT = 120, 300

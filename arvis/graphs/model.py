@@ -8,14 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from arvis.conversations import note_counts
 from arvis.domain.money import OpenCall, Spender
 from arvis.domain.runs import RunRequest
 from arvis.engine.commit_hooks import DurableWrite
 from arvis.engine.context import NodeContext
 from arvis.graphs.context import note_rests
 from arvis.llm import RunFailed, Runner, Trail
-from arvis.llm.budget_session import BudgetSession
+from arvis.llm.budgets import BudgetSession
+from arvis.llm.model_limits import note_counts
 
 
 def unheard(_offset: int, _text: str) -> None:

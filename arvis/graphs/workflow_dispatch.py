@@ -16,7 +16,7 @@ from arvis.engine.decisions import Call, Decision, Fail, Graph, SwitchGraph
 from arvis.ports.store import Transaction
 from arvis.services import workflow_runs
 from arvis.services.graph_selection import DISPATCH
-from arvis.tasks.outcome import child_end
+from arvis.tasks.state import child_end
 from arvis.tasks.task import GRAPH, TaskSpec, child_state
 
 #: Characters of the message in the question.

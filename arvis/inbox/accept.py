@@ -12,10 +12,9 @@ from typing import Protocol
 from arvis import commands
 from arvis.approvals.answers import APPROVERS, Approvers
 from arvis.commands import Invocation, Spoken
-from arvis.conversations import estimate_tokens
-from arvis.conversations.bot_talk import may_begin_turn
 from arvis.domain.jobs import JobStatus, Priority
 from arvis.domain.messages import (
+    Address,
     Attachment,
     FileKind,
     FileRef,
@@ -28,6 +27,7 @@ from arvis.domain.messages import (
 from arvis.domain.platforms import OverheardMessage
 from arvis.domain.plugins import PluginCommand
 from arvis.inbox.source import EventSource
+from arvis.llm.tokens import estimate_tokens
 from arvis.messaging.messages import notice
 from arvis.messaging.streaming import Shown, nothing_shown
 from arvis.ports.inbox import Received
@@ -39,6 +39,38 @@ from arvis.services.allowances import Allowed
 from arvis.services.pairing import PAIRABLE, offer_pairing
 from arvis.turns import chat_review, turns
 from arvis.turns.cancellation import CancelledTurn
+
+# -- turns of bots -----------------------------------------------------------------------------------------------------
+#
+# Two bots that answer one another would never stop: after a few turns it takes a person, or a pause, to go on (H29).
+
+
+#: Turns in one place that other programs ask for, one after the other.
+MOST_BOT_TURNS = 5
+#: In a channel with all its threads: a bot that answers outside of them makes a new one begin each time.
+MOST_IN_CHANNEL = 20
+#: After this silence (ms) the count starts again: a bot that reports every hour is not in a conversation.
+PAUSE_MS = 15 * 60_000
+
+
+def may_begin_turn(tx: Transaction, address: Address, *, bot: bool, now: int) -> bool:
+    """Count a turn that is about to begin in this place; return False if it is a bot's and over the limit. A person's
+    message resets the count. Call it once for each event, after permission, in the transaction that accepts it."""
+    channel = replace(address, thread="")
+    limits = {f"bot_turns_in:{channel.lane}": MOST_IN_CHANNEL, f"bot_turns:{address.lane}": MOST_BOT_TURNS}
+    counts = {key: _count(tx, key, now) for key in limits}
+    if bot and any(counts[key] >= most for key, most in limits.items()):
+        return False
+    for key, count in counts.items():
+        if bot or count:
+            tx.kv.put(key, f"{count + 1 if bot else 0}:{now}", now)
+    return True
+
+
+def _count(tx: Transaction, key: str, now: int) -> int:
+    count, _, at = (tx.kv.get(key) or "0:0").partition(":")
+    return 0 if now - int(at) >= PAUSE_MS else int(count)
+
 
 # Albums: several events of a platform that are one message. It waits in the queue until no more of it comes.
 

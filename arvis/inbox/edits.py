@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arvis.conversations import estimate_tokens
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import FINAL_STATUSES, Address, MessageStatus, PrincipalRole, StoredMessage
 from arvis.domain.platforms import MessageDeletion, MessageEdit
 from arvis.inbox.accept import LONGEST_OBSERVED
 from arvis.inbox.source import EventSource
+from arvis.llm.tokens import estimate_tokens
 from arvis.ports.platforms import SeenEvent
 from arvis.ports.store import Transaction
 from arvis.turns import cancellation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arvis.llm.attempts import Run, RunFailed, Trail, Unserved
-from arvis.llm.candidates import DEMO
 from arvis.llm.runner import Runner
+from arvis.llm.selection import DEMO
 
 __all__ = ["DEMO", "Run", "RunFailed", "Runner", "Trail", "Unserved"]

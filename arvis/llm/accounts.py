@@ -1,8 +1,7 @@
-"""The accounts for model calls: the configured ones, and those added in the product.
+"""The accounts for model calls: the configured ones, and those that an owner adds, changes and removes in the product.
 
 They are read from memory for every call, and loaded again after a change. The rows are the source; an unusable
-account affects only itself, never the start or a turn that another one can answer.
-"""
+account affects only itself, never the start or a turn that another one can answer."""
 
 from __future__ import annotations
 
@@ -10,14 +9,33 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from typing import Any
 
+from pydantic import SecretStr, ValidationError
+
+from arvis.config.accounts import DEFAULT_MODELS, account_problems
+from arvis.config.accounts import account as account_of
+from arvis.config.problems import Problem, dotted, from_validation
+from arvis.config.sections import AccountEntry
+from arvis.config.values import is_reference
 from arvis.domain.accounts import AccountStatus, StoredAccount
-from arvis.domain.errors import ArvisError, ProviderError, ProviderErrorKind, SecretLost
+from arvis.domain.errors import (
+    ArvisError,
+    Conflict,
+    NotFound,
+    ProviderError,
+    ProviderErrorKind,
+    SecretLost,
+    Unprocessable,
+)
 from arvis.domain.events import AccountsChanged, NoticesMissed
-from arvis.domain.runs import Account
+from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.llm.attempts import RunFailed
-from arvis.llm.candidates import DEMO
+from arvis.llm.selection import DEMO
 from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.provider import Providers
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 
@@ -127,3 +145,281 @@ class AccountRegistry:
 
 def _all(tx: Transaction) -> list[StoredAccount]:
     return tx.accounts.all()
+
+
+# -- changes by an owner -----------------------------------------------------------------------------------------------
+#
+# The row is written first, then model callers are notified. A key is encrypted before it is stored, and is sent only to
+# its vendor.
+
+
+#: Seconds that a trial may take.
+_PATIENCE = 25.0
+
+_FIXES: Mapping[str, str] = {
+    ProviderErrorKind.AUTH: "Check the key, and give the right one in its place.",
+    ProviderErrorKind.QUOTA: "Check credit and limits at the vendor.",
+    ProviderErrorKind.RATE_LIMIT: "Wait a while; a second account could take over.",
+    ProviderErrorKind.BAD_REQUEST: "Check the name of the model and the address.",
+    ProviderErrorKind.TIMEOUT: "Check the address and the network.",
+}
+_LATER = "Try again later; if it lasts, check the address and the model."
+
+_NAMES = {"api_key": "apiKey", "base_url": "baseUrl"}
+_GAPS = {
+    "api_key": "Give the key itself; it is sealed before it is stored.",
+    "base_url": "Give the address of the server, such as http://127.0.0.1:8080/v1.",
+}
+_FIELDS = "GET /openapi.json describes every field."
+
+#: Represents an unchanged key in checks that only need its presence.
+_KEPT = SecretStr("kept")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The result of a test call. `error`, `fix` and `kind` are "" on success; else `kind` is that of a
+    `ProviderError`, or `other`. `result` is the provider's reply, None if there was none."""
+
+    ok: bool
+    model: str
+    duration_ms: int
+    error: str = ""
+    fix: str = ""
+    kind: str = ""
+    result: RunResult | None = None
+
+
+class AccountService:
+    """Changes accounts. Fields are those of an entry of the configuration (`AccountEntry`), and `status`. Each verb
+    raises `Unprocessable` for invalid values, `NotFound`, and `Conflict` for an account of the configuration."""
+
+    def __init__(
+        self, *, book: AccountRegistry, store: Store, secrets: SecretBox, providers: Providers, bus: Bus, clock: Clock
+    ) -> None:
+        self._book = book
+        self._store = store
+        self._secrets = secrets
+        self._providers = providers
+        self._bus = bus
+        self._clock = clock
+
+    @property
+    def book(self) -> AccountRegistry:
+        return self._book
+
+    async def add(self, fields: Mapping[str, Any]) -> StoredAccount:
+        entry, status = _checked(fields)
+        self._refuse_configured(entry.name)
+        sealed = await self._sealed(fields.get("api_key"))
+        added = await self._store.write(_add, entry, sealed, status, self._clock.now())
+        await self._tell()
+        return added
+
+    async def change(self, name: str, changes: Mapping[str, Any]) -> StoredAccount:
+        """Change only the fields in `changes`; None removes a value."""
+        if await self._store.read(_by_name, name) is None:
+            self._refuse_configured(name)
+        sealed = await self._sealed(changes.get("api_key"))
+        changed = await self._store.write(_change, name, changes, sealed, self._clock.now())
+        await self._tell()
+        return changed
+
+    async def remove(self, name: str) -> None:
+        if not await self._store.write(_remove, name, self._clock.now()):
+            self._refuse_configured(name)
+            raise _no_account(name)
+        await self._tell()
+
+    async def try_out(self, name: str) -> Trial:
+        """Make a minimal call, which costs almost nothing, and return any outcome. Raise `NotFound`."""
+        configured = {account.name: account for account in self._book.configured}
+        stored = None if name in configured else await self._stored(name)
+        if stored is None:
+            trial = await self._trial(configured[name])
+        else:
+            try:
+                account = await asyncio.to_thread(self._book.opened, stored)
+            except SecretLost as lost:
+                return Trial(False, stored.model, 0, f"{lost.what} {lost.why}".strip(), lost.fix or _LATER, "other")
+            trial = await self._trial(account)
+        if trial.ok:
+            await self._store.write(_forget_refusals, name, self._clock.now())
+        return trial
+
+    async def try_new(self, fields: Mapping[str, Any]) -> Trial:
+        """The same for one that is not kept. Raises `Unprocessable` for values that cannot be used."""
+        entry, _ = _checked({"name": fields.get("provider"), **fields})
+        key = fields.get("api_key")
+        # Registers the key with the filter of the logs.
+        await self._sealed(key)
+        made = account_of(entry)
+        return await self._trial(replace(made, api_key=key.strip() if isinstance(key, str) else None))
+
+    async def _trial(self, account: Account) -> Trial:
+        started, model = self._clock.monotonic(), account.model
+        try:
+            result = await self._call(account)
+        except ArvisError as error:
+            known = error if isinstance(error, ProviderError) else None
+            fix = error.fix or (_FIXES.get(known.kind, _LATER) if known else _LATER)
+            text = f"{error.what} {error.why}".strip()
+            return Trial(False, model, self._since(started), text, fix, known.kind if known else "other")
+        return Trial(True, model, self._since(started), result=result)
+
+    async def _call(self, account: Account) -> RunResult | None:
+        """Make the test call; None: the answer was empty. Raise `ProviderError`, or `ConfigError` if the provider is
+        not available."""
+        provider = await self._providers.get(account.provider)
+        asked = (Turn("user", "Say OK"),)
+        request = RunRequest("Answer in one word.", asked, account.model, agent_name="Arvis", max_tokens=16)
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                return await provider.complete(request, account)
+        except TimeoutError:
+            what = f"no answer within {_PATIENCE:g} seconds"
+            raise ProviderError(ProviderErrorKind.TIMEOUT, what) from None
+        except ProviderError as error:
+            # A model that thinks first may have spent the few tokens on that: it works.
+            if error.kind is not ProviderErrorKind.EMPTY:
+                raise
+            return None
+
+    async def _stored(self, name: str) -> StoredAccount:
+        stored = await self._store.read(_by_name, name)
+        if stored is None:
+            self._refuse_configured(name)
+            raise _no_account(name)
+        return stored
+
+    def _refuse_configured(self, name: str) -> None:
+        if any(account.name == name for account in self._book.configured):
+            raise Conflict(
+                f"The account {name} comes from the configuration.",
+                fix="Change config.yaml, or the environment variables that make it, and start again.",
+                code="configured",
+            )
+
+    async def _sealed(self, key: object) -> str | None:
+        """Encrypt the key on a thread, because the first call creates the encryption key on disk."""
+        return await asyncio.to_thread(self._secrets.seal, key.strip()) if isinstance(key, str) else None
+
+    async def _tell(self) -> None:
+        self._bus.publish(AccountsChanged())
+        await self._book.learn()
+
+    def _since(self, started: float) -> int:
+        return round((self._clock.monotonic() - started) * 1000)
+
+
+def _checked(fields: Mapping[str, Any]) -> tuple[AccountEntry, AccountStatus]:
+    """The same rules as for an entry of the configuration, but that a key is never a reference."""
+    status = fields.get("status") or AccountStatus.ACTIVE
+    if status not in list(AccountStatus):
+        raise Unprocessable(f"`status` must be one of {', '.join(AccountStatus)}.", fix=_FIELDS)
+    key = fields.get("api_key")
+    if is_reference(key):
+        raise Unprocessable("`apiKey` must be the key itself.", fix="References belong into config.yaml.")
+    if isinstance(key, str) and not key.strip().isprintable():
+        raise Unprocessable("`apiKey` must be one line of printable characters.", fix=_FIELDS)
+    given = {name: value for name, value in fields.items() if value is not None and name != "status"}
+    try:
+        entry = AccountEntry.model_validate(given)
+    except ValidationError as error:
+        problems = from_validation(error.errors(include_url=False, include_input=False), AccountEntry)
+    else:
+        # Their paths begin with the place in the list.
+        problems = [replace(problem, path=problem.path[2:]) for problem in account_problems([entry])]
+        if not problems:
+            return entry, AccountStatus(status)
+    raise _unusable(problems[0])
+
+
+def _unusable(problem: Problem) -> Unprocessable:
+    name = str(problem.path[0]) if problem.path else ""
+    fix = _GAPS.get(name) or problem.fix or _FIELDS
+    return Unprocessable(f"`{_NAMES.get(name, dotted(problem.path))}` {problem.text}.", fix=fix)
+
+
+def _fields_of(stored: StoredAccount) -> dict[str, Any]:
+    return {
+        "name": stored.name,
+        "provider": stored.provider,
+        "model": stored.model,
+        "models": stored.models,
+        "api_key": None if stored.sealed_key is None else _KEPT,
+        "base_url": stored.base_url,
+        "priority": stored.priority,
+        "status": stored.status,
+    }
+
+
+def _no_account(name: str) -> NotFound:
+    return NotFound(
+        f"There is no account {name}.",
+        fix="Look it up in the list of accounts (`arvis accounts list`, GET /api/accounts).",
+    )
+
+
+# -- scripts -----------------------------------------------------------------------------------------------
+
+
+def _by_name(tx: Transaction, name: str) -> StoredAccount | None:
+    return tx.accounts.by_name(name)
+
+
+def _add(
+    tx: Transaction, entry: AccountEntry, sealed_key: str | None, status: AccountStatus, now: int
+) -> StoredAccount:
+    added = _with(
+        StoredAccount(tx.new_id(), entry.name, entry.provider, "", created_at=now), entry, sealed_key, status, now
+    )
+    if not tx.accounts.add(added, now):
+        raise Conflict(f"There is an account {entry.name} already.", fix="Change that one, or give another name.")
+    _forget_refusals(tx, entry.name, now)
+    return added
+
+
+def _change(tx: Transaction, name: str, changes: Mapping[str, Any], sealed_key: str | None, now: int) -> StoredAccount:
+    stored = tx.accounts.by_name(name)
+    if stored is None:
+        raise _no_account(name)
+    entry, status = _checked({**_fields_of(stored), **changes})
+    keep_key = stored.sealed_key is not None and "api_key" not in changes
+    if keep_key and (entry.provider, entry.base_url) != (stored.provider, stored.base_url):
+        # Else a stored key could be read by letting it be sent to a server of one's own.
+        why = "It was entered for another address."
+        raise Unprocessable("`apiKey` is missing.", why=why, fix="Send the key again, together with the new address.")
+    changed = _with(stored, entry, stored.sealed_key if keep_key else sealed_key, status, now)
+    tx.accounts.update(changed, now)
+    _forget_refusals(tx, name, now)
+    return changed
+
+
+def _remove(tx: Transaction, name: str, now: int) -> bool:
+    _forget_refusals(tx, name, now)
+    return tx.accounts.remove(name)
+
+
+def _with(
+    stored: StoredAccount, entry: AccountEntry, sealed_key: str | None, status: AccountStatus, now: int
+) -> StoredAccount:
+    return replace(
+        stored,
+        provider=entry.provider,
+        model=entry.model or DEFAULT_MODELS[entry.provider],
+        models=entry.models,
+        sealed_key=sealed_key,
+        base_url=entry.base_url,
+        priority=entry.priority,
+        status=status,
+        updated_at=now,
+    )
+
+
+def _forget_refusals(tx: Transaction, name: str, now: int) -> None:
+    """Forget earlier refusals of an account that was changed, or that answers again."""
+    for rest in tx.cooldowns.all():
+        if rest.account == name and (rest.refusals or rest.until > now):
+            tx.cooldowns.put(replace(rest, until=now, refusals=0, at=max(now, rest.at + 1)))
+            tx.jobs.hasten(now)

@@ -10,13 +10,14 @@ Transaction scripts. The pots of a call are locked in their order, so that two c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from arvis.domain.errors import BudgetBusy, BudgetReached
 from arvis.domain.executions import Execution
+from arvis.domain.jobs import Job
 from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.money import (
     Budget,
@@ -24,6 +25,7 @@ from arvis.domain.money import (
     Client,
     ClientPlan,
     ClientStatus,
+    OpenCall,
     OverBudget,
     Pot,
     Reserved,
@@ -35,7 +37,8 @@ from arvis.domain.money import (
     usd,
 )
 from arvis.domain.runs import ModelCall
-from arvis.ports.store import Transaction
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store, Transaction
 
 #: The life of a reservation (ms) for a call whose end was not seen: the runner's deadline of 15 minutes, and as much
 #: again for the last attempt, which may begin just before it.
@@ -321,3 +324,128 @@ def _or_wait(refusal: OverBudget, zone: str) -> str:
         return ""
     at = datetime.fromtimestamp(refusal.opens_at / 1000, ZoneInfo(zone))
     return f", or wait until {at:%Y-%m-%d %H:%M} ({zone})"
+
+
+# -- calls whose end was not seen --------------------------------------------------------------------------------------
+#
+# Their largest possible use is booked, once (docs/adr/0035). Each call has a row from before its start until its receipts
+# are stored. The process that takes back the job of a dead process turns its rows into receipts; if that process is alive
+# after all, its real receipts replace them.
+
+
+#: The error of such a receipt.
+INTERRUPTED = "interrupted"
+_DETAIL = "the process died during the call (tokens and cost are estimates: the most that it can have used)"
+
+
+def begin_open_call(tx: Transaction, call: OpenCall, limits: SpendingLimits) -> None:
+    """Record a call before it is made. Book an earlier attempt of the same visit."""
+    spender = call.spender
+    _book_all(tx, tx.spending.open_calls(visit=(spender.execution_id, spender.visit)), limits)
+    tx.spending.begin_call(call)
+
+
+def end_open_call(tx: Transaction, call: OpenCall, limits: SpendingLimits) -> None:
+    """Remove the row, because the receipts of the call are stored. Revert an estimate that was booked in their place."""
+    if tx.spending.end_call(call.receipt.id):
+        return
+    booked = tx.usage.take_back(call.receipt.id, INTERRUPTED)
+    if booked is not None:
+        cost, _ = booked
+        _book_estimate(tx, call.spender, limits, call.receipt.started_at, Spent(-cost, -1 if cost else 0))
+
+
+def book_left(tx: Transaction, jobs: Sequence[Job], limits: SpendingLimits, now: int) -> None:
+    """Book the calls that the dead process of these jobs left, and expired ones, whatever became of their jobs."""
+    for job in jobs:
+        _book_all(tx, tx.spending.open_calls(job_id=job.id), limits)
+    _book_all(tx, tx.spending.open_calls(before=now - RESERVATION_MS), limits)
+
+
+def _book_all(tx: Transaction, calls: Sequence[OpenCall], limits: SpendingLimits) -> None:
+    for call in calls:
+        if not tx.spending.end_call(call.receipt.id):
+            continue  # another process was faster
+        spender, receipt = call.spender, replace(call.receipt, error=INTERRUPTED, detail=_DETAIL)
+        tx.usage.add(
+            receipt,
+            execution_id=spender.execution_id,
+            job_id=spender.job_id,
+            agent_id=spender.agent_id,
+            principal_id=spender.principal_id,
+            client_id=spender.client_id,
+        )
+        tx.spending.release(spender.execution_id, spender.visit)
+        _book_estimate(
+            tx, spender, limits, receipt.started_at, Spent(receipt.cost_micros, int(receipt.cost_micros > 0))
+        )
+
+
+def _book_estimate(tx: Transaction, spender: Spender, limits: SpendingLimits, at: int, more: Spent) -> None:
+    if more.micros:
+        pots = sorted(spender.pots(limits.zone, at).values())
+        tx.spending.hold(pots)
+        for pot in pots:
+            tx.spending.book(pot, more)
+
+
+# -- the budget of one process -----------------------------------------------------------------------------------------
+
+
+class BudgetSession:
+    """`limits` are those of the configuration at the moment."""
+
+    def __init__(self, *, store: Store, limits: Callable[[], SpendingLimits], clock: Clock) -> None:
+        self._store = store
+        self._limits = limits
+        self._clock = clock
+
+    async def open(self, spender: Spender, estimate: int, receipt: ModelCall | None = None) -> OpenCall | None:
+        """Reserve money for a call that costs at most `estimate` micros; `receipt` is booked if its end is not seen
+        (None: it spends nothing). Pass the result to `close`. Raise `BudgetReached`, or `BudgetBusy` if it may be
+        tried again in a second or two."""
+        call = OpenCall(spender, receipt) if receipt is not None else None
+        if call is not None or self._asks(spender, estimate):
+            await self._store.write(self._reserve, spender, estimate, call)
+        elif spender.unpaired:
+            await self._store.read(self._judge_stranger, spender)
+        return call
+
+    def close(
+        self,
+        tx: Transaction,
+        spender: Spender,
+        estimate: int,
+        calls: tuple[ModelCall, ...],
+        call: OpenCall | None = None,
+    ) -> None:
+        """Store the receipts and their cost, in the commit that stores the result of the call."""
+        reserved = self._asks(spender, estimate)
+        if call is not None:
+            end_open_call(tx, call, self._limits())
+        settle(tx, spender, self._limits(), calls, self._clock.now(), reserved=reserved)
+
+    def book_left(self, tx: Transaction, jobs: Sequence[Job], now: int) -> None:
+        """Book the calls that a dead process left, in the commit that takes back its jobs."""
+        book_left(tx, jobs, self._limits(), now)
+
+    def _asks(self, spender: Spender, estimate: int) -> bool:
+        """Return whether a commit is needed; a call without a price that no client pays for needs none."""
+        return estimate > 0 or spender.client_id is not None
+
+    def _reserve(self, tx: Transaction, spender: Spender, estimate: int, call: OpenCall | None) -> None:
+        limits = self._limits()
+        if self._asks(spender, estimate):
+            verdict = reserve(tx, spender, estimate, limits, self._clock.now())
+            if not isinstance(verdict, Reserved):
+                raise error_of(verdict, limits.zone)
+        elif spender.unpaired:
+            self._judge_stranger(tx, spender)
+        if call is not None:
+            begin_open_call(tx, call, limits)
+
+    def _judge_stranger(self, tx: Transaction, spender: Spender) -> None:
+        limits = self._limits()
+        refusal = refusal_of_stranger(tx, spender, limits, self._clock.now())
+        if refusal is not None:
+            raise error_of(refusal, limits.zone)

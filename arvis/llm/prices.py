@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from arvis.domain.runs import RunRequest, Turn
-from arvis.llm.candidates import Choice
+from arvis.llm.selection import Choice
 
 #: Only these send invoices by the vendors' lists; the same names on a server of one's own are free.
 _BILLING = frozenset({"anthropic", "google", "openai", "openrouter"})

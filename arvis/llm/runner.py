@@ -20,13 +20,10 @@ from arvis.domain.markup import escape
 from arvis.domain.measures import Measure
 from arvis.domain.runs import Account, Cooldown, Image, ModelCall, RunRequest, RunResult, Turn
 from arvis.domain.text import presentable
-from arvis.llm.attempts import Attempt, Run, RunFailed, Trail, Try, Unserved
-from arvis.llm.candidates import DEMO, TOOLLESS, Choice, candidates
-from arvis.llm.cooldowns import Cooldowns
+from arvis.llm.attempts import Attempt, Receipts, Run, RunFailed, Trail, Try, Unserved
+from arvis.llm.model_limits import Counting, Counts, limit_in, model_key
 from arvis.llm.prices import Prices, estimate_micros, prompt_tokens
-from arvis.llm.receipts import Receipts
-from arvis.llm.selection import Asked, Load, Selection, select
-from arvis.llm.token_counting import Counting, Counts, key_of, limit_in
+from arvis.llm.selection import DEMO, TOOLLESS, Asked, Choice, Cooldowns, Load, Selection, candidates, select
 from arvis.ports.clock import Clock
 from arvis.ports.compactions import Calibration
 from arvis.ports.provider import Provider, Providers, StreamingProvider
@@ -152,7 +149,7 @@ class Runner:
 
     def counts(self, model: str | None, fallbacks: Sequence[str] = ()) -> str:
         """Return that model as `provider/model`: the name under which its calibration is stored."""
-        return key_of(self._first(model, fallbacks))
+        return model_key(self._first(model, fallbacks))
 
     def estimate(self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = ()) -> int:
         """Return the most that a reply may cost, in millionths of a US dollar, at any candidate; 0 if no price is
@@ -289,10 +286,10 @@ class Runner:
         except ProviderError as error:
             trail.calls.append(self._receipts.failed(tried, error))
             if refused_pictures(request, error):
-                self._blind.add(key_of(choice))
+                self._blind.add(model_key(choice))
                 return await self._try(choice, whole, on_text, attempt)
             if (limit := limit_in(error)) is not None:
-                trail.limits.append((key_of(choice), limit))
+                trail.limits.append((model_key(choice), limit))
             if error.kind in HOPELESS and not error.elsewhere:
                 raise RunFailed(error, tuple(trail.calls), tuple(trail.rests)) from error
             attempt.errors[choice] = error
@@ -317,13 +314,13 @@ class Runner:
             trail.rests.append(rest)
             self._tell()
         if result.input_tokens and choice.account.provider != DEMO.provider:
-            trail.counted.append((key_of(choice), attempt.size, result.input_tokens))
+            trail.counted.append((model_key(choice), attempt.size, result.input_tokens))
         if result.window is not None:
-            trail.limits.append((key_of(choice), result.window))
+            trail.limits.append((model_key(choice), result.window))
 
     def _fitted(self, request: RunRequest, choice: Choice, size: Measure) -> RunRequest:
         """Return the request in the form for this model. Raise `ProviderError` if the model has no room for it."""
-        if key_of(choice) in self._blind or not self._sees(choice.account.provider, choice.model):
+        if model_key(choice) in self._blind or not self._sees(choice.account.provider, choice.model):
             request, size = without_pictures(request), replace(size, pictures=0)
         room = self._counts.room(choice, size)
         most = min(request.max_tokens, room, self._counts.reply_cap(choice) or room)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from arvis.memory.decay import decay
 from arvis.memory.recall import Recall, recall, touch
-from arvis.memory.service import Kept, Refused, Remembered, confirm, forget, put_state, remember, undo
+from arvis.memory.service import Kept, Refused, Remembered, confirm, decay, forget, put_state, remember, undo
 
 __all__ = [
     "Kept",

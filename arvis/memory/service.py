@@ -1,13 +1,12 @@
-"""Stores facts of agents: each once, in its newest form, without losing any (behaviour.md 1.7).
+"""Stores facts of agents: each once, in its newest form, until it fades unused (behaviour.md 1.7).
 
 A fact from a tainted turn is stored beside a confirmed fact, never in its place (reliability.md T8). Every function
-is a transaction script; the caller decides whose facts may be stored.
-"""
+is a transaction script; the caller decides whose facts may be stored."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -16,11 +15,26 @@ from arvis.domain.messages import RANKS
 from arvis.domain.taint import CLEAN
 from arvis.domain.text import storable
 from arvis.domain.words import asked_words
-from arvis.memory.render import brief
 from arvis.memory.similarity import Similarity, Wording, similarity
 from arvis.memory.updating import updates
 from arvis.ports.memory import FactChange
 from arvis.ports.store import Transaction
+
+_MOST = 200
+
+
+def whole(text: str) -> str:
+    """Return all of it on one line. Invisible characters are replaced by their code points."""
+    line = " ".join(text.split())
+    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in line)
+
+
+def brief(text: str, most: int = _MOST) -> str:
+    """Return one line of at most `most` letters, without control characters."""
+    line = " ".join(text.split())
+    seen = "".join(letter for letter in line if letter.isprintable())
+    return seen if len(seen) <= most else f"{seen[: most - 1]}…"
+
 
 #: Letters of a fact and of a state's value; facts and keys of one agent and scope.
 MOST_LETTERS = 2_000
@@ -252,3 +266,48 @@ def _put(tx: Transaction, fact: Fact, now: int) -> Fact:
 
 def _wrong_length(what: str) -> Refused:
     return Refused(f"{what} has 1 to {MOST_LETTERS} characters.", "Use fewer words.")
+
+
+# -- forgetting: unused facts lose confidence until they fade ----------------------------------------------------------
+
+
+_DAY_MS = 86_400_000
+
+#: The life of each category: after each such time without use, confidence falls. Sticky facts stay.
+LIVES_MS: Mapping[Category, int] = {
+    Category.USER_PREFERENCE: 90 * _DAY_MS,
+    Category.PROJECT_CONTEXT: 30 * _DAY_MS,
+    Category.LEARNED_PATTERN: 30 * _DAY_MS,
+    Category.IMPORTANT_EVENT: 365 * _DAY_MS,
+}
+
+#: In thousandths: where confidence stops falling, and below what a fact fades.
+_FLOOR = 100
+_FADED = 150
+
+
+def decay(tx: Transaction, now: int, limit: int) -> int:
+    """Lower the confidence of up to `limit` facts or fade them; return their number. Repeated calls are safe: each
+    time without use counts once."""
+    expired = tx.facts.expired(now, limit)
+    for fact in expired:
+        fade(tx, fact, now)
+    done = len(expired)
+    for category, life in LIVES_MS.items():
+        idle = tx.facts.idle(category, now - life, limit - done) if done < limit else []
+        for fact in idle:
+            _fall(tx, fact, life, now)
+        done += len(idle)
+    return done
+
+
+def _fall(tx: Transaction, fact: Fact, life: int, now: int) -> None:
+    """Lower the confidence once for each life since the last use, or the last fall."""
+    confidence = fact.confidence
+    for _ in range((now - max(fact.accessed_at, fact.updated_at)) // life):
+        confidence = max(_FLOOR, confidence * 9 // 10)
+    fallen = replace(fact, confidence=min(confidence, fact.confidence))
+    if fallen.confidence < _FADED and fact.created_at < now - life:
+        fade(tx, fallen, now)
+    else:
+        tx.facts.update(fallen, now)

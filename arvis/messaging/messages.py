@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from arvis.approvals.answers import named_approvers
 from arvis.approvals.questions import LONGEST_QUESTION, beginning
-from arvis.conversations import estimate_tokens
 from arvis.domain.agents import Agent
 from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
 from arvis.domain.jobs import NewJob
@@ -32,6 +31,7 @@ from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.domain.text import presentable
 from arvis.domain.workflows import PREFIX
 from arvis.engine import lifecycle
+from arvis.llm.tokens import estimate_tokens
 from arvis.messaging import notices
 from arvis.messaging.channels import WEB
 from arvis.ports.store import Transaction

@@ -62,7 +62,7 @@ class Compactions(Protocol):
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """`model` is `provider/model`. `weights` are tokens per character of each script and per message, in the order of
-    `arvis.conversations`; `samples` is the number of calls behind them; `most` is the context window, if the vendor
+    `arvis.llm.tokens`; `samples` is the number of calls behind them; `most` is the context window, if the vendor
     reported it."""
 
     model: str

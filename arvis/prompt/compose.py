@@ -17,7 +17,6 @@ from arvis.domain.runs import Turn, read_in
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.prompt import instructions
 from arvis.prompt import memory as notes
-from arvis.prompt.files import files_that_fit
 from arvis.prompt.history import (
     NO_TEXT,
     OPENING,
@@ -25,6 +24,7 @@ from arvis.prompt.history import (
     alternating,
     clock_line,
     dated,
+    files_that_fit,
     line_of,
     line_with,
     newest_that_fit,

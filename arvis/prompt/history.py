@@ -1,4 +1,4 @@
-"""A conversation as turns of a prompt: speakers, days, and as many of the newest messages as fit."""
+"""A conversation as turns of a prompt: files, speakers, days, and as many of the newest messages as fit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,67 @@ from zoneinfo import ZoneInfo
 
 from arvis.domain.agent_rules import is_timezone
 from arvis.domain.markup import escape
-from arvis.domain.messages import PastMessage, Role, StoredMessage
+from arvis.domain.messages import Attachment, FileKind, PastMessage, Role, StoredMessage
 from arvis.domain.runs import Turn, joined
-from arvis.prompt.files import file_text
+from arvis.media import path_of
 from arvis.prompt.inputs import Overheard
+from arvis.prompt.tool_rounds import cut_to_fit, fair_share
+
+# -- files: texts are quoted, images named, failures reported ----------------------------------------------------------
+
+
+#: Why nothing of a text is quoted.
+_NO_ROOM = "its text does not fit into the prompt"
+
+
+def file_text(file: Attachment) -> str:
+    """Return the text for a file; "" for a transcribed voice message, because the message itself has its text. Every
+    line of a document is marked, so that none is taken for a person's words."""
+    about = f"{_on_one_line(file.filename)} ({_on_one_line(file.content_type)}, {file.size} bytes)"
+    if file.problem:
+        return f"[File {about} could not be read: {_on_one_line(file.problem)}. Tell the person.{_place(file)}]"
+    match file.kind:
+        case FileKind.VOICE if file.content:
+            return ""
+        case FileKind.IMAGE:
+            return f"[Picture {about}.{_place(file)}]"
+        case FileKind.DOCUMENT:
+            quoted = "\n".join(f"> {line}" for line in file.content.splitlines())
+            return f"[File {about}.{_place(file)} Content:]\n{quoted}" if quoted else f"[File {about} is empty.]"
+        case _:
+            return f"[Attached: {about}]"
+
+
+def files_that_fit(messages: Sequence[StoredMessage], room: int, count: Callable[[str], int]) -> list[StoredMessage]:
+    """The messages, with the texts in their files cut so that together they take `room` tokens at most."""
+    texts = [file.content for message in messages for file in message.attachments if _is_quoted(file)]
+    sizes = [count(text) for text in texts]
+    if sum(sizes) <= room:
+        return list(messages)
+    share = fair_share(sizes, room)
+    return [
+        replace(each, attachments=tuple(_cut(file, share, count) for file in each.attachments)) for each in messages
+    ]
+
+
+def _cut(file: Attachment, share: int, count: Callable[[str], int]) -> Attachment:
+    if not _is_quoted(file):
+        return file
+    shortened = cut_to_fit(file.content, share, count)
+    return replace(file, content=shortened, problem="" if shortened else _NO_ROOM)
+
+
+def _is_quoted(file: Attachment) -> bool:
+    return file.kind is FileKind.DOCUMENT and bool(file.content)
+
+
+def _place(file: Attachment) -> str:
+    return f" In your folder: {path_of(file)}." if file.sha256 else ""
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
 
 # Dates as a model reads them: the line that ends a prompt, and the days of its history.
 
@@ -166,7 +223,3 @@ def _spoken(name: str, person: str, text: str) -> str:
     name = _NOT_IN_NAMES.sub("", _on_one_line(name))[:_LONGEST_NAME].strip() or "Somebody"
     mark = person[-_MARK:].lower() or "?"
     return f"{name} #{mark}: " + "\n  ".join(text.splitlines())
-
-
-def _on_one_line(text: str) -> str:
-    return " ".join(text.split())

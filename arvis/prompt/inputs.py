@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from arvis.conversations.tokens import Estimator
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction
 from arvis.domain.memory import Fact, State
 from arvis.domain.messages import PastMessage, StoredMessage
 from arvis.domain.plugins import PluginBlock
 from arvis.domain.tools import ToolSpec
+from arvis.llm.tokens import Estimator
 from arvis.prompt.tool_rounds import Round
 
 # The token budget of one call, which trimming, compaction and replies share (behaviour §7).

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arvis.conversations.tokens import Estimator, measure_request
 from arvis.domain.markup import escape
 from arvis.domain.runs import RunRequest, Turn, joined
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
+from arvis.llm.tokens import Estimator, measure_request
 
 # Cuts texts to a number of tokens: head and tail stay, and a mark states the size of the gap.
 

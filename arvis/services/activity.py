@@ -14,7 +14,7 @@ from arvis.domain.markup import escape
 from arvis.domain.messages import Address
 from arvis.domain.schedules import ScheduleKind
 from arvis.ports.store import Transaction
-from arvis.tasks.outcome import LONGEST_NOTE
+from arvis.tasks.state import LONGEST_NOTE
 from arvis.tasks.task import source_of
 
 #: The most jobs that are read; a process runs a few at once.

@@ -10,7 +10,7 @@ from arvis.domain.schedules import Occurrence, OccurrenceStatus, Schedule
 from arvis.domain.text import storable
 from arvis.messaging.owner_alerts import Hint, tell_owner
 from arvis.ports.store import Transaction
-from arvis.tasks.outcome import WorkStatus
+from arvis.tasks.state import WorkStatus
 
 #: The owner is notified after this many failures in a row, and again after each further number of them.
 TOLD_AFTER, TOLD_EVERY = 3, 25

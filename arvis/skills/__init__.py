@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from arvis.skills.choosing import choose
-from arvis.skills.skill import Skill
+from arvis.skills.skill import Skill, choose
 
 __all__ = ["Skill", "choose"]

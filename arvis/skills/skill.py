@@ -1,19 +1,84 @@
-"""A skill: instructions for messages that match its triggers, read from Markdown with YAML front matter (behaviour.md
-1.8)."""
+"""Skills: instructions for messages that match their triggers, read from Markdown with YAML front matter, and the choice
+of a few for a message (behaviour.md 1.8)."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
+
+import re2  # type: ignore[import-untyped]  # it ships no types
 
 from arvis.config.yaml_text import UnreadableText, read_texts
 from arvis.domain.errors import Unprocessable
 from arvis.domain.text import storable
-from arvis.skills.patterns import BadPattern, Matches, compile_any, compile_pattern
+
+# -- patterns ----------------------------------------------------------------------------------------------------------
+#
+# Regular expressions that people wrote, matched in time that grows with the text and with nothing else. RE2 knows no
+# look-around and no back-references, and so needs no time limit; its memory has one.
+
+
+#: Characters of one pattern, and bytes that it may take when it is compiled.
+LONGEST_PATTERN = 300
+_MEMORY = 1 << 20
+
+Matches = Callable[[str], bool]
+
+
+class BadPattern(Exception):
+    """The pattern cannot be compiled; the text gives the reason."""
+
+
+def compile_pattern(pattern: str) -> Matches:
+    """Return a function that searches the pattern in a text, without regard to case. Raise `BadPattern`."""
+    if not 0 < len(pattern) <= LONGEST_PATTERN:
+        raise BadPattern(f"it must have 1 to {LONGEST_PATTERN} characters")
+    return _compile(pattern)
+
+
+def compile_any(patterns: Sequence[str]) -> Matches:
+    """Return a function that tests if a text may contain any of these patterns, each of which compiles alone: one
+    search instead of many. It always returns True if they are too large together."""
+    try:
+        return _compile("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else _never
+    except BadPattern:
+        return _always
+
+
+#: The same for the patterns of all skills, which stay the same from turn to turn.
+compile_once = lru_cache(maxsize=16)(compile_any)
+
+
+def _compile(pattern: str) -> Matches:
+    options = re2.Options()
+    options.case_sensitive = False
+    options.never_capture = True
+    options.log_errors = False
+    options.max_mem = _MEMORY
+    try:
+        compiled = re2.compile(pattern, options)
+    except (re2.error, UnicodeError) as error:
+        raise BadPattern(_reason(error)) from None
+    return lambda text: compiled.search(text) is not None
+
+
+def _never(_text: str) -> bool:
+    return False
+
+
+def _always(_text: str) -> bool:
+    return True
+
+
+def _reason(error: Exception) -> str:
+    reason = error.args[0] if error.args else error
+    return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+
 
 #: Bytes of a file.
 LARGEST_FILE = 262_144
@@ -174,4 +239,94 @@ def _unusable(why: str) -> Unprocessable:
         why=why,
         fix="Begin with `---`, lines such as `slug: my-skill`, `---`, and write the Markdown below.",
         code="bad_skill",
+    )
+
+
+# -- the choice: few skills, and only those that the message's own words name ------------------------------------------
+
+
+#: The most skills, and the most tokens of them together.
+MOST_SKILLS = 3
+MOST_TOKENS = 4_000
+
+_HEADING = "## Skills for this request"
+#: Characters of a message that are looked at, and how many turns before it.
+_LOOKED_AT = 16_000
+_EARLIER_TURNS = 2
+_KEYWORD, _PATTERN = 1.0, 2.0
+_EARLIER = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """`text` is in the prompt unchanged ("" if no skill fits)."""
+
+    text: str
+    slugs: tuple[str, ...]
+
+
+NOTHING = Chosen("", ())
+
+
+def choose(
+    skills: Iterable[Skill],
+    message: str,
+    earlier: Sequence[str],
+    tools: Sequence[str],
+    estimate: Callable[[str], int],
+) -> Chosen:
+    """The best skills for a message, the best first. `earlier` are the texts of the turns before, the last one last;
+    `tools` the names of the agent's own; `estimate` counts tokens. One that would not fit is passed over."""
+    ranked = ranking([skill for skill in skills if usable(skill, tools)], message, earlier)
+    slugs: list[str] = []
+    parts, left = [_HEADING], MOST_TOKENS - estimate(_HEADING)
+    for skill in ranked:
+        part = f"### {skill.name}\n\n{skill.body}"
+        tokens = estimate(part)
+        if tokens <= left and len(slugs) < MOST_SKILLS:
+            parts.append(part)
+            slugs.append(skill.slug)
+            left -= tokens
+    return Chosen("\n\n".join(parts), tuple(slugs)) if slugs else NOTHING
+
+
+def ranking(skills: Iterable[Skill], message: str, earlier: Sequence[str]) -> list[Skill]:
+    """Return the skills with a score, the best first, equal ones by slug."""
+    candidates = tuple(skills)
+    may_match = compile_once(tuple(pattern.text for skill in candidates for pattern in skill.patterns))
+    looks = [(1.0, look(message, may_match))]
+    looks += [(_EARLIER, look(text, may_match)) for text in earlier[-_EARLIER_TURNS:]]
+    scores = [(sum(weight * score(skill, each) for weight, each in looks), skill) for skill in candidates]
+    found = [(points, skill) for points, skill in scores if points > 0]
+    return [skill for _, skill in sorted(found, key=lambda each: (-each[0], each[1].slug))]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A text prepared for matching: unchanged, in lower case, and if any pattern of all skills may match it."""
+
+    text: str
+    lowered: str
+    may_match: bool
+
+
+def look(text: str, may_match: Matches) -> Look:
+    looked_at = storable(text[:_LOOKED_AT])
+    return Look(looked_at, looked_at.casefold(), may_match(looked_at))
+
+
+def score(skill: Skill, seen: Look) -> float:
+    """A point for each keyword that it contains, two for each pattern."""
+    keywords = sum(keyword in seen.lowered for keyword in skill.keywords)
+    patterns = 0
+    if seen.may_match and skill.may_match(seen.text):
+        patterns = sum(pattern.matches(seen.text) for pattern in skill.patterns)
+    return keywords * _KEYWORD + patterns * _PATTERN
+
+
+def usable(skill: Skill, tools: Sequence[str]) -> bool:
+    """Return whether the agent has a tool for every kind of tool that the skill needs."""
+    return all(
+        any(needed.casefold() in tool.casefold() or tool.casefold() in needed.casefold() for tool in tools)
+        for needed in skill.required_tools
     )

@@ -1,23 +1,162 @@
-"""The typed states of executions that work for an agent. Each stored key is declared here once.
+"""The typed states of executions that work for an agent, with the outcome and the files that they hold. Each stored key
+is declared here once.
 
 The classes are not frozen, because states are read several times in a step, and frozen instances take several times as long to make.
-No code assigns to their fields.
-"""
+No code assigns to their fields."""
 
 # ruff: noqa: RUF009 - `stored` and `whole` declare fields, as `field` does
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from typing import Any
 
-from arvis.domain.messages import Address, OutgoingFile
+from arvis.domain.executions import Answer, ExecutionStatus
+from arvis.domain.messages import Address, FileKind, OutgoingFile, StoredMessage
+from arvis.domain.runs import Image
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.engine.state import State, stored, whole
-from arvis.tasks.attachments import files_of
-from arvis.tasks.outcome import WorkOutcome
+from arvis.ports.store import Store
+from arvis.tags import Reply
 from arvis.tasks.rounds import Rounds
 from arvis.tasks.task import RunTask, task_in
+
+# -- the outcome -------------------------------------------------------------------------------------------------------
+#
+# The status with which an agent ends its work (behaviour.md 2.2): the timeline shows it, and the agent or graph that gave
+# the task reads it.
+
+
+#: Characters of a status line.
+LONGEST_NOTE = 240
+
+
+class WorkStatus(StrEnum):
+    """`open`: the reply had no status; `exhausted`: the work was stopped at a limit. Of heartbeats, `idle`: there was
+    nothing to do, and no model was called; `failed`: the called execution failed."""
+
+    DONE = "done"
+    BLOCKED = "blocked"
+    CONTINUE = "continue"
+    OPEN = "open"
+    EXHAUSTED = "exhausted"
+    IDLE = "idle"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkOutcome:
+    """`visible` is the part of the last reply that people may see. `report` belongs to `continue`, `reason` and
+    `requirements` to `blocked`, `result` to `done`. `attributes` are those that the agent's plugins required."""
+
+    status: WorkStatus
+    visible: str = ""
+    report: str = ""
+    reason: str = ""
+    requirements: str = ""
+    result: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def note(self) -> str:
+        """One line about the present status."""
+        said = self.reason or self.report or self.result or self.visible
+        return " ".join(said.split())[:LONGEST_NOTE]
+
+    @property
+    def summary(self) -> str:
+        """The information for the next cycle, or for another agent."""
+        return self.report or self.result or self.visible or self.reason
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "attributes": dict(self.attributes)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> WorkOutcome:
+        return cls(**{**data, "status": WorkStatus(data["status"])})
+
+
+def outcome_of(reply: Reply, otherwise: WorkStatus) -> WorkOutcome:
+    """Return the status of a reply; `otherwise` for a reply without one."""
+    wrapper = reply.wrapper
+    if wrapper is None:
+        return WorkOutcome(otherwise, reply.visible, attributes=reply.attributes)
+    return WorkOutcome(
+        status=WorkStatus(wrapper.status.value),
+        visible=wrapper.visible,
+        report=wrapper.report,
+        reason=wrapper.reason,
+        requirements=wrapper.requirements,
+        result=wrapper.result,
+        attributes=reply.attributes,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ChildEnd:
+    """The end of a child execution. Without an outcome it failed or was cancelled; `error` is a sentence and `reason`
+    a code."""
+
+    outcome: WorkOutcome | None
+    error: str = ""
+    reason: str = ""
+
+
+def child_end(answer: Answer) -> ChildEnd:
+    """Read from the answer that a `Call` got."""
+    value: Mapping[str, Any] = answer.value or {}
+    result = value.get("result") or {}
+    if value.get("status") != ExecutionStatus.DONE or "outcome" not in result:
+        error = value.get("error") or f"It was {value.get('status', 'lost')}."
+        return ChildEnd(None, error, value.get("reason") or "")
+    return ChildEnd(WorkOutcome.from_json(result["outcome"]))
+
+
+# The pictures of a turn on their way to a model: their names in the state, their bytes only in the request.
+
+
+# -- files that leave with the reply: names and hashes, never bytes ----------------------------------------------------
+
+
+#: Of one request: pictures, and bytes of all of them. The newest go first.
+MOST_PICTURES = 10
+MOST_BYTES = 20_000_000
+
+
+def pictures_of(messages: Sequence[StoredMessage]) -> list[list[str]]:
+    """Name, media type and hash of those that go along, in order."""
+    shown = [file for message in messages for file in message.attachments if file.kind is FileKind.IMAGE]
+    kept: list[list[str]] = []
+    room = MOST_BYTES
+    for file in reversed([file for file in shown if not file.problem]):
+        room -= file.size
+        if room < 0 or len(kept) == MOST_PICTURES:
+            break
+        kept.append([file.filename, file.content_type, file.sha256])
+    return kept[::-1]
+
+
+async def load_pictures(store: Store, pictures: Sequence[Sequence[str]]) -> tuple[Image, ...]:
+    """With their bytes; without those whose bytes are gone."""
+    found = [(name, media_type, await store.get_blob(sha256)) for name, media_type, sha256 in pictures]
+    return tuple(Image(media_type, data, name) for name, media_type, data in found if data is not None)
+
+
+#: Of one reply.
+MOST_FILES = 10
+
+
+def files_of(state: Mapping[str, Any]) -> tuple[OutgoingFile, ...]:
+    return tuple(OutgoingFile(**each) for each in state.get("files", ()))
+
+
+def with_files(state: Mapping[str, Any], more: Sequence[OutgoingFile]) -> dict[str, Any]:
+    """The change of state that adds these, each once; no change without any."""
+    files = dict.fromkeys((*files_of(state), *more))
+    return {"files": [asdict(file) for file in [*files][:MOST_FILES]]} if more else {}
+
 
 #: `WorkState.read` of a turn that ends with a text of the daemon: such a text needs no prompt and answers all
 #: messages.

@@ -6,7 +6,6 @@ have no effect on it.
 
 from __future__ import annotations
 
-from arvis.conversations import estimate_tokens
 from arvis.domain.conversations import conversation_lane
 from arvis.domain.errors import Conflict, Forbidden, NotFound
 from arvis.domain.executions import Execution
@@ -15,6 +14,7 @@ from arvis.domain.messages import RANKS, Principal, StoredMessage
 from arvis.domain.taint import CLEAN, Label
 from arvis.engine import lifecycle
 from arvis.graphs.agent.graph import new_turn_state
+from arvis.llm.tokens import estimate_tokens
 from arvis.ports.store import Transaction
 from arvis.services.graph_selection import default_graph, marked
 from arvis.services.workflow_runs import is_workflow, note_begun

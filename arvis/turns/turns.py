@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arvis.conversations import estimate_tokens
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation, conversation_lane
 from arvis.domain.executions import Answer, Execution, Wait, WaitKind
@@ -30,17 +29,16 @@ from arvis.domain.taint import CLEAN, Label, Taint, taint_in
 from arvis.engine import lifecycle
 from arvis.graphs.agent.graph import new_turn_state
 from arvis.graphs.agent.input import examine
-from arvis.graphs.compaction.scripts import enqueue
-from arvis.graphs.compaction.selection import compaction_due, room_is_short
+from arvis.graphs.compaction.scripts import compaction_due, enqueue, room_is_short
 from arvis.llm.billing import charge_turn
+from arvis.llm.tokens import estimate_tokens
 from arvis.messaging.messages import deliver, notice
 from arvis.messaging.owner_alerts import note_place
 from arvis.ports.store import Transaction
 from arvis.services import graph_selection
 from arvis.services.graph_selection import Selection, default_graph, select_graph
 from arvis.services.workflow_runs import is_workflow, note_begun
-from arvis.tasks.attachments import files_of
-from arvis.tasks.state import AgentState
+from arvis.tasks.state import AgentState, files_of
 from arvis.tasks.task import is_run
 from arvis.turns.open_questions import repeat_questions
 from arvis.turns.unread import read_messages

@@ -9,7 +9,7 @@ from pathlib import Path
 from arvis.bots.service import BotService
 from arvis.config.sections import Limits, Web
 from arvis.domain.money import SpendingLimits
-from arvis.llm.account_service import AccountService
+from arvis.llm.accounts import AccountService
 from arvis.ports.backups import Backups
 from arvis.ports.bus import Bus
 from arvis.ports.choices import Choices

@@ -19,7 +19,7 @@ from arvis.engine.decisions import Decision, Edge, End, Fail, Gate, Goto, Graph,
 from arvis.ports.store import Transaction
 from arvis.services import workflow_families
 from arvis.services.workflow_runs import note_begun, source_for
-from arvis.tasks.outcome import WorkOutcome, WorkStatus
+from arvis.tasks.state import WorkOutcome, WorkStatus
 from arvis.workflows.document.kinds import KINDS, SETTINGS, SUBAGENT, Kind
 from arvis.workflows.document.paths import backwards, reach
 from arvis.workflows.document.view import label_of

@@ -30,7 +30,7 @@ DECIDED_BEFORE = {
     "graphs/reset.py begin_reset": "a conversation of the agent that writes its own notes",
     "graphs/compaction/scripts.py enqueue": "a conversation of the agent that sums it up",
     "graphs/planning/state.py call_agent": "the agent that plans, and no other one",
-    "graphs/heartbeat/graph.py _begin": "the agent of the heartbeat, and no other one",
+    "graphs/heartbeat.py _begin": "the agent of the heartbeat, and no other one",
     "graphs/workflow_dispatch.py choose": "the agent that was asked, and no other one",
     "graphs/handover/graph.py _state_of_child": "`converse_rules.Company` offers whom `may_reach` lets through",
     "graphs/agent/subagents.py _state_of_child": "`workflows/runtime/subagents.py` chose the agent, with `worker`",

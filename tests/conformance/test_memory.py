@@ -25,8 +25,7 @@ from arvis.memory import (
     recall,
     remember,
 )
-from arvis.memory.decay import LIVES_MS
-from arvis.memory.service import MOST_FACTS
+from arvis.memory.service import LIVES_MS, MOST_FACTS
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
 from arvis.testing.clock import SteppedClock

@@ -17,16 +17,8 @@ from arvis.domain.memory import (
     scopes_of,
 )
 from arvis.domain.taint import CLEAN, Taint
-from arvis.memory import (
-    Recall,
-    Refused,
-    decay,
-    put_state,
-    recall,
-    touch,
-)
-from arvis.memory.decay import LIVES_MS
-from arvis.memory.service import MOST_KEYS
+from arvis.memory import Recall, Refused, decay, put_state, recall, touch
+from arvis.memory.service import LIVES_MS, MOST_KEYS
 from arvis.ports.store import Store, Transaction
 from arvis.testing.conformance.store_scripts import AGENT, NOW
 from tests.conformance.memory_kit import (

@@ -24,7 +24,7 @@ from arvis.graphs.compaction import scripts as rows
 from arvis.graphs.compaction.graph import Compactor, Measures, compaction_graph
 from arvis.graphs.model import ModelCaller
 from arvis.llm import Runner
-from arvis.llm.budget_session import BudgetSession
+from arvis.llm.budgets import BudgetSession
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
 from arvis.queue import queue

@@ -32,7 +32,7 @@ from arvis.engine import lifecycle
 from arvis.engine.engine import Engine
 from arvis.graphs.agent.tools import ToolRules
 from arvis.llm import Runner
-from arvis.llm.budget_session import BudgetSession
+from arvis.llm.budgets import BudgetSession
 from arvis.llm.prices import Price, Prices
 from arvis.message_flow import MessageFlow
 from arvis.ports.changes import Delegation

@@ -14,7 +14,6 @@ from arvis.app.graphs import GraphParts, build_graphs
 from arvis.app.workflows import drawn_graphs
 from arvis.bus import EventBus
 from arvis.config.sections import Routing
-from arvis.conversations.counting import ModelCounting
 from arvis.delivery import Deliverer, LateReplies, Pace, Presence
 from arvis.domain.agents import Agent
 from arvis.domain.errors import DiskLow
@@ -30,7 +29,8 @@ from arvis.engine.engine import Engine
 from arvis.graphs.agent.tools import ToolRules
 from arvis.inbox import InboxRules, InboxService
 from arvis.llm import Runner
-from arvis.llm.budget_session import BudgetSession
+from arvis.llm.budgets import BudgetSession
+from arvis.llm.model_limits import ModelCounting
 from arvis.llm.prices import Prices
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations

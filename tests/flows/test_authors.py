@@ -19,7 +19,7 @@ from arvis.domain.schedules import Cause, OccurrenceStatus
 from arvis.domain.taint import Label, taint_in
 from arvis.domain.users import User, UserRole
 from arvis.graphs.context import scopes_for
-from arvis.graphs.heartbeat.graph import look_around
+from arvis.graphs.heartbeat import look_around
 from arvis.memory import confirm, remember, undo
 from arvis.memory.recall import recall
 from arvis.ports.store import Transaction

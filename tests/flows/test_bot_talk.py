@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from arvis.conversations.bot_talk import MOST_BOT_TURNS, MOST_IN_CHANNEL, PAUSE_MS, may_begin_turn
 from arvis.domain.messages import Address
+from arvis.inbox.accept import MOST_BOT_TURNS, MOST_IN_CHANNEL, PAUSE_MS, may_begin_turn
 from arvis.ports.store import Store
 
 NOW = 1_800_000_000_000

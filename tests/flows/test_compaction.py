@@ -19,8 +19,8 @@ from arvis.engine import lifecycle
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Goto, Graph
 from arvis.graphs.compaction import scripts as rows
-from arvis.graphs.compaction.prompts import summary_tokens
-from arvis.graphs.compaction.selection import KEPT_SHARE
+from arvis.graphs.compaction.graph import summary_tokens
+from arvis.graphs.compaction.scripts import KEPT_SHARE
 from arvis.graphs.context import SUMMARIES
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding

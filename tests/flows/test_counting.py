@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from arvis.conversations import Estimator, ModelCounting, estimator_of, note_counts
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, Turn
 from arvis.llm import RunFailed, Runner, Trail
+from arvis.llm.model_limits import ModelCounting, note_counts
+from arvis.llm.tokens import Estimator, estimator_of
 from arvis.net.client import open_http_client
 from arvis.ports.store import Store
 from arvis.providers.openai import create

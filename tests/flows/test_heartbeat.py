@@ -15,7 +15,7 @@ from arvis.domain.platforms import OverheardMessage
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus
 from arvis.ports.store import Store, Transaction
 from arvis.skills.skill import Source, read_skill
-from arvis.tasks.attachments import files_of
+from arvis.tasks.state import files_of
 from tests.flows.heartbeat_kit import (
     DONE,
     Pulse,

@@ -16,7 +16,7 @@ from arvis.ports.transcriber import Sound, Speaker, SpeechError
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.providers.speech_command import CommandTranscriber
 from arvis.store.open import Database
-from arvis.tasks.attachments import files_of as files_of_turn
+from arvis.tasks.state import files_of as files_of_turn
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.media_kit import KeepingConnector, docx, pdf, png, waiting, wav
 from tests.flows.scripted import BOT, PLATFORM, Held, asking, call

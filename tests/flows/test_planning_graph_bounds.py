@@ -20,7 +20,7 @@ from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Graph
 from arvis.ports.store import Transaction
 from arvis.store.open import Database
-from arvis.tasks.outcome import WorkOutcome, WorkStatus
+from arvis.tasks.state import WorkOutcome, WorkStatus
 from arvis.tasks.task import NewRun, TaskSpec, begin_run
 from tests.flows.house import Models, open_house
 from tests.flows.planning_kit import (

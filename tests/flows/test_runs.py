@@ -19,8 +19,7 @@ from arvis.engine.decisions import Call, Decision, End, Graph
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.store.open import Database
-from arvis.tasks.outcome import WorkOutcome, child_end
-from arvis.tasks.state import BY_DAEMON
+from arvis.tasks.state import BY_DAEMON, WorkOutcome, child_end
 from arvis.tasks.task import NewRun, TaskSpec, begin_run, child_state
 from tests.flows.house import HELPER, House, agent_with, open_house
 from tests.flows.scripted import BOT, PLATFORM, Held, asking, call

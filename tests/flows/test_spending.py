@@ -14,8 +14,7 @@ from arvis.domain.messages import Address, MessageStatus
 from arvis.domain.money import Budget, OpenCall, Pot, Spender, SpendingLimits, Spent, day_of
 from arvis.domain.runs import ModelCall
 from arvis.engine.engine import LAST_SECONDS
-from arvis.llm.budgets import RESERVATION_MS
-from arvis.llm.open_calls import INTERRUPTED
+from arvis.llm.budgets import INTERRUPTED, RESERVATION_MS
 from arvis.llm.prices import Price, Prices
 from arvis.message_flow import NOTICE_AFTER
 from arvis.messaging import notices

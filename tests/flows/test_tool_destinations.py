@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from arvis.domain.messages import MessageStatus
-from arvis.graphs.agent.destinations import unnamed
+from arvis.graphs.agent.tool_calls import unnamed
 from arvis.store.open import Database
 from tests.flows.house import HELPER, House, open_house
 from tests.flows.scripted import asking, call

@@ -19,7 +19,7 @@ from arvis.domain.runs import Account
 from arvis.domain.tools import Permit
 from arvis.graphs.agent.tools import ToolRules
 from arvis.llm import Runner
-from arvis.llm.budget_session import BudgetSession
+from arvis.llm.budgets import BudgetSession
 from arvis.ports.store import Store, Transaction
 from arvis.skills import Skill
 from arvis.testing.clock import SteppedClock

@@ -27,8 +27,7 @@ from arvis.config.sections import ApiKey, Limits, Web
 from arvis.domain.events import StatusChanged
 from arvis.domain.messages import MessageStatus, Principal
 from arvis.domain.runs import Account
-from arvis.llm.account_service import AccountService
-from arvis.llm.accounts import AccountRegistry
+from arvis.llm.accounts import AccountRegistry, AccountService
 from arvis.operations import StoreOperations
 from arvis.ports.connector import ConnectorServices
 from arvis.ports.fetcher import Fetcher

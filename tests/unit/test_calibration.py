@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.conversations import estimator_of, learn, measure, measure_request
 from arvis.domain.measures import Measure
 from arvis.domain.runs import Image, Turn
+from arvis.llm.tokens import estimator_of, learn, measure, measure_request
 from arvis.ports.compactions import Calibration
 from tests.unit.vendor_counters import COUNTERS, KINDS, conversation, request_of, said
 

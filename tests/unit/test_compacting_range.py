@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arvis.domain.messages import PastMessage, Role
-from arvis.graphs.compaction.selection import KEPT_MESSAGES, compaction_due, first_kept, oldest_turns, room_is_short
+from arvis.graphs.compaction.scripts import KEPT_MESSAGES, compaction_due, first_kept, oldest_turns, room_is_short
 from arvis.ports.compactions import Size
 
 #: Turns as the tokens of their messages.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from arvis.domain.markup import find_tags
 from arvis.domain.messages import PastMessage, Role
-from arvis.graphs.compaction import prompts as texts
+from arvis.graphs.compaction import graph as texts
 
 NOON = 1_795_348_800_000  # 2026-11-22, 12:00 UTC
 WORDS = st.text(st.sampled_from("ab. \n[]:=user🙂ж漢<"), max_size=200)

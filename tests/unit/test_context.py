@@ -9,13 +9,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.conversations.tokens import Estimator
 from arvis.domain.agents import CONDUCTOR
 from arvis.domain.markup import find_tags
 from arvis.domain.memory import Category
 from arvis.domain.messages import Role
 from arvis.domain.taint import CLEAN, Label
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
+from arvis.llm.tokens import Estimator
 from arvis.prompt.compose import LAYERS, compose
 from arvis.prompt.inputs import Budget
 from arvis.prompt.instructions import plain_rules

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.conversations import estimate_tokens
-from arvis.conversations.tokens import Estimator
 from arvis.domain.markup import escape, find_tags
 from arvis.domain.runs import Turn, read_in
 from arvis.domain.tools import ToolCall, ToolOutput
+from arvis.llm.tokens import Estimator, estimate_tokens
 from arvis.prompt.history import clock_line, day_of, first_zone
 from arvis.prompt.inputs import Budget
 from arvis.prompt.tool_rounds import Round, Words, behind, cut_to_fit, fair_share, fit_rounds, tools_cost

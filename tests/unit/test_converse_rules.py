@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from arvis.domain.agents import Agent, AgentStatus
-from arvis.graphs.handover import prompts as words
+from arvis.graphs.handover import rules as words
+from arvis.graphs.handover.graph import Entry, _shortened
 from arvis.graphs.handover.rules import (
     DEEPEST,
     LONGEST_MESSAGE,
@@ -27,8 +28,7 @@ from arvis.graphs.handover.rules import (
     next_move,
     offered,
 )
-from arvis.graphs.handover.threads import Entry, _shortened
-from arvis.tasks.outcome import ChildEnd, WorkOutcome, WorkStatus
+from arvis.tasks.state import ChildEnd, WorkOutcome, WorkStatus
 
 A = Agent(id="a", slug="anna", name="Anna", helpers=("bert", "carl"))
 B = Agent(id="b", slug="bert", name="Bert", helpers=("CARL", "anna"))

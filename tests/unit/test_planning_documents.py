@@ -7,6 +7,7 @@ import time
 import pytest
 
 from arvis.domain.markup import find_tags
+from arvis.graphs.planning.action import UNREADABLE, Verdict, read_verdict, said_before
 from arvis.graphs.planning.documents import (
     LONGEST_PRD,
     carry_ticks,
@@ -19,7 +20,6 @@ from arvis.graphs.planning.documents import (
 )
 from arvis.graphs.planning.graph import after_action, after_critic
 from arvis.graphs.planning.output import Guard
-from arvis.graphs.planning.verdict import UNREADABLE, Verdict, read_verdict, said_before
 
 FRONT = "---\nslug: tea\ntitle: Tea\nsection: web\ncategory: shop\ntags: [a]\n---"
 PRD = f"{FRONT}\n# Goal\n- [ ] 1. build\n- [ ] 2. tell"

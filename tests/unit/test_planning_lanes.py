@@ -6,20 +6,24 @@ import json
 
 from arvis.domain.messages import PastMessage, Role
 from arvis.domain.taint import CLEAN
-from arvis.graphs.planning import lanes
-from arvis.graphs.planning.evidence import (
+from arvis.graphs.planning import state
+from arvis.graphs.planning.state import (
     KNOWN_RUNS,
+    LONGEST_LANE,
     LONGEST_TRANSCRIPT,
+    MOST_MESSAGES,
     READINESS_RUNS,
     SNIPPET,
+    Bounds,
     Evidence,
+    Lane,
+    Said,
     ToolRun,
     Work,
     known_runs,
     readiness,
+    seed,
 )
-from arvis.graphs.planning.lanes import LONGEST_LANE, MOST_MESSAGES, Lane, Said, seed
-from arvis.graphs.planning.limits import Bounds
 
 
 def past(role: Role, text: str) -> PastMessage:
@@ -38,38 +42,38 @@ def test_a_lane_begins_with_the_talk() -> None:
 
 def test_what_is_shared_is_kept_once_each_and_fresh() -> None:
     lane = Lane()
-    for kind in (lanes.ENVIRONMENT, lanes.MEMORY, lanes.SKILL, lanes.BRIEF):
+    for kind in (state.ENVIRONMENT, state.MEMORY, state.SKILL, state.BRIEF):
         lane = lane.adding("old", kind).adding("words").adding("new", kind)
     kinds = [each.kind for each in lane if each.kind]
-    assert kinds == [lanes.ENVIRONMENT, lanes.MEMORY, lanes.SKILL, lanes.BRIEF]
+    assert kinds == [state.ENVIRONMENT, state.MEMORY, state.SKILL, state.BRIEF]
     assert all(each.text == "new" for each in lane if each.kind)
 
 
 def test_feedback_and_evidence_gather() -> None:
-    lane = Lane().adding("a", lanes.FEEDBACK).adding("b", lanes.FEEDBACK).adding("e", lanes.EVIDENCE)
+    lane = Lane().adding("a", state.FEEDBACK).adding("b", state.FEEDBACK).adding("e", state.EVIDENCE)
     assert [each.text for each in lane] == ["a", "b", "e"]
 
 
 def test_a_lane_has_a_most_of_messages_and_characters() -> None:
-    lane = Lane().adding("where", lanes.ENVIRONMENT)
+    lane = Lane().adding("where", state.ENVIRONMENT)
     for number in range(300):
         lane = lane.adding(f"message {number}")
     assert len(lane.messages) == MOST_MESSAGES
-    assert lane.messages[0].kind == lanes.ENVIRONMENT
+    assert lane.messages[0].kind == state.ENVIRONMENT
     assert lane.messages[-1].text == "message 299"
     for number in range(30):
         lane = lane.adding(f"{number} {'x' * 9_000}")
     assert sum(len(each.text) for each in lane) <= LONGEST_LANE
-    assert lane.messages[0].kind == lanes.ENVIRONMENT
+    assert lane.messages[0].kind == state.ENVIRONMENT
 
 
 def test_the_planners_history_is_without_copies_and_echoes() -> None:
-    lane = Lane().adding("env", lanes.ENVIRONMENT).adding("make tea").adding("I looked")
+    lane = Lane().adding("env", state.ENVIRONMENT).adding("make tea").adding("I looked")
     assert [each.text for each in lane.without_echoes(" make tea ")] == ["I looked"]
 
 
 def test_a_lane_survives_the_state() -> None:
-    lane = Lane((Said("user", "hi"), Said("assistant", "x", lanes.FEEDBACK)))
+    lane = Lane((Said("user", "hi"), Said("assistant", "x", state.FEEDBACK)))
     assert Lane.from_json(json.loads(json.dumps(lane.to_json()))) == lane
 
 

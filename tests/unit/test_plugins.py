@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from arvis.domain.agents import AgentStatus
 from arvis.domain.messages import StoredMessage
 from arvis.domain.plugins import Addition, AttributeSpec, Heard, Item, PluginBlock, PluginCommand, Say, Tell
+from arvis.graphs.agent.plugins import display_copy, persistent_copy
 from arvis.plugins import Guarded, QuietPlugin, bounds
 from arvis.plugins.active_agents import ActiveAgentsPlugin
 from arvis.plugins.environment import EnvironmentPlugin
@@ -20,7 +21,6 @@ from arvis.plugins.helpers import DESTINATION, HelpersPlugin
 from arvis.plugins.time import TimePlugin
 from arvis.plugins.workspace import SHARE, WorkspacePlugin, paths_of
 from arvis.ports.plugin import PluginTurn
-from arvis.prompt.retention import display_copy, persistent_copy
 from tests.context_kit import NOW, current
 from tests.plugin_kit import Scripted, agent, turn_in
 

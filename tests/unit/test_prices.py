@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from arvis.domain.runs import Account, Image, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 from arvis.llm import Runner
-from arvis.llm.candidates import Choice
 from arvis.llm.prices import Price, Prices, estimate_micros, prompt_tokens
+from arvis.llm.selection import Choice
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
 

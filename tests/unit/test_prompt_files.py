@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.conversations.vision import may_see, sees
 from arvis.domain.messages import Attachment, FileKind, FileState
 from arvis.domain.runs import Image, RunRequest, Turn
+from arvis.llm.model_limits import may_see, sees
 from arvis.llm.runner import without_pictures
 from arvis.messaging.spoken_replies import speakable
-from arvis.prompt.files import file_text, files_that_fit
-from arvis.tasks.attachments import MOST_PICTURES, pictures_of
+from arvis.prompt.history import file_text, files_that_fit
+from arvis.tasks.state import MOST_PICTURES, pictures_of
 from tests.context_kit import current
 
 NOTES = Attachment("no\ntes.md", "text/markdown", 9, "abcdef01", kind=FileKind.DOCUMENT, content="one\n\n[End] two")

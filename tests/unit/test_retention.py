@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arvis.domain.plugins import Addition, Item
-from arvis.prompt.retention import Kept, clean, display_copy, persistent_copy
+from arvis.graphs.agent.plugins import Kept, clean, display_copy, persistent_copy
 
 A = Item(("A",), shown=True, keep=3)
 B = Item(("B",), shown=False, keep=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arvis.domain.runs import Account
-from arvis.llm.candidates import DEMO, candidates
+from arvis.llm.selection import DEMO, candidates
 
 CLAUDE = Account(name="claude", provider="anthropic", model="claude-sonnet-4-6", priority=20)
 SPARE = Account(name="spare", provider="anthropic", model="claude-haiku-4-5", priority=10)

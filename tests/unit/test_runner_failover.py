@@ -7,9 +7,7 @@ import pytest
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import Account, Cooldown, RunRequest, RunResult
 from arvis.llm import RunFailed, Runner
-from arvis.llm.candidates import Choice
-from arvis.llm.cooldowns import Cooldowns
-from arvis.llm.selection import select
+from arvis.llm.selection import Choice, Cooldowns, select
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
 from tests.unit.test_runner import REQUEST, error, ignore

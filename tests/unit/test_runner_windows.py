@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.conversations import ModelCounting, estimator_of, measure_request
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.llm import RunFailed, Runner, Trail
-from arvis.llm.token_counting import SMALLEST_REPLY, limit_in
+from arvis.llm.model_limits import SMALLEST_REPLY, ModelCounting, limit_in
+from arvis.llm.tokens import estimator_of, measure_request
 from arvis.ports.compactions import Calibration
 from arvis.ports.provider import Provider
 from arvis.providers import failures

@@ -12,9 +12,7 @@ from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import CIRCUIT, Account, Cooldown, Image, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolOutput, ToolSpec
 from arvis.llm import RunFailed, Runner, Unserved
-from arvis.llm.candidates import Choice
-from arvis.llm.cooldowns import FAILURES, FIRST_PROBE, LAST_PROBE, Cooldowns
-from arvis.llm.selection import Load, select
+from arvis.llm.selection import FAILURES, FIRST_PROBE, LAST_PROBE, Choice, Cooldowns, Load, select
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
 from tests.unit.test_runner import REQUEST, error, ignore

@@ -9,10 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arvis.domain.errors import Unprocessable
-from arvis.skills.choosing import NOTHING, choose, look, ranking, score, usable
-from arvis.skills.patterns import BadPattern, compile_any, compile_pattern
 from arvis.skills.shelf import BUILT_IN
-from arvis.skills.skill import LARGEST_FILE, Skill, Source, read_skill
+from arvis.skills.skill import (
+    LARGEST_FILE,
+    NOTHING,
+    BadPattern,
+    Skill,
+    Source,
+    choose,
+    compile_any,
+    compile_pattern,
+    look,
+    ranking,
+    read_skill,
+    score,
+    usable,
+)
 
 HOUSE = [
     read_skill(file.read_text("utf-8"), stem=file.stem, source=Source.BUILT_IN)

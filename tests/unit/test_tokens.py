@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.conversations import estimate_tokens
+from arvis.llm.tokens import estimate_tokens
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arvis.conversations import window_of
+from arvis.llm.model_limits import window_of
 
 
 @pytest.mark.parametrize(

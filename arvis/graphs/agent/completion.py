@@ -21,9 +21,7 @@ from arvis.engine.state import changes
 from arvis.messaging import messages
 from arvis.messaging.messages import is_silent
 from arvis.tags import read
-from arvis.tasks.attachments import with_files
-from arvis.tasks.outcome import WorkOutcome, WorkStatus, outcome_of
-from arvis.tasks.state import AgentState
+from arvis.tasks.state import AgentState, WorkOutcome, WorkStatus, outcome_of, with_files
 from arvis.tasks.task import is_run
 
 EXPLICIT = "explicit"

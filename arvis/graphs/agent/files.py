@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from arvis.conversations import estimate_tokens
 from arvis.domain.errors import ToolError, Unavailable
 from arvis.domain.messages import Address, Attachment, FileKind, FileState, StoredMessage
 from arvis.domain.runs import RunResult
@@ -22,6 +21,7 @@ from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Next
 from arvis.engine.state import changes
 from arvis.graphs.context import load_asked
+from arvis.llm.tokens import estimate_tokens
 from arvis.media import MediaReader, Reading, lost, path_of
 from arvis.messaging import notices
 from arvis.ports.connector import FetchError

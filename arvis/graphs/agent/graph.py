@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
-from arvis.conversations import estimator_of
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import Delta, StatusChanged
@@ -29,8 +28,7 @@ from arvis.graphs.agent.completion import CHECK_NEW_MESSAGES, EXPLICIT, RULES, C
 from arvis.graphs.agent.files import FileNode, FileRules, is_voice, unsettled
 from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival
 from arvis.graphs.agent.plugins import Brought, Extending
-from arvis.graphs.agent.prepared_call import CallingAgent, PreparedCall
-from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs, written
+from arvis.graphs.agent.prompt import CallingAgent, PreparedCall, PromptBuilder, PromptInputs, written
 from arvis.graphs.agent.steering import (
     arrived_during_turn,
     head_of_turn,
@@ -45,6 +43,7 @@ from arvis.graphs.compaction.scripts import COMPACTION
 from arvis.graphs.context import TurnContext, load_turn_context
 from arvis.graphs.model import ModelCaller, unheard
 from arvis.llm import RunFailed
+from arvis.llm.tokens import estimator_of
 from arvis.memory import touch
 from arvis.messaging import messages, notices
 from arvis.messaging.notices import marked
@@ -54,9 +53,8 @@ from arvis.ports.store import Store
 from arvis.ports.transcriber import Speaker
 from arvis.prompt import Prompt, Round, behind, fit_rounds, taint_of_asked, turns_of
 from arvis.skills import Skill
-from arvis.tasks.attachments import load_pictures, pictures_of
 from arvis.tasks.rounds import Rounds, load_rounds
-from arvis.tasks.state import AgentState, WorkState
+from arvis.tasks.state import AgentState, WorkState, load_pictures, pictures_of
 from arvis.tasks.task import is_run
 
 #: The node after a compaction within the turn.

@@ -21,13 +21,12 @@ from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Goto, Next
 from arvis.engine.state import changes
 from arvis.graphs.agent.files import unsettled
-from arvis.graphs.compaction.selection import compaction_due
+from arvis.graphs.compaction.scripts import compaction_due
 from arvis.graphs.context import TurnContext, load_turn_context
 from arvis.messaging import notices
 from arvis.ports.compactions import Size
 from arvis.ports.store import Store, Transaction
-from arvis.tasks.outcome import WorkOutcome, WorkStatus
-from arvis.tasks.state import BY_DAEMON, AgentState
+from arvis.tasks.state import BY_DAEMON, AgentState, WorkOutcome, WorkStatus
 from arvis.tasks.task import history_of, is_run
 
 # The node `check_input`, with which every turn begins (behaviour 2.4). It flags and never blocks: a message that looks

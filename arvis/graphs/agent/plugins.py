@@ -1,41 +1,128 @@
-"""Plugins of an agent in its turns: called by the nodes of graph `agent`, each place in one line.
+"""Plugins of an agent in its turns, and the texts that they add to the messages of a conversation.
 
-Of an agent without plugins nothing is read, asked or made: its prompts are what they are without this module.
-"""
+The nodes of graph `agent` call each place in one line. Of an agent without plugins nothing is read, asked or made: its
+prompts are what they are without this module."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from arvis.conversations import estimate_tokens
 from arvis.domain.agents import Agent
 from arvis.domain.commands import split_command
 from arvis.domain.errors import ToolError
 from arvis.domain.executions import Execution
 from arvis.domain.markup import escape
 from arvis.domain.messages import OutgoingFile
-from arvis.domain.plugins import Addition, AttributeSpec, NextMessage, PluginBlock, Say, Tell
+from arvis.domain.plugins import Addition, AttributeSpec, Item, NextMessage, PluginBlock, Say, Tell
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import End
 from arvis.engine.state import changes
 from arvis.graphs.context import Asked, TurnContext, load_asked
+from arvis.llm.tokens import estimate_tokens
 from arvis.plugins import Guarded, Plugins
 from arvis.ports.plugin import PluginPlace, PluginTurn
 from arvis.ports.store import Store, Transaction
 from arvis.prompt import NO_EXTRAS, Extras, first_zone, reply_format
-from arvis.prompt.retention import Kept, clean, display_copy, persistent_copy
 from arvis.services.activity import active_agents_block, activities
 from arvis.tags import read
-from arvis.tasks.outcome import WorkOutcome, WorkStatus
-from arvis.tasks.state import BY_DAEMON, AgentState, WorkState
+from arvis.tasks.state import BY_DAEMON, AgentState, WorkOutcome, WorkState, WorkStatus
 from arvis.tasks.task import RunTask, is_run, task_in
 from arvis.tools.send_file import outgoing_file
+
+# -- additions leave the history by age (behaviour 5.4) ----------------------------------------------------------------
+#
+# Each addition (the time, the files of a workspace) states if the model sees it now and how long the history keeps it.
+# The displayed copy and the stored copy are made separately; the stored one has, for each part, the number of messages
+# for which it stays.
+
+
+#: For how many messages a part stays, its own included; None: for good.
+Policy = tuple[int | None, ...]
+
+_NEWLINE = "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A message as the history keeps it. `policy` is parallel to `content`; None: nothing was ever added to it."""
+
+    content: tuple[str, ...]
+    policy: Policy | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(self.content)
+
+    @property
+    def added(self) -> str:
+        """Return the text after the original of one part."""
+        return "".join(self.content[1:])
+
+    def to_json(self) -> dict[str, Any]:
+        return {"content": list(self.content), "policy": None if self.policy is None else list(self.policy)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Kept:
+        policy = data["policy"]
+        return cls(tuple(data["content"]), None if policy is None else tuple(policy))
+
+
+def display_copy(original: Sequence[str], additions: Sequence[Addition]) -> tuple[str, ...]:
+    """Return the copy that the model sees in the turn itself."""
+    return (*original, *(part for part, _ in _parts(additions, shown=True)))
+
+
+def persistent_copy(original: Sequence[str], additions: Sequence[Addition]) -> Kept:
+    """Return the copy that the history keeps. The original stays permanently, a heading as long as the longest of its
+    items."""
+    if not additions:
+        return Kept(tuple(original))
+    added = list(_parts(additions, shown=False))
+    content = (*original, *(part for part, _ in added))
+    return Kept(content, (*(None for _ in original), *(lasts for _, lasts in added)))
+
+
+def clean(messages: Sequence[Kept]) -> list[Kept]:
+    """The messages (the oldest first) without the parts whose time is over, and without those of which nothing is left.
+    Age counts messages that have a policy, from the newest, which is 0."""
+    cleaned: list[Kept] = []
+    age = 0
+    for message in reversed(messages):
+        if message.policy is None:
+            cleaned.append(message)
+            continue
+        if (left := _younger(message.content, message.policy, age)).content:
+            cleaned.append(left)
+        age += 1
+    cleaned.reverse()
+    return cleaned
+
+
+def _parts(additions: Sequence[Addition], *, shown: bool) -> Iterator[tuple[str, int | None]]:
+    """Yield headings and items with a newline after each, and how long they stay."""
+    for addition in additions:
+        chosen = [item for item in addition.items if (item.shown if shown else item.kept)]
+        if chosen:
+            yield addition.heading, _longest(chosen)
+        for item in chosen:
+            yield from ((part, item.lasts) for part in (*item.content, _NEWLINE))
+
+
+def _longest(items: Sequence[Item]) -> int | None:
+    lasts = [item.lasts for item in items]
+    return None if None in lasts else max(each for each in lasts if each is not None)
+
+
+def _younger(content: Sequence[str], policy: Policy, age: int) -> Kept:
+    left = [(part, lasts) for part, lasts in zip(content, policy, strict=True) if lasts is None or lasts > age]
+    return Kept(tuple(part for part, _ in left), tuple(lasts for _, lasts in left))
+
 
 # Additions of plugins to the messages of a conversation: stored beside them, repeated in later prompts, and dropped
 # by age (behaviour.md 5.4, docs/adr/0026). Scripts, and the plan of the rows to keep. Only the additions are stored:

@@ -1,28 +1,109 @@
-"""The prompt of a turn: all present rows, composed into one.
+"""The prompt of a turn, composed of all present rows, and the model call that is made of it.
 
-It is built before every call and never stored: a queued message sees the reply before it, and a retry sees the
-present memory (docs/adr/0001).
-"""
+The prompt is built before every call and never stored: a queued message sees the reply before it, and a retry sees the
+present memory (docs/adr/0001)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self, TypeVar
 
-from arvis.conversations import Estimator, estimator_of
 from arvis.domain.agents import HARMLESS_TOOLS, Agent
 from arvis.domain.messages import PastMessage, Role, StoredMessage
+from arvis.domain.money import Spender
 from arvis.domain.tools import ToolSpec
+from arvis.graphs.agent.completion import EXPLICIT
 from arvis.graphs.agent.input import sanitise
+from arvis.graphs.agent.steering import way_of
 from arvis.graphs.context import TurnContext
 from arvis.llm import Runner
+from arvis.llm.tokens import Estimator, estimator_of
 from arvis.ports.compactions import Calibration
 from arvis.prompt import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, Round, compose, first_zone, plain_rules
 from arvis.prompt.history import line_of
 from arvis.prompt.inputs import LONGEST_REPLY
 from arvis.services.conductor import conductor_rules
 from arvis.skills import Skill, choose
+
+# -- the prepared call -------------------------------------------------------------------------------------------------
+#
+# Handed from `prepare` to `call_model` as plain JSON: a visit after a crash makes the same call again.
+
+
+@dataclass(frozen=True, slots=True)
+class CallingAgent:
+    """The agent as the prompt was made for it."""
+
+    name: str
+    #: True if its replies must end with a status.
+    explicit: bool
+    #: `queue`, `steer` or `restart`.
+    on_new_message: str
+    model: str | None
+    fallbacks: Sequence[str]
+    tools: Sequence[str]
+
+    @classmethod
+    def of(cls, agent: Agent) -> Self:
+        return cls(
+            name=agent.name,
+            explicit=agent.completion == EXPLICIT,
+            on_new_message=way_of(agent),
+            model=agent.model,
+            fallbacks=list(agent.fallbacks),
+            tools=list(agent.tools),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCall:
+    """One composed prompt and its limits; the rounds are read again when the call is made. Field names are stored keys."""
+
+    agent: CallingAgent
+    #: The part of the system prompt that stays the same, the part that changes, and the line with the time.
+    system: str
+    changing: str
+    now: str
+    #: Role, text and message ids of each turn.
+    turns: Sequence[Sequence[Any]]
+    #: Id of the message to whose sender the reply is streamed.
+    newest: str | None
+    #: True if several people write in the conversation.
+    group: bool
+    #: Tokens: of the reply, of all rounds, and of one output of a tool.
+    reply: int
+    room: int
+    most: int
+    #: The token calibration of the model (`Calibration` as JSON).
+    counts: Mapping[str, Any] | None
+    spender: Mapping[str, Any]
+    #: Plugins that read the reply, and the attributes that it must have.
+    plugins: Mapping[str, Any] | None = None
+    pictures: Sequence[Sequence[str]] = ()
+    #: True if a spoken message is answered: the reply is spoken, too.
+    voice: bool = False
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Self | None:
+        """Return it; None for a prompt that an earlier version of Arvis composed in another form."""
+        if "most" not in kept:
+            return None
+        known = {name: kept[name] for name in cls.__slots__ if name in kept}
+        return cls(**{**known, "agent": CallingAgent(**kept["agent"])})
+
+    def to_json(self) -> dict[str, Any]:
+        kept = {name: getattr(self, name) for name in self.__slots__} | {"agent": asdict(self.agent)}
+        return kept if self.plugins is not None else {name: kept[name] for name in kept if name != "plugins"}
+
+    @property
+    def calibration(self) -> Calibration | None:
+        return None if self.counts is None else Calibration(**{**self.counts, "weights": tuple(self.counts["weights"])})
+
+    @property
+    def payer(self) -> Spender:
+        return Spender(**self.spender)
+
 
 _Message = TypeVar("_Message", PastMessage, StoredMessage)
 

@@ -25,10 +25,8 @@ from arvis.engine.state import changes
 from arvis.graphs.agent.tool_calls import Planned, told
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, Tool
-from arvis.tasks.attachments import files_of, with_files
-from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
 from arvis.tasks.rounds import effect_name
-from arvis.tasks.state import AgentState
+from arvis.tasks.state import AgentState, WorkOutcome, WorkStatus, child_end, files_of, with_files
 from arvis.tasks.task import GRAPH, TaskSpec, child_state, task_in
 from arvis.tools.registry import Offer
 

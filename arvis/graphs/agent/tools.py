@@ -19,19 +19,16 @@ from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Next, Pause
 from arvis.engine.state import changes
 from arvis.graphs.agent import subagents, tool_calls
-from arvis.graphs.agent.destinations import unnamed, words_of
 from arvis.graphs.agent.plugins import Extending
-from arvis.graphs.agent.tool_calls import CallRunner, Planned
+from arvis.graphs.agent.tool_calls import CallRunner, Planned, unnamed, words_of
 from arvis.graphs.agent.tool_protocols import ToolProtocol
 from arvis.graphs.context import Asked, load_asked
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, EndsTurn, Tool
 from arvis.services import workflow_retries
-from arvis.tasks.attachments import with_files
-from arvis.tasks.outcome import WorkOutcome, WorkStatus
 from arvis.tasks.rounds import effect_name
-from arvis.tasks.state import AgentState
+from arvis.tasks.state import AgentState, WorkOutcome, WorkStatus, with_files
 from arvis.tools.registry import Registry
 
 #: The answers to an approval; edits and feedback carry more (interfaces.md §4).

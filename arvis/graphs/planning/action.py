@@ -1,22 +1,165 @@
-"""The node `action`: a child carries out the brief with tools, in a lane of its own, until it is done or blocked."""
+"""The nodes `action` and `skill_critic`: a child carries out the brief with tools, and a model judges the work by the
+evidence of the tools alone."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
 
 from arvis.domain.executions import Answer
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Goto, Next, Repeat
 from arvis.engine.state import changes
-from arvis.graphs.planning import lanes, prompts
-from arvis.graphs.planning.documents import harmless
-from arvis.graphs.planning.evidence import Evidence, readiness
-from arvis.graphs.planning.lanes import LONGEST_MESSAGE, Lane, clipped
-from arvis.graphs.planning.limits import TIME, Bounds
-from arvis.graphs.planning.model import Adviser
-from arvis.graphs.planning.state import ACTION, OUTPUT, PlanningState, call_agent, evidence_of
-from arvis.graphs.planning.verdict import plain
+from arvis.graphs.planning import prompts
+from arvis.graphs.planning.documents import harmless, tick
+from arvis.graphs.planning.model import Adviser, Question
+from arvis.graphs.planning.state import (
+    ACTION,
+    ASSISTANT,
+    BRIEF,
+    EVIDENCE,
+    FEEDBACK,
+    LONGEST_MESSAGE,
+    OUTPUT,
+    ROUNDS,
+    SAME_FEEDBACK,
+    TIME,
+    USER,
+    Bounds,
+    Evidence,
+    Lane,
+    PlanningState,
+    call_agent,
+    clipped,
+    evidence_of,
+    readiness,
+)
+from arvis.graphs.planning.triage import read_object
 from arvis.ports.store import Store
-from arvis.tasks.outcome import WorkOutcome, WorkStatus, child_end
+from arvis.tasks.state import WorkOutcome, WorkStatus, child_end
 from arvis.tasks.task import TaskSpec
+
+# -- the verdict and its consequences (behaviour.md 3) -----------------------------------------------------------------
+
+
+LONGEST_FEEDBACK = 2_000
+#: In the place of a verdict that cannot be read.
+UNREADABLE = "The check gave no readable verdict."
+_UNSAID = "The check found the work incomplete and did not say why."
+_NUMBER = re.compile(r"\s*(\d{1,3})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`project` is only true beside `technical`; `feedback` explains what is incomplete; `completed` are the numbers
+    of the finished steps."""
+
+    technical: bool
+    project: bool
+    feedback: str
+    completed: tuple[int, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        return self.technical and self.project
+
+
+def read_verdict(reply: str) -> Verdict:
+    """No reply, or one that is no JSON object, is a verdict of "not complete"."""
+    found = read_object(reply)
+    if found is None:
+        return Verdict(technical=False, project=False, feedback=UNREADABLE)
+    technical = found.get("technical_completed") is True
+    project = technical and found.get("project_complete") is True
+    said = found.get("project_feedback" if technical else "technical_feedback")
+    feedback = said.strip()[:LONGEST_FEEDBACK] if isinstance(said, str) else ""
+    return Verdict(
+        technical=technical,
+        project=project,
+        feedback="" if project else feedback or _UNSAID,
+        completed=_numbers(found.get("completed_steps")),
+    )
+
+
+def said_before(feedback: str, earlier: Collection[str]) -> bool:
+    """Return True if the same feedback was given before, apart from case, blanks and punctuation."""
+    return plain(feedback) in {plain(each) for each in earlier}
+
+
+def plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _numbers(given: Any) -> tuple[int, ...]:
+    """Steps as numbers, or as texts that begin with one."""
+    if not isinstance(given, list):
+        return ()
+    found = [_NUMBER.match(str(each)) for each in given if not isinstance(each, bool)]
+    return tuple(dict.fromkeys(int(match[1]) for match in found if match))
+
+
+# -- the node `skill_critic` -------------------------------------------------------------------------------------------
+
+
+#: Values of this node, on which the edge behind it goes.
+COMPLETE, TECHNICAL, PROJECT, STOPPED = "complete", "technical", "project", "stopped"
+
+_TOKENS = 2_048
+_ASK = "Give your verdict now. Answer with the JSON object only."
+
+
+class CriticNode:
+    def __init__(self, *, store: Store, adviser: Adviser, bounds: Bounds) -> None:
+        self._store = store
+        self._adviser = adviser
+        self._bounds = bounds
+
+    async def skill_critic(self, context: NodeContext) -> Decision:
+        state, evidence = PlanningState.from_json(context.state), await evidence_of(self._store, context)
+        question = Question(
+            task=prompts.CRITIC,
+            goal=harmless(state.goal),
+            known=self._known(state, evidence),
+            now=_ASK,
+            most=_TOKENS,
+        )
+        verdict = read_verdict(await self._adviser.ask(context, await self._adviser.turn(context), question))
+        prd = tick(state.prd, verdict.completed)
+        more = changes(PlanningState, prd=prd, checks=state.checks + 1, actions=0) | state.with_taint(evidence)
+        if verdict.complete:
+            return Next(COMPLETE, **more)
+        stopped = self._stopped(state, verdict, evidence, context.now())
+        more |= changes(
+            PlanningState,
+            feedbacks=[*state.feedbacks, verdict.feedback],
+            lane=state.shared.adding(verdict.feedback, FEEDBACK),
+        )
+        if stopped is not None:
+            return Next(STOPPED, **changes(PlanningState, stopped=stopped), **more)
+        return Next(PROJECT if verdict.technical else TECHNICAL, **more)
+
+    def _stopped(self, state: PlanningState, verdict: Verdict, evidence: Evidence, now: int) -> str | None:
+        """Return why the work stops although it is incomplete; None: it continues with the feedback."""
+        if said_before(verdict.feedback, state.feedbacks):
+            return SAME_FEEDBACK
+        if state.checks + 1 >= self._bounds.rounds:
+            return ROUNDS
+        return TIME if self._bounds.over(state.began, now, evidence.waited_ms) else None
+
+    def _known(self, state: PlanningState, evidence: Evidence) -> str:
+        """The messages of the graph, and the whole transcript of the action."""
+        shared = state.shared
+        said = "\n\n".join(each.text for each in state.lane_action or Lane() if each.role == ASSISTANT)
+        return prompts.joined(
+            *(prompts.section(each.kind, each.text) for each in shared if each.kind and each.kind != BRIEF),
+            prompts.section("The plan", state.prd),
+            prompts.section("The brief", state.brief),
+            prompts.section("Action Conversation Transcript", evidence.transcript(state.brief_number)),
+            prompts.section("Final statement of the executor (a claim)", said),
+        )
+
 
 #: Values of this node, on which the edge behind it goes.
 ANSWERED, BLOCKED = "answered", "blocked"
@@ -35,7 +178,7 @@ class ActionNode:
         state = PlanningState.from_json(context.state)
         if self._bounds.over(state.began, context.now(), evidence.waited_ms):
             return Goto(OUTPUT, None, **changes(PlanningState, stopped=TIME))
-        own = state.lane_action or Lane().adding(state.goal, role=lanes.USER)
+        own = state.lane_action or Lane().adding(state.goal, role=USER)
         done = evidence.transcript(state.brief_number)
         begun = bool(done) or len(own.messages) > 1
         work = _task(state)
@@ -57,7 +200,7 @@ class ActionNode:
         said = outcome.result or outcome.visible or outcome.reason or outcome.report
         shared, own = state.shared, state.lane_action or Lane()
         snapshot = prompts.joined(said, outcome.requirements, readiness(evidence.runs))
-        lane = shared.adding(snapshot, lanes.EVIDENCE)
+        lane = shared.adding(snapshot, EVIDENCE)
         more = changes(PlanningState, lane=lane, lane_action=own.adding(said), last=outcome)
         more |= state.with_taint(evidence)
         if outcome.status is WorkStatus.BLOCKED and plain(outcome.reason) != state.blocker:

@@ -13,15 +13,12 @@ from arvis.engine.decisions import Graph, Node
 from arvis.graphs.agent.files import FileNode
 from arvis.graphs.agent.graph import AgentParts
 from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival
-from arvis.graphs.planning import action, critic
-from arvis.graphs.planning.action import ActionNode
-from arvis.graphs.planning.briefs import ReasoningNode
-from arvis.graphs.planning.critic import CriticNode
-from arvis.graphs.planning.limits import Bounds
+from arvis.graphs.planning import action
+from arvis.graphs.planning.action import PROJECT, TECHNICAL, ActionNode, CriticNode
 from arvis.graphs.planning.model import Adviser
 from arvis.graphs.planning.output import OutputNode
-from arvis.graphs.planning.planner import PlannerNode
-from arvis.graphs.planning.state import ACTION, CRITIC, OUTPUT, PLAN_RETRIEVAL, PLANNER, REASONING
+from arvis.graphs.planning.planner import PlannerNode, ReasoningNode
+from arvis.graphs.planning.state import ACTION, CRITIC, OUTPUT, PLAN_RETRIEVAL, PLANNER, REASONING, Bounds
 from arvis.graphs.planning.triage import Complexity, RetrievalNode
 from arvis.messaging.spoken_replies import SpokenReply
 
@@ -96,4 +93,4 @@ def after_action(_state: Mapping[str, Any], value: Any) -> str:
 def after_critic(_state: Mapping[str, Any], value: Any) -> str:
     """Return the node after the check: a new brief if the technical part is incomplete, a new plan if only the
     project is, else the report."""
-    return {critic.TECHNICAL: REASONING, critic.PROJECT: PLANNER}.get(value, OUTPUT)
+    return {TECHNICAL: REASONING, PROJECT: PLANNER}.get(value, OUTPUT)

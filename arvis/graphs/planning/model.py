@@ -13,9 +13,8 @@ from arvis.engine.context import NodeContext
 from arvis.graphs.agent.prompt import PromptBuilder
 from arvis.graphs.context import TurnContext, load_turn_context
 from arvis.graphs.model import ModelCaller, unheard
-from arvis.graphs.planning.lanes import clipped
 from arvis.graphs.planning.prompts import persona
-from arvis.graphs.planning.state import PlanningState
+from arvis.graphs.planning.state import PlanningState, clipped
 from arvis.llm import RunFailed
 from arvis.ports.store import Store
 

@@ -17,11 +17,8 @@ from arvis.graphs.context import TurnContext
 from arvis.graphs.model import unheard
 from arvis.graphs.planning import prompts
 from arvis.graphs.planning.documents import BRIEF, FINAL_PRD, without_documents
-from arvis.graphs.planning.evidence import Evidence, known_runs
-from arvis.graphs.planning.lanes import clipped
-from arvis.graphs.planning.limits import REASONS
 from arvis.graphs.planning.model import Adviser
-from arvis.graphs.planning.state import PlanningState, evidence_of
+from arvis.graphs.planning.state import REASONS, Evidence, PlanningState, clipped, evidence_of, known_runs
 from arvis.graphs.planning.triage import Complexity
 from arvis.messaging.notices import marked
 from arvis.messaging.spoken_replies import SpokenReply
@@ -29,8 +26,7 @@ from arvis.messaging.streaming import Showing
 from arvis.ports.store import Store
 from arvis.prompt import Prompt
 from arvis.tags import read
-from arvis.tasks.attachments import load_pictures, pictures_of, with_files
-from arvis.tasks.outcome import WorkOutcome, WorkStatus
+from arvis.tasks.state import WorkOutcome, WorkStatus, load_pictures, pictures_of, with_files
 
 _OPENINGS = tuple(f"<{name}".casefold() for name in (FINAL_PRD, BRIEF))
 _OPENING = re.compile("|".join(_OPENINGS), re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""The node `planner`: a child collects information and writes the PRD; only its other text is for people."""
+"""The nodes `planner` and `reasoning`: a child writes the PRD, and a brief moves exactly one check box of it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,90 @@ from arvis.domain.executions import Answer
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Goto, Next, Repeat
 from arvis.engine.state import changes
-from arvis.graphs.planning import lanes, prompts
-from arvis.graphs.planning.documents import carry_ticks, harmless, read_draft, without_documents
-from arvis.graphs.planning.evidence import Evidence, known_runs
-from arvis.graphs.planning.lanes import Lane
-from arvis.graphs.planning.limits import FAILED, TIME, TRIES, Bounds
-from arvis.graphs.planning.model import Adviser
-from arvis.graphs.planning.state import OUTPUT, PLANNER, PlanningState, call_agent, evidence_of
+from arvis.graphs.planning import prompts
+from arvis.graphs.planning.documents import carry_ticks, harmless, read_brief, read_draft, without_documents
+from arvis.graphs.planning.model import Adviser, Question
+from arvis.graphs.planning.state import (
+    BRIEF,
+    FAILED,
+    OUTPUT,
+    PLANNER,
+    REASONING,
+    REFUSED,
+    SKILL,
+    TIME,
+    TRIES,
+    USER,
+    Bounds,
+    Evidence,
+    Lane,
+    PlanningState,
+    call_agent,
+    clipped,
+    evidence_of,
+    known_runs,
+    readiness,
+)
 from arvis.messaging import messages
 from arvis.ports.store import Store
 from arvis.skills import Skill
-from arvis.tasks.outcome import child_end
+from arvis.tasks.state import child_end
 from arvis.tasks.task import TaskSpec
+
+# -- the node `reasoning` ----------------------------------------------------------------------------------------------
+
+
+#: Tokens of a brief (seed 001).
+_TOKENS = 4_096
+
+
+class ReasoningNode:
+    def __init__(self, *, store: Store, adviser: Adviser, bounds: Bounds) -> None:
+        self._store = store
+        self._adviser = adviser
+        self._bounds = bounds
+
+    async def reasoning(self, context: NodeContext) -> Decision:
+        state, evidence = PlanningState.from_json(context.state), await evidence_of(self._store, context)
+        if self._bounds.over(state.began, context.now(), evidence.waited_ms):
+            return Goto(OUTPUT, None, **changes(PlanningState, stopped=TIME))
+        shared = state.shared
+        own = state.lane_reasoning or shared.of_assistant()
+        told = own.without_echoes(state.goal).joined(each for each in shared.of_assistant() if each.kind)
+        question = Question(
+            task=prompts.REASONING,
+            goal=harmless(state.goal),
+            known=prompts.joined(
+                *(prompts.section(each.kind or "Earlier", each.text) for each in told),
+                prompts.section("The request in the person's own words", state.request),
+                prompts.section("The plan", state.prd),
+                prompts.section("What is known (execution readiness)", readiness(evidence.runs)),
+            ),
+            now=prompts.BRIEF_NOW,
+            most=_TOKENS,
+        )
+        reply = await self._adviser.ask(context, await self._adviser.turn(context), question)
+        if not (brief := read_brief(reply)):
+            number = state.tries.get(REASONING, 0) + 1
+            own = own.adding("The last reply contained no brief in its tags.").adding(harmless(reply), REFUSED)
+            more = state.with_tries(REASONING, number) | changes(PlanningState, lane_reasoning=own)
+            if number < self._bounds.briefs:
+                return Repeat(**more)
+            return Goto(OUTPUT, None, **changes(PlanningState, stopped=TRIES), **more)
+        return Next(
+            None,
+            **changes(
+                PlanningState,
+                brief=brief,
+                brief_number=state.brief_number + 1,
+                lane=shared.adding(brief, BRIEF),
+                lane_reasoning=own.without(REFUSED).adding(without_documents(reply)).adding(brief, BRIEF),
+                lane_action=Lane().adding(brief, role=USER),
+            ),
+            **state.with_tries(REASONING, 0),
+            **state.with_taint(evidence),
+        )
+
 
 #: A planner that fails as a whole twice is not called again.
 _FAILURES = "planner_failed"
@@ -43,7 +115,7 @@ class PlannerNode:
         state = PlanningState.from_json(context.state)
         if self._bounds.over(state.began, context.now(), evidence.waited_ms):
             return Goto(OUTPUT, None, **changes(PlanningState, stopped=TIME))
-        shared = state.shared.adding(await self._skill(state), lanes.SKILL)
+        shared = state.shared.adding(await self._skill(state), SKILL)
         own, goal = state.lane_planner or shared.of_assistant(), state.goal
         known = prompts.joined(
             *(prompts.section(each.kind or "Earlier", each.text) for each in _told(own, shared, goal)),
@@ -57,7 +129,7 @@ class PlannerNode:
             completion="implicit",
             history=(
                 ("user", prompts.WHAT_IS_KNOWN),
-                ("assistant", lanes.clipped(known, await self._adviser.room(context))),
+                ("assistant", clipped(known, await self._adviser.room(context))),
             ),
             taint=evidence.taint,
         )
@@ -80,14 +152,14 @@ class PlannerNode:
         if draft.flaw:
             number = state.tries.get(PLANNER, 0) + 1
             own = own.adding(f"The last plan was rejected: {draft.flaw}")
-            own = own.adding(harmless(end.outcome.visible), lanes.REFUSED)
+            own = own.adding(harmless(end.outcome.visible), REFUSED)
             more = changes(PlanningState, lane_planner=own) | state.with_tries(PLANNER, number)
             more |= state.with_taint(evidence)
             if number < self._bounds.plans:
                 return Repeat(**more)
             return Goto(OUTPUT, None, **changes(PlanningState, stopped=TRIES), **more)
         for words in dict.fromkeys(filter(None, (*_beside_calls(evidence), draft.chatter))):
-            text = lanes.clipped(words, _LONGEST_CHATTER)
+            text = clipped(words, _LONGEST_CHATTER)
             context.record(messages.progress, context.execution, text, context.now())
             context.commit_first()  # people read it while the work goes on
         return Next(
@@ -95,7 +167,7 @@ class PlannerNode:
             **changes(
                 PlanningState,
                 prd=carry_ticks(state.prd, draft.prd),
-                lane_planner=own.without(lanes.REFUSED).adding(draft.chatter),
+                lane_planner=own.without(REFUSED).adding(draft.chatter),
             ),
             **state.with_tries(PLANNER, 0),
             **state.with_taint(evidence),

@@ -21,19 +21,17 @@ from arvis.graphs.agent.graph import may_compact, outgrown
 from arvis.graphs.agent.input import sanitise
 from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs
 from arvis.graphs.context import TurnContext, scopes_for
-from arvis.graphs.planning import lanes, prompts
+from arvis.graphs.planning import prompts
 from arvis.graphs.planning.documents import harmless
-from arvis.graphs.planning.lanes import Lane
-from arvis.graphs.planning.limits import Bounds
 from arvis.graphs.planning.model import Adviser, Question
-from arvis.graphs.planning.state import PLAN_RETRIEVAL, PlanningState
+from arvis.graphs.planning.state import ENVIRONMENT, MEMORY, PLAN_RETRIEVAL, Bounds, Lane, PlanningState, clipped, seed
 from arvis.memory import Recall, recall, touch
 from arvis.ports.store import Store, Transaction
 from arvis.prompt import Prompt
-from arvis.prompt.files import file_text
+from arvis.prompt.history import file_text
 from arvis.prompt.tool_rounds import fair_share
 from arvis.skills import Skill
-from arvis.skills.choosing import usable
+from arvis.skills.skill import usable
 from arvis.tasks.task import is_run
 
 # The judgement of `plan_retrieval` about a message: the intent, the amount of work, the skill (behaviour.md 3). Small
@@ -226,7 +224,7 @@ class RetrievalNode:
 
     async def _judged(self, context: NodeContext, turn: TurnContext, skills: list[Skill]) -> Retrieval | None:
         """Return a model's judgement; None when it cannot be read."""
-        said = lanes.seed(turn.history[-10:])
+        said = seed(turn.history[-10:])
         request = _request_of(turn)
         question = Question(
             task=f"{prompts.RETRIEVAL}\n\n{prompts.manifest(skills)}",
@@ -268,7 +266,7 @@ def _request_of(turn: TurnContext) -> str:
     files = [text for message in turn.current for file in message.attachments if (text := file_text(file))]
     said = [text for text in (*words, *files) if text]
     longest = fair_share([len(text) for text in said], _LONGEST_GOAL)
-    return "\n\n".join(lanes.clipped(text, longest) for text in said) or "(no text)"
+    return "\n\n".join(clipped(text, longest) for text in said) or "(no text)"
 
 
 def _shared(turn: TurnContext, prompt: Prompt) -> Lane:
@@ -279,8 +277,8 @@ def _shared(turn: TurnContext, prompt: Prompt) -> Lane:
         f"{prompt.now}\nAgent: {agent.name}\nPlace: {place.address.platform} ({'direct' if place.direct else 'group'})"
     )
     tools = f"Tools: {', '.join(agent.tools) or 'none'}"
-    lane = lanes.seed(turn.history).adding(f"{where}\n{tools}", lanes.ENVIRONMENT)
-    return lane.adding(prompt.changing, lanes.MEMORY)
+    lane = seed(turn.history).adding(f"{where}\n{tools}", ENVIRONMENT)
+    return lane.adding(prompt.changing, MEMORY)
 
 
 def _search(tx: Transaction, execution: Execution, turn: TurnContext, words: str, now: int) -> Recall:

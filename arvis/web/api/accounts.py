@@ -15,7 +15,7 @@ from starlette.responses import Response
 from arvis.domain.accounts import AccountStatus, StoredAccount
 from arvis.domain.errors import NotFound
 from arvis.domain.runs import Account, Cooldown
-from arvis.llm.account_service import AccountService
+from arvis.llm.accounts import AccountService
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.web.http.endpoints import Call, Endpoint, answer

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from arvis.bots.service import BotService
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import RunResult
-from arvis.llm.account_service import AccountService, Trial
+from arvis.llm.accounts import AccountService, Trial
 from arvis.ports.choices import Choices
 from arvis.web.api.accounts import NAMES, WRITTEN, name_of
 from arvis.web.api.accounts import written as account_written

@@ -15,7 +15,7 @@ from arvis.domain.jobs import JobKind
 from arvis.domain.money import MICROS, SpendingLimits, day_of
 from arvis.domain.platforms import BotState, BotStatus
 from arvis.domain.runs import Cooldown
-from arvis.llm.account_service import AccountService
+from arvis.llm.accounts import AccountService
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.overview import Headline, RunningWork

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from arvis.bots.service import BotService
 from arvis.domain.messages import Role
-from arvis.llm.account_service import AccountService
+from arvis.llm.accounts import AccountService
 from arvis.ports.browsing import ConversationFilter
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights

@@ -19,8 +19,7 @@ from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Call, Decision, Node
 from arvis.graphs.agent.subagents import DELEGATES, words_of
 from arvis.ports.store import Transaction
-from arvis.tasks.attachments import files_of, with_files
-from arvis.tasks.outcome import WorkStatus, child_end
+from arvis.tasks.state import WorkStatus, child_end, files_of, with_files
 from arvis.tasks.task import TaskSpec, child_state
 from arvis.workflows.runtime import node_state, replies, templates
 from arvis.workflows.runtime.log import Line, line, write

@@ -12,8 +12,7 @@ from arvis.domain.workflows import DEPTH, SAID, LogType
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Call, Decision, Node
 from arvis.ports.store import Transaction
-from arvis.tasks.attachments import files_of, with_files
-from arvis.tasks.outcome import child_end
+from arvis.tasks.state import child_end, files_of, with_files
 from arvis.workflows.nodes.transfer import hand_over
 from arvis.workflows.runtime.calls import begin_detached, child_of, deeper, target
 from arvis.workflows.runtime.log import line, write

@@ -19,15 +19,14 @@ from arvis.domain.workflows import LogType
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Node, Pause
 from arvis.graphs.agent import tool_calls
-from arvis.graphs.agent.destinations import unnamed
-from arvis.graphs.agent.tool_calls import CallRunner, Planned
+from arvis.graphs.agent.tool_calls import CallRunner, Planned, unnamed
 from arvis.graphs.agent.tools import APPROVE, REJECT, TOO_LONG, ToolRules
 from arvis.graphs.context import narrowed
 from arvis.plugins import Plugins
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller
-from arvis.tasks.attachments import with_files
 from arvis.tasks.rounds import effect_name
+from arvis.tasks.state import with_files
 from arvis.tasks.task import RUN
 from arvis.workflows.runtime import node_state
 from arvis.workflows.runtime.log import line, write

@@ -12,7 +12,7 @@ from arvis.domain.taint import CLEAN, Taint
 from arvis.domain.workflows import SYSTEM, LogType
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Node
-from arvis.tasks.outcome import WorkOutcome, WorkStatus
+from arvis.tasks.state import WorkOutcome, WorkStatus
 from arvis.turns.workflow_results import STARTER
 from arvis.workflows.runtime.calls import MOST_TRANSFERS, TRANSFERS, target, transfer
 from arvis.workflows.runtime.log import announce_state, line, write

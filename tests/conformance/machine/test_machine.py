@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from arvis.graphs.compaction.selection import DUE_MESSAGES
+from arvis.graphs.compaction.scripts import DUE_MESSAGES
 from tests.conformance.machine.calm import come_to_rest, drain
 from tests.conformance.machine.invariants import check
 from tests.conformance.machine.machine import Tally

@@ -9,7 +9,7 @@ VARIANT = Variant(
     breaks="a call that was answered just before a kill costs nothing",
     edits=(
         Edit(
-            "arvis/llm/open_calls.py",
+            "arvis/llm/budgets.py",
             old="            continue  # another process was faster\n",
             new="            continue\n        continue\n",
         ),

@@ -1,1 +1,0 @@
-"""The graph of an agent that works without a message."""

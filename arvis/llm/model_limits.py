@@ -1,0 +1,270 @@
+"""Limits of models: the window, the longest reply, and the ability to read images.
+
+`Counts` keeps the calls of this process within these limits; the caller stores its new knowledge, as with cooldowns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Protocol
+
+from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.measures import Measure
+from arvis.domain.runs import RunRequest
+from arvis.llm.selection import Choice
+from arvis.llm.tokens import estimator_of, learn, measure_request
+from arvis.ports.compactions import Calibration
+from arvis.ports.store import Transaction
+
+# -- windows -----------------------------------------------------------------------------------------------------------
+#
+# A window holds the prompt and the reply together. Too small a number costs a little context, too large a one a refused
+# call, after which the vendor's own number is known.
+
+
+#: The window of models without a rule. Ollama chooses the window by the memory of its machine, whatever the model's
+#: name, and reports it with the first reply (behaviour 1.5).
+DEFAULT_WINDOW = 200_000
+_OLLAMA = 8_192
+
+#: By the beginning of a name in small letters; the first that fits counts.
+_RULES: Sequence[tuple[re.Pattern[str], int]] = tuple(
+    (re.compile(beginning), window)
+    for beginning, window in (
+        (r"claude-[a-z]+-[5-9]", 1_000_000),
+        (r"claude", 200_000),
+        (r"gpt-4\.1", 1_000_000),
+        (r"gpt-4o|chatgpt-4o|gpt-4-turbo|gpt-5[^/]*-chat|gpt-oss", 128_000),
+        (r"gpt-5", 272_000),  # of its 400,000 the rest is for replies only
+        (r"gpt-4-32k", 32_768),
+        (r"gpt-4", 8_192),
+        (r"gpt-3\.5", 16_385),
+        (r"o1-mini|o1-preview", 128_000),
+        (r"o[134]\b", 200_000),
+        (r"gemini-1\.0|gemini-pro", 32_768),
+        (r"gemini", 1_000_000),
+        (r"deepseek|llama-3\.[1-3]|mistral-(large|medium|small)|command-r", 128_000),
+    )
+)
+
+
+def window_of(provider: str, model: str, own: Mapping[str, int], learnt: int | None) -> int:
+    """Return the window in tokens. `model` may have prefixes, as OpenRouter writes them (`openai/gpt-4.1`). `own` are
+    the configured ones, by `model` or `provider/model`; `learnt` is the vendor's report."""
+    if (said := own_of(provider, model, own)) is not None:
+        return said
+    if learnt is not None:
+        return learnt
+    if provider == "ollama":
+        return _OLLAMA
+    return _by_rule(model.rpartition("/")[2].lower())
+
+
+def own_of(provider: str, model: str, own: Mapping[str, int]) -> int | None:
+    """Return the configured value of a model, by `model` or `provider/model`; prefixes do not matter."""
+    plain = model.rpartition("/")[2]
+    names = (f"{provider}/{model}", model, f"{provider}/{plain}", plain)
+    return next((own[name] for name in names if name in own), None)
+
+
+@lru_cache(maxsize=256)
+def _by_rule(plain: str) -> int:
+    return next((window for rule, window in _RULES if rule.match(plain)), DEFAULT_WINDOW)
+
+
+# -- sizes of requests, and new knowledge ------------------------------------------------------------------------------
+
+
+class ModelCounting:
+    """`Counting` of the runner. `windows` are those of the configuration, `replies` its longest replies by model, and `reply`
+    the one of all other models (None: the runner's caller knows)."""
+
+    def __init__(
+        self, *, windows: Mapping[str, int], replies: Mapping[str, int] | None = None, reply: int | None = None
+    ) -> None:
+        self._windows = dict(windows)
+        self._replies = dict(replies or {})
+        self._reply = reply
+
+    def measure(self, request: RunRequest) -> Measure:
+        return measure_request(request)
+
+    def tokens(self, measure: Measure, calibration: Calibration | None) -> int:
+        return estimator_of(calibration).of(measure)
+
+    def window(self, provider: str, model: str, learnt: int | None) -> int:
+        return window_of(provider, model, self._windows, learnt)
+
+    def reply(self, provider: str, model: str) -> tuple[int | None, bool]:
+        """Return the longest reply in tokens, and whether the configuration gives it for this exact model."""
+        own = own_of(provider, model, self._replies)
+        return (self._reply, False) if own is None else (own, True)
+
+
+def note_counts(
+    tx: Transaction, counted: Sequence[tuple[str, Measure, int]], limits: Sequence[tuple[str, int]], now: int
+) -> None:
+    """Store the `counted` and `limits` of a run's trail, in the commit that stores its findings."""
+    for model, measure, tokens in counted:
+        known = tx.calibrations.get(model)
+        learnt = learn(known, model, measure, tokens)
+        if learnt != known:
+            tx.calibrations.put(learnt, now)
+    for model, limit in limits:
+        known = tx.calibrations.get(model) or Calibration(model, (), 0)
+        if known.most != limit:
+            tx.calibrations.put(replace(known, most=limit), now)
+
+
+# -- images ------------------------------------------------------------------------------------------------------------
+#
+# An unknown model is sent images: if it cannot read them, its server refuses once, and that is remembered. Only families
+# that are known to read text alone are not sent any.
+
+
+#: By the beginning of a name in small letters.
+_SEEING = re.compile(
+    r"claude-(?!1|2|instant)|(chatgpt-)?gpt-4o|gpt-4\.[15]|gpt-4-(turbo|vision)|gpt-[5-9]|o[13](?!-mini|-preview)\b|o4\b"
+    r"|gemini-(?!1\.0|pro$)|gemma-?3|llava|bakllava|moondream|minicpm-v|pixtral|mistral-small-?3|mistral-medium-?3"
+    r"|llama-?4|llama-?3\.2-(11b|90b)?-?vision|granite[\d.]*-vision|qwen[\d.]*-?vl|internvl|grok-4|phi-4-multimodal"
+)
+#: With these only deaf and blind relatives begin like that.
+_BLIND = re.compile(r"audio|realtime|transcribe|tts|embedding|gemma-?3n?[:-](270m|1b)")
+#: All that their vendor has to offer sees.
+_SEEING_PROVIDERS = frozenset({"claude_cli"})
+
+
+#: Families that read text only, unless a name above says otherwise.
+_TEXT_ONLY = re.compile(
+    r"gpt-3|gpt-4\b|gpt-oss|o1-|o3-mini|claude-[12]|claude-instant|gemini-1\.0|gemini-pro$|deepseek|llama-?[23]|codellama|mistral\b"
+    r"|mistral-(7b|nemo|large|tiny)|mixtral|codestral|devstral|qwen|qwq|phi-?[123]|phi-?4|gemma|codegemma|command-r|starcoder"
+    r"|kimi-k2\b|glm-4(?!.*v)|falcon|vicuna|tinyllama|smollm|nous-|hermes|wizard|yi-|granite|text-|embed"
+)
+
+
+def may_see(provider: str, model: str, own: Mapping[str, bool]) -> bool:
+    """Return whether to send images to a model: it can read them, or is unknown."""
+    plain = model.rpartition("/")[2]
+    names = (f"{provider}/{model}", model, f"{provider}/{plain}", plain)
+    if any(name in own for name in names) or provider == "demo":
+        return sees(provider, model, own)
+    unknown = _TEXT_ONLY.match(plain.lower()) is None and _BLIND.search(plain.lower()) is None
+    return unknown or sees(provider, model, own)
+
+
+def sees(provider: str, model: str, own: Mapping[str, bool]) -> bool:
+    """`model` may carry prefixes, as OpenRouter writes them. `own` are those of the configuration, by `model` or
+    `provider/model`."""
+    plain = model.rpartition("/")[2]
+    for name in (f"{provider}/{model}", model, f"{provider}/{plain}", plain):
+        if name in own:
+            return own[name]
+    name = plain.lower()
+    return provider in _SEEING_PROVIDERS or (_SEEING.match(name) is not None and _BLIND.search(name) is None)
+
+
+# -- calls within their windows ----------------------------------------------------------------------------------------
+
+
+#: The least room for a reply, in tokens; a model with less is not called.
+SMALLEST_REPLY = 256
+
+#: The assumed window of an unknown model.
+_UNKNOWN_WINDOW = 200_000
+
+#: The plausible range of a vendor's limit, in tokens; other numbers are ignored.
+_LIMITS = range(512, 1 << 25)
+
+#: Error texts with the limit of a refused prompt: OpenAI and compatible servers, Anthropic, Google, llama.cpp, xAI,
+#: Mistral, LM Studio and our own Ollama.
+_NUMBER = r"\(?(\d[\d,]{2,})"
+_NAMED = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"maximum (?:allowed )?(?:context|prompt|input|model) (?:length|window|size)(?: is| of|:)? ?{_NUMBER}",
+        rf"> ?{_NUMBER}(?: maximum)?",
+        rf"maximum number of (?:input )?tokens allowed(?: is| of|:)? ?{_NUMBER}",
+        rf"context (?:length|window|size|limit)(?: is| of|:)?(?: only)? ?{_NUMBER}",
+        rf"{_NUMBER} maximum context length",
+        rf"max_(?:seq|model)_len(?:gth)? ?{_NUMBER}",
+        rf"\bholds {_NUMBER}",
+    )
+)
+
+
+class Counting(Protocol):
+    """Measures requests, counts measures, and knows windows."""
+
+    def measure(self, request: RunRequest) -> Measure: ...
+
+    def tokens(self, measure: Measure, calibration: Calibration | None) -> int:
+        """Return the tokens, rather too many."""
+        ...
+
+    def window(self, provider: str, model: str, learnt: int | None) -> int:
+        """Return the window in tokens; `learnt` is the vendor's value."""
+        ...
+
+    def reply(self, provider: str, model: str) -> tuple[int | None, bool]:
+        """Return the longest reply in tokens (None: unknown), and whether the value is for this exact model."""
+        ...
+
+
+class Counts:
+    """Knows counts and windows. Without `counting` it knows none, and no request is too long."""
+
+    def __init__(self, counting: Counting | None = None) -> None:
+        self._counting = counting
+        self._known: dict[str, Calibration] = {}
+
+    def learn(self, calibrations: Iterable[Calibration]) -> None:
+        """Take over what is stored."""
+        self._known.update((calibration.model, calibration) for calibration in calibrations)
+
+    def reply(self, choice: Choice) -> int | None:
+        """Return the longest reply of this model in tokens; None where nothing is configured."""
+        return self._counting.reply(choice.account.provider, choice.model)[0] if self._counting is not None else None
+
+    def reply_cap(self, choice: Choice) -> int | None:
+        """Return the same where the configuration names this very model: no call of it may ask for more."""
+        if self._counting is None:
+            return None
+        tokens, named = self._counting.reply(choice.account.provider, choice.model)
+        return tokens if named else None
+
+    def window(self, choice: Choice) -> int:
+        if self._counting is None:
+            return _UNKNOWN_WINDOW
+        known = self._known.get(model_key(choice))
+        return self._counting.window(choice.account.provider, choice.model, known.most if known else None)
+
+    def measure(self, request: RunRequest) -> Measure:
+        return Measure() if self._counting is None else self._counting.measure(request)
+
+    def room(self, choice: Choice, measure: Measure) -> int:
+        """Return the most tokens of a reply. Raise `ProviderError` of kind `too_long` if there is no room."""
+        window, tokens = self.window(choice), 0
+        if self._counting is not None:
+            tokens = self._counting.tokens(measure, self._known.get(model_key(choice)))
+        # The other half covers errors of the estimate: vendors count the requested reply into the window.
+        room = (window - tokens) // 2
+        if room < SMALLEST_REPLY:
+            text = f"the prompt needs some {tokens} tokens, and {choice.model} holds {window}, the reply included"
+            raise ProviderError(ProviderErrorKind.TOO_LONG, text)
+        return room
+
+
+def model_key(choice: Choice) -> str:
+    """The name under which is kept how a model counts: `provider/model`."""
+    return f"{choice.account.provider}/{choice.model}"
+
+
+def limit_in(error: ProviderError) -> int | None:
+    """The window that a vendor names in refusing a prompt."""
+    if error.kind is not ProviderErrorKind.TOO_LONG:
+        return None
+    found = (match for pattern in _NAMED if (match := pattern.search(error.what)))
+    limits = (int(match[1].replace(",", "")) for match in found)
+    return next((limit for limit in limits if limit in _LIMITS), None)
