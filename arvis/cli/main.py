@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from arvis.cli.errors import INTERRUPTED, exit_code, known_in, report
+from arvis.cli.output import INTERRUPTED, exit_code, known_in, report
 from arvis.domain.errors import ArvisError
 
 
@@ -26,10 +26,10 @@ COMMANDS = {
     "init": Command("init.command", "Ask a few questions and write config.yaml."),
     "run": Command("commands.run", "Start the daemon and answer messages until it is stopped."),
     "chat": Command("commands.chat", "Talk to an agent: one message, or line by line."),
-    "status": Command("commands.status", "Show the current work of each agent."),
+    "status": Command("commands.reports", "Show the current work of each agent."),
     "agents": Command("commands.agents", "List, show, create, update, pause and delete agents; bind them to channels."),
     "bots": Command("commands.bots", "List, show, create, update, test and delete the bots of chat platforms."),
-    "pairing": Command("commands.pairing", "List, approve and reject the requests of people who want to use a bot."),
+    "pairing": Command("commands.people", "List, approve and reject the requests of people who want to use a bot."),
     "people": Command("commands.people", "List, show, update, block and unblock people."),
     "jobs": Command("commands.jobs", "List, show, retry, cancel and delete jobs of the queue."),
     "questions": Command("commands.questions", "List and show the questions that wait for a person, and answer them."),
@@ -45,18 +45,18 @@ COMMANDS = {
     "projects": Command("commands.projects", "List, show, create, update and delete projects that agents work on."),
     "skills": Command("commands.skills", "List, show, create and delete skills."),
     "memory": Command("commands.memory", "List, show, create, confirm and delete facts that agents remember."),
-    "audit": Command("commands.audit", "List the changes that models asked for, and their outcome."),
-    "usage": Command("commands.usage", "Show calls, tokens and costs of models."),
+    "audit": Command("commands.reports", "List the changes that models asked for, and their outcome."),
+    "usage": Command("commands.reports", "Show calls, tokens and costs of models."),
     "clients": Command("commands.clients", "List, show and create customers; enter charges and payments."),
     "explain": Command("commands.explain", "Explain how a message was handled and why."),
     "login": Command("commands.login", "Print a new one-time link to the dashboard."),
     "password": Command("commands.password", "Set the password of a dashboard user."),
     "mcp": Command("commands.mcp", "Serve the Model Context Protocol to a program on this machine."),
     "doctor": Command("commands.doctor", "Check the installation, with or without a running daemon."),
-    "backup": Command("commands.backup", "Back up all data, with or without a running daemon."),
-    "restore": Command("commands.restore", "Replace the data by a backup, or list the backups."),
+    "backup": Command("commands.database", "Back up all data, with or without a running daemon."),
+    "restore": Command("commands.database", "Replace the data by a backup, or list the backups."),
     "config": Command("commands.config", "Migrate a configuration file of an older version."),
-    "migrate": Command("commands.migrate", "Update the database without starting the daemon."),
+    "migrate": Command("commands.database", "Update the database without starting the daemon."),
     "version": Command("commands.version", "Print the version."),
 }
 

@@ -11,10 +11,10 @@ import click
 import pytest
 
 from arvis.cli import output
-from arvis.cli.commands import explain_text
+from arvis.cli.commands import explain
 from arvis.cli.commands.chat_stream import Preview
-from arvis.cli.errors import exit_code, known_in
 from arvis.cli.main import COMMANDS, arvis
+from arvis.cli.output import exit_code, known_in
 from arvis.domain.errors import ArvisError, ConfigError, DaemonUnreachable, DataFolderInUse, SchemaTooNew
 from arvis.domain.explanation import explanation
 from arvis.process.data_folder import lock_data_folder
@@ -59,7 +59,7 @@ def test_a_story_of_trouble() -> None:
         {"step": "delivery", "at": 1005, "part": 0, "seq": 1, "state": "failed", "platformId": None, "error": "gone"},
         {"step": "unheard_of", "at": 1006, "what": "ever", "empty": None},
     ]
-    assert list(explain_text.story(timeline("answered", steps=steps, answers=["M", "N"]))) == [
+    assert list(explain.story(timeline("answered", steps=steps, answers=["M", "N"]))) == [
         "0.001 s  work began again (start 2)",
         "0.002 s  the process had died at this work (1 so far); taken up again",
         "0.003 s  failed, next try at 0:01:00: no answer",
@@ -78,7 +78,7 @@ def test_a_step_tells_what_was_found_and_what_the_prompt_holds() -> None:
         {"step": "node", "at": 1001, "node": "check_input", "decision": "next", "input": {"M": found, "N": found}},
         {"step": "node", "at": 1002, "node": "prepare", "decision": "next", "prompt": prompt, "taint": taint},
     ]
-    examined, prepared = explain_text.story(timeline("running", steps=steps))
+    examined, prepared = explain.story(timeline("running", steps=steps))
     assert examined.endswith("next; looks like an attempt to command the model, came very soon after others")
     layers = "about 200 tokens: identity 140, history 60; 3 older messages did not fit"
     assert prepared.endswith(f"next; {layers}; tainted by flagged, tools")
@@ -89,7 +89,7 @@ def test_a_story_tells_of_summaries() -> None:
         {"step": "compacted", "at": 1002, "compaction": "C", "messages": 12, "tokensSaved": 900},
         {"step": "compaction_failed", "at": 1003, "reason": "auth", "error": "the key was refused"},
     ]
-    assert list(explain_text.story(timeline("running", steps=steps))) == [
+    assert list(explain.story(timeline("running", steps=steps))) == [
         "0.002 s  12 older messages became a summary (900 tokens saved)",
         "0.003 s  no summary could be written (auth): the key was refused",
     ]

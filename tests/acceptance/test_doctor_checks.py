@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from arvis.cli.doctor import GROUPS
-from arvis.cli.doctor.folder import room
+from arvis.cli.doctor.machine import room
 from arvis.process.data_folder import lock_data_folder
 from arvis.process.disk import DiskSpace
 from arvis.store.health import sqlite_lacks

@@ -17,8 +17,8 @@ from threading import Thread
 
 import pytest
 
-from arvis.cli.init.config_file import put_in_place
-from arvis.cli.init.defaults import Surroundings
+from arvis.cli.init.command import put_in_place
+from arvis.cli.init.prompts import Surroundings
 from arvis.config import Config, load
 from arvis.domain.errors import ConfigError
 from tests.acceptance.daemon import Daemon, arvis, environment

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from arvis.cli.commands.status import status
+from arvis.cli.commands.reports import status
 from arvis.domain.agents import Agent, AgentStatus
 from arvis.domain.executions import Cursor, Wait, WaitKind
 from arvis.domain.jobs import JobKind, NewJob

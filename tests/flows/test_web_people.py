@@ -11,7 +11,7 @@ import pytest
 from click import Command
 from click.testing import CliRunner, Result
 
-from arvis.cli.commands import pairing as pairing_command
+from arvis.cli.commands import people as pairing_command
 from arvis.cli.commands import people as people_command
 from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
 from arvis.ports.store import Transaction

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from arvis.cli.commands.explain_text import story
+from arvis.cli.commands.explain import story
 from arvis.domain.agents import Agent
 from arvis.domain.errors import NotFound, ProviderError, ProviderErrorKind, Unprocessable
 from arvis.domain.executions import Execution, ExecutionStatus

@@ -9,10 +9,8 @@ from typing import Any
 import click
 
 from arvis.cli.api_client import connect
-from arvis.cli.errors import FAILED, report
-from arvis.cli.options import Commands, json_option, place_options
-from arvis.cli.output import moment, print_json, print_table
-from arvis.cli.secret_input import read_secret, secret_options
+from arvis.cli.options import Commands, json_option, place_options, read_secret, secret_options
+from arvis.cli.output import FAILED, moment, print_json, print_table, report
 from arvis.domain.accounts import AccountStatus
 from arvis.domain.errors import ArvisError
 

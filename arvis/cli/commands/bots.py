@@ -11,10 +11,8 @@ from typing import Any
 import click
 
 from arvis.cli.api_client import connect
-from arvis.cli.errors import FAILED
-from arvis.cli.options import Commands, json_option, place_options
-from arvis.cli.output import moment, plain, print_fields, print_json, print_table
-from arvis.cli.secret_input import read_secret
+from arvis.cli.options import Commands, json_option, place_options, read_secret
+from arvis.cli.output import FAILED, moment, plain, print_fields, print_json, print_table
 
 _COLUMNS = ("bot", "state", "as", "source", "since", "error")
 

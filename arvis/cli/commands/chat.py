@@ -14,11 +14,9 @@ from typing import Any
 import click
 
 from arvis.cli.api_client import TIMEOUT, Api, connect
-from arvis.cli.commands.chat_posts import Posts
-from arvis.cli.commands.chat_stream import show_while_written
-from arvis.cli.errors import FAILED, report
+from arvis.cli.commands.chat_stream import Posts, show_while_written
 from arvis.cli.options import json_option, place_options
-from arvis.cli.output import print_json
+from arvis.cli.output import FAILED, print_json, report
 from arvis.domain.errors import ArvisError, DaemonUnreachable
 from arvis.domain.explanation import why_not
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from arvis.cli.errors import FAILED
 from arvis.cli.options import Commands, place_options
+from arvis.cli.output import FAILED
 from arvis.config import DEFAULT_FILE
 from arvis.config.environment import DELIMITER, PREFIX
 from arvis.config.renames import MIGRATE, migrated, old_keys, old_variables

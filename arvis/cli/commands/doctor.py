@@ -15,9 +15,8 @@ import click
 from arvis.cli.doctor import examine
 from arvis.cli.doctor.findings import Finding, Status
 from arvis.cli.doctor.scene import System
-from arvis.cli.errors import FAILED
 from arvis.cli.options import json_option, place_options
-from arvis.cli.output import plain, print_json
+from arvis.cli.output import FAILED, plain, print_json
 from arvis.process.clock import SystemClock
 
 

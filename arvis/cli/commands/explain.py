@@ -1,17 +1,19 @@
-"""`arvis explain`: the timeline of a message as text."""
+"""`arvis explain`: the timeline of a message in sentences. It reports only stored rows; codes are in brackets."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from arvis.cli.api_client import Api, connect
-from arvis.cli.commands.explain_text import story
 from arvis.cli.options import json_option, place_options
 from arvis.cli.output import plain, print_json
 from arvis.domain.errors import NotFound
+from arvis.domain.explanation import duration
+from arvis.domain.reasons import in_words
 
 
 @click.command()
@@ -62,3 +64,135 @@ def _message_of_job(api: Api, given: str) -> str | None:
     except NotFound:
         return None
     return message_id
+
+
+Json = Mapping[str, Any]
+
+_MICROS = 1_000_000
+
+
+def story(timeline: Json) -> Iterator[str]:
+    """One line for each thing that happened, its time counted from the arrival of the message."""
+    start = int(timeline["createdAt"])
+    times = [duration(step["at"] - start) for step in timeline["steps"]]
+    width = max(map(len, times), default=0)
+    for time, step in zip(times, timeline["steps"], strict=True):
+        yield f"{time.rjust(width)}  {_told(step, start)}"
+    calls = sum(step["step"] == "model_call" for step in timeline["steps"])
+    if calls:
+        tokens = f"{timeline['inputTokens']} tokens in, {timeline['outputTokens']} out"
+        yield f"\n{calls} model call{'s' * (calls > 1)}: {tokens}, ${timeline['costUsd']:.6f}."
+    if timeline.get("reply"):
+        yield f"\nThe answer: {timeline['reply']}"
+    if len(timeline["answers"]) > 1:
+        yield f"One answer for {len(timeline['answers'])} messages: {', '.join(timeline['answers'])}."
+
+
+def _told(step: Json, start: int) -> str:
+    tell = _STEPS.get(step["step"])
+    return tell(step, start) if tell else _unknown(step)
+
+
+def _unknown(step: Json) -> str:
+    details = ", ".join(f"{name} {value}" for name, value in step.items() if name not in {"at", "step"} and value)
+    return f"{step['step']}: {details}" if details else str(step["step"])
+
+
+def _routed(step: Json, _: int) -> str:
+    return f"given to {step['agent'] or 'an agent'}: {in_words(step['reason'])}"
+
+
+def _started(step: Json, _: int) -> str:
+    return "work began" if step["claim"] == 1 else f"work began again (start {step['claim']})"
+
+
+def _node(step: Json, _: int) -> str:
+    return "; ".join([f"step {step['node']}: {step['decision']}", *_flags(step), *_prompt(step), *_sources(step)])
+
+
+def _flags(step: Json) -> Iterator[str]:
+    """Return the flags of the input check."""
+    looked_at = step.get("input", {}).values() if step["node"] == "check_input" else ()
+    found = [name for each in looked_at for flag, name in _FLAGS.items() if each.get(flag)]
+    if found:
+        yield ", ".join(dict.fromkeys(found))
+
+
+def _prompt(step: Json) -> Iterator[str]:
+    """Return the tokens of each layer, as estimated when the prompt was built."""
+    if step["node"] == "prepare" and "prompt" in step:
+        layers = {name: tokens for name, tokens in step["prompt"]["tokens"].items() if tokens}
+        yield f"about {sum(layers.values())} tokens: {', '.join(f'{name} {each}' for name, each in layers.items())}"
+        if step["prompt"].get("left_out"):
+            yield f"{step['prompt']['left_out']} older messages did not fit"
+
+
+def _sources(step: Json) -> Iterator[str]:
+    """Return the sources of the answer other than the person's own message, if the step lists them."""
+    if step.get("taint"):
+        yield f"tainted by {', '.join(step['taint'])}"
+
+
+def _model_call(step: Json, _: int) -> str:
+    head = f"model {step['provider']}/{step['model']} (account {step['account']})"
+    took = duration(step["durationMs"])
+    if step["error"]:
+        return f"{head} failed after {took} ({step['error']}): {step['detail']}"
+    cost = f"${step['costMicros'] / _MICROS:.6f}" if step.get("priced", True) else "no price known"
+    cached = f" ({step['cachedTokens']} from the cache)" if step.get("cachedTokens") else ""
+    return f"{head}: {step['inputTokens']} tokens in{cached}, {step['outputTokens']} out, {cost}, {took}"
+
+
+def _tool(step: Json, _: int) -> str:
+    return f"tool {step['tool']} {'gave nothing' if step['failed'] else 'gave'}: {step['output']}"
+
+
+def _file(step: Json, _: int) -> str:
+    about = f"file {step['name']} ({step['type'] or 'of no known type'})"
+    return f"{about} could not be read: {step['problem']}" if step["problem"] else f"{about} was read as {step['kind']}"
+
+
+def _delivery(step: Json, _: int) -> str:
+    head = f"part {step['part'] + 1} of the answer: {step['state']}"
+    return f"{head}: {step['error']}" if step["error"] else head
+
+
+_FLAGS = {
+    "injectionDetected": "looks like an attempt to command the model",
+    "spamDetected": "looks like spam",
+    "rateLimited": "came very soon after others",
+    "truncated": "cut, for it was too long",
+}
+
+_PUT_BACK = {
+    "crashed": "the process died while this was answered together with another message",
+    "unread": "the reply of the turn that this had joined was written without it",
+}
+
+_STEPS: Mapping[str, Callable[[Json, int], str]] = {
+    "received": lambda step, _: f"received from {step['user'] or 'somebody'} over {step['platform']}",
+    "posted": lambda step, _: f"posted by {step['agent'] or 'an agent'} over {step['platform']}, for {step['source']}",
+    "routed": _routed,
+    "dropped": lambda step, _: f"dropped: {in_words(step['reason'] or 'no reason')}",
+    "queued": lambda step, _: f"queued as job {step['job']} ({step['kind']}, priority {step['priority']})",
+    "started": _started,
+    "node": _node,
+    "model_call": _model_call,
+    "tool": _tool,
+    "file": _file,
+    "compacted": lambda step, _: (
+        f"{step['messages']} older messages became a summary ({step['tokensSaved']} tokens saved)"
+    ),
+    "compaction_failed": lambda step, _: f"no summary could be written ({step['reason']}): {step['error']}",
+    "retried": lambda step, start: f"failed, next try at {duration(step['runAt'] - start)}: {step['error']}",
+    "snoozed": lambda step, start: f"postponed to {duration(step['runAt'] - start)}: {step['reason']}",
+    "warning": lambda step, _: f"the workflow went on at {step['node']} with a warning: {step['warning']}",
+    "undelivered": lambda step, _: f"the reply was given up ({step['reason']}); the agent will hear of it",
+    "recovered": lambda step, _: f"the process had died at this work ({step['crashes']} so far); taken up again",
+    "requeued": lambda step, _: f"{_PUT_BACK.get(step['why'], step['why'])}; it waits for a reply of its own",
+    "answered": lambda step, _: f"answered by message {step['reply']}",
+    "failed": lambda step, _: f"given up; message {step['reply']} says so",
+    "cancelled": lambda step, _: f"stopped; message {step['reply']} says so",
+    "expired": lambda step, _: f"expired; message {step['reply']} says so",
+    "delivery": _delivery,
+}

@@ -12,9 +12,8 @@ import click
 
 from arvis.app.database import database_of
 from arvis.cli.api_client import connect
-from arvis.cli.options import json_option, place_options
+from arvis.cli.options import json_option, place_options, read_secret, secret_options
 from arvis.cli.output import print_json
-from arvis.cli.secret_input import read_secret, secret_options
 from arvis.config import Config, load
 from arvis.domain.errors import DataFolderInUse
 from arvis.domain.users import FIRST_USER

@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from arvis.cli.api_client import Api, connect
-from arvis.cli.options import Commands, json_option, page_options, place_options
+from arvis.cli.options import Commands, json_option, page_options, place_options, read_secret, secret_options
 from arvis.cli.output import moment, plain, print_json, print_table, tell_more
-from arvis.cli.secret_input import read_secret, secret_options
 from arvis.domain.errors import Conflict, NotFound
 
 _COLUMNS = ("key", "value", "secret", "updated")

@@ -16,10 +16,11 @@ from arvis.cli.options import (
     json_option,
     page_options,
     place_options,
+    read_secret,
+    secret_options,
     workflow_option,
 )
 from arvis.cli.output import moment, print_fields, print_json, print_table, tell, tell_more
-from arvis.cli.secret_input import read_secret, secret_options
 from arvis.domain.webhooks import Preset
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

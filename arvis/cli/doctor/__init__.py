@@ -1,5 +1,5 @@
 """The checks of `arvis doctor`, group by group. A cause is checked before its consequences, so that the first line
-that fails is the one to fix. A new check is a function in the file of its group, a new group a file in this list."""
+that fails is the one to fix. A new check is a function in the file of its group; a new group is an entry of this list."""
 
 from __future__ import annotations
 
@@ -7,22 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from arvis.cli.doctor import (
-    accounts,
-    backups,
-    bots,
-    configuration,
-    daemon,
-    database,
-    folder,
-    machine,
-    queue,
-    security,
-    speech,
-    telemetry,
-    tools,
-    web,
-)
+from arvis.cli.doctor import accounts, bots, configuration, daemon, database, machine, optional_parts, security
 from arvis.cli.doctor.findings import Finding, failed
 from arvis.cli.doctor.scene import PLACEHOLDER, System, gather
 from arvis.config import Config, load, unset_variables
@@ -31,18 +16,18 @@ from arvis.domain.errors import ConfigError
 
 GROUPS = (
     configuration.GROUP,
-    machine.GROUP,
-    folder.GROUP,
-    database.GROUP,
-    backups.GROUP,
-    daemon.GROUP,
-    web.GROUP,
+    machine.MACHINE,
+    machine.FOLDER,
+    database.DATABASE,
+    database.BACKUPS,
+    daemon.DAEMON,
+    daemon.WEB,
     accounts.GROUP,
     bots.GROUP,
-    tools.GROUP,
-    speech.GROUP,
-    telemetry.GROUP,
-    queue.GROUP,
+    optional_parts.TOOLS,
+    optional_parts.SPEECH,
+    optional_parts.TELEMETRY,
+    database.QUEUE,
     security.GROUP,
 )
 

@@ -1,17 +1,24 @@
-"""The database: opens, fits this version, is sound."""
+"""Checks of the database: it opens and is sound, its backups are recent, and its queue moves."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from arvis.app.database import database_of
 from arvis.cli.doctor.findings import Check, Group, Verdict, fail, failed, ok, warn
 from arvis.cli.doctor.scene import Scene
-from arvis.domain.errors import ArvisError, Unprocessable
+from arvis.cli.output import moment
+from arvis.domain.errors import ArvisError, StoreError, Unprocessable
+from arvis.domain.messages import DeliveryState
+from arvis.ports.backups import BackupFile
 from arvis.ports.skills import StoredSkill
 from arvis.process.data_folder import Holder
 from arvis.skills.skill import Source, read_skill
-from arvis.store.health import DatabaseState, log_bytes
+from arvis.store.backups.archive import verify_archive
+from arvis.store.backups.folder import list_backups
+from arvis.store.blobs import Stopped
+from arvis.store.health import MOST, DatabaseState, log_bytes
 from arvis.store.integrity.check import Damaged, LogCut, Sound
 
 _MEGABYTE = 1_000_000
@@ -112,7 +119,7 @@ def _name(scene: Scene) -> str:
     return "PostgreSQL" if scene.config.postgres_url else str(scene.config.database_file)
 
 
-GROUP = Group(
+DATABASE = Group(
     "database",
     (
         Check("database", check_database),
@@ -120,5 +127,161 @@ GROUP = Group(
         Check("database_rows", check_rows),
         Check("write_ahead_log", check_log),
         Check("database_server", check_server),
+    ),
+)
+
+
+# Backups.
+
+#: A backup that is late by half its time has been left out.
+_LATE = 1.5
+
+#: Seconds for which a backup is read here.
+_READING = 1.0
+
+_HOUR_MS = 3_600_000
+
+
+def check_age(scene: Scene) -> Verdict | None:
+    if scene.records is None or scene.config.postgres_url is not None:
+        return None
+    every, newest = scene.config.backup.every, _newest(scene)
+    taken_at = scene.records.installed_at if newest is None else newest.created_at
+    if scene.now - taken_at > every * _LATE:
+        why = f"The newest is of {moment(taken_at)}: {newest.path.name}." if newest else "There is none at all."
+        fix = "Take one with `arvis backup`. A daemon takes them by itself; its log tells why it did not."
+        return warn(f"No backup of the last {max(1, round(every / _HOUR_MS))} h", why, fix)
+    if newest is None:
+        return ok(f"The first backup is due at {moment(taken_at + every)}")
+    return ok(f"The newest backup is of {moment(taken_at)}")
+
+
+def check_content(scene: Scene) -> Verdict | None:
+    """The newest is what would be restored. Its bytes are compared with its manifest, as far as a second reaches."""
+    newest = _newest(scene)
+    if newest is None:
+        return None
+    stop = threading.Event()
+    timer = threading.Timer(_READING, stop.set)
+    timer.start()
+    try:
+        verify_archive(newest.path, stop)
+    except Stopped:
+        return ok(f"{newest.path.name} can be read, as far as was tried: it is large")
+    except StoreError as error:
+        return fail(f"{newest.path.name} cannot be restored", error.why, "Take a new one now: `arvis backup`.")
+    finally:
+        timer.cancel()
+    return ok(f"{newest.path.name} holds what its manifest says")
+
+
+def check_dump(scene: Scene) -> Verdict | None:
+    if scene.config.postgres_url is None:
+        return None
+    why = "Arvis takes no backup of PostgreSQL, neither daily nor before a migration."
+    return warn("Backups are yours to take", why, "Let your server take them, or run pg_dump before each update.")
+
+
+def _newest(scene: Scene) -> BackupFile | None:
+    return next(iter(list_backups(database_of(scene.config))), None)
+
+
+BACKUPS = Group(
+    "backup",
+    (Check("backup", check_age), Check("backup_content", check_content), Check("dump", check_dump)),
+)
+
+
+# The queue: jobs that wait too long, failed jobs, and deliveries with an unknown outcome.
+
+_LONG_WAIT_MS = 300_000
+_SHOWN = 5
+
+
+def check_waiting(scene: Scene) -> Verdict | None:
+    if scene.records is None:
+        return None
+    since = scene.records.waiting_since
+    waited = 0 if since is None else max(0, scene.now - since)
+    if scene.daemon is None:
+        if since is None:
+            return ok("Nothing waits to be done")
+        return warn("Work is waiting", "No daemon runs that could do it.", "Start it with `arvis run`.")
+    if waited > _LONG_WAIT_MS:
+        why = (
+            f"The next job could have begun {waited // 60_000} minutes ago: all workers are busy, or they stand still."
+        )
+        fix = "`arvis jobs list --status running` shows what they do; raise queue.workers if that is their work."
+        return fail("Work is waiting for too long", why, fix)
+    return ok("No job waits for long")
+
+
+def check_leases(scene: Scene) -> Verdict | None:
+    """A worker that died loses its lease, and a living daemon takes the job back."""
+    if scene.records is None:
+        return None
+    running, expired = scene.records.running_jobs, scene.records.expired_leases
+    if _nobody_works(scene):
+        return ok(f"Jobs that a stop or a crash interrupted, for the next start: {running}")
+    if expired:
+        why = f"{expired} jobs are held by a worker that has been silent for too long, and no process takes them back."
+        return fail("Interrupted jobs stay where they are", why, "Start a daemon with the role workers again.")
+    return ok(f"Jobs that run: {running}")
+
+
+def check_failed(scene: Scene) -> Verdict | None:
+    if scene.records is None:
+        return None
+    number = scene.records.failed_jobs
+    if number:
+        why = f"{_counted(number)} failed, and the senders were notified."
+        fix = "`arvis jobs list --status failed` shows them; `arvis jobs retry ID` or `delete ID` settles each."
+        return warn("Some jobs were given up", why, fix)
+    return ok("No job was given up")
+
+
+def check_crashing(scene: Scene) -> Verdict | None:
+    if scene.records is None:
+        return None
+    crashing, poisoned = scene.records.crashing, scene.records.poisoned_jobs
+    fix = "`arvis explain ID` tells what a job is about; the log tells how the process ended."
+    if crashing:
+        why = f"It died more than once while it worked on {', '.join(crashing[:_SHOWN])}."
+        return warn("Some work brings the process down", why, fix)
+    if poisoned:
+        why = f"{_counted(poisoned)} with the reason `poison` are among those given up: it died at each of them."
+        return warn("Some work brought the process down", why, fix)
+    return ok("No work brings the process down")
+
+
+def check_deliveries(scene: Scene) -> Verdict | None:
+    if scene.records is None:
+        return None
+    failed_ones = scene.records.troubled.get(DeliveryState.FAILED, 0)
+    unknown = scene.records.troubled.get(DeliveryState.UNKNOWN, 0)
+    if failed_ones or unknown:
+        why = f"Of the last week {failed_ones} did not arrive, and of {unknown} nobody knows."
+        fix = "`arvis jobs list --kind deliver --status failed` shows those that can be sent again."
+        return warn("Some answers did not reach their place", why, fix)
+    return ok("Answers of the last week have reached their place")
+
+
+def _nobody_works(scene: Scene) -> bool:
+    """Only for SQLite: a PostgreSQL database may have workers on other machines."""
+    return scene.daemon is None and scene.config.postgres_url is None
+
+
+def _counted(number: int) -> str:
+    return f"{number} or more jobs" if number == MOST else "1 job" if number == 1 else f"{number} jobs"
+
+
+QUEUE = Group(
+    "queue",
+    (
+        Check("waiting_jobs", check_waiting),
+        Check("leases", check_leases),
+        Check("failed_jobs", check_failed),
+        Check("crashing_jobs", check_crashing),
+        Check("deliveries", check_deliveries),
     ),
 )
