@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arvis.app.graphs import GraphParts
-from arvis.workflows.registry import WorkflowGraphs
+from arvis.workflows.compiler import WorkflowGraphs
 from arvis.workflows.runtime.parts import NodeParts
 
 

@@ -7,13 +7,15 @@ have ended.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 from arvis.domain.errors import Unprocessable
 from arvis.domain.executions import Execution
 from arvis.domain.runs import RunResult
-from arvis.domain.workflows import STATE, SYSTEM, LogType, as_text
+from arvis.domain.workflows import PREFIX, STATE, SYSTEM, LogType, WorkflowVersion, as_text
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Edge, End, Fail, Gate, Goto, Graph, Node
 from arvis.ports.store import Transaction
@@ -21,17 +23,14 @@ from arvis.services import workflow_families
 from arvis.services.workflow_runs import note_begun, source_for
 from arvis.tasks.state import WorkOutcome, WorkStatus
 from arvis.workflows.document.kinds import KINDS, SETTINGS, SUBAGENT, Kind
-from arvis.workflows.document.paths import backwards, reach
-from arvis.workflows.document.view import label_of
+from arvis.workflows.document.view import backwards, label_of, reach
 from arvis.workflows.nodes import make_node
 from arvis.workflows.runtime import joins, log
-from arvis.workflows.runtime.guards import VisitLimits, guarded
-from arvis.workflows.runtime.joins import Join, LastOne
+from arvis.workflows.runtime.joins import Join, LastOne, gate_of, merges_of, reachable, ways_of
 from arvis.workflows.runtime.log import line
 from arvis.workflows.runtime.parts import BEGIN, FINISH, LAST, NodeParts, NodeSpec, name_of
-from arvis.workflows.runtime.regions import gate_of, merges_of, reachable, ways_of
 from arvis.workflows.runtime.token import Token
-from arvis.workflows.runtime.visit import taint_of, token_of
+from arvis.workflows.runtime.visit import VisitLimits, guarded, taint_of, token_of
 from arvis.workflows.validation.check import check
 from arvis.workflows.validation.fields import is_whole
 from arvis.workflows.validation.rules import Severity
@@ -235,3 +234,48 @@ def _breaks(document: Mapping[str, Any], drawing: Sequence[NodeSpec]) -> frozens
     if _setting(document, "pauses") == "branch":
         return frozenset()
     return frozenset(name_of(each.id) for each in drawing if each.kind.name in _ASKING)
+
+
+# -- graphs of executions ----------------------------------------------------------------------------------------------
+
+
+#: Maximum compiled graphs that are kept; the least recently used are dropped first.
+_MOST_KEPT = 64
+
+
+class WorkflowGraphs:
+    """Compiles versions of workflows, each once: a version never changes."""
+
+    def __init__(self, *, parts: NodeParts) -> None:
+        self._parts = parts
+        self._kept: OrderedDict[tuple[str, int], Graph] = OrderedDict()
+        self._lock = Lock()  # reads of the store run in several threads
+
+    def find(self, tx: Transaction, execution: Execution) -> Graph | None:
+        """Return the graph of this execution; None if it runs no workflow. If its version is missing or has errors,
+        the graph fails the run."""
+        if not execution.graph.startswith(PREFIX) or STATE not in execution.state:
+            return None
+        about = execution.state[STATE]
+        key = (str(about["id"]), int(about["version"]))
+        with self._lock:
+            if (known := self._kept.get(key)) is not None:
+                self._kept.move_to_end(key)
+                return known
+        version = tx.workflows.version(*key)
+        if version is None:
+            return refusal(execution.graph, f"There is no version {key[1]} of this workflow.")
+        if version.problems:
+            return refusal(execution.graph, f"Version {key[1]} of this workflow cannot run.")
+        graph = self._compiled(version, execution.graph)
+        with self._lock:
+            self._kept[key] = graph
+            if len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+        return graph
+
+    def _compiled(self, version: WorkflowVersion, name: str) -> Graph:
+        try:
+            return compile_document(version.document, self._parts, name)
+        except Unprocessable as error:
+            return refusal(name, " ".join(filter(None, [error.what, error.fix])))

@@ -6,7 +6,9 @@ Branches that do not lead through that node are not repeated: their tokens wait 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from arvis.domain.agents import Agent
@@ -14,14 +16,17 @@ from arvis.domain.errors import NotFound
 from arvis.domain.executions import Cursor, Execution
 from arvis.domain.messages import Address
 from arvis.domain.taint import CLEAN, Label, Taint
-from arvis.domain.workflows import STATE, Workflow, WorkflowRun, WorkflowVersion
+from arvis.domain.workflows import OUTPUT, STATE, Workflow, WorkflowRun, WorkflowVersion
 from arvis.ports.store import Transaction
 from arvis.services import workflow_runs
 from arvis.services.workflow_runs import NewWorkflowRun
 from arvis.tasks.access import AUTHORS, with_authors
-from arvis.workflows.document.view import Drawing
-from arvis.workflows.earlier_run import Arrival, EarlierRun
-from arvis.workflows.runtime.token import Token
+from arvis.workflows.compiler import joins_of
+from arvis.workflows.document.view import Drawing, reach
+from arvis.workflows.runtime import joins
+from arvis.workflows.runtime.joins import Join, gate_of, merge_behind, merges_of, opened
+from arvis.workflows.runtime.parts import name_of
+from arvis.workflows.runtime.token import MOST_OUTPUT, Token, cut
 from arvis.workflows.runtime.visit import taint_of
 
 
@@ -99,3 +104,145 @@ def _agent(tx: Transaction, old: Execution, version: WorkflowVersion, by: str | 
         return known
     asker = workflow_runs.asker_for(tx, by, Address.from_json(old.state["address"]), {})
     return workflow_runs.agent_of(tx, version, asker)
+
+
+# -- the earlier run ---------------------------------------------------------------------------------------------------
+
+
+#: Replaces the mark of the visit that opened a region, which is not recorded.
+_AGAIN = "again"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A position that waits at a gate from the beginning on."""
+
+    gate: str
+    token: Token
+
+
+class EarlierRun:
+    def __init__(
+        self, drawing: Drawing, document: Mapping[str, Any], positions: Sequence[Cursor], state: Mapping[str, Any]
+    ) -> None:
+        self._drawing = drawing
+        self._document = document
+        self._positions = positions
+        self._state = state
+
+    @cached_property
+    def _joins(self) -> Mapping[str, Join]:
+        return joins_of(self._document)
+
+    def token_at(self, node: str, given: Any) -> Token:
+        """Return the token with which the node's newest visit began; the run's input, if the node was never visited.
+        A run that failed there still has the token. For a visit that ended, the node has recorded its sources, and
+        these nodes their outputs."""
+        for cursor in self._positions:
+            if cursor.node == name_of(node):
+                return replace(Token.from_json(cursor.value), visits={})
+        known: Mapping[str, Any] = self._kept(node).get("came") or {}
+        sources = self._sources(node, known)
+        if not sources:
+            return Token(output=given, regions=self._regions(node))
+        token = Token(
+            output=self._output(node, sources),
+            source=sources[0],
+            handle=self._kept(sources[0]).get("handle"),
+            rounds=dict(known.get("rounds") or {}),
+            regions=self._regions(node),
+        )
+        if node not in self._joins:
+            return token
+        return replace(token, joined=tuple((each, self._failed(each) or "") for each in sources))
+
+    def outputs(self, node: str) -> dict[str, Any]:
+        """Return the state of the nodes that cannot be reached from this one: templates refer to it."""
+        behind = reach([node], self._drawing.ways)
+        ids = [each for each in self._drawing.nodes if each not in behind and OUTPUT + each in self._state]
+        return {OUTPUT + each: self._state[OUTPUT + each] for each in ids}
+
+    def side_arrivals(self, node: str, came: Token) -> list[Arrival]:
+        """Return the tokens that branches outside this node's paths brought to later joins. At a join that opens
+        before all have arrived, one place stays free for the branch that runs again."""
+        behind = reach([node], self._drawing.ways)
+        return [
+            arrival
+            for each, join in self._joins.items()
+            if each in behind - {node}
+            for arrival in self._at(join, behind, came)
+        ]
+
+    def _at(self, join: Join, behind: set[str], came: Token) -> Iterator[Arrival]:
+        most = {joins.ANY: 0, joins.COUNT: join.count - 1}.get(join.rule)
+        for source in [each for each in self._brought_to(join.id) if each not in behind][:most]:
+            kept = self._kept(source)
+            token = replace(Token(regions=came.regions, rounds=came.rounds), failed=self._failed(source))
+            yield Arrival(gate_of(join.id), token.on(source, kept.get("output"), kept.get("handle")))
+
+    # -- what the nodes kept -------------------------------------------------------------------------------------------
+
+    def _sources(self, node: str, known: Mapping[str, Any]) -> list[str]:
+        """Return the sources of its input: those recorded, else all that a join could have waited for, else the
+        newest."""
+        remembered = {source for source, _ in known.get("joined") or ()} or {known.get("source")}
+        if found := [each for each in self._drawing.nodes if each in remembered and self._kept(each)]:
+            return found
+        brought = list(self._brought_to(node))
+        if node in self._joins or not brought:
+            return brought
+        return [max(brought, key=lambda each: (int(self._kept(each).get("at") or 0), each))]
+
+    def _brought_to(self, node: str) -> Iterator[str]:
+        """Return the nodes whose output led there, in the order of the document; a branch that failed leads to its
+        merge."""
+        for source in self._drawing.nodes:
+            kept = self._kept(source)
+            if kept.get("failed") is not None:
+                merge = merge_behind(self._document, source, self._regions(source))
+                led = merge is not None and merge.id == node
+            else:
+                outs = {each.out for each in self._drawing.leaving.get(source, ()) if each.target == node}
+                led = bool(kept) and bool(outs) and (kept.get("handle") is None or kept["handle"] in outs)
+            if led:
+                yield source
+
+    def _output(self, node: str, sources: Sequence[str]) -> Any:
+        """Return the output as the join computes it (`joins.py`)."""
+        join = self._joins.get(node)
+        if join is None or (len(sources) == 1 and not join.merges):
+            return self._kept(sources[0]).get("output")
+        room = MOST_OUTPUT // len(sources)
+        return [self._part(each, room) for each in sources]
+
+    def _part(self, source: str, room: int) -> Any:
+        failed = self._failed(source)
+        return cut(self._kept(source).get("output"), room) if failed is None else {"failed": failed}
+
+    def _failed(self, source: str) -> str | None:
+        kept = self._kept(source)
+        return None if kept.get("failed") is None else f"{kept.get('label') or source}: {kept['failed']}"
+
+    def _kept(self, node: str) -> Mapping[str, Any]:
+        kept = self._state.get(OUTPUT + node)
+        return kept if isinstance(kept, Mapping) else {}
+
+    def _regions(self, node: str) -> tuple[str, ...]:
+        """Return the recorded regions, or those that the document shows around the node."""
+        if (known := self._kept(node).get("came")) is not None:
+            return tuple(known.get("regions") or ())
+        regions: tuple[str, ...] = ()
+        for parallel, merge in self._around(node):
+            if node != merge:
+                regions = opened(regions, parallel, _AGAIN)
+        return regions
+
+    def _around(self, node: str) -> list[tuple[str, str]]:
+        """Return the `parallel` nodes that enclose it with their merges, outermost first."""
+        ways = self._drawing.ways
+        found = [
+            (parallel, merge)
+            for parallel, merge in merges_of(self._document).items()
+            if node in reach(ways.get(parallel, ()), ways, lambda id_, merge=merge: id_ == merge)  # type: ignore[misc]
+        ]
+        return sorted(found, key=lambda each: sum(each[0] in reach(ways.get(other, ()), ways) for other, _ in found))

@@ -23,7 +23,7 @@ from arvis.services.workflow_runs import find
 from arvis.tasks.access import has_more_rights
 from arvis.workflows.document.model import normalise
 from arvis.workflows.validation.check import KnownNames, check
-from arvis.workflows.validation.routing import SEARCH
+from arvis.workflows.validation.fields import SEARCH
 from arvis.workflows.validation.rules import Problem, Severity
 
 MOST_WORKFLOWS = 1_000

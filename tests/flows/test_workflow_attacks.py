@@ -26,7 +26,7 @@ from arvis.store.open import Database
 from arvis.tools import start_workflow
 from arvis.turns.workflow_tools import WorkflowStarter
 from arvis.workflows.reruns import rerun
-from arvis.workflows.runtime.output_limits import MOST_CARRIED, size_of
+from arvis.workflows.runtime.token import MOST_CARRIED, size_of
 from arvis.workflows.service import Wanted, check_document, update
 from tests.flows.drawn_kit import START, Play, WorkflowStage, drawing, node
 from tests.flows.house import HELPER, House, agent_with, open_house

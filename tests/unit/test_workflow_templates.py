@@ -9,18 +9,18 @@ import pytest
 from arvis.domain.markup import find_tags
 from arvis.graphs.agent.subagents import Subagent
 from arvis.workflows.runtime.conditions import decide, says_stop, says_yes
-from arvis.workflows.runtime.output_limits import (
+from arvis.workflows.runtime.replies import handed_back, verdict_in
+from arvis.workflows.runtime.templates import as_data, fill, fill_all, known_in
+from arvis.workflows.runtime.token import (
     CUT,
     LEAST_OUTPUT,
     MOST_FILLED,
     MOST_KEPT,
     MOST_OUTPUT,
+    Token,
     bounded,
     size_of,
 )
-from arvis.workflows.runtime.replies import handed_back, verdict_in
-from arvis.workflows.runtime.templates import as_data, fill, fill_all, known_in
-from arvis.workflows.runtime.token import Token
 
 
 def kept(label: str, output: Any, at: int = 1, **more: Any) -> dict[str, Any]:

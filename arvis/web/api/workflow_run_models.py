@@ -25,8 +25,8 @@ from arvis.web.http.schema import (
     one_of,
     optional,
 )
+from arvis.workflows.runtime.joins import gate_of
 from arvis.workflows.runtime.parts import drawn_id, name_of
-from arvis.workflows.runtime.regions import gate_of
 
 # The state of a run, node by node, computed from its rows: outputs, active nodes, and nodes that were never reached.
 

@@ -1,52 +1,23 @@
-"""The work of each kind of node: one module for each, with `make(spec, parts)`."""
+"""The work of each kind of node, by subject: a module maps its kinds to functions `make(spec, parts)`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from arvis.engine.decisions import Node
-from arvis.workflows.nodes import (
-    agent,
-    approval,
-    condition,
-    if_,
-    loop,
-    merge,
-    parallel,
-    response,
-    router,
-    start,
-    sub_workflow,
-    tool_call,
-    transfer,
-    unknown,
-    user_input,
-    wait,
-)
+from arvis.workflows.nodes import agents, branching, control_flow, other_workflows, people, tools
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec
 
-Make = Callable[[NodeSpec, NodeParts], Node]
-
-_MAKERS: Mapping[str, Make] = {
-    "start": start.make,
-    "trigger": start.make,
-    "if": if_.make,
-    "router": router.make,
-    "condition": condition.make,
-    "wait": wait.make,
-    "loop": loop.make,
-    "parallel": parallel.make,
-    "merge": merge.make,
-    "agent": agent.make,
-    "tool-call": tool_call.make,
-    "approval": approval.make,
-    "user-input": user_input.make,
-    "response": response.make,
-    "sub-workflow": sub_workflow.make,
-    "transfer": transfer.make,
+_MAKERS: Mapping[str, Callable[[NodeSpec, NodeParts], Node]] = {
+    **control_flow.MAKERS,
+    **branching.MAKERS,
+    **agents.MAKERS,
+    **tools.MAKERS,
+    **people.MAKERS,
+    **other_workflows.MAKERS,
 }
 
 
 def make_node(spec: NodeSpec, parts: NodeParts) -> Node:
     """Make the node of this kind, or the one for unknown kinds."""
-    return _MAKERS.get(spec.kind.name, unknown.make)(spec, parts)
+    return _MAKERS.get(spec.kind.name, control_flow.make_unknown)(spec, parts)

@@ -11,8 +11,7 @@ from typing import Any
 
 from arvis.domain.markup import escape
 from arvis.domain.workflows import OUTPUT, STATE, as_text
-from arvis.workflows.runtime.output_limits import CUT, MOST_FILLED
-from arvis.workflows.runtime.token import Token
+from arvis.workflows.runtime.token import CUT, MOST_FILLED, Token
 
 #: Returns the value of a name; None for an unknown name.
 Known = Callable[[str], str | None]

@@ -1,7 +1,8 @@
-"""One visit of a node: its agent and tools, its success or failure, and its questions to a model.
+"""One visit of a node: its limits, the data that it keeps, its agent and tools, its questions to a model, and its success or
+failure.
 
-Every output is kept in the execution's state under `out:` and the id of its node, for templates and for the end of
-the run; a branch writes keys of its own.
+Every output is kept in the execution's state under `out:` and the id of its node, for templates and for the end of the
+run; a branch writes keys of its own.
 """
 
 from __future__ import annotations
@@ -16,21 +17,76 @@ from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.domain.workflows import OUTPUT, SYSTEM, LogType
 from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Call, Decision, Fail, Goto
+from arvis.engine.decisions import Call, Decision, Fail, Goto, Node, Pause
 from arvis.graphs.agent.subagents import words_of
 from arvis.graphs.context import narrowed
 from arvis.ports.store import Store, Transaction
 from arvis.tasks.access import asker_of, may_reach, refusal
 from arvis.tasks.state import child_end
 from arvis.tasks.task import GRAPH, RUN, TaskSpec, child_state
+from arvis.workflows.runtime import joins, templates
 from arvis.workflows.runtime import log as run_log
-from arvis.workflows.runtime import regions, templates
 from arvis.workflows.runtime.log import Line, line
-from arvis.workflows.runtime.output_limits import bounded
 from arvis.workflows.runtime.parts import NodeSpec
-from arvis.workflows.runtime.token import Token, proceed
+from arvis.workflows.runtime.token import Token, bounded, proceed
 
-# The agent of a node and its tools: never more than the run itself may use.
+# -- limits, beginning and errors of a visit ---------------------------------------------------------------------------
+
+
+#: The visits that no node causes: that of the beginning.
+_VISITS_OF_BEGIN = 1
+
+
+@dataclass(frozen=True, slots=True)
+class VisitLimits:
+    """The limits of one run: `steps` of all nodes together, `visits` of one node on one path, or in one round of the
+    loop that it is in."""
+
+    steps: int
+    visits: int
+
+
+def guarded(node: Node, spec: NodeSpec, limits: VisitLimits) -> Node:
+    """Return the node with its limits enforced. An error in its fields fails its branch, not the engine."""
+
+    async def visit(context: NodeContext) -> Decision:
+        token = token_of(context)
+        if (excess := _excess(context, spec, token, limits)) is not None:
+            run_log.write(context, [line(spec.id, LogType.ERROR, excess), line(SYSTEM, LogType.RUN_END, "failed")])
+            run_log.announce_state(context)
+            return Fail(excess)
+        if context.answer is None:
+            run_log.write(context, _beginning(spec, token))
+        try:
+            decision = await node(context)
+        except ExecutionError as error:
+            return fail_branch(context, spec, token, " ".join(filter(None, [f"{error.what}.", error.why, error.fix])))
+        if isinstance(decision, Pause):
+            run_log.announce_state(context)
+        return decision
+
+    return visit
+
+
+def _excess(context: NodeContext, spec: NodeSpec, token: Token, limits: VisitLimits) -> str | None:
+    if context.visited - _VISITS_OF_BEGIN >= limits.steps:
+        return f"The run made more than {limits.steps} steps; it was at “{spec.label}”."
+    if token.visits.get(spec.id, 0) >= limits.visits:
+        return f"The run visited “{spec.label}” more than {limits.visits} times."
+    return None
+
+
+def _beginning(spec: NodeSpec, token: Token) -> list[Line]:
+    lines = [line(spec.id, LogType.STEP_START, f"{spec.kind.label}: {spec.label}")]
+    if token.joined:
+        count = len(token.joined)
+        lines.append(
+            line(spec.id, LogType.JOIN, f"{count} {'branch has' if count == 1 else 'branches have'} come together")
+        )
+    return lines
+
+
+# -- the agent of a node and its tools: never more than the run itself may use -----------------------------------------
 
 
 #: Graphs in which an agent works here as well, if it is set to them.
@@ -79,6 +135,9 @@ def graph_of(agent: Agent, *, delegates: bool) -> str:
     """Return the agent's graph. An agent that writes scripts does so here, too, unless it needs to call other agents,
     which no script can."""
     return agent.graph if agent.graph in _MANNERS and not delegates else GRAPH
+
+
+# -- its output, and questions to a model ------------------------------------------------------------------------------
 
 
 #: The key of the run's state to which branches add the labels of the sources that they read, by node.
@@ -166,7 +225,7 @@ def fail_branch(
 ) -> Decision:
     """Fail this branch, and the run with it; but inside a `parallel` with a merge, the failure goes to the merge.
     `log` are lines before the error, which is of this `kind`; `taint` is that of this node's children."""
-    merge = regions.merge_behind(spec.document, spec.id, token.regions)
+    merge = joins.merge_behind(spec.document, spec.id, token.regions)
     kept: dict[str, Any] = {"output": None, "label": spec.label, "at": context.now(), "failed": error}
     kept |= {_TAINT: sorted(taint), "came": token.origin()}
     changes = {OUTPUT + spec.id: kept, _TAINT: sorted(taint_of(context.state) | taint), **changes}
@@ -241,3 +300,28 @@ def _counted(token: Token, spec: NodeSpec) -> Token:
 
 def _end_note(handle: str | None, *, tainted: bool) -> str:
     return " ".join(filter(None, [handle or "", "(tainted)" if tainted else ""]))
+
+
+# -- the data that a visit keeps between its children or questions -----------------------------------------------------
+
+
+#: Prefix of the state's keys, followed by the id of a position.
+AT = "at:"
+
+
+def kept_state(context: NodeContext, prefix: str = AT) -> Mapping[str, Any]:
+    """Return the data that this visit kept; empty at the beginning."""
+    cursor_id, visit = context.place
+    found: Mapping[str, Any] = context.state.get(prefix + cursor_id) or {}
+    return found if found.get("visit") == visit else {}
+
+
+def keep_state(context: NodeContext, values: Mapping[str, Any], prefix: str = AT) -> dict[str, Any]:
+    """Return the change of state that keeps these values until the visit ends."""
+    cursor_id, visit = context.place
+    return {prefix + cursor_id: {**values, "visit": visit}}
+
+
+def drop_state(context: NodeContext, prefix: str = AT) -> dict[str, Any]:
+    """Return the change of state for the end of the visit."""
+    return {prefix + context.place[0]: None}

@@ -8,8 +8,7 @@ from math import prod
 from typing import Any
 
 from arvis.workflows.document.kinds import JOIN, JOIN_COUNT, LOOP_BACK, MOST_CONNECTIONS
-from arvis.workflows.document.paths import backwards, circles, components, reach
-from arvis.workflows.document.view import BODY, Connection, Drawing, Node
+from arvis.workflows.document.view import BODY, Connection, Drawing, Node, backwards, circles, components, reach
 from arvis.workflows.validation.fields import is_whole
 from arvis.workflows.validation.rules import Problem, problem
 

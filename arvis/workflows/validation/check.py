@@ -27,8 +27,14 @@ from arvis.workflows.document.kinds import (
 from arvis.workflows.document.view import Drawing, label_of, usable_id
 from arvis.workflows.validation.branches import check_branches, check_joins, check_subagents
 from arvis.workflows.validation.connections import check_connections, check_flow
-from arvis.workflows.validation.fields import FieldLocation, KnownNames, check_fields, check_templates
-from arvis.workflows.validation.routing import check_routing, check_searching
+from arvis.workflows.validation.fields import (
+    FieldLocation,
+    KnownNames,
+    check_fields,
+    check_routing,
+    check_searching,
+    check_templates,
+)
 from arvis.workflows.validation.rules import Problem, Severity, problem
 
 __all__ = ["KnownNames", "check", "errors", "runnable"]

@@ -7,8 +7,7 @@ from typing import Any
 
 from arvis.workflows.document.fields import CALLED_TRIGGERS, UNSERVED_TRIGGERS
 from arvis.workflows.document.kinds import SUBAGENT
-from arvis.workflows.document.paths import circles, reach
-from arvis.workflows.document.view import Connection, Drawing, Node, handles, usable_id
+from arvis.workflows.document.view import Connection, Drawing, Node, circles, handles, reach, usable_id
 from arvis.workflows.validation.fields import KnownNames
 from arvis.workflows.validation.rules import Problem, problem
 

@@ -1,6 +1,6 @@
 /**
  * Conditions without effect, and agents without a tool that they need: the same checks as
- * `arvis/workflows/validation/routing.py`.
+ * `arvis/workflows/validation/fields.py`.
  */
 
 import type { Drawing, DrawnNode } from "./drawing";

@@ -1,5 +1,5 @@
 /**
- * Walks along connections: the same steps as `arvis/workflows/document/paths.py`. Never recursive, because documents are
+ * Walks along connections: the same steps as `arvis/workflows/document/view.py`. Never recursive, because documents are
  * untrusted.
  */
 

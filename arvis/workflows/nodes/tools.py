@@ -28,12 +28,23 @@ from arvis.ports.tool import Caller
 from arvis.tasks.rounds import effect_name
 from arvis.tasks.state import with_files
 from arvis.tasks.task import RUN
-from arvis.workflows.runtime import node_state
 from arvis.workflows.runtime.log import line, write
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec
 from arvis.workflows.runtime.templates import data_of, fill_all, known_in
 from arvis.workflows.runtime.token import Token
-from arvis.workflows.runtime.visit import ask_model, fail_branch, fill, model_reply, succeed, taint_of, token_of, worker
+from arvis.workflows.runtime.visit import (
+    ask_model,
+    drop_state,
+    fail_branch,
+    fill,
+    keep_state,
+    kept_state,
+    model_reply,
+    succeed,
+    taint_of,
+    token_of,
+    worker,
+)
 
 _REVIEW, _ASK = "review", "ask"
 _REVIEWED = """\
@@ -52,7 +63,7 @@ class _Who:
     person: Principal | None
 
 
-def make(spec: NodeSpec, parts: NodeParts) -> Node:
+def make_tool_call(spec: NodeSpec, parts: NodeParts) -> Node:
     return _ToolCall(spec, parts.store, parts.rules, parts.plugins).visit
 
 
@@ -64,7 +75,7 @@ class _ToolCall:
         self._plugins = plugins
 
     async def visit(self, context: NodeContext) -> Decision:
-        token, kept = token_of(context), node_state.kept(context)
+        token, kept = token_of(context), kept_state(context)
         review = fill(str(self._spec.data.get("review") or ""), context, token)
         if not kept:
             known = known_in(context.state, token)
@@ -73,7 +84,7 @@ class _ToolCall:
                 return await self._use(context, token, {"arguments": arguments, "read": []}, None)
             shown = json.dumps(arguments, ensure_ascii=False, indent=1)
             prompt = _REVIEWED.format(tool=self._spec.data.get("tool"), arguments=shown, review=review)
-            now = node_state.keeping(context, {"phase": _REVIEW, "arguments": arguments, "read": []})
+            now = keep_state(context, {"phase": _REVIEW, "arguments": arguments, "read": []})
             return await ask_model(context, self._spec, token, prompt, store=self._store, **now)
         if kept["phase"] == _REVIEW:
             return await self._reviewed(context, token, kept)
@@ -83,7 +94,7 @@ class _ToolCall:
         said = await model_reply(context, store=self._store)
         if said.error:
             error = f"The review failed: {said.error}"
-            return fail_branch(context, self._spec, token, error, kind=LogType.LLM_ERROR, **node_state.ended(context))
+            return fail_branch(context, self._spec, token, error, kind=LogType.LLM_ERROR, **drop_state(context))
         write(context, [line(self._spec.id, LogType.LLM_RESPONSE, said.text)])
         changed = data_of(_unfenced(said.text))
         if not isinstance(changed, dict):
@@ -131,7 +142,7 @@ class _ToolCall:
     def _ask(self, context: NodeContext, text: str, kept: Mapping[str, Any]) -> Decision:
         write(context, [line(self._spec.id, LogType.WAIT_INPUT, text)])
         until = context.now() + self._rules.approval_ms
-        changes = node_state.keeping(context, {**kept, "phase": _ASK})
+        changes = keep_state(context, {**kept, "phase": _ASK})
         return Pause(WaitKind.APPROVAL, text, until=until, choices=(APPROVE, REJECT), **changes)
 
     def _verdict(self, context: NodeContext) -> Mapping[str, Any] | None:
@@ -154,7 +165,7 @@ class _ToolCall:
         (output,) = await runner.run([planned])
         asked = [line(self._spec.id, LogType.TOOL_CALL, {"tool": planned.name, "arguments": dict(planned.arguments)})]
         if output.failed:
-            return fail_branch(context, self._spec, token, output.content, log=asked, **node_state.ended(context))
+            return fail_branch(context, self._spec, token, output.content, log=asked, **drop_state(context))
         read = CLEAN if planned.name in OWN_WORD_TOOLS else frozenset({Label.TOOLS})
         return succeed(
             context,
@@ -163,7 +174,7 @@ class _ToolCall:
             output.content,
             log=[*asked, line(self._spec.id, LogType.TOOL_RESULT, output.content)],
             taint=read | taint,
-            **node_state.ended(context),
+            **drop_state(context),
             **with_files(context.state, output.files),
         )
 
@@ -201,3 +212,7 @@ def _question(planned: Planned, who: _Who, execution: Execution) -> str | None:
 
 def _who(tx: Transaction, execution: Execution, spec: NodeSpec) -> _Who:
     return _Who(worker(tx, execution, spec.data), tx.principals.get(execution.principal_id or ""))
+
+
+#: The functions that make the nodes of these kinds.
+MAKERS = {"tool-call": make_tool_call}

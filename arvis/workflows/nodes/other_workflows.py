@@ -1,4 +1,10 @@
-"""Calls of and transfers to other workflows: which workflow, with which agent, and how its run begins."""
+"""The nodes by which other workflows work for a run.
+
+`sub-workflow`: the other workflow does the work as a run below this one, whose failure is this node's failure
+(behaviour.md 2.7). A run that is not waited for continues independently. `transfer` ends this run, and those that called
+it; the other workflow continues with its output, in the same place and for the same person. That is a separate run with
+its own log, independent of this workflow's nodes. It answers the turn.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +14,107 @@ from typing import Any
 
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ExecutionError, NotFound, Unprocessable
-from arvis.domain.executions import Execution
+from arvis.domain.executions import Answer, Execution
 from arvis.domain.jobs import NewJob
 from arvis.domain.messages import Address
-from arvis.domain.taint import CLEAN, Taint
-from arvis.domain.workflows import DEPTH, PREFIX, STATE, Workflow, WorkflowVersion, as_text
+from arvis.domain.runs import RunResult
+from arvis.domain.taint import CLEAN, Taint, taint_in
+from arvis.domain.workflows import DEPTH, PREFIX, SAID, STATE, SYSTEM, LogType, Workflow, WorkflowVersion, as_text
 from arvis.engine import lifecycle
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Call, Decision, End, Node
 from arvis.ports.store import Transaction
 from arvis.services import workflow_families
 from arvis.services.workflow_runs import NewWorkflowRun, begin, called_state, entry_of, find, note_begun, whole_version
 from arvis.tasks.access import AUTHORS, standing_in, taint_of_authors, with_authors
+from arvis.tasks.state import WorkOutcome, WorkStatus, child_end, files_of, with_files
 from arvis.tasks.task import RUN, TaskSpec, is_run, source_of
 from arvis.turns.workflow_results import STARTER
-from arvis.workflows.runtime.visit import worker
+from arvis.workflows.runtime.log import announce_state, line, write
+from arvis.workflows.runtime.parts import NodeParts, NodeSpec
+from arvis.workflows.runtime.token import Token
+from arvis.workflows.runtime.visit import fail_branch, fill, succeed, taint_of, token_of, worker
+
+
+def make_sub_workflow(spec: NodeSpec, parts: NodeParts) -> Node:
+    async def visit(context: NodeContext) -> Decision:
+        token = token_of(context)
+        if context.answer is not None:
+            return await _ended(context, spec, token, parts, context.answer)
+        to = await parts.store.read(target, context.execution, str(spec.data.get("workflow") or ""))
+        depth = deeper(context.state)
+        given = fill(str(spec.data.get("input") or ""), context, token)
+        input_ = given if given.strip() else token.output
+        taint = taint_of(context.state)
+        if spec.data.get("awaitResponse") is not False:
+            return Call(to.workflow.graph, child_of(context.state, to, input_, taint, depth))
+        context.record(
+            begin_detached, context.execution, to, input_, taint=taint, more={DEPTH: depth}, now=context.now()
+        )
+        write(context, [line(spec.id, LogType.STEP_START, f"The workflow {to.workflow.slug} continues independently.")])
+        return succeed(context, spec, token, token.output)
+
+    return visit
+
+
+async def _ended(context: NodeContext, spec: NodeSpec, token: Token, parts: NodeParts, answer: Answer) -> Decision:
+    end, result = child_end(answer), (answer.value or {}).get("result") or {}
+    taint, changes = await parts.store.read(_brought, context.execution, spec.id)
+    if end.outcome is None:
+        return fail_branch(context, spec, token, end.error or "The workflow failed.", **changes)
+    if (transferred := result.get("transferred")) is not None:
+        return await hand_over(context, spec, parts, transferred["workflow"], transferred["input"], read=taint)
+    return succeed(context, spec, token, result.get("output"), taint=taint, **changes)
+
+
+def _brought(tx: Transaction, execution: Execution, node_id: str) -> tuple[Taint, dict[str, Any]]:
+    """Return the taint of the runs below, and as changes of the state their files and their last messages in the
+    chat."""
+    states: list[Mapping[str, Any]] = [child.state for child in tx.executions.children_of(execution.id)]
+    files = with_files(execution.state, [file for state in states for file in files_of(state)])
+    texts = [text for name, text in (states[-1] if states else {}).items() if name.startswith(SAID)]
+    return taint_in(*states), {**files, **{f"{SAID}{node_id}/{number}": text for number, text in enumerate(texts)}}
+
+
+# -- transfer ----------------------------------------------------------------------------------------------------------
+
+
+_STATUS = "transferred"
+
+
+def make_transfer(spec: NodeSpec, parts: NodeParts) -> Node:
+    async def visit(context: NodeContext) -> Decision:
+        token = token_of(context)
+        return await hand_over(context, spec, parts, str(spec.data.get("workflow") or ""), token.output)
+
+    return visit
+
+
+async def hand_over(
+    context: NodeContext, spec: NodeSpec, parts: NodeParts, name: str, output: Any, *, read: Taint = CLEAN
+) -> Decision:
+    """Transfer the run. The outermost run begins the other one; a run below it only returns the request to its
+    caller."""
+    if int(context.state.get(TRANSFERS) or 0) >= MOST_TRANSFERS:
+        raise ExecutionError(
+            f"It was transferred {MOST_TRANSFERS} times already", fix="remove one of the transfers from the cycle"
+        )
+    to = await parts.store.read(target, context.execution, name)
+    taint = taint_of(context.state) | read
+    changes: dict[str, Any] = {"taint": sorted(taint)}
+    if context.execution.parent_wait is None:
+        context.record(transfer, context.execution, to, output, taint=taint, now=context.now())
+        changes[STARTER] = None
+    summary = f"The run continues in the workflow {to.workflow.slug}."
+    write(context, [line(spec.id, LogType.TRANSFER, summary), line(SYSTEM, LogType.RUN_END, _STATUS)])
+    announce_state(context)
+    result = RunResult("", "", "", "").to_json() | {"outcome": WorkOutcome(WorkStatus.DONE).to_json()}
+    gone = {"workflow": to.workflow.id, "input": output}
+    return End({**result, "output": output, _STATUS: gone}, **changes)
+
+
+# -- runs of other workflows -------------------------------------------------------------------------------------------
+
 
 #: Maximum depth of runs that call one another, and maximum number of transfers.
 MOST_DEEP, MOST_TRANSFERS = 8, 50
@@ -158,3 +252,7 @@ def _take_turn(tx: Transaction, execution: Execution, begun: Execution, now: int
     tx.jobs.add(job, now)
     note_begun(tx, begun, f"{PREFIX}{execution.id}", now)
     return begun
+
+
+#: The functions that make the nodes of these kinds.
+MAKERS = {"sub-workflow": make_sub_workflow, "transfer": make_transfer}

@@ -2,42 +2,50 @@
 
 A preparatory question, the task, a review of the result and its judgement are separate children, so none of them is
 repeated if the process is killed in between. If the result is judged insufficient, the task is tried once more; after
-that the run continues with a warning.
+that the run continues with a warning. Its subagents are tools of its run (seed 002): a tree, in which a subagent can
+have its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Answer, Execution
 from arvis.domain.taint import Taint, taint_in
+from arvis.domain.tools import wire_name
 from arvis.domain.workflows import OUTPUT, LogType, as_text
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Call, Decision, Node
-from arvis.graphs.agent.subagents import DELEGATES, words_of
+from arvis.graphs.agent.subagents import DEEPEST, DELEGATES, Subagent, words_of
+from arvis.graphs.context import narrowed
 from arvis.ports.store import Transaction
 from arvis.tasks.state import WorkStatus, child_end, files_of, with_files
 from arvis.tasks.task import TaskSpec, child_state
-from arvis.workflows.runtime import node_state, replies, templates
+from arvis.workflows.document.kinds import SUBAGENT
+from arvis.workflows.document.view import label_of
+from arvis.workflows.runtime import replies, templates
 from arvis.workflows.runtime.log import Line, line, write
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec
-from arvis.workflows.runtime.subagents import DEFAULT_PROMPT, MOST_ROUNDS, subagents_of
 from arvis.workflows.runtime.token import Token
 from arvis.workflows.runtime.visit import (
+    drop_state,
     fail_branch,
     fill,
     graph_of,
     is_chosen,
+    keep_state,
+    kept_state,
     succeed,
     taint_of,
     token_of,
     tools_of,
     worker,
 )
-from arvis.workflows.validation.routing import SEARCH
+from arvis.workflows.validation.fields import SEARCH
 
 BEFORE, TASK, AFTER, JUDGE = "before", "task", "after", "judge"
 #: Maximum tries of a task.
@@ -48,7 +56,7 @@ _WARNED = "lacking_told"
 _NO_TASK = "Begin."
 
 
-def make(spec: NodeSpec, parts: NodeParts) -> Node:
+def make_agent(spec: NodeSpec, parts: NodeParts) -> Node:
     return _Agent(spec, parts).visit
 
 
@@ -71,7 +79,7 @@ class _Agent:
 
     async def visit(self, context: NodeContext) -> Decision:
         token = token_of(context)
-        kept = node_state.kept(context)
+        kept = kept_state(context)
         if context.answer is None or not kept:
             return await self._begin(context, token)
         ended = await self._ended(context, context.answer, kept)
@@ -82,7 +90,7 @@ class _Agent:
                 token,
                 ended.error,
                 kind=LogType.LLM_ERROR,
-                **node_state.ended(context),
+                **drop_state(context),
                 **ended.files,
             )
         write(context, [line(self._spec.id, LogType.LLM_RESPONSE, ended.text)])
@@ -93,7 +101,7 @@ class _Agent:
     # -- the steps -----------------------------------------------------------------------------------------
 
     async def _begin(self, context: NodeContext, token: Token) -> Decision:
-        task = _task(self._data, context, token)
+        task = _task_of(self._data, context, token)
         first = {"task": task, "tries": 1, "history": []}
         if (before := self._text("beforePrompt", context, token)) and before.strip():
             return await self._call(context, token, BEFORE, before, {**first, "before": before})
@@ -135,7 +143,7 @@ class _Agent:
     def _succeed(self, context: NodeContext, token: Token, ended: _Ended, text: str, *log: Line) -> Decision:
         wanted = self._data.get("completionContract") and not ended.blocked
         output = replies.handed_back(text).to_json() if wanted else text
-        changes = {**node_state.ended(context), **ended.files}
+        changes = {**drop_state(context), **ended.files}
         return succeed(context, self._spec, token, output, log=log, taint=ended.taint, **changes)
 
     # -- children ------------------------------------------------------------------------------------------
@@ -171,7 +179,7 @@ class _Agent:
         write(context, [line(self._spec.id, LogType.START_PROMPT, prompt)])
         now = {**kept, "phase": phase, "asked": prompt, "agent": agent.name}
         changes = {
-            **node_state.keeping(context, now),
+            **keep_state(context, now),
             **self._warned(context, agent),
             **({DELEGATES: True} if subagents else {}),
         }
@@ -214,7 +222,7 @@ class _Agent:
         return fill(str(self._data.get(name) or ""), context, token)
 
 
-def _task(data: Mapping[str, Any], context: NodeContext, token: Token) -> str:
+def _task_of(data: Mapping[str, Any], context: NodeContext, token: Token) -> str:
     """Return the node's prompt with its templates replaced, else the previous output. An approval is no task: then it
     is the newest text before it (seed 002)."""
     output = token.output
@@ -249,3 +257,119 @@ def _brought(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, An
     """Return the taint of the children, and the files that they made."""
     states = [child.state for child in tx.executions.children_of(execution.id)]
     return taint_in(*states), with_files(execution.state, [file for state in states for file in files_of(state)])
+
+
+# -- subagents ---------------------------------------------------------------------------------------------------------
+
+
+#: Maximum rounds of tool use of a subagent; seed 002's turns.
+MOST_ROUNDS = 20
+#: Instructions of a node that has none.
+DEFAULT_PROMPT = "You do one step of a workflow. Answer only with the result of this step: the next step receives it."
+_KEPT = ("instructions", "tools", "model", "rounds", "subagents", "plain")
+_LONGEST_PROMPT = 280
+_MOST_NAMED = 4
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9_]")
+#: In the description of a subagent, the placeholder for the task that it will receive.
+_TASK = "(the task)"
+
+
+def subagents_of(
+    tx: Transaction, execution: Execution, document: Mapping[str, Any], node_id: str, known: templates.Known
+) -> list[dict[str, Any]]:
+    """Return the subagents of this node, for its `TaskSpec`. Raises `ExecutionError` if one may not be used."""
+    return [each.to_json() for each in _Tree(tx, execution, document, known).below(node_id, 0)]
+
+
+class _Tree:
+    """Builds the tree of agents below one agent node."""
+
+    def __init__(
+        self, tx: Transaction, execution: Execution, document: Mapping[str, Any], known: templates.Known
+    ) -> None:
+        self._tx = tx
+        self._execution = execution
+        self._document = document
+        self._nodes = {node["id"]: node for node in document["nodes"]}
+        self._ways = [each for each in document["connections"] if each["sourceHandle"] == SUBAGENT]
+        self._known = known
+        self._quoted = templates.as_data(self._value_after_task, tainted=bool(taint_of(execution.state)))
+
+    def below(self, parent: str, depth: int) -> list[Subagent]:
+        if depth >= DEEPEST or not (self._nodes[parent].get("data", {}).get("tools") or {}).get("subagents"):
+            return []
+        found = dict[str, Subagent]()
+        for target in (each["target"] for each in self._ways if each["source"] == parent):
+            name = _tool_name(self._nodes[target], taken=found)
+            found[name] = self._subagent(parent, name, target, self.below(target, depth + 1))
+        return [*found.values()]
+
+    def _subagent(self, parent: str, name: str, target: str, below: Sequence[Subagent]) -> Subagent:
+        node = self._nodes[target]
+        data = node.get("data") or {}
+        agent = worker(self._tx, self._execution, data)
+        tools = tools_of(agent, data, self._execution.state)
+        errand = TaskSpec(
+            prompt="",
+            instructions=templates.fill(str(data.get("systemPrompt") or DEFAULT_PROMPT), self._quoted),
+            tools=tools,
+            model=data.get("model") or None,
+            rounds=MOST_ROUNDS,
+            plain=not is_chosen(data, self._document),
+            subagents=[each.to_json() for each in below],
+        ).to_json()
+        prompt = templates.fill(str(data.get("userPrompt") or ""), self._value_after_task)
+        return Subagent(
+            tool=name,
+            description=_described(
+                node, agent, tools, templates.fill(str(data.get("userPrompt") or ""), self._value_before_task), below
+            ),
+            label=label_of(node),
+            node=target,
+            parent=parent,
+            agent=agent.id,
+            prompt=prompt,
+            graph=graph_of(agent, delegates=bool(below)),
+            errand={key: errand[key] for key in _KEPT if key in errand},
+        )
+
+    def _value_before_task(self, name: str) -> str | None:
+        """Return the value of a name for the description, in which the task has no text yet."""
+        return _TASK if name == templates.PREVIOUS else self._quoted(name)
+
+    def _value_after_task(self, name: str) -> str | None:
+        """Return the value of a name; the task is unknown until it is given."""
+        return None if name == templates.PREVIOUS else self._known(name)
+
+
+def _tool_name(node: Mapping[str, Any], taken: Mapping[str, Subagent]) -> str:
+    name = _NOT_IN_NAMES.sub("_", f"subagent_{label_of(node)}_{node['id']}".lower())
+    return next(
+        each
+        for each in (wire_name(f"{name}{end}") for end in ("", *map("_{}".format, range(2, 999))))
+        if each not in taken
+    )
+
+
+def _described(
+    node: Mapping[str, Any], agent: Agent, tools: Sequence[str] | None, prompt: str, below: Sequence[Subagent]
+) -> str:
+    """Return the description that the model reads."""
+    data = node.get("data") or {}
+    words = " ".join((prompt or str(data.get("systemPrompt") or "") or agent.description).split())
+    if len(words) > _LONGEST_PROMPT:
+        words = f"{words[:_LONGEST_PROMPT]}…"
+    lines = [f"Ask the agent {label_of(node)} and return its answer.", words and f"Its purpose: {words}"]
+    own = agent.tools if tools is None else narrowed(agent.tools, tools)
+    lines.append(f"Its tools: {_named(own)}." if own else "")
+    lines.append(f"It can itself ask: {_named([each.label for each in below])}." if below else "")
+    return "\n".join(filter(None, lines))
+
+
+def _named(names: Sequence[str]) -> str:
+    more = [f"+{len(names) - _MOST_NAMED}"] if len(names) > _MOST_NAMED else []
+    return ", ".join([*names[:_MOST_NAMED], *more])
+
+
+#: The functions that make the nodes of these kinds.
+MAKERS = {"agent": make_agent}

@@ -1,0 +1,206 @@
+"""The nodes that control the way of a run, without agents or people.
+
+`start` and triggers begin it: their output is the input of the run, else the text of the node. `parallel` passes its
+input to all following nodes at once; failures of its branches are reported at its `merge`, whose output is the list of
+theirs. If all of them failed, the merge fails itself. `loop` sends its input through its body, from `loop-start` to the
+connection back, for a number of rounds or until its condition holds after a round; then it continues at `loop-exit`
+(behaviour.md 2.7). `wait` continues later with its input: the due time is in the database, and no process sleeps. An
+unknown kind (seed 002) writes a warning and gives no output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from arvis.domain.executions import WaitKind
+from arvis.domain.workflows import STATE, LogType, as_text
+from arvis.engine.context import NodeContext
+from arvis.engine.decisions import Decision, Node, Pause
+from arvis.workflows.document.view import Drawing
+from arvis.workflows.runtime import log
+from arvis.workflows.runtime.conditions import says_stop, says_yes
+from arvis.workflows.runtime.joins import opened
+from arvis.workflows.runtime.log import line
+from arvis.workflows.runtime.parts import NodeParts, NodeSpec
+from arvis.workflows.runtime.token import Token
+from arvis.workflows.runtime.visit import (
+    ModelReply,
+    ask_model,
+    fail_branch,
+    fill,
+    is_tainted,
+    model_reply,
+    succeed,
+    token_of,
+)
+
+# -- start -------------------------------------------------------------------------------------------------------------
+
+
+def make_start(spec: NodeSpec, parts: NodeParts) -> Node:
+    del parts
+
+    async def begin(context: NodeContext) -> Decision:
+        given = context.state[STATE].get("input")
+        output = spec.data.get("initialInput") or "" if given in (None, "") else given
+        lines = [line(spec.id, LogType.START_PROMPT, as_text(output))]
+        return succeed(context, spec, token_of(context), output, log=lines)
+
+    return begin
+
+
+# -- parallel and merge ------------------------------------------------------------------------------------------------
+
+
+def make_parallel(spec: NodeSpec, parts: NodeParts) -> Node:
+    del parts
+
+    async def spread(context: NodeContext) -> Decision:
+        token = token_of(context)
+        inside = replace(token, regions=opened(token.regions, spec.id, context.visit))
+        return succeed(context, spec, inside, token.output)
+
+    return spread
+
+
+def make_merge(spec: NodeSpec, parts: NodeParts) -> Node:
+    del parts
+
+    async def merge(context: NodeContext) -> Decision:
+        token = token_of(context)
+        if token.failed is not None:
+            error = f"too few of its branches succeeded: {token.failed}"
+            return fail_branch(context, spec, replace(token, failed=None), error)
+        errors = [error for _, error in token.joined if error]
+        text = f"{len(errors)} of {len(token.joined)} branches failed: {'; '.join(errors)}"
+        lines = [line(spec.id, LogType.WARNING, text)] if errors else []
+        return succeed(context, spec, token, token.output, log=lines)
+
+    return merge
+
+
+# -- loop --------------------------------------------------------------------------------------------------------------
+
+
+#: The nodes that a round can reach.
+Body = Collection[str]
+
+_BODY, _EXIT = "loop-start", "loop-exit"
+_ROUNDS = 10
+_TASK = """\
+Judge whether this holds for what is shown below. Answer with true or false and nothing else.
+{condition}
+
+Judge this:
+{output}"""
+_UNCLEAR = "The agent answered neither true nor false, which counts as false: the loop continues."
+
+
+def make_loop(spec: NodeSpec, parts: NodeParts) -> Node:
+    body: Body = Drawing(spec.document).bodies.get(spec.id, set())
+    most = int(spec.data.get("maxIterations") or _ROUNDS)
+    condition = str(spec.data.get("condition") or "").strip()
+    by_model = spec.data.get("conditionMode") == "llm"
+
+    async def turn(context: NodeContext) -> Decision:
+        token = token_of(context)
+        done = token.rounds.get(spec.id, 0)
+        if context.answer is not None:
+            return _judged(context, spec, token, body, await model_reply(context, store=parts.store))
+        if done == 0:
+            return _round(context, spec, token, body)
+        if done >= most:
+            return _out(context, spec, token, f"after {done} rounds, the maximum")
+        if condition and by_model:
+            prompt = _TASK.format(condition=fill(condition, context, token), output=as_text(token.output))
+            return await ask_model(context, spec, token, prompt, store=parts.store)
+        if condition and says_stop(fill(condition, context, token)):
+            return _out(context, spec, token, f"after {done} rounds: the condition holds")
+        return _round(context, spec, token, body)
+
+    return turn
+
+
+def _judged(context: NodeContext, spec: NodeSpec, token: Token, body: Body, reply: ModelReply) -> Decision:
+    if reply.error:
+        return fail_branch(context, spec, token, reply.error, kind=LogType.LLM_ERROR, taint=reply.taint)
+    if says_yes(reply.text):
+        done = token.rounds.get(spec.id, 0)
+        return _out(context, spec, token, f"after {done} rounds: the agent says that the condition holds", reply)
+    return _round(context, spec, token, body, reply)
+
+
+def _round(context: NodeContext, spec: NodeSpec, token: Token, body: Body, reply: ModelReply | None = None) -> Decision:
+    """Begin a round. Visits are counted per round: in each, the nodes of the body begin without visits, and the loop
+    itself counts as visited once, regardless of its rounds."""
+    number = token.rounds.get(spec.id, 0) + 1
+    visits = {node: count for node, count in token.visits.items() if node not in body}
+    visits[spec.id] = visits.get(spec.id, 0) - 1
+    inside = replace(token, rounds={**token.rounds, spec.id: number}, visits=visits)
+    return _go(context, spec, inside, handle=_BODY, text=f"round {number}", reply=reply)
+
+
+def _out(context: NodeContext, spec: NodeSpec, token: Token, why: str, reply: ModelReply | None = None) -> Decision:
+    """Leave the loop. A token that comes again from outside begins with the first round."""
+    rounds = {loop: number for loop, number in token.rounds.items() if loop != spec.id}
+    return _go(context, spec, replace(token, rounds=rounds), handle=_EXIT, text=f"ends {why}", reply=reply)
+
+
+def _go(
+    context: NodeContext, spec: NodeSpec, token: Token, *, handle: str, text: str, reply: ModelReply | None
+) -> Decision:
+    told = [line(spec.id, LogType.LLM_RESPONSE, reply.text)] if reply else []
+    if reply and says_yes(reply.text) is None:
+        told.append(line(spec.id, LogType.WARNING, _UNCLEAR))
+    lines = [*told, line(spec.id, LogType.LOOP, text)]
+    taint = reply.taint if reply else frozenset()
+    return succeed(
+        context, spec, token, token.output, handle=handle, log=lines, tainted=is_tainted(context), taint=taint
+    )
+
+
+# -- wait --------------------------------------------------------------------------------------------------------------
+
+
+_MS = {"seconds": 1_000, "minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
+
+
+def make_wait(spec: NodeSpec, parts: NodeParts) -> Node:
+    del parts
+    unit = str(spec.data.get("unit") or "seconds")
+    amount = spec.data.get("amount") or 0
+
+    async def wait(context: NodeContext) -> Decision:
+        token = token_of(context)
+        if context.answer is not None or not amount:
+            return succeed(context, spec, token, token.output)
+        text = f"waits for {amount} {unit}"
+        log.write(context, [line(spec.id, LogType.TIMER, text)])
+        return Pause(WaitKind.TIMER, f"{spec.label} {text}", until=context.now() + int(amount * _MS[unit]))
+
+    return wait
+
+
+# -- unknown kinds -----------------------------------------------------------------------------------------------------
+
+
+def make_unknown(spec: NodeSpec, parts: NodeParts) -> Node:
+    del parts
+
+    async def skip(context: NodeContext) -> Decision:
+        lines = [line(spec.id, LogType.WARNING, f"The node's kind “{spec.kind.name}” is unknown, so it is skipped.")]
+        return succeed(context, spec, token_of(context), None, log=lines)
+
+    return skip
+
+
+#: The functions that make the nodes of these kinds.
+MAKERS = {
+    "start": make_start,
+    "trigger": make_start,
+    "parallel": make_parallel,
+    "merge": make_merge,
+    "loop": make_loop,
+    "wait": make_wait,
+}
