@@ -13,7 +13,7 @@
     11 parse the reply     actions/turn_end.py      parse_reply
     12 apply and store     actions/turn_end.py      TurnEnd.end_walk; commit 2 with 14
     13 send                delivery/deliverer.py    Deliverer.run; commit 3
-    14 end the job         engine/scripts.py        complete
+    14 end the job         engine/lifecycle.py        complete
 
 Steps 1 to 4 and 8 are one commit, which calls no model. `MessageFlow.run` does the others but 13 in a worker; after the death
 of a worker another one repeats only the work since the last commit. Rows are written first, events are published after.
@@ -46,15 +46,15 @@ from arvis.messaging.owner_alerts import tell_of_dead_letter
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
-from arvis.services import workflow_retries
+from arvis.services import workflow_runs
 from arvis.services.schedule_runs import run_ended
 from arvis.services.workflow_runs import is_workflow
 from arvis.tasks.deadlines import TOO_LATE, waiting_since
 from arvis.tasks.state import WorkState
 from arvis.tasks.task import is_run, source_of
 from arvis.turns import turns, workflow_results
+from arvis.turns.requeue import separate
 from arvis.turns.turns import Ending
-from arvis.turns.unread import separate
 
 #: Seconds of waiting after which the person gets a notice.
 NOTICE_AFTER = 20
@@ -129,7 +129,7 @@ class MessageFlow:
             _give_up(tx, job, execution, result, now, limits=self._limits)
             return
         asked = [message.id for message in tx.messages.of_turn(execution.id)]
-        workflow_retries.tell(tx, job, execution, result, now)
+        workflow_runs.tell(tx, job, execution, result, now)
         match result:
             case Retry(run_at=run_at, error=error):
                 tx.timeline.note(asked, "retried", {"error": error, "runAt": run_at}, now)
@@ -145,7 +145,7 @@ class MessageFlow:
             self._publish(asked, MessageStatus.FAILED, result.reason)
         else:
             self._publish(asked, MessageStatus.QUEUED, "retry" if isinstance(result, Retry) else result.reason)
-        run_id = await self._store.read(workflow_retries.run_of, job.execution_id or "")
+        run_id = await self._store.read(workflow_runs.run_of, job.execution_id or "")
         if run_id is not None:
             self._bus.publish(RunAdvanced(run_id))
 

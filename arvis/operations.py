@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arvis.approvals.answers import APPROVERS, Approvers, answer_question, asked_of, may_answer
+from arvis.approvals import APPROVERS, Approvers, answer_question, asked_of, may_answer
 from arvis.domain.errors import Conflict, NotFound
 from arvis.domain.executions import ExecutionStatus, Wait
 from arvis.domain.jobs import Job, JobStatus
@@ -16,10 +16,10 @@ from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.operations import OPERATOR, WaitAnswer, WaitRights
 from arvis.ports.store import Store, Transaction
-from arvis.services import workflow_retries
+from arvis.services import workflow_runs
 from arvis.turns import cancellation
 from arvis.turns.cancellation import CancelledTurn, close
-from arvis.turns.edit_and_retry import ask_anew
+from arvis.turns.requeue import ask_anew
 
 LIVE = {JobStatus.PENDING, JobStatus.RUNNING}
 
@@ -90,7 +90,7 @@ def _check_wanted(tx: Transaction, job: Job) -> None:
     wait = tx.waits.get(execution.parent_wait) if execution is not None and execution.parent_wait else None
     if job.status is not JobStatus.FAILED or wait is None or wait.answered_at is None:
         return
-    found = workflow_retries.run_of(tx, wait.execution_id)
+    found = workflow_runs.run_of(tx, wait.execution_id)
     fix = "Ask again for the whole."
     if found is not None:
         fix = f"Begin the run once more at that step: “Rerun” on its page, or POST /api/runs/{found}/rerun with the step as `node`."

@@ -11,8 +11,7 @@ from arvis.domain.jobs import Done, Job, JobKind, JobResult, NewJob, Priority, U
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
-from arvis.queue.queue import Queue
-from arvis.queue.retry_policy import RetryPolicy
+from arvis.queue.queue import Queue, RetryPolicy
 from arvis.store.open import Database, open_store
 
 #: The configuration's defaults.

@@ -21,10 +21,10 @@ INTERVAL = 0.0002
 CARRIERS = frozenset(
     [
         *(
-            "arvis.queue.events",
+            "arvis.queue.queue",
             "arvis.app.daemon",
             "arvis.app.roles",
-            "arvis.bridge",
+            "arvis.bus",
             "arvis.bus",
             "arvis.engine.context",
         ),

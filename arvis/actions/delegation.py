@@ -13,7 +13,7 @@ from typing import Any
 from arvis.actions.context import ActionContext, Limits
 from arvis.actions.gate import Lineage, lineage_of, room_below
 from arvis.actions.report import done, quoted
-from arvis.approvals.questions import visible
+from arvis.approvals import visible
 from arvis.domain.agents import Agent
 from arvis.domain.effects import EffectResult, Proposal
 from arvis.domain.errors import NotFound

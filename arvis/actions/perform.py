@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from arvis.actions.agents import apply_agent
-from arvis.actions.clients import apply_client
+from arvis.actions.administration import apply_agent, apply_client
 from arvis.actions.context import ActionContext
 from arvis.actions.delegation import apply_delegation
 from arvis.actions.memory import apply_note

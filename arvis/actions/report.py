@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from arvis.approvals.questions import visible
+from arvis.approvals import visible
 from arvis.domain.effects import EffectKind, EffectResult, Outcome, Proposal
 from arvis.domain.markup import escape
 from arvis.domain.memory import Category

@@ -1,30 +1,34 @@
 """Steps 11, 12 and 14 of a message: the end (or wait) of an execution, written in the commit of its last step.
 
-The reply is parsed outside the commit. Its results are written inside: effects, the message, its delivery, and, for a
-long conversation, the job that compacts it.
+The reply is parsed outside the commit. Its results are written inside: the actions that it asks for by its tags
+(reliability.md T2, T4), the message, its delivery, and, for a long conversation, the job that compacts it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from arvis.actions import approvals
-from arvis.actions.apply import apply
 from arvis.actions.context import ActionContext, Limits
 from arvis.actions.delegation import on_turn_end
-from arvis.actions.report import report
+from arvis.actions.gate import judge
+from arvis.actions.perform import note, perform
+from arvis.actions.report import not_done, report
 from arvis.actions.schedules import CHANGES
 from arvis.domain.changes import topic_of_effect
-from arvis.domain.effects import EffectResult, Outcome
+from arvis.domain.effects import EffectKind, EffectResult, Outcome, Proposal
 from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus, WaitKind
+from arvis.domain.explanation import CUT
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus, Role, StoredMessage
-from arvis.domain.reasons import CUT
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Taint, taint_in
+from arvis.domain.text import storable, storable_json
 from arvis.domain.workflows import SAID
 from arvis.engine import lifecycle
-from arvis.engine.scripts import OnComplete
+from arvis.engine.lifecycle import OnComplete
 from arvis.graphs.agent.graph import is_turn
 from arvis.graphs.context import working_agent
 from arvis.messaging import messages, notices
@@ -39,6 +43,66 @@ from arvis.tasks.state import AgentState, WorkOutcome, WorkState, WorkStatus, fi
 from arvis.tasks.task import is_run, source_of
 from arvis.turns import turns, workflow_results
 from arvis.turns.turns import Ending
+
+# Proposals as they can be kept: a model may write JSON that no database takes.
+
+
+#: No field of any tag holds lists or objects deeper than this.
+DEEPEST = 12
+
+
+def sound(proposal: Proposal) -> Proposal:
+    """The same without characters that cannot be stored; where values cannot be, there is a problem in their place."""
+    flaw = _flaw(proposal.fields.values(), DEEPEST)
+    problem = proposal.problem or flaw
+    return replace(
+        proposal,
+        subject=storable(proposal.subject),
+        fields={} if flaw else storable_json(dict(proposal.fields)),
+        problem=storable(problem) if problem else None,
+    )
+
+
+def _flaw(values: Iterable[Any], depth: int) -> str | None:
+    if depth == 0:
+        return "a value in it is nested too deep"
+    for value in values:
+        if isinstance(value, float) and not math.isfinite(value):
+            return "a number in it is too large"
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        if inner and (flaw := _flaw(inner, depth - 1)):
+            return flaw
+    return None
+
+
+def apply(tx: Transaction, proposals: Sequence[Proposal], situation: ActionContext, now: int) -> list[EffectResult]:
+    """Return the result of each proposal, in the order in which they were carried out: agents before the crons that
+    name them, and tasks last, because they may go to an agent of the same reply. No failure stops the others;
+    proposals that this turn has already carried out are left out."""
+    known = {effect.name for effect in tx.executions.effects(situation.execution.id)}
+    fresh = [proposal for proposal in map(sound, proposals) if proposal.name not in known]
+    return [_settle(tx, proposal, situation, now) for proposal in sorted(fresh, key=_order)]
+
+
+def _settle(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
+    verdict = judge(tx, proposal, situation, now)
+    match verdict.outcome:
+        case None:
+            result = perform(tx, proposal, situation, now)
+        case Outcome.ASKED:
+            result = approvals.begin(tx, proposal, situation, now)
+        case outcome:
+            result = not_done(proposal, outcome, verdict.reason, verdict.words)
+    note(tx, result, situation, now)
+    return result
+
+
+_KINDS = list(EffectKind)
+
+
+def _order(proposal: Proposal) -> tuple[bool, int, int]:
+    return proposal.kind is EffectKind.DELEGATE, _KINDS.index(proposal.kind), proposal.ordinal
+
 
 #: Ends of work that went well, whether the agent calls it done or not: with nothing to post it was silent.
 _AT_AN_END = frozenset({WorkStatus.DONE, WorkStatus.CONTINUE, WorkStatus.OPEN})

@@ -18,7 +18,7 @@ from arvis.app.sandbox import build_sandbox
 from arvis.app.speech import Speech
 from arvis.app.tools import Toolbox
 from arvis.app.workflows import drawn_graphs
-from arvis.approvals.answers import approvers_of
+from arvis.approvals import approvers_of
 from arvis.bots.connectors import ConnectorPool
 from arvis.bots.supervisor import BotSupervisor
 from arvis.config import Config
@@ -44,10 +44,10 @@ from arvis.process.passwords import Argon2Passwords
 from arvis.process.stalls import Stalls
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.process.supervisor import RoleState, Supervisor
-from arvis.queue.retrying_store import RetryingStore, until_done
+from arvis.queue.outages import RetryingStore, until_done
 from arvis.routing import Router
 from arvis.services.allowances import Allowed
-from arvis.services.pairing import new_code
+from arvis.services.people import new_code
 from arvis.skills import Skill
 from arvis.skills.importing import Importer
 from arvis.speech import UtteranceRules, utterance_detector

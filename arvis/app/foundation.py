@@ -13,13 +13,12 @@ import structlog
 
 from arvis.app.database import database_of
 from arvis.app.reaching import Reaching
-from arvis.bridge import Bridge
-from arvis.bus import EventBus
+from arvis.bus import Bridge, EventBus
 from arvis.config import Config
 from arvis.domain.errors import StoreLost
 from arvis.llm.accounts import AccountRegistry
+from arvis.ports.bus import Topic
 from arvis.ports.insights import Insights
-from arvis.ports.relay import Topic
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
@@ -27,7 +26,7 @@ from arvis.process.data_folder import DataFolder
 from arvis.process.disk import DiskWatch, ReservedSpace, disk_space
 from arvis.process.ids import IdMaker
 from arvis.services import agents
-from arvis.services.conductor import ensure_conductor
+from arvis.services.agents import ensure_conductor
 from arvis.settings import SettingsService
 from arvis.skills.shelf import SkillRegistry
 from arvis.store.backups.service import BackupService

@@ -27,12 +27,9 @@ from arvis.process.data_folder import DataFolder, leave_address
 from arvis.process.leases import Holding, RoleLeaseManager
 from arvis.process.stalls import LoopWatch
 from arvis.process.supervisor import Role, Supervisor
-from arvis.queue.events import Noticed
-from arvis.queue.queue import Handler, Queue
-from arvis.queue.retry_policy import RetryPolicy
-from arvis.queue.retrying_store import RetryingStore
-from arvis.scheduler.handler import ScheduleHandler
-from arvis.scheduler.scheduler import Scheduler
+from arvis.queue.outages import RetryingStore
+from arvis.queue.queue import Handler, Noticed, Queue, RetryPolicy
+from arvis.scheduler.scheduler import ScheduleHandler, Scheduler
 from arvis.scheduler.scripts import ScriptRunner
 from arvis.services import people
 from arvis.web.auth.api_keys import roles_of

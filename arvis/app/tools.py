@@ -20,7 +20,7 @@ from arvis.ports.fetcher import Fetcher
 from arvis.ports.plugin import PluginServices
 from arvis.ports.store import Transaction
 from arvis.ports.tool import ToolServices, ToolSource
-from arvis.queue.retrying_store import RetryingStore
+from arvis.queue.outages import RetryingStore
 from arvis.services.reminders import ReminderService
 from arvis.tools.policy import Policy
 from arvis.tools.registry import InstalledTools, Registry

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from arvis.commands.here import agents, how_to_address
+from arvis.commands.conversation import agents, how_to_address, is_start, new, reset, start, stop
 from arvis.commands.invocation import Invocation, Said, Spoken
 from arvis.commands.memory import memory
-from arvis.commands.new import new, reset
+from arvis.commands.reports import usage, why
 from arvis.commands.run import run
-from arvis.commands.start import is_start, start
-from arvis.commands.stop import stop
-from arvis.commands.usage import usage
-from arvis.commands.why import why
-from arvis.domain.commands import split_command
+from arvis.domain.text import split_command
 from arvis.ports.connector import CommandHint
 from arvis.ports.store import Transaction
 

@@ -12,8 +12,7 @@ from arvis.domain.workflows import Workflow
 from arvis.memory.service import brief
 from arvis.ports.store import Transaction
 from arvis.services.graph_selection import matching
-from arvis.services.workflow_families import check_pace
-from arvis.services.workflow_runs import NewWorkflowRun, agent_for, begin, find, whole_version
+from arvis.services.workflow_runs import NewWorkflowRun, agent_for, begin, check_pace, find, whole_version
 from arvis.tasks.access import Asker
 from arvis.turns.turns import limits_as
 

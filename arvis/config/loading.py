@@ -30,7 +30,7 @@ from arvis.config.sections import Web
 from arvis.config.strength import MAKE_ONE, is_weak_key, is_weak_password, key_rule, password_rule
 from arvis.config.values import Refused, SecretSource, is_loopback, is_reference
 from arvis.config.yaml_text import MAX_TEXT, Document, UnreadableText
-from arvis.domain.agent_rules import flaws, flaws_of_binding
+from arvis.domain.agents import flaws, flaws_of_binding
 from arvis.domain.errors import ConfigError
 from arvis.domain.runs import Account
 

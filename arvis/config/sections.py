@@ -25,8 +25,7 @@ from arvis.config.values import (
     Whole,
     at_least,
 )
-from arvis.domain.agent_rules import graph_named
-from arvis.domain.agents import Agent, Binding, Permission
+from arvis.domain.agents import Agent, Binding, Permission, graph_named
 from arvis.domain.messages import Respond
 from arvis.domain.money import MICROS, SpendingLimits
 from arvis.domain.tools import Permit
@@ -115,7 +114,7 @@ def _bare_channel(value: object) -> object:
 
 
 class AgentEntry(Section):
-    """An agent that the first start creates; afterwards the database is authoritative. `arvis.domain.agent_rules`
+    """An agent that the first start creates; afterwards the database is authoritative. `arvis.domain.agents`
     checks the values, because agents are also created elsewhere."""
 
     slug: str

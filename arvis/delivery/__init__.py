@@ -4,7 +4,7 @@ then."""
 from __future__ import annotations
 
 from arvis.delivery.deliverer import Deliverer
-from arvis.delivery.draft_stream import Pace
+from arvis.delivery.drafts import Pace
 from arvis.delivery.late_replies import LateReplies
 from arvis.delivery.presence import Presence
 

@@ -1,16 +1,17 @@
-"""The handler of `deliver` jobs: sends a delivery, and decides what to do if that fails.
+"""Step 13 of a message, the handler of `deliver` jobs: sends a delivery, and decides what to do if that fails.
 
 On a platform that shows a delivery in one piece, and only once even if it is sent repeatedly, it costs one commit. On
 any other, the delivery is sent in recorded parts (`sender.py`), so that an interrupted send is never repeated
-blindly.
+blindly. A delivery that failed leaves its final state, a note for its agent and a notice to the owner.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 
-from arvis.delivery import drafts, failures, sender
+from arvis.delivery import drafts, sender
 from arvis.delivery.drafts import locate as locate_draft
 from arvis.delivery.late_replies import ChannelBackoff, LateReplies, Timing, marked
 from arvis.delivery.sender import Interrupted, PartSender
@@ -18,11 +19,66 @@ from arvis.domain.events import DeliveryPostponed, DeliverySettled
 from arvis.domain.jobs import Done, Fail, Job, JobResult, Retry, Snooze, Unfinished
 from arvis.domain.messages import Address, Delivery, DeliveryState
 from arvis.domain.platforms import ChannelStatus, Part, PartState, Piece
+from arvis.messaging.owner_alerts import tell_of_dead_letter
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Connector, Guarantee, SendError
 from arvis.ports.store import Store, Transaction
 from arvis.tasks import deadlines
+
+#: Maximum characters of a platform's error, and of the quoted message, for the agent.
+LONGEST_ERROR = 300
+LONGEST_QUOTE = 80
+
+_MAYBE = {"interrupted", "uncertain"}
+
+
+def record(tx: Transaction, job: Job, outcome: Fail, now: int) -> None:
+    """Record that a delivery was given up."""
+    delivery = tx.deliveries.get(job.delivery_id or "")
+    if delivery is None:
+        return
+    maybe = delivery.state is DeliveryState.SENDING or outcome.reason in _MAYBE
+    state = DeliveryState.UNKNOWN if maybe else DeliveryState.FAILED
+    tx.deliveries.set_state(delivery.id, state, now, error=outcome.error)
+    _inform_agent(tx, delivery, state, outcome.error, now)
+    _record_step(tx, delivery, outcome.reason, now)
+    tell_of_dead_letter(tx, job, outcome, now)
+
+
+def expire(tx: Transaction, job: Job, delivery: Delivery, now: int) -> None:
+    """End a delivery that is too late."""
+    sender.finish(tx, job, delivery, DeliveryState.EXPIRED, now)
+    _inform_agent(tx, delivery, DeliveryState.EXPIRED, "it came too late", now)
+    _record_step(tx, delivery, "late", now)
+
+
+def _inform_agent(tx: Transaction, delivery: Delivery, state: DeliveryState, error: str, now: int) -> None:
+    message = tx.messages.get(delivery.message_id)
+    if message is not None and message.conversation_id is not None:
+        tx.incidents.add(message.conversation_id, incident(delivery, state, error), now)
+
+
+def incident(delivery: Delivery, state: DeliveryState, error: str) -> str:
+    """Return the sentence for the agent."""
+    at = datetime.fromtimestamp(delivery.created_at / 1000, UTC).strftime("%H:%M UTC")
+    quote = _one_line(delivery.content, LONGEST_QUOTE)
+    which = f"Your message of {at} (“{quote}”)" if quote else f"Your message of {at}"
+    why = _one_line(error, LONGEST_ERROR)
+    if state is DeliveryState.UNKNOWN:
+        return f"{which} may not have been delivered; the outcome is unknown: {why}"
+    return f"{which} could not be delivered: {why}"
+
+
+def _one_line(text: str, longest: int) -> str:
+    line = " ".join(text[: 4 * longest].split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def _record_step(tx: Transaction, delivery: Delivery, reason: str, now: int) -> None:
+    told = delivery.answers or ((delivery.reply_to,) if delivery.reply_to else ())
+    tx.timeline.note(told, "undelivered", {"delivery": delivery.id, "reason": reason}, now)
+
 
 #: Minimum pause in seconds, so that a platform that always answers "retry immediately" causes no tight loop.
 SHORTEST_PAUSE = 1.0
@@ -94,7 +150,7 @@ class Deliverer:
     def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
         """Record that a delivery was given up; its state is `unknown` if it may have arrived."""
         if isinstance(outcome, Fail):
-            failures.record(tx, job, outcome, now)
+            record(tx, job, outcome, now)
 
     async def announce(self, job: Job, outcome: Unfinished) -> None:
         if job.delivery is None:
@@ -128,7 +184,7 @@ class Deliverer:
             return await self._finish(job, delivery, DeliveryState.SENT)
         match self._late_replies.judge(delivery, connector.capabilities, self._clock.now(), asked_at=asked_at):
             case Timing.EXPIRED:
-                await self._store.write(failures.expire, job, delivery, self._clock.now())
+                await self._store.write(expire, job, delivery, self._clock.now())
                 self._announce_settled(delivery, DeliveryState.EXPIRED)
                 return Done()
             case Timing.LATE:

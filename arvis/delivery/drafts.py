@@ -1,16 +1,23 @@
-"""The scripts for drafts of running turns. The row is written first, so that the next process knows of the draft
-after a crash."""
+"""Drafts: a turn shown in a chat while it runs, as its text or a status of its agent's work.
+
+The row of a draft is written first, so that the next process knows of the draft after a crash. Nothing depends on a
+draft: the answer is sent as a delivery, and a draft that cannot be shown is skipped.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 
+from arvis.delivery.late_replies import ChannelBackoff
 from arvis.domain.executions import Execution, ExecutionStatus
-from arvis.domain.messages import Address
+from arvis.domain.messages import Address, Button
 from arvis.domain.platforms import Draft, DraftState
 from arvis.engine import lifecycle
-from arvis.ports.connector import Connector, FindsDrafts, SendError
-from arvis.ports.store import Transaction
+from arvis.messaging.messages import stop_button
+from arvis.ports.clock import Clock
+from arvis.ports.connector import Connector, FindsDrafts, SendError, ShowsDrafts
+from arvis.ports.store import Store, Transaction
 from arvis.tasks.rounds import Rounds
 
 # Drafts of which it is unknown whether they are in their chat: the process that sent them died before the answer
@@ -117,3 +124,163 @@ def _tools_at_work(execution: Execution) -> list[str]:
 def _is_live(tx: Transaction, execution_id: str) -> bool:
     execution = tx.executions.get(execution_id)
     return execution is not None and execution.status in lifecycle.LIVE
+
+
+#: Maximum characters of a long text that are shown.
+LONGEST = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The timing of drafts, in seconds and characters. Text is shown from `characters` on, `first` seconds after the
+    turn began; for work without text a status is shown after `status` seconds, and again every `status_every`; `look`
+    is the interval of checks."""
+
+    first: float = 1.0
+    characters: int = 40
+    status: float = 30.0
+    status_every: float = 10.0
+    look: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class DraftContent:
+    """The content of a draft."""
+
+    text: str
+    buttons: tuple[Button, ...] = ()
+
+
+class DraftStream:
+    """Shows one turn until `stop`. `wrote` adds to its text."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        connector: ShowsDrafts,
+        address: Address,
+        message_id: str,
+        execution_id: str,
+        pace: Pace,
+        backoff: ChannelBackoff,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._connector = connector
+        self._address = address
+        self._message_id = message_id
+        self._pace = pace
+        self._backoff = backoff
+        self.execution_id = execution_id
+        self._text = ""
+        self._began = clock.monotonic()
+        self._changed_at = 0.0
+        self._content: DraftContent | None = None
+        self._draft: Draft | None = None
+        self._platform_id: str | None = None
+        self._recorded = False
+        self._over = False
+        self._stopped = asyncio.Event()
+        self._busy = asyncio.Lock()
+
+    def add_text(self, offset: int, text: str) -> None:
+        """Add a piece of the text at its offset; at 0 the text begins again."""
+        self._text = self._text[:offset] + text
+
+    async def run(self) -> None:
+        """Show the turn until stopped, or until it cannot be shown."""
+        while not self._stopped.is_set():
+            async with self._busy:
+                if not self._stopped.is_set() and not await self._keep_up():
+                    return
+            await self._pause()
+
+    async def stop(self) -> None:
+        """Make no more changes; returns when no request to the platform is under way."""
+        self._stopped.set()
+        async with self._busy:
+            return
+
+    async def _pause(self) -> None:
+        try:
+            async with asyncio.timeout(self._pace.look):
+                await self._stopped.wait()
+        except TimeoutError:
+            return
+
+    async def _keep_up(self) -> bool:
+        """Update the chat if it is time; return False when the draft is given up."""
+        content = await self._due()
+        if self._over:
+            return False
+        if content is None or content == self._content:
+            return True
+        if self._draft is None and not await self._store.read(may_be_shown, self._address):
+            return True
+        try:
+            await self._put(content)
+        except SendError as error:
+            return await self._failed(error)
+        self._content, self._changed_at = content, self._clock.monotonic()
+        return self._draft is not None
+
+    async def _due(self) -> DraftContent | None:
+        now = self._clock.monotonic()
+        if self._backoff.remaining(self._address):
+            return None
+        age, since_change = now - self._began, now - self._changed_at
+        text = self._text.strip()
+        if len(text) >= self._pace.characters and age >= self._pace.first:
+            return (
+                DraftContent(_beginning(text))
+                if self._pause_is_over(since_change, self._connector.draft_seconds)
+                else None
+            )
+        if text or age < self._pace.status:
+            return None
+        every = max(self._pace.status_every, self._connector.draft_seconds)
+        return await self._status(age) if self._pause_is_over(since_change, every) else None
+
+    def _pause_is_over(self, since_change: float, required: float) -> bool:
+        return self._content is None or since_change >= required
+
+    async def _status(self, age: float) -> DraftContent | None:
+        minutes, seconds = divmod(int(age), 60)
+        step = await self._store.read(current_step, self.execution_id)
+        if step is None:  # another process ended it
+            self._over = True
+            return None
+        return DraftContent(f"{step}… {minutes}:{seconds:02}", (stop_button(self._message_id),))
+
+    async def _put(self, content: DraftContent) -> None:
+        if self._draft is None:
+            opened = await self._store.write(open_draft, self.execution_id, self._address, self._clock.now())
+            if opened is None:
+                return
+            self._draft, self._platform_id = opened.draft, opened.seen
+            self._recorded = opened.seen is not None
+        if self._platform_id is not None:
+            await self._connector.change_draft(self._address, self._platform_id, content.text, content.buttons)
+            return
+        self._platform_id = await self._connector.show_draft(
+            self._address, self._draft.id, content.text, content.buttons
+        )
+        if not self._recorded:
+            await self._store.write(mark_shown, self._draft, self._platform_id, self._clock.now())
+            self._recorded = True
+
+    async def _failed(self, error: SendError) -> bool:
+        """Handle a failure. A platform that asks for a pause gets it; other errors are ignored, because the answer
+        does not depend on the draft."""
+        if error.retry_after is not None and not error.permanent:
+            self._backoff.note(self._address, error.retry_after)
+            return True
+        if self._draft is not None and not self._recorded and not error.uncertain:
+            await self._store.write(mark_removed, self._draft, self._clock.now())
+        return False
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()}…"

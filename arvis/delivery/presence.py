@@ -14,8 +14,7 @@ from typing import Any
 import structlog
 
 from arvis.delivery import drafts
-from arvis.delivery.draft_stream import DraftStream, Pace
-from arvis.delivery.drafts import locate
+from arvis.delivery.drafts import DraftStream, Pace, locate
 from arvis.delivery.late_replies import ChannelBackoff
 from arvis.domain.errors import StoreError
 from arvis.domain.events import DeliveryPostponed, DeliverySettled, Delta, StatusChanged, TypingRequested

@@ -1,11 +1,16 @@
-"""Agents, their bindings to channels, and the related token arithmetic."""
+"""Agents, their bindings to channels, and the rules for their values, which the configuration, the API, the command
+line and the conductor's tags share."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from arvis.domain.messages import Respond
+from arvis.domain.workflows import PREFIX
 
 
 class AgentStatus(StrEnum):
@@ -103,3 +108,138 @@ class AgentVersion:
     bindings: tuple[Binding, ...]
     by_id: str
     at: int
+
+
+SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+
+#: Slugs that no agent may have: `routing.fallback: drop` means that no agent answers, and people use the others to
+#: address everyone.
+RESERVED_SLUGS = frozenset({"drop", "all", "channel", "everyone", "here"})
+
+#: Graphs that an agent may use in this version.
+GRAPHS = frozenset({"agent", "planning", "code", "handover"})
+#: Names of graphs in seed 000.
+_ALIASES = {"general": "agent", "overlord": "heartbeat"}
+COMPLETIONS = ("implicit", "explicit")
+#: The ways in which an agent takes a message that arrives while it works for the same person: the message waits for its turn, the
+#: model sees it before the next call, or the turn restarts.
+ON_NEW_MESSAGE = ("queue", "steer", "restart")
+
+LONGEST_NAME = 100
+LONGEST_DESCRIPTION = 2_000
+#: In bytes of UTF-8.
+LONGEST_PROMPT = 65_536
+LEAST_CONTEXT = 2_048
+#: The maximum number of messages of others that a bot may read as context in one channel.
+MOST_OBSERVED = 200
+MOST_CONTEXT = 100_000_000
+
+_LONGEST_ENTRY = 200
+_MOST = {"fallbacks": 20, "tools": 200, "allow_users": 1_000, "plugins": 50, "helpers": 200}
+_MODEL = re.compile(r"[!-~]{1,200}", re.ASCII)
+_FALLBACK = re.compile(r"[a-z0-9_-]+/[!-~]+", re.ASCII)
+#: `server.*` means all tools of a server.
+_TOOL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(\.\*)?", re.ASCII)
+_PLATFORM = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}", re.ASCII)
+
+
+def graph_named(name: str) -> str:
+    """Return the graph with this name or alias."""
+    return _ALIASES.get(name, name)
+
+
+def is_workflow_graph(name: str) -> bool:
+    """Return whether an agent's graph is a workflow. The workflow is looked up only when it runs."""
+    return name.startswith(PREFIX) and SLUG.fullmatch(name.removeprefix(PREFIX).lower()) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """An invalid value. `text` completes the sentence "`field` …"; `fix` is a sentence."""
+
+    field: str
+    text: str
+    fix: str
+
+
+def flaws(agent: Agent) -> Iterator[Flaw]:
+    """Yield all flaws of an agent."""
+    yield from _flaws_of_names(agent)
+    yield from _flaws_of_texts(agent)
+    yield from _flaws_of_lists(agent)
+    yield from _flaws_of_work(agent)
+
+
+def _flaws_of_names(agent: Agent) -> Iterator[Flaw]:
+    if not SLUG.fullmatch(agent.slug):
+        text = "must be 1 to 64 lower-case letters, digits, - and _, and begin with a letter or digit"
+        yield Flaw("slug", text, "Write for example `news-reader`.")
+    elif agent.slug in RESERVED_SLUGS:
+        yield Flaw("slug", f"must not be {agent.slug}, which means something else", "Take another slug.")
+    for field, value in (("name", agent.name), ("role", agent.role)):
+        if not (0 < len(value) <= LONGEST_NAME and value.isprintable() and value.strip()):
+            yield Flaw(field, f"must be 1 to {LONGEST_NAME} printable characters", "Shorten it to one line.")
+    if agent.is_conductor and agent.slug != CONDUCTOR:
+        text = f"must not be {CONDUCTOR}, which is the role of the agent with the slug {CONDUCTOR}"
+        yield Flaw("role", text, "Take another role, such as custom.")
+
+
+def _flaws_of_texts(agent: Agent) -> Iterator[Flaw]:
+    if len(agent.description) > LONGEST_DESCRIPTION:
+        yield Flaw("description", f"must have at most {LONGEST_DESCRIPTION} characters", "Say it shorter.")
+    if len(agent.prompt.encode("utf-8", "replace")) > LONGEST_PROMPT:
+        yield Flaw("prompt", f"must have at most {LONGEST_PROMPT} bytes", "Shorten it, or make a part of it a skill.")
+
+
+def _flaws_of_lists(agent: Agent) -> Iterator[Flaw]:
+    kinds = {
+        "fallbacks": (agent.fallbacks, _FALLBACK, "must name models as provider/model", "Write openai/gpt-4o-mini."),
+        "tools": (agent.tools, _TOOL, "must name tools", "Write names such as get_time, or server.*."),
+        "allow_users": (agent.allow_users or (), None, "must be user ids", "Write the ids that the platform shows."),
+        "plugins": (agent.plugins, SLUG, "must name plugins", "Write names such as time or workspace."),
+        "helpers": (agent.helpers, SLUG, "must name agents", "Write their slugs."),
+    }
+    for field, (values, pattern, text, fix) in kinds.items():
+        if len(values) > _MOST[field]:
+            yield Flaw(field, f"must have at most {_MOST[field]} entries", "Leave some out.")
+        if not all(_is_entry(value) and (pattern is None or pattern.fullmatch(value)) for value in values):
+            yield Flaw(field, text, fix)
+
+
+def _flaws_of_work(agent: Agent) -> Iterator[Flaw]:
+    if agent.model is not None and not _MODEL.fullmatch(agent.model):
+        yield Flaw("model", "must be a model as provider/model, or its bare name", "Write openai/gpt-4o-mini.")
+    if agent.graph not in GRAPHS and not is_workflow_graph(agent.graph):
+        text = f"names {agent.graph[:LONGEST_NAME]}, which is not available in this version"
+        yield Flaw("graph", text, f"Use {', '.join(sorted(GRAPHS))}, or {PREFIX}SLUG of a workflow.")
+    if agent.completion not in COMPLETIONS:
+        yield Flaw("completion", f"must be one of {', '.join(COMPLETIONS)}", "Use one of them.")
+    if agent.on_new_message is not None and agent.on_new_message not in ON_NEW_MESSAGE:
+        yield Flaw("on_new_message", f"must be one of {', '.join(ON_NEW_MESSAGE)}, or null", "Use one of them.")
+    if agent.context_tokens is not None and not LEAST_CONTEXT <= agent.context_tokens <= MOST_CONTEXT:
+        text = f"must be from {LEAST_CONTEXT} to {MOST_CONTEXT}, or null for the model's whole window"
+        yield Flaw("context_tokens", text, "Write for example 96000.")
+    if agent.timezone is not None and not is_timezone(agent.timezone):
+        yield Flaw("timezone", "must be a time zone such as UTC or Europe/Berlin", "Use a name of the IANA list.")
+
+
+def flaws_of_binding(binding: Binding) -> Iterator[Flaw]:
+    if not _PLATFORM.fullmatch(binding.platform):
+        yield Flaw("platform", "must be the name of a platform", "Write for example discord, telegram, slack or web.")
+    if not _is_entry(binding.channel):
+        text = f"must be 1 to {_LONGEST_ENTRY} printable characters"
+        yield Flaw("channel", text, "Write the id that the platform shows.")
+    if binding.observe is not None and not 0 <= binding.observe <= MOST_OBSERVED:
+        yield Flaw("observe", f"must be from 0 to {MOST_OBSERVED}", "Write 0 to read nothing along.")
+
+
+def is_timezone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
+
+
+def _is_entry(value: str) -> bool:
+    return 0 < len(value) <= _LONGEST_ENTRY and value.isprintable() and bool(value.strip())

@@ -1,4 +1,4 @@
-"""Requirements for a text before it is stored or sent to a platform or a model."""
+"""The form of texts: requirements before a text is stored or sent, commands in it, and messages that a client put in it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,28 @@ import json
 import math
 import re
 from typing import Any, NoReturn
+
+_SPOKEN = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@[A-Za-z0-9_.-]{1,64})?(?:\s+(?P<rest>.*))?", re.DOTALL)
+
+
+def split_command(text: str) -> tuple[str, str] | None:
+    """Return the name in lower case and the trimmed argument; None if the text cannot be a command. The command may
+    not exist."""
+    found = _SPOKEN.fullmatch(text)
+    return None if found is None else (found["name"].lower(), (found["rest"] or "").strip())
+
+
+BEFORE = "[What was said before, as the program tells it]"
+NOW = "[What is asked now]"
+
+
+def own_words(content: str) -> str:
+    """Return the person's own text. Every line that the client added begins with `> `, so the first bare marker is
+    the daemon's."""
+    if not content.startswith(BEFORE):
+        return content
+    return content.partition(f"\n{NOW}\n")[2]
+
 
 _PAIRS = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")

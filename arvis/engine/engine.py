@@ -2,13 +2,17 @@
 
 A step without calls outside is committed together with the next one. The step that ends the execution is committed
 together with the caller's completion and the end of the job. A crash can only lose the work inside the present node.
+
+The engine itself asks people about an effect that may have happened, and about a step that its graph no longer has,
+because only a person can know. Such a question interrupts a visit and does not end it: the visit continues with the
+answer that it had before.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -17,17 +21,107 @@ from typing import Any, TypeVar
 
 from arvis.domain.errors import ExecutionError, LeaseLost
 from arvis.domain.events import ExecutionPaused, JobSettled
-from arvis.domain.executions import PERSONAL_WAITS, Cursor, Effect, Execution, ExecutionStatus
+from arvis.domain.executions import (
+    PERSONAL_WAITS,
+    Answer,
+    Cursor,
+    Effect,
+    EffectState,
+    Execution,
+    ExecutionStatus,
+    Wait,
+    WaitKind,
+)
 from arvis.domain.jobs import Job
-from arvis.engine import interrupts, scripts
-from arvis.engine.commit_hooks import StepWrite
-from arvis.engine.context import EffectInterrupted, Fact, NodeContext
+from arvis.engine import lifecycle
+from arvis.engine.context import EffectInterrupted, Fact, Memory, NodeContext, StepWrite
 from arvis.engine.decisions import Call, Decision, Goto, Graph, Pause
-from arvis.engine.scripts import OnComplete
+from arvis.engine.lifecycle import OnComplete
 from arvis.engine.unit_of_work import ExecutionUpdate
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
+
+#: The answers to a question about an effect that may have happened.
+RUN_AGAIN, SKIP = "run again", "skip"
+#: And about a step that is gone.
+LOOK_AGAIN, START_OVER = "look again", "start over"
+
+_STEP = "step:"
+
+
+def about_effect(name: str, about: str = "") -> Pause:
+    what = f"{about}\n\n" if about else ""
+    return Pause(
+        WaitKind.REVIEW,
+        f"{what}“{name}” was begun when the process died: it may already have happened. Run it again, or skip it?",
+        choices=(RUN_AGAIN, SKIP),
+        subject=name,
+    )
+
+
+def about_lost_step(graph: Graph, node: str) -> Pause:
+    return Pause(
+        WaitKind.REVIEW,
+        f"The graph “{graph.name}” was changed while this slept, and its step “{node}” is gone. Put the step back and "
+        f"look again, or start over from “{graph.start}”: then what was done before is done again.",
+        choices=(LOOK_AGAIN, START_OVER),
+        subject=_STEP + node,
+    )
+
+
+def answer_seen(wait: Wait | None, waits: Mapping[str, Wait]) -> Answer | None:
+    """Return the answer for the node: a question of the engine itself hands down the answer before it."""
+    while wait is not None and wait.subject is not None:
+        wait = waits.get(wait.resumes or "")
+    return wait.answer if wait is not None else None
+
+
+def starts_over(cursor: Cursor, waits: Mapping[str, Wait]) -> bool:
+    """Return True if a person chose to start again because the step of this position no longer exists."""
+    word = _words(cursor, waits).get(_STEP + cursor.node)
+    return word is not None and _text(word) == START_OVER
+
+
+def remember(cursor: Cursor, effects: Iterable[Effect], waits: Mapping[str, Wait]) -> Memory:
+    """Return the `effects` of this position's visit with the answers of people about the interrupted ones. An answer
+    is good for one start: that start carries the id of the question (as `result`), and if it is interrupted too, a
+    new question follows."""
+    words = _words(cursor, waits)
+    known, allowed, skipped = dict[str, Effect](), dict[str, str](), list[Effect]()
+    for effect in effects:
+        word = words.get(effect.name)
+        if effect.state is EffectState.FINISHED or word is None or effect.result == word.id:
+            known[effect.name] = effect
+        elif _says_again(word):
+            allowed[effect.name] = word.id
+        else:
+            skipped.append(replace(effect, state=EffectState.FINISHED, result=None))
+            known[effect.name] = skipped[-1]
+    return Memory(known, allowed, tuple(skipped))
+
+
+def _words(cursor: Cursor, waits: Mapping[str, Wait]) -> dict[str, Wait]:
+    """By subject, the newest answered question of the engine about the visit that this position is in."""
+    words = dict[str, Wait]()
+    wait = waits.get(cursor.wait_id or "")
+    while wait is not None and wait.subject is not None:
+        if wait.answer is not None:
+            words.setdefault(wait.subject, wait)
+        wait = waits.get(wait.resumes or "")
+    return words
+
+
+def _says_again(word: Wait) -> bool:
+    said = word.answer.value if word.answer is not None else None
+    return (said or {}).get("decision") == "approve" or _text(word) == RUN_AGAIN
+
+
+def _text(word: Wait) -> str | None:
+    said = word.answer.value if word.answer is not None else None
+    text: str | None = (said or {}).get("text")
+    return text
+
 
 #: Seconds in which work that was cancelled from outside may try to store its costs while the database cannot be
 #: written.
@@ -66,7 +160,7 @@ class Engine:
         clock: Clock,
         bus: Bus,
         new_id: Callable[[], str],
-        drawn: scripts.Drawn | None = None,
+        drawn: lifecycle.Drawn | None = None,
     ) -> None:
         self._store = store
         self._graphs = graphs
@@ -81,14 +175,14 @@ class Engine:
         committed, and the result of the script that `completion` made for this commit (None: it was not called). Raises the
         exception of a node, whose position and finished steps stay stored, or `LeaseLost`, and then nothing more was
         committed."""
-        loaded = await self._store.read(scripts.load, job.execution_id or "", self._graph_of, self._clock.now())
+        loaded = await self._store.read(lifecycle.load, job.execution_id or "", self._graph_of, self._clock.now())
         if loaded is None:
             raise ExecutionError(f"There is no execution {job.execution_id}")
         if loaded.execution.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED}:
-            return await self._store.write(scripts.settle_idle, job, loaded.execution, self._clock.now()), None
+            return await self._store.write(lifecycle.settle_idle, job, loaded.execution, self._clock.now()), None
         update = self._update_of(loaded)
         if loaded.execution.version not in {"", update.execution.version}:
-            update.learn([partial(scripts.note_change, execution=update.execution, now=self._clock.now())])
+            update.learn([partial(lifecycle.note_change, execution=update.execution, now=self._clock.now())])
         del loaded  # what was read for the first nodes is let go of when they are done
         await self._walk(job, update)
         update.pause_if_idle()
@@ -164,14 +258,14 @@ class Engine:
         keep: Callable[[Effect], Awaitable[None]],
         carried: Any = None,
     ) -> tuple[NodeContext, Decision]:
-        memory = interrupts.remember(cursor, update.effects.get((cursor.id, cursor.visits), ()), update.asked)
+        memory = remember(cursor, update.effects.get((cursor.id, cursor.visits), ()), update.asked)
         context = NodeContext(
             execution=update.execution,
             job_id=job.id,
             cursor_id=cursor.id,
             visit=cursor.visits,
             value=cursor.value,
-            answer=interrupts.answer_seen(update.asked.get(cursor.wait_id or ""), update.asked),
+            answer=answer_seen(update.asked.get(cursor.wait_id or ""), update.asked),
             carried=carried,
             memory=memory,
             keep=keep,
@@ -181,13 +275,13 @@ class Engine:
             visited=update.visited,
         )
         for effect in memory.skipped:
-            context.record(scripts.keep_effect, effect)
+            context.record(lifecycle.keep_effect, effect)
         decision: Decision | None = None
         patience: float | None = None
         try:
             decision = await self._decide(update, cursor, context)
         except EffectInterrupted as interrupted:
-            decision = interrupts.about_effect(interrupted.name, interrupted.about)
+            decision = about_effect(interrupted.name, interrupted.about)
         except asyncio.CancelledError:
             patience = LAST_SECONDS
             raise
@@ -197,7 +291,7 @@ class Engine:
         if isinstance(decision, Pause | Call):
             # The visit continues after the answer, and must find its finished effects.
             for effect in context.unkept:
-                context.record(scripts.keep_effect, effect)
+                context.record(lifecycle.keep_effect, effect)
         return context, decision
 
     async def _decide(self, update: ExecutionUpdate, cursor: Cursor, context: NodeContext) -> Decision:
@@ -205,9 +299,9 @@ class Engine:
         graph = update.graph
         if (node := graph.nodes.get(cursor.node)) is not None:
             return await node(context)
-        if interrupts.starts_over(cursor, update.asked):
+        if starts_over(cursor, update.asked):
             return Goto(graph.start)
-        return interrupts.about_lost_step(graph, cursor.node)
+        return about_lost_step(graph, cursor.node)
 
     async def _record_interrupted(self, context: NodeContext, seconds: float | None) -> None:
         """Store the facts and effects of a visit that returned no decision, because its costs and effects remain.
@@ -215,12 +309,12 @@ class Engine:
         with suppress(LeaseLost, TimeoutError):
             async with asyncio.timeout(seconds):
                 if facts := [fact for fact in context.facts if not isinstance(fact, StepWrite)]:
-                    await self._store.write(scripts.run_facts, facts)
+                    await self._store.write(lifecycle.run_facts, facts)
                 await context.flush()
 
     # -- commits -------------------------------------------------------------------------------------------
 
-    def _update_of(self, loaded: scripts.Loaded) -> ExecutionUpdate:
+    def _update_of(self, loaded: lifecycle.Loaded) -> ExecutionUpdate:
         execution = loaded.execution
         graph = loaded.graph
         if graph is None:
@@ -248,12 +342,12 @@ class Engine:
     async def _commit(self, job: Job, update: ExecutionUpdate, effect: Effect | None = None) -> None:
         """Commit the steps since the last commit, or an effect and the steps that led to it."""
         with self._published(update):
-            await self._written(update, self._store.write(scripts.commit, job, update, effect))
+            await self._written(update, self._store.write(lifecycle.commit, job, update, effect))
 
     async def _complete(self, job: Job, update: ExecutionUpdate, on_complete: OnComplete[T]) -> T:
         """Commit the last steps of a walk together with the end of its job."""
         with self._published(update):
-            write = self._store.write(scripts.complete, job, update, on_complete, self._clock.now())
+            write = self._store.write(lifecycle.complete, job, update, on_complete, self._clock.now())
             completed = await self._written(update, write)
         for job_id in completed.stopped:
             self._bus.publish(JobSettled(job_id, "cancelled"))
@@ -284,7 +378,7 @@ class Engine:
         if facts:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_SECONDS):
-                    await self._store.write(scripts.run_facts, facts)
+                    await self._store.write(lifecycle.run_facts, facts)
 
     async def _keep(self, job: Job, update: ExecutionUpdate, effect: Effect) -> None:
         """The effect, and before it the way to where it happened."""
@@ -294,7 +388,7 @@ class Engine:
             await self._keep_alone(job, effect)
 
     async def _keep_alone(self, job: Job, effect: Effect) -> None:
-        await self._store.write(scripts.keep_fenced, job, effect)
+        await self._store.write(lifecycle.keep_fenced, job, effect)
 
 
 def _placed(cursor: Cursor, graph: Graph) -> Cursor:

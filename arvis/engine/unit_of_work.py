@@ -1,10 +1,12 @@
 """The progress of one execution between two commits: decisions applied in memory, then written as one.
 
-Everything here is arithmetic over frozen values; `write` is the only part that touches a transaction.
+Everything here is arithmetic over frozen values; `write` is the only part that touches a transaction. The history of
+steps stores shortened changes; the state holds them whole.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
@@ -21,11 +23,23 @@ from arvis.domain.executions import (
     WaitKind,
 )
 from arvis.domain.jobs import NewJob
-from arvis.engine.commit_hooks import DurableWrite
-from arvis.engine.context import Fact
+from arvis.engine.context import DurableWrite, Fact
 from arvis.engine.decisions import Call, Decision, End, Fail, Gate, Goto, Graph, Next, Pause, Repeat, SwitchGraph, Watch
-from arvis.engine.history import noted
 from arvis.ports.store import Transaction
+
+#: Of a longer value (in characters of JSON) only the beginning is kept. A loop would write it once for each step.
+LONGEST_NOTED = 8_000
+_SHOWN = 1_000
+
+
+def noted(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The changes (JSON) in little room."""
+    return {name: _short(value) for name, value in changes.items()}
+
+
+def _short(value: Any) -> Any:
+    text = json.dumps(value, ensure_ascii=False)
+    return value if len(text) <= LONGEST_NOTED else f"{text[:_SHOWN]} [… {len(text)} characters]"
 
 
 @dataclass(slots=True)

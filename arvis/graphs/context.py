@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from arvis.domain.agent_rules import MOST_OBSERVED
-from arvis.domain.agents import Agent, Binding
+from arvis.domain.agents import MOST_OBSERVED, Agent, Binding
 from arvis.domain.conversations import Compaction, Conversation
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Execution

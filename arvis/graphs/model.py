@@ -10,8 +10,7 @@ from typing import Any
 
 from arvis.domain.money import OpenCall, Spender
 from arvis.domain.runs import RunRequest
-from arvis.engine.commit_hooks import DurableWrite
-from arvis.engine.context import NodeContext
+from arvis.engine.context import DurableWrite, NodeContext
 from arvis.graphs.context import note_rests
 from arvis.llm import RunFailed, Runner, Trail
 from arvis.llm.budgets import BudgetSession

@@ -1,6 +1,6 @@
 """Steps 2, 4 and 8 of a message: route and permit it, then accept, observe or reject it, with the reason.
 
-Scripts. A repeated event creates no row. No model is called.
+Scripts, each of which begins with `EventSource.advance`. A repeated event creates no row. No model is called.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from arvis import commands
-from arvis.approvals.answers import APPROVERS, Approvers
+from arvis.approvals import APPROVERS, Approvers
 from arvis.commands import Invocation, Spoken
 from arvis.domain.jobs import JobStatus, Priority
 from arvis.domain.messages import (
     Address,
     Attachment,
+    FeedPosition,
     FileKind,
     FileRef,
     FileState,
@@ -26,7 +27,6 @@ from arvis.domain.messages import (
 )
 from arvis.domain.platforms import OverheardMessage
 from arvis.domain.plugins import PluginCommand
-from arvis.inbox.source import EventSource
 from arvis.llm.tokens import estimate_tokens
 from arvis.messaging.messages import notice
 from arvis.messaging.streaming import Shown, nothing_shown
@@ -36,9 +36,33 @@ from arvis.ports.store import Transaction
 from arvis.routing import NOT_ADDRESSED, WEB, Refused, Routed
 from arvis.services import allowances
 from arvis.services.allowances import Allowed
-from arvis.services.pairing import PAIRABLE, offer_pairing
-from arvis.turns import chat_review, turns
+from arvis.services.people import PAIRABLE, offer_pairing
+from arvis.turns import questions, turns
 from arvis.turns.cancellation import CancelledTurn
+
+#: Raises when another process brings the events of this bot now.
+Fence = Callable[[Transaction], None]
+
+
+def unfenced(_tx: Transaction) -> None:
+    """The fence where no other process can bring the same events."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventSource:
+    """The bot that brought an event, and how far it has read with this event."""
+
+    fence: Fence
+    address: Address
+    #: None: this event moves no position.
+    position: FeedPosition | None
+
+    def advance(self, tx: Transaction) -> None:
+        """Check the fence and store the position, in the commit of the event's results."""
+        self.fence(tx)
+        if self.position is not None:
+            tx.events.advance(self.address.platform, self.address.connector, self.position)
+
 
 # -- turns of bots -----------------------------------------------------------------------------------------------------
 #
@@ -251,11 +275,11 @@ def _answer_question(tx: Transaction, routed: Routed, rules: InboxRules, now: in
     if message.forwarded or not (message.in_reply_to or tx.waits.any_open()):
         return None  # a person who passes words on says neither yes nor no
     by = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
-    answer = chat_review.Said(message.content, message.address, message.sent_at, message.in_reply_to)
-    if (wait := chat_review.replied_question(tx, answer)) is not None:
-        text = chat_review.review_reply(tx, answer, wait, by=by, approvers=rules.approvers, now=now)
+    answer = questions.Said(message.content, message.address, message.sent_at, message.in_reply_to)
+    if (wait := questions.replied_question(tx, answer)) is not None:
+        text = questions.review_reply(tx, answer, wait, by=by, approvers=rules.approvers, now=now)
     elif talk := next((each for each in tx.conversations.in_place(answer.place) if each.agent_id == agent.id), None):
-        text = chat_review.review(tx, answer, talk=talk, by=by, approvers=rules.approvers, now=now)
+        text = questions.review(tx, answer, talk=talk, by=by, approvers=rules.approvers, now=now)
     else:
         return None
     if text is None:

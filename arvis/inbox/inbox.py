@@ -1,39 +1,219 @@
-"""Step 1 of a message: the `Inbox` of connectors. Every event is one commit; the bus events follow it."""
+"""Step 1 of a message: the `Inbox` of connectors. Every event is one commit; the bus events follow it.
+
+`accept.py` has the script of messages, this module those of other events. A button answers a question or stops a
+turn: it stays valid while its question is open, even if the process that showed it has ended, a repeated press counts
+once, and only people who may answer can use it. An edited message takes its new text before its turn begins;
+afterwards only the timeline notes the change. People cannot change messages of others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+from arvis.approvals import answer_question
 from arvis.domain.changes import ChangeTopic
+from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
 from arvis.domain.events import Changed, MessageReceived, StatusChanged, TypingRequested
+from arvis.domain.executions import ExecutionStatus
+from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import (
+    FINAL_STATUSES,
     Address,
     Attachment,
     FeedPosition,
     FileKind,
     IncomingMessage,
     MessageStatus,
+    Principal,
     PrincipalRole,
+    StoredMessage,
     Upload,
 )
 from arvis.domain.platforms import ChannelStatus, Click, MessageDeletion, MessageEdit
 from arvis.domain.text import presentable
-from arvis.inbox.accept import Handled, InboxRules, handle_message
-from arvis.inbox.clicks import press_button
-from arvis.inbox.edits import delete_message, edit_message
-from arvis.inbox.source import EventSource, Fence, unfenced
+from arvis.inbox.accept import LONGEST_OBSERVED, EventSource, Fence, Handled, InboxRules, handle_message, unfenced
+from arvis.llm.tokens import estimate_tokens
+from arvis.messaging.messages import STOP, WAIT
 from arvis.messaging.owner_alerts import tell_owner
 from arvis.messaging.streaming import StreamedTexts, nothing_shown
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Clicked, Received
+from arvis.ports.operations import WaitAnswer
+from arvis.ports.platforms import SeenEvent
 from arvis.ports.store import Store, Transaction
 from arvis.routing import Refused, Router
 from arvis.services import allowances
 from arvis.services.allowances import Allowed
 from arvis.turns import cancellation
 from arvis.turns.cancellation import CancelledTurn, stop_turns
+
+_NOTHING = Clicked("This button does nothing any more.", done=True)
+_NOT_YOURS = Clicked("You may not do this.", done=False)
+_LONGEST_NUMBER = 4
+_LOOKS_AFTER = {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """The text for the person, and the cancelled turns to publish after the commit."""
+
+    clicked: Clicked
+    cancelled: Sequence[CancelledTurn] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Person:
+    """The person who pressed a button, the place, and the rules about approvers."""
+
+    principal: Principal
+    place: Address
+    rules: InboxRules
+
+
+def press_button(
+    tx: Transaction, source: EventSource, pressed: Click, *, router: Router, rules: InboxRules, now: int
+) -> Pressed:
+    """Do the action of a button, with the role of the person in this place."""
+    source.advance(tx)
+    address, sender = pressed.address, pressed.sender
+    if (seen := tx.events.seen(address.platform, address.connector, pressed.event_id)) is not None:
+        return Pressed(Clicked(**json.loads(seen.outcome)))
+    known = tx.principals.find(address.platform, sender.user_id)
+    role = router.role_of(address.platform, sender, known)
+    if role is PrincipalRole.BLOCKED or (known is None and role not in _LOOKS_AFTER):
+        return Pressed(_NOT_YOURS)  # an unknown user leaves no trace
+    person = tx.principals.seen(address.platform, sender.user_id, sender.name, role, now)
+    outcome = _press(tx, pressed.data, _Person(person, address, rules), now)
+    kept = SeenEvent(None, json.dumps({"text": outcome.clicked.text, "done": outcome.clicked.done}))
+    tx.events.keep(address.platform, address.connector, pressed.event_id, kept, now)
+    return outcome
+
+
+def _press(tx: Transaction, data: str, by: _Person, now: int) -> Pressed:
+    match data.split("."):
+        case [kind, wait_id, number] if kind == WAIT:
+            return Pressed(_answer(tx, wait_id, number, by, now))
+        case [kind, message_id] if kind == STOP:
+            return _stop(tx, message_id, by, now)
+        case _:
+            return Pressed(_NOTHING)
+
+
+def _answer(tx: Transaction, wait_id: str, number: str, by: _Person, now: int) -> Clicked:
+    wait = tx.waits.get(wait_id)
+    digits = number.isascii() and number.isdigit() and len(number) < _LONGEST_NUMBER
+    if wait is None or not digits or int(number) >= len(wait.choices):
+        return _NOTHING
+    choice = wait.choices[int(number)]
+    given = WaitAnswer(decision="answer", text=choice)
+    try:
+        answer_question(tx, wait_id, given, by=by.principal, approvers=by.rules.approvers, now=now)
+    except Conflict:
+        return Clicked("This question is answered already.", done=True)
+    except Forbidden as refused:
+        return Clicked(f"{refused.what}.", done=False)
+    except (NotFound, Unprocessable):
+        return _NOTHING
+    return Clicked(f"{by.principal.name}: {choice}", done=True)
+
+
+def _stop(tx: Transaction, message_id: str, by: _Person, now: int) -> Pressed:
+    """Stop the turn of a message, for its sender and for owners and operators."""
+    message = tx.messages.get(message_id)
+    if message is None or message.execution_id is None or message.status in FINAL_STATUSES:
+        return Pressed(_NOTHING)
+    if (message.address.platform, message.address.channel) != (by.place.platform, by.place.channel):
+        return Pressed(_NOTHING)
+    if by.principal.id != message.principal_id and by.principal.role not in _LOOKS_AFTER:
+        return Pressed(Clicked("Only who asked may stop this.", done=False))
+    cancelled = cancellation.cancel_turn(tx, message.execution_id, by.principal.name, now, shown=by.rules.shown)
+    return Pressed(Clicked("Stopped.", done=True), [cancelled])
+
+
+#: Characters of a later text in the timeline.
+_LONGEST_NOTE = 2_000
+
+
+def edit_message(tx: Transaction, source: EventSource, change: MessageEdit, now: int) -> None:
+    source.advance(tx)
+    if _seen(tx, change.address, change.event_id):
+        return
+    known = _known(tx, change.address, change.ref)
+    if known is None:
+        tx.overheard.edit(change.address, change.ref, change.content[:LONGEST_OBSERVED])
+    elif _wrote(tx, change, known):
+        _change_text(tx, known, change.content, now)
+    _keep(tx, change.address, change.event_id, known, now)
+
+
+def delete_message(tx: Transaction, source: EventSource, deletion: MessageDeletion, now: int) -> CancelledTurn | None:
+    """Withdraw a message whose turn has not begun. Return the turn that this ended."""
+    source.advance(tx)
+    if _seen(tx, deletion.address, deletion.event_id):
+        return None
+    known = _known(tx, deletion.address, deletion.ref)
+    cancelled = None
+    if known is None:
+        tx.overheard.edit(deletion.address, deletion.ref, None)
+    elif _not_begun(tx, known):
+        cancelled = cancellation.withdraw_turn(tx, known.execution_id or "", now)
+    else:
+        _note(tx, known, "deleted", {}, now)
+    _keep(tx, deletion.address, deletion.event_id, known, now)
+    return cancelled
+
+
+def _known(tx: Transaction, address: Address, ref: str) -> StoredMessage | None:
+    """Return the stored message; None for a rejected one, whose edits are not stored."""
+    found = tx.incoming.by_ref(address, ref)
+    return None if found is None or found.status is MessageStatus.DROPPED else found
+
+
+def _change_text(tx: Transaction, message: StoredMessage, content: str, now: int) -> None:
+    if content == message.content:
+        return
+    if content.strip() and _not_begun(tx, message):
+        tx.incoming.replace_text(message.id, content, estimate_tokens(content))
+        _note(tx, message, "edited", {"before": message.content[:_LONGEST_NOTE]}, now)
+    else:
+        _note(tx, message, "edited", {"now": content[:_LONGEST_NOTE]}, now)
+
+
+def _wrote(tx: Transaction, change: MessageEdit, message: StoredMessage) -> bool:
+    """Return True if the person who changed the message wrote it, and is not blocked."""
+    principal = tx.principals.get(message.principal_id or "")
+    if principal is None or principal.role is PrincipalRole.BLOCKED:
+        return False
+    return principal.user_id == change.sender.user_id
+
+
+def _not_begun(tx: Transaction, message: StoredMessage) -> bool:
+    """Return True if the turn of this message has not begun, read under the lock of its job."""
+    if message.execution_id is None or message.status in FINAL_STATUSES:
+        return False
+    waiting = tx.jobs.live_of_execution(message.execution_id)
+    execution = tx.executions.get(message.execution_id)
+    unmoved = execution is not None and execution.steps == 0 and execution.status is ExecutionStatus.RUNNING
+    return unmoved and len(waiting) == 1 and waiting[0].status is JobStatus.PENDING and waiting[0].claim == 0
+
+
+def _note(tx: Transaction, message: StoredMessage, step: str, data: Mapping[str, Any], now: int) -> None:
+    tx.timeline.note([message.id], step, data, now)
+
+
+def _seen(tx: Transaction, address: Address, event_id: str) -> bool:
+    return tx.events.seen(address.platform, address.connector, event_id) is not None
+
+
+def _keep(tx: Transaction, address: Address, event_id: str, message: StoredMessage | None, now: int) -> None:
+    """Store the event if it is about a stored message: unknown senders must not fill the table."""
+    if message is not None:
+        tx.events.keep(address.platform, address.connector, event_id, SeenEvent(message.id, ""), now)
+
 
 #: A bot has a feed for each channel that it reads; more are not looked at after a gap.
 _MOST_FEEDS = 1_000

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from arvis.domain.errors import PERMANENT, TRANSIENT, ArvisError, ProviderError, ProviderErrorKind
-from arvis.domain.measures import Measure
-from arvis.domain.runs import Cooldown, ModelCall, RunRequest, RunResult
+from arvis.domain.runs import Cooldown, Measure, ModelCall, RunRequest, RunResult
 from arvis.llm.prices import Prices, prompt_tokens, text_tokens
 from arvis.llm.selection import DEMO, Choice, Selection
 from arvis.ports.clock import Clock

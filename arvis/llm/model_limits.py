@@ -11,8 +11,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.measures import Measure
-from arvis.domain.runs import RunRequest
+from arvis.domain.runs import Measure, RunRequest
 from arvis.llm.selection import Choice
 from arvis.llm.tokens import estimator_of, learn, measure_request
 from arvis.ports.compactions import Calibration

@@ -17,8 +17,7 @@ from dataclasses import replace
 
 from arvis.domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from arvis.domain.markup import escape
-from arvis.domain.measures import Measure
-from arvis.domain.runs import Account, Cooldown, Image, ModelCall, RunRequest, RunResult, Turn
+from arvis.domain.runs import Account, Cooldown, Image, Measure, ModelCall, RunRequest, RunResult, Turn
 from arvis.domain.text import presentable
 from arvis.llm.attempts import Attempt, Receipts, Run, RunFailed, Trail, Try, Unserved
 from arvis.llm.model_limits import Counting, Counts, limit_in, model_key

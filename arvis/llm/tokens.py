@@ -12,8 +12,7 @@ from functools import lru_cache
 from operator import mul
 from string import ascii_letters
 
-from arvis.domain.measures import Measure
-from arvis.domain.runs import RunRequest, Turn
+from arvis.domain.runs import Measure, RunRequest, Turn
 from arvis.ports.compactions import Calibration
 
 #: Tokens for each letter, mark, word, dense and other character, message and request, in the order of `Measure`.

@@ -1,6 +1,6 @@
 """Outgoing messages other than replies: progress, open questions, notices; and deliveries for all messages.
 
-Parts of scripts. Messages leave only as deliveries.
+Parts of scripts. Messages leave only as deliveries. `posted_by` selects the bot that posts in a channel.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from arvis.approvals.answers import named_approvers
-from arvis.approvals.questions import LONGEST_QUESTION, beginning
+from arvis.approvals import LONGEST_QUESTION, beginning, named_approvers
 from arvis.domain.agents import Agent
 from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
 from arvis.domain.jobs import NewJob
@@ -33,9 +32,36 @@ from arvis.domain.workflows import PREFIX
 from arvis.engine import lifecycle
 from arvis.llm.tokens import estimate_tokens
 from arvis.messaging import notices
-from arvis.messaging.channels import WEB
 from arvis.ports.store import Transaction
 from arvis.tasks.task import is_run, message_of
+
+#: The platform whose one connector has its name.
+WEB = "web"
+
+
+#: The prefix of threads in which programs write over the OpenAI-compatible API.
+_PROGRAMS = "v1/"
+
+
+def is_of_programs(address: Address) -> bool:
+    """Return whether a program wrote here over the API of OpenAI's form, rather than a person on the page."""
+    return address.platform == WEB and address.thread.startswith(_PROGRAMS)
+
+
+def posted_by(tx: Transaction, place: Address) -> Address | str:
+    """Return the place with its bot, which needs no name where a platform has one bot; or the reason why there is no
+    choice."""
+    if place.connector:
+        return place
+    if place.platform == WEB:
+        return replace(place, connector=WEB)
+    names = sorted({bot.name for bot in tx.bots.statuses() if bot.platform == place.platform})
+    if len(names) == 1:
+        return replace(place, connector=names[0])
+    if not names:
+        return f"There is no bot of {place.platform} that could post it."
+    return f"There are several bots of {place.platform}: say which one is to post it ({', '.join(names)})."
+
 
 # Messages that an agent posts without a request in that place: appended to its conversation there, so that answers to
 # them make sense, and marked with their cause (behaviour.md 1.12).

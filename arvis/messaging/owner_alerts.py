@@ -13,8 +13,7 @@ from arvis.domain.executions import Execution
 from arvis.domain.jobs import Fail, Job, JobKind, Priority
 from arvis.domain.messages import Address, Principal, PrincipalRole, StoredMessage
 from arvis.domain.workflows import STATE
-from arvis.messaging.channels import WEB
-from arvis.messaging.messages import notice, say_in
+from arvis.messaging.messages import WEB, notice, say_in
 from arvis.ports.store import Transaction
 
 HOUR_MS = 3_600_000

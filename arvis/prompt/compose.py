@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from arvis.domain.markup import escape
-from arvis.domain.measures import Measure
 from arvis.domain.messages import FileKind, PastMessage, Role, StoredMessage
-from arvis.domain.runs import Turn, read_in
+from arvis.domain.runs import Measure, Turn, read_in
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.prompt import instructions
 from arvis.prompt import memory as notes

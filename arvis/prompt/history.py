@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from arvis.domain.agent_rules import is_timezone
+from arvis.domain.agents import is_timezone
 from arvis.domain.markup import escape
 from arvis.domain.messages import Attachment, FileKind, PastMessage, Role, StoredMessage
 from arvis.domain.runs import Turn, joined

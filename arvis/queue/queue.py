@@ -1,4 +1,4 @@
-"""The queue at run time: it starts claimed jobs, renews leases, keeps the one timer, and drains.
+"""The queue at run time: it starts claimed jobs, retries failed ones, renews leases, keeps the one timer, and drains.
 
 It never polls for work: a commit that adds or settles jobs also claims the next ones (`SlotPool`), one timer waits
 for the soonest `run_at` or deadline, and a sweep every ten seconds renews leases.
@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
 import structlog
 
+from arvis.domain.changes import ChangeTopic
 from arvis.domain.errors import DatabaseAway, LeaseLost, StoreError, Unavailable
+from arvis.domain.events import Changed
 from arvis.domain.jobs import (
     POISON,
     POISON_CRASHES,
@@ -28,12 +31,35 @@ from arvis.domain.jobs import (
     Snooze,
     Unfinished,
 )
+from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
-from arvis.queue.contact import RETRY_SECONDS, Contact
-from arvis.queue.retry_policy import POISON_TEXT, RetryPolicy
-from arvis.queue.retrying_store import PAUSE_SECONDS, RetryingStore
+from arvis.queue.outages import PAUSE_SECONDS, RETRY_SECONDS, Contact, RetryingStore
 from arvis.queue.slots import SlotPool
+
+#: The seed's sentence for a job that went down with its process, shown with the dead letter.
+POISON_TEXT = "Job timed out — process likely crashed"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """After the n-th error the next attempt is 2^n units away, plus 0–10 % (behaviour §7); times in ms.
+    `random` yields numbers from 0 to 1."""
+
+    max_attempts: int
+    unit_ms: int
+    random: Callable[[], float]
+
+    def scheduled(self, job: Job, result: Unfinished, now: int) -> Unfinished:
+        """Return a result that the store can settle: a retry gets its time, or becomes a `Fail` after the last attempt."""
+        if not isinstance(result, Retry):
+            return result
+        failures = job.attempts + 1
+        if failures >= self.max_attempts:
+            return Fail("attempts", result.error)
+        delay = 2**failures * self.unit_ms * (1 + 0.1 * self.random())
+        return Retry(result.error, now + int(delay))
+
 
 # The queue's transaction scripts.
 
@@ -420,3 +446,28 @@ def _cancelled_by_us() -> bool:
     """Return True if this task was cancelled, and not something that it waited for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+class Noticed:
+    """A `Handler` around another one."""
+
+    def __init__(self, *, handler: Handler, bus: Bus) -> None:
+        self._handler = handler
+        self._bus = bus
+
+    async def run(self, job: Job) -> JobResult:
+        self._tell(job)
+        try:
+            return await self._handler.run(job)
+        finally:
+            self._tell(job)
+
+    def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
+        self._handler.postponed(tx, job, outcome, now)
+
+    async def announce(self, job: Job, outcome: Unfinished) -> None:
+        self._tell(job)
+        await self._handler.announce(job, outcome)
+
+    def _tell(self, job: Job) -> None:
+        self._bus.publish(Changed(ChangeTopic.JOBS, job.id))

@@ -9,15 +9,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from arvis.domain.agent_rules import graph_named
-from arvis.domain.agents import Agent
+from arvis.domain.agents import Agent, graph_named
 from arvis.domain.errors import UsageError
 from arvis.domain.jobs import JobKind, NewJob, Priority
 from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.schedules import Cause, MadeBy, Occurrence, OccurrenceStatus, Schedule, ScheduleKind
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.workflows import PREFIX
-from arvis.messaging.channels import posted_by
+from arvis.messaging.messages import posted_by
 from arvis.ports.store import Transaction
 from arvis.services import schedule_runs
 from arvis.services.reminders import errand_of

@@ -1,7 +1,9 @@
 """The scripts of the scheduler: each due time becomes work once, and abandoned occurrences are ended.
 
 The rows decide. A time of a schedule is an instant, and an instant with an occurrence has been handled: after a
-restart, a jump of the clock or a second scheduler, it is not handled again (docs/adr/0024).
+restart, a jump of the clock or a second scheduler, it is not handled again (docs/adr/0024). After any pause, at most
+one time is run immediately. Older ones are made up for as the schedule says, by at most one run, unless it asks for
+all: then one after another, the last 24 of them.
 """
 
 from __future__ import annotations
@@ -10,16 +12,81 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from arvis.calendar import At, Every, ScheduleText, parse
+from arvis.calendar import At, Every, ScheduleText, last_times, next_times, parse
 from arvis.domain.errors import Conflict, Unprocessable
-from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus, Schedule
+from arvis.domain.schedules import Cause, Missed, Occurrence, OccurrenceStatus, Schedule
 from arvis.ports.backups import RESTORED_AT
 from arvis.ports.store import Transaction
 from arvis.process.leases import Holding
-from arvis.scheduler import beginning, times
-from arvis.scheduler.times import TimePlan
+from arvis.scheduler import beginning
 from arvis.services import schedule_runs
 from arvis.services.schedules import Rules, find_schedule, zone_for
+
+#: Maximum missed times that are made up for if all are requested.
+MOST_MISSED = 24
+#: A time that is later than this (ms) counts as missed, however often the scheduler checks.
+LATE_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class TimePlan:
+    """The decision for one time. `due` is handled now: run (`cause` says why), or only recorded as missed (None).
+    `next_run` is the time after it."""
+
+    due: int
+    cause: Cause | None
+    next_run: int | None
+
+
+def plan_times(schedule: Schedule, text: ScheduleText, zone: str, now: int, late: int, *, over: int = 0) -> TimePlan:
+    """Plan a schedule that is due; a time more than `late` ms ago counts as missed. Times up to `over` (ms) were
+    handled in another database and are only recorded."""
+    passed = _passed(schedule, text, zone, now)
+    newest, after = passed[-1], _next(text, zone, passed[-1], now)
+    if newest <= over:
+        return TimePlan(newest, None, after)
+    passed = [due for due in passed if due > over]
+    if schedule.missed is Missed.ALL:
+        wanted = [due for due in passed if _in_grace(schedule, due, now) or due >= now - late]
+        if wanted:
+            cause = Cause.DUE if wanted[0] >= now - late else Cause.MISSED
+            return TimePlan(wanted[0], cause, wanted[1] if len(wanted) > 1 else after)
+        return TimePlan(newest, None, after)
+    if newest >= now - late:
+        return TimePlan(newest, Cause.DUE, after)
+    made_up = schedule.missed is Missed.ONCE and _in_grace(schedule, newest, now)
+    return TimePlan(newest, Cause.MISSED if made_up else None, after)
+
+
+def resumed(schedule: Schedule, text: ScheduleText, zone: str, until: int) -> int | None:
+    """Return the first time of a due schedule that was paused until this time."""
+    return _next(text, zone, schedule.next_run or until, until - 1)
+
+
+def natural(text: ScheduleText, zone: str, now: int) -> int | None:
+    """Return the latest possible next time of a schedule under a clock that only moves forward; None: it has a single
+    time, or no more."""
+    return next(iter(next_times(text, zone, now, 1)), None)
+
+
+def _passed(schedule: Schedule, text: ScheduleText, zone: str, now: int) -> list[int]:
+    """Return the last of its times from `next_run` on that have passed; there is always one."""
+    first = schedule.next_run if schedule.next_run is not None else now
+    later = last_times(text, zone, first, now, MOST_MISSED)
+    return later if len(later) == MOST_MISSED else [first, *later]
+
+
+def _next(text: ScheduleText, zone: str, newest: int, now: int) -> int | None:
+    """Return the next time. An interval keeps its step, even if a time was handled late."""
+    if isinstance(text, Every):
+        step = text.seconds * 1000
+        return newest + step * max(1, (now - newest) // step + 1)
+    return next(iter(next_times(text, zone, now, 1)), None)
+
+
+def _in_grace(schedule: Schedule, due: int, now: int) -> bool:
+    return schedule.grace is None or due >= now - schedule.grace
+
 
 log = structlog.get_logger(__name__)
 
@@ -74,7 +141,7 @@ def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int, *, back:
     for schedule in tx.schedules.to_come(now, _ALL):
         if (text := _text_of(schedule)) is None:
             continue
-        first = times.natural(text, zone_for(tx, schedule, rules), now)
+        first = natural(text, zone_for(tx, schedule, rules), now)
         if isinstance(text, Every) and back and first is not None and schedule.next_run is not None:
             first = max(now, min(first, schedule.next_run - back))
         if first is not None and schedule.next_run is not None and first < schedule.next_run:
@@ -111,9 +178,9 @@ def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int
         tx.schedules.advance(schedule, last_run=schedule.last_run, next_run=None)
         return
     if (rest := schedule_runs.rest_of(schedule, now)) is not None and not isinstance(text, At):
-        tx.schedules.advance(schedule, last_run=schedule.last_run, next_run=times.resumed(schedule, text, zone, rest))
+        tx.schedules.advance(schedule, last_run=schedule.last_run, next_run=resumed(schedule, text, zone, rest))
         return
-    plan = times.plan(schedule, text, zone, now, late, over=over)
+    plan = plan_times(schedule, text, zone, now, late, over=over)
     if not tx.schedules.advance(schedule, last_run=now if plan.cause else schedule.last_run, next_run=plan.next_run):
         return
     if plan.cause is None:

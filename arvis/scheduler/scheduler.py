@@ -1,24 +1,89 @@
 """The scheduler at run time: it checks when the next schedule is due, when a schedule has changed, and every few
-seconds regardless of clocks; the rows decide what to do (`due.py`)."""
+seconds regardless of clocks; the rows decide what to do (`due.py`). `ScheduleHandler` handles the jobs."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import importlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import structlog
 
 from arvis.domain.errors import StoreError
 from arvis.domain.events import NoticesMissed, SchedulesChanged
+from arvis.domain.jobs import Fail, Job, JobResult, Unfinished
+from arvis.domain.schedules import OccurrenceStatus
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
-from arvis.ports.store import Store
+from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
+from arvis.queue.queue import Handler
 from arvis.scheduler import due
-from arvis.scheduler.ticker import Ticker
-from arvis.scheduler.times import LATE_MS
+from arvis.scheduler.due import LATE_MS
+from arvis.services import schedule_runs
 from arvis.services.schedules import Rules
+
+
+class ScheduleHandler:
+    """Implements `Handler` for jobs of kind `cron`, `heartbeat` and `webhook`. `runs` handles those that have an
+    execution. `scripts` handles the others, whose payload is `{"schedule": id, "due": ms, "occurrence": id}`; it ends
+    the occurrence in the commit that settles the job (`schedule_runs.end`), or lets the agent continue it
+    (`beginning.trigger`)."""
+
+    def __init__(self, *, runs: Handler, scripts: Handler) -> None:
+        self._runs = runs
+        self._scripts = scripts
+
+    async def run(self, job: Job) -> JobResult:
+        return await self._handler_of(job).run(job)
+
+    def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
+        self._handler_of(job).postponed(tx, job, outcome, now)
+        if job.execution_id is not None or not isinstance(outcome, Fail):
+            return
+        occurrence = tx.occurrences.get(str(job.payload.get("occurrence", "")))
+        if occurrence is not None:
+            schedule_runs.end(tx, occurrence, OccurrenceStatus.FAILED, outcome.error, now)
+
+    async def announce(self, job: Job, outcome: Unfinished) -> None:
+        await self._handler_of(job).announce(job, outcome)
+
+    def _handler_of(self, job: Job) -> Handler:
+        return self._runs if job.execution_id is not None else self._scripts
+
+
+_NAME = "soonest"
+
+
+class Ticker:
+    """An alarm that belongs to the event loop in which it is first set: an installation without schedules does not
+    load the library. `ring` must not block."""
+
+    def __init__(self, *, ring: Callable[[], None]) -> None:
+        self._ring = ring
+        self._alarm: Any = None
+
+    def stop(self) -> None:
+        if self._alarm is not None:
+            self._alarm.shutdown(wait=False)
+
+    def set(self, seconds: float) -> None:
+        """Fire once after this many seconds, in place of any earlier setting."""
+        if self._alarm is None:
+            library = importlib.import_module("apscheduler.schedulers.asyncio")
+            self._alarm = library.AsyncIOScheduler(timezone=UTC)
+            self._alarm.start()
+        # The library reads the clock of the system, even if this process uses another clock.
+        at = datetime.now(UTC) + timedelta(seconds=seconds)
+        self._alarm.add_job(self._rung, "date", run_date=at, id=_NAME, replace_existing=True, misfire_grace_time=None)
+
+    async def _rung(self) -> None:
+        """A coroutine, because the library would call a function in a thread."""
+        self._ring()
+
 
 log = structlog.get_logger(__name__)
 

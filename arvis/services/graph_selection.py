@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from arvis.domain.agent_rules import graph_named
-from arvis.domain.agents import Agent
+from arvis.domain.agents import Agent, graph_named
 from arvis.domain.errors import UsageError
 from arvis.domain.messages import Address
 from arvis.domain.taint import Taint
 from arvis.domain.workflows import PREFIX, Trigger
-from arvis.messaging.channels import WEB, is_of_programs
+from arvis.messaging.messages import WEB, is_of_programs
 from arvis.ports.store import Transaction
 from arvis.services.workflow_runs import find, turn_part, whole_version
 from arvis.tasks.access import AUTHORS, authors_may_use, out_of_reach, taint_of_authors

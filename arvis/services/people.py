@@ -1,15 +1,26 @@
-"""Roles of people, and their changes. Only the configuration names owners. Scripts."""
+"""People: their roles, changes of these, and the pairing of unknown people (reliability.md §5.1).
+
+Only the configuration names owners. An unknown person gets a code in a direct message, and an owner or operator
+enters it. The code is stored as a hash, expires after 15 minutes and works once. It is entered only at the command
+line or the API, never in a chat, where the unknown person is. Scripts and parts of scripts; the caller creates the
+code, because a script may run twice.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
-from arvis.domain.messages import RANKS, Principal, PrincipalRole
-from arvis.domain.platforms import PairingStatus
+from arvis.domain.jobs import Priority
+from arvis.domain.messages import RANKS, IncomingMessage, Principal, PrincipalRole
+from arvis.domain.platforms import Pairing, PairingStatus
 from arvis.domain.users import FIRST_USER, UserRole
 from arvis.domain.versions import Version, Versioned
+from arvis.messaging.messages import say_in
 from arvis.ports.store import Transaction
 
 #: User ids by platform, as configured; for the web also those with an owner's login or key.
@@ -129,3 +140,158 @@ def changes(tx: Transaction, person_id: str, limit: int) -> list[Version]:
 
 def _standing(person: Principal) -> dict[str, Any]:
     return {"role": str(person.role), "paired": person.paired}
+
+
+#: Without those that are taken for one another: 0 and O, 1, I and L.
+ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+CODE_LENGTH = 10
+MINUTE_MS = 60_000
+LIFE_MS = 15 * MINUTE_MS
+#: The time until a rejected person can get another code.
+REJECTED_MS = 24 * 60 * MINUTE_MS
+#: The most pending codes of one bot: more unknown people at once are a sign of abuse.
+MOST_PENDING = 3
+#: Wrong codes within `LIFE_MS`, after which none is looked at.
+MOST_TRIES = 5
+#: Refusals that pairing ends.
+PAIRABLE = frozenset({"not_paired", "not_bound"})
+
+WELCOME = "You are paired now. You can write to me."
+
+_TRIES = "pairing_attempts"
+#: The lock of offers, approvals and wrong tries, so that two at once cannot exceed a limit.
+_LANE = "pairing"
+_LONGEST_NAME = 100
+#: Twice the bits of a code: its letters are as good as evenly drawn.
+_CODE_BITS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """This person was paired."""
+
+    principal: Principal
+
+
+@dataclass(frozen=True, slots=True)
+class TurnedAway:
+    pairing: Pairing
+
+
+@dataclass(frozen=True, slots=True)
+class WrongCode:
+    """The code does not exist or has expired; the number of wrong tries that are left."""
+
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class TooManyTries:
+    """No code is accepted before this time (ms)."""
+
+    until: int
+
+
+def new_code(random_bits: Callable[[int], int]) -> str:
+    """Return a code; `random_bits` returns a number of the given count of random bits."""
+    number, letters = random_bits(_CODE_BITS), []
+    for _ in range(CODE_LENGTH):
+        number, letter = divmod(number, len(ALPHABET))
+        letters.append(ALPHABET[letter])
+    return "".join(letters)
+
+
+def offer_pairing(tx: Transaction, message: IncomingMessage, now: int, code: str) -> str | None:
+    """Return a single reply to a person who was refused for a reason of `PAIRABLE`, or None. A code is given to a
+    person who writes to a bot alone, one at a time, and to no person while too many codes are pending."""
+    sender, address = message.sender, message.address
+    # On our own connector the credential identifies the person.
+    if not message.is_direct or sender.bot or sender.role is not None:
+        return None
+    tx.jobs.lock([_LANE])
+    if not _may_have_a_code(tx, message, now) or tx.pairings.by_code(_hash(code)) is not None:
+        return None
+    pairing = Pairing(
+        id=tx.new_id(),
+        code_hash=_hash(code),
+        address=address,
+        user_id=sender.user_id,
+        user_name=sender.name[:_LONGEST_NAME],
+        status=PairingStatus.PENDING,
+        created_at=now,
+        expires_at=now + LIFE_MS,
+    )
+    tx.pairings.add(pairing)
+    return offer(code)
+
+
+def offer(code: str) -> str:
+    middle = CODE_LENGTH // 2
+    return (
+        "I don't know you yet. Send this code to the person who runs this bot. It expires in "
+        f"{LIFE_MS // MINUTE_MS} minutes: {code[:middle]}-{code[middle:]}"
+    )
+
+
+def _may_have_a_code(tx: Transaction, message: IncomingMessage, now: int) -> bool:
+    platform, user_id = message.address.platform, message.sender.user_id
+    known = tx.principals.find(platform, user_id)
+    if known is not None and (known.paired or known.role is PrincipalRole.BLOCKED):
+        return False
+    newest = tx.pairings.newest_of(platform, user_id)
+    if newest is not None:
+        rejected = newest.status is PairingStatus.REJECTED
+        if now < (newest.created_at + REJECTED_MS if rejected else newest.expires_at):
+            return False
+    return tx.pairings.pending(platform, message.address.connector, now) < MOST_PENDING
+
+
+def approve(tx: Transaction, code: str, by: str, now: int) -> Paired | WrongCode | TooManyTries:
+    """Pair the person who showed this code; `by` is the approving principal. The person is notified where they asked."""
+    pairing = _pending(tx, code, now)
+    if not isinstance(pairing, Pairing):
+        return pairing
+    tx.pairings.settle(pairing.id, PairingStatus.APPROVED, by, now)
+    known = tx.principals.seen(pairing.address.platform, pairing.user_id, pairing.user_name, None, now)
+    tx.principals.pair(known.id, now)
+    say_in(tx, pairing.address, WELCOME, priority=Priority.MESSAGE, now=now)
+    return Paired(keep_change(tx, known, by, now))
+
+
+def reject(tx: Transaction, code: str, by: str, now: int) -> TurnedAway | WrongCode | TooManyTries:
+    """Reject the person who showed this code: no reply, and no new code for a day."""
+    pairing = _pending(tx, code, now)
+    if not isinstance(pairing, Pairing):
+        return pairing
+    tx.pairings.settle(pairing.id, PairingStatus.REJECTED, by, now)
+    return TurnedAway(replace(pairing, status=PairingStatus.REJECTED))
+
+
+def reject_by_id(tx: Transaction, pairing_id: str, by: str, now: int) -> TurnedAway | None:
+    """The same for one of the list; None when there is none that waits under this id."""
+    pairing = tx.pairings.get(pairing_id)
+    if pairing is None or not tx.pairings.settle(pairing.id, PairingStatus.REJECTED, by, now):
+        return None
+    return TurnedAway(replace(pairing, status=PairingStatus.REJECTED))
+
+
+def _pending(tx: Transaction, code: str, now: int) -> Pairing | WrongCode | TooManyTries:
+    """Return the pending pairing of this code; count a wrong code."""
+    tx.jobs.lock([_LANE])
+    tries = [at for at in json.loads(tx.kv.get(_TRIES) or "[]") if now - at < LIFE_MS]
+    if len(tries) >= MOST_TRIES:
+        return TooManyTries(tries[0] + LIFE_MS)
+    pairing = tx.pairings.by_code(_hash(as_entered(code)))
+    if pairing is not None and pairing.status is PairingStatus.PENDING and now < pairing.expires_at:
+        return pairing
+    tx.kv.put(_TRIES, json.dumps([*tries, now]), now)
+    return WrongCode(MOST_TRIES - len(tries) - 1)
+
+
+def as_entered(text: str) -> str:
+    """A code as people write it: with spaces and hyphens, in small letters."""
+    return "".join(letter for letter in text.upper() if letter.isalnum())
+
+
+def _hash(code: str) -> str:
+    return hashlib.sha256(f"arvis pairing {code}".encode()).hexdigest()

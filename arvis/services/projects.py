@@ -9,8 +9,7 @@ from dataclasses import asdict, replace
 from itertools import count
 from typing import Any
 
-from arvis.domain.agent_rules import SLUG
-from arvis.domain.agents import Agent
+from arvis.domain.agents import SLUG, Agent
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.projects import LONGEST_GOAL, LONGEST_NOTES, LONGEST_TITLE, Project, ProjectStatus
 from arvis.domain.text import storable

@@ -15,10 +15,9 @@ from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, Priority
 from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.taint import CLEAN, Label
-from arvis.domain.templates import has_places
 from arvis.domain.text import storable
-from arvis.domain.webhooks import Webhook
-from arvis.messaging.channels import WEB, posted_by
+from arvis.domain.webhooks import Webhook, has_places
+from arvis.messaging.messages import WEB, posted_by
 from arvis.ports.store import Transaction
 from arvis.services import agents
 from arvis.services.workflow_runs import NewWorkflowRun, agent_of, asker_for, begin, find, graph_of, whole_version

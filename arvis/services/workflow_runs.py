@@ -1,30 +1,48 @@
-"""Starts of workflow runs as rows. `arvis/workflows/` interprets documents; this module reads them only for the start
-node and the agent.
+"""Workflow runs as rows: their start, the limits of runs that follow from one beginning, and retries in their logs.
 
 A run is the execution of its workflow's graph, pinned to a version. It is started by the API, `/run`, a schedule, a
-web hook or an agent, or it is the turn of a message, or the child of another run. Its end is in
-`workflow_results.py`. Parts of scripts.
+web hook or an agent, or it is the turn of a message, or the child of another run. `arvis/workflows/` interprets
+documents; this module reads them only for the start node and the agent. The end of a run is in
+`turns/workflow_results.py`. Parts of scripts.
+
+All runs that follow from one beginning are counted together, so that workflows that start one another end, and are
+charged to the budget of one question (reliability.md T5). A child run belongs to its caller anyway; runs that were
+started separately, transferred to, or started by an agent are recorded below the turn or run at the root.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from arvis.domain.agents import CONDUCTOR, Agent
-from arvis.domain.errors import NotFound, Unavailable, Unprocessable
+from arvis.domain.errors import ExecutionError, NotFound, Unavailable, Unprocessable
 from arvis.domain.executions import Execution
-from arvis.domain.jobs import JobKind, NewJob, Priority
-from arvis.domain.messages import Address
+from arvis.domain.explanation import duration, in_words
+from arvis.domain.jobs import CALLED, Job, JobKind, NewJob, Priority, Retry, Snooze
+from arvis.domain.messages import Address, Principal
 from arvis.domain.taint import CLEAN, Taint
-from arvis.domain.workflows import PREFIX, STATE, SYSTEM, LogType, Workflow, WorkflowRun, WorkflowVersion, as_text
+from arvis.domain.workflows import (
+    POSITION,
+    PREFIX,
+    STATE,
+    SYSTEM,
+    LogType,
+    Workflow,
+    WorkflowRun,
+    WorkflowVersion,
+    as_text,
+)
 from arvis.engine import lifecycle
-from arvis.messaging.channels import WEB
+from arvis.messaging.messages import WEB
+from arvis.ports.changes import Delegation
 from arvis.ports.store import Transaction
 from arvis.services import agents
 from arvis.tasks.access import (
     AUTHORS,
+    RUNS_THE_HOUSE,
     Asker,
     check_use,
     may_reach,
@@ -35,6 +53,73 @@ from arvis.tasks.access import (
     with_authors,
 )
 from arvis.tasks.task import RUN, TaskSpec, child_state, source_of
+
+#: The most concurrent runs for a user who is neither owner nor operator.
+MOST_AT_ONCE = 5
+#: The most runs from one beginning.
+MOST_RUNS = 1_000
+_RUN = "run"
+
+
+def check_room(tx: Transaction, execution: Execution) -> None:
+    """Raises `ExecutionError` where nothing more may be begun of what this execution belongs to."""
+    top = lifecycle.root_of(tx, execution)
+    given = tx.delegations.get(top.id)
+    if tx.delegations.runs_of_root(given.root_id if given is not None else top.id) >= MOST_RUNS:
+        raise ExecutionError(
+            f"This has led to {MOST_RUNS} runs of workflows already",
+            why="workflows that begin one another would never end",
+            fix="remove the node by which one of them calls itself, or begin with less",
+        )
+
+
+def check_pace(tx: Transaction, person: Principal | None) -> None:
+    """Raise `Unprocessable` if the person has the most concurrent runs; owners and operators have no limit."""
+    if person is None or person.role in RUNS_THE_HOUSE:
+        return
+    going = sum(each.principal_id == person.id for each in tx.workflow_runs.at_work(MOST_RUNS))
+    if going >= MOST_AT_ONCE:
+        raise Unprocessable(
+            f"{MOST_AT_ONCE} workflows that you began are still at work.",
+            fix="Wait until one of them ends, or end them with /stop.",
+            code="too_many_runs",
+        )
+
+
+def join(tx: Transaction, begun: Execution, of: Execution, now: int) -> None:
+    """Count this run among those of another one, or of a turn. Nothing happens the second time."""
+    tx.executions.put_below(begun.id, of.id)
+    if tx.delegations.get(begun.id) is not None:
+        return
+    top = lifecycle.root_of(tx, of)
+    given = tx.delegations.get(top.id)
+    agent = str(begun.state["agent"])
+    path = given.path if given is not None else (str(top.state["agent"]),)
+    tx.delegations.add(
+        Delegation(
+            execution_id=begun.id,
+            root_id=given.root_id if given is not None else top.id,
+            parent_id=of.id,
+            agent_id=agent,
+            depth=given.depth if given is not None else 0,
+            path=path if path[-1] == agent else (*path, agent),
+            kind=_RUN,
+            created_at=now,
+        )
+    )
+
+
+def take_place(tx: Transaction, begun: Execution, of: Execution, now: int) -> None:
+    """The same for what answers a turn instead of another execution: a task that an agent gave stays that task."""
+    given = tx.delegations.get(of.id)
+    if given is None:
+        join(tx, begun, of, now)
+    else:
+        tx.delegations.add(replace(given, execution_id=begun.id, created_at=now))
+    # Earlier work is a part of the same family.
+    tx.executions.put_below(begun.id, of.begun_by or "")
+    tx.executions.put_below(of.id, begun.id)
+
 
 #: The most characters of the trigger in the log of a run.
 _NOTED = 4_000
@@ -342,3 +427,62 @@ def _part(wanted: NewWorkflowRun, version: WorkflowVersion) -> dict[str, Any]:
         "input": wanted.input,
         **carried,
     }
+
+
+#: The most characters of an error.
+_LONGEST = 1_000
+
+
+def tell(tx: Transaction, job: Job, execution: Execution, outcome: Retry | Snooze, now: int) -> str | None:
+    """Write the line for the run that this job works for, at the node that waits for it. Return the id of the run for
+    its watchers; None if there is no such run, or it waits only for its own children."""
+    found = _run_of(tx, execution)
+    if found is None or (isinstance(outcome, Snooze) and outcome.reason == CALLED):
+        return None
+    run_id, node = found
+    when = duration(max(outcome.run_at - now, 0))
+    if isinstance(outcome, Retry):
+        text = f"Try {job.attempts + 1} failed: {outcome.error[:_LONGEST]} The next one is in {when}."
+    else:
+        text = f"It waits for {when}: {in_words(outcome.reason)}."
+    tx.workflow_runs.log(run_id, [(node, LogType.WARNING.value, text)], now)
+    return run_id
+
+
+def tell_tools(tx: Transaction, execution_id: str, told: Sequence[Mapping[str, Any]], now: int) -> None:
+    """Write the tool calls of an agent that works for a run, at its node; `told` as stored in the timeline."""
+    execution = tx.executions.get(execution_id)
+    found = _run_of(tx, execution) if execution is not None and execution.parent_wait is not None else None
+    if found is None:
+        return
+    run_id, node = found
+    lines = [
+        line
+        for each in told
+        for line in (
+            (node, LogType.TOOL_CALL.value, json.dumps({"tool": each["tool"], "arguments": each["arguments"]})),
+            (node, LogType.TOOL_RESULT.value, f"{'failed: ' if each['failed'] else ''}{each['output']}"),
+        )
+    ]
+    tx.workflow_runs.log(run_id, lines, now)
+
+
+def run_of(tx: Transaction, execution_id: str) -> str | None:
+    """Return the id of the nearest run of a workflow that an execution is, or works for."""
+    execution = tx.executions.get(execution_id)
+    found = _run_of(tx, execution) if execution is not None else None
+    return found[0] if found is not None else None
+
+
+def _run_of(tx: Transaction, execution: Execution) -> tuple[str, str] | None:
+    """The nearest run of a workflow above this execution, and its node that waits for it."""
+    node = SYSTEM
+    while not is_workflow(execution):
+        wait = tx.waits.get(execution.parent_wait) if execution.parent_wait is not None else None
+        above = tx.executions.get(wait.execution_id) if wait is not None else None
+        if wait is None or above is None:
+            return None
+        places = {cursor.id: cursor.node for cursor in tx.executions.cursors(above.id)} if is_workflow(above) else {}
+        node = places.get(wait.cursor_id, "").removeprefix(POSITION) or SYSTEM
+        execution = above
+    return execution.id, node

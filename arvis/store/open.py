@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from arvis.domain.errors import ConfigError
+from arvis.ports.bus import Relay
 from arvis.ports.insights import Insights
-from arvis.ports.relay import Relay
 from arvis.ports.store import Store
 from arvis.store.backups.making import make_backup
 from arvis.store.backups.swap import finish_restore

@@ -40,8 +40,8 @@ from arvis.services.graph_selection import Selection, default_graph, select_grap
 from arvis.services.workflow_runs import is_workflow, note_begun
 from arvis.tasks.state import AgentState, files_of
 from arvis.tasks.task import is_run
-from arvis.turns.open_questions import repeat_questions
-from arvis.turns.unread import read_messages
+from arvis.turns.questions import repeat_questions
+from arvis.turns.requeue import read_messages
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from arvis.approvals.questions import visible
+from arvis.approvals import visible
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.jobs import Priority

@@ -17,7 +17,7 @@ from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller
-from arvis.services import workflow_families
+from arvis.services import workflow_runs
 from arvis.services.workflow_runs import NewWorkflowRun, agent_for, begin_keyed, find, whole_version
 from arvis.tasks.access import asker_of, standing_of
 from arvis.tasks.task import is_run
@@ -76,7 +76,7 @@ def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> s
             raise ToolError(f"The workflow {workflow.slug} is disabled or incomplete. Tell the person.")
         version = whole_version(tx, workflow)
         agent = agent_for(tx, version, asker_of(tx, turn, caller.agent))
-        workflow_families.check_pace(tx, tx.principals.get(caller.principal_id or ""))
+        workflow_runs.check_pace(tx, tx.principals.get(caller.principal_id or ""))
     except UsageError as refused:
         raise ToolError(f"{refused.what} Workflows:\n{listed(tx)}") from None
     standing = standing_of(turn)
@@ -101,7 +101,7 @@ def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> s
     )
     begun = begin_keyed(tx, wanted, now, key=f"start:{caller.call_id}", live=False)
     if begun is not None:
-        workflow_families.join(tx, begun, turn, now)
+        workflow_runs.join(tx, begun, turn, now)
     run = f" (run {begun.id})" if begun is not None else ""
     return f"The workflow {escape(workflow.name)} has started{run}. I will report its results when it ends."
 

@@ -19,7 +19,7 @@ from arvis.domain.workflows import PREFIX, STATE, SYSTEM, LogType, WorkflowVersi
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, Edge, End, Fail, Gate, Goto, Graph, Node
 from arvis.ports.store import Transaction
-from arvis.services import workflow_families
+from arvis.services import workflow_runs
 from arvis.services.workflow_runs import note_begun, source_for
 from arvis.tasks.state import WorkOutcome, WorkStatus
 from arvis.workflows.document.kinds import KINDS, SETTINGS, SUBAGENT, Kind
@@ -82,7 +82,7 @@ def _ensure_run(tx: Transaction, execution: Execution, now: int) -> None:
     wait = tx.waits.get(execution.parent_wait) if execution.parent_wait is not None else None
     caller = tx.executions.get(wait.execution_id) if wait is not None else None
     if caller is not None:
-        workflow_families.join(tx, execution, caller, now)
+        workflow_runs.join(tx, execution, caller, now)
     note_begun(tx, execution, source_for(execution, caller.id if caller is not None else None), now)
 
 

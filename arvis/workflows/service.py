@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import count
 from typing import Any
 
-from arvis.domain.agent_rules import LONGEST_DESCRIPTION, LONGEST_NAME, RESERVED_SLUGS, SLUG
+from arvis.domain.agents import LONGEST_DESCRIPTION, LONGEST_NAME, RESERVED_SLUGS, SLUG
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.schedules import ScheduleKind
 from arvis.domain.text import storable

@@ -22,8 +22,8 @@ DECISIONS = frozenset({"check_use", "refusal", "may_reach", "agent_of", "agent_f
 DECIDED_BEFORE = {
     "inbox/accept.py enqueue_turn": "the router chose the agent, with `permit`",
     "turns/turns.py _queue_turn": "a turn of the agent that the router or the gate has let through",
-    "turns/edit_and_retry.py ask_anew": "the agent that was asked, for the person who was let through to it",
-    "turns/unread.py _begin": "the agent that the message asked, for the person who was let through to it",
+    "turns/requeue.py ask_anew": "the agent that was asked, for the person who was let through to it",
+    "turns/requeue.py _begin": "the agent that the message asked, for the person who was let through to it",
     "tasks/task.py begin_run": "judges by itself",
     "turns/workflow_results.py _report": "results go back to the agent that began the run",
     "services/workflow_runs.py called_state": "`workflows/nodes/other_workflows.py target` chose the agent, with `worker`",
@@ -93,7 +93,7 @@ def test_the_decision_is_made_in_one_place() -> None:
         "tasks/access.py",  # the decision
         "routing.py",  # the same for messages of a talk
         "llm/budgets.py",  # whoever is listed is no stranger to the budget
-        "domain/agent_rules.py",  # its form
+        "domain/agents.py",  # its form
         "store/repositories/agents.py", "web/api/agents.py",  # kept and shown
         "graphs/agent/prompt.py",  # of whom an agent is told
     }  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.async_api import Page, expect
 
-from arvis.domain.reasons import _FAILED, _REFUSED, CHOSEN
+from arvis.domain.explanation import _FAILED, _REFUSED, CHOSEN
 from tests.browser.asking import ask, hire
 from tests.browser.daemon import Daemon
 

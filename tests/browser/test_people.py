@@ -15,7 +15,7 @@ from arvis.domain.messages import Address, IncomingMessage, Sender
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
-from arvis.services import pairing
+from arvis.services.people import new_code, offer_pairing
 from arvis.store.open import Database, open_store
 from tests.browser.asking import until, visitor
 from tests.browser.daemon import Daemon
@@ -49,7 +49,7 @@ async def fill(data: Path) -> None:
     def asks(tx: Transaction, name: str, code: str) -> None:
         address = Address("chat", f"bot-{name}", name)
         message = IncomingMessage(address, f"event-{name}", Sender(name, name.title()), "hi", is_direct=True)
-        assert pairing.offer_pairing(tx, message, now, code) is not None
+        assert offer_pairing(tx, message, now, code) is not None
 
     database = Database(data / "arvis.db", None, data)
     async with open_store(database, boot="test", new_id=IdMaker(clock=SystemClock(), random_bits=secrets.randbits)) as (
@@ -58,7 +58,7 @@ async def fill(data: Path) -> None:
     ):
         await store.write(people)
         for name in STRANGERS:
-            CODES[name] = pairing.new_code(secrets.randbits)
+            CODES[name] = new_code(secrets.randbits)
             await store.write(asks, name, CODES[name])
 
 

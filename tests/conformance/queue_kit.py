@@ -13,8 +13,7 @@ from arvis.domain.jobs import Done, Job, JobKind, JobResult, JobStatus, NewJob, 
 from arvis.ports.clock import Clock
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Store, Transaction
-from arvis.queue.queue import Queue
-from arvis.queue.retry_policy import RetryPolicy
+from arvis.queue.queue import Queue, RetryPolicy
 from tests.conformance.databases import NOW
 
 P = ParamSpec("P")

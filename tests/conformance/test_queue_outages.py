@@ -8,7 +8,7 @@ from pathlib import Path
 
 from arvis.domain.jobs import JobStatus
 from arvis.process.clock import SystemClock
-from arvis.queue.retrying_store import RetryingStore
+from arvis.queue.outages import RetryingStore
 from arvis.store.open import Database
 from tests.conformance.databases import opened
 from tests.conformance.queue_kit import Gate, ToldHandler, add, ended, make_queue, message, running

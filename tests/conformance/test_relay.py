@@ -10,8 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from arvis.bridge import Bridge, decode, encode
-from arvis.bus import EventBus
+from arvis.bus import Bridge, EventBus, decode, encode
 from arvis.domain.errors import StoreError
 from arvis.domain.events import (
     DeliveryAdded,
@@ -25,7 +24,7 @@ from arvis.domain.events import (
     TypingRequested,
 )
 from arvis.domain.messages import Address, MessageStatus
-from arvis.ports.relay import NOTICE_BYTES, Relay, Topic
+from arvis.ports.bus import NOTICE_BYTES, Relay, Topic
 from arvis.store.open import Database, open_relay
 
 PLACE = Address("web", "web", "a channel", "thread")

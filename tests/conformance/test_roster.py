@@ -14,7 +14,7 @@ from arvis.domain.effects import CONDUCTOR_KINDS, EffectKind
 from arvis.domain.errors import ArvisError, Conflict, NotFound, Unprocessable
 from arvis.ports.store import Store, Transaction
 from arvis.services import agents as roster
-from arvis.services.conductor import conductor_rules, ensure_conductor
+from arvis.services.agents import conductor_rules, ensure_conductor
 from arvis.store.open import Database
 from arvis.tags import read
 from tests.conformance.databases import NOW, emptied, opened

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus, Schedule, ScheduleKind
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
-from arvis.services.conductor import ensure_conductor
+from arvis.services.agents import ensure_conductor
 from arvis.store.open import Database, bring_up_to_date, open_store
 from tests.acceptance.daemon import Daemon
 from tests.conformance.databases import id_maker

@@ -26,7 +26,7 @@ from arvis.ports.connector import BotUp, Capabilities, Connector, Guarantee, Rec
 from arvis.ports.inbox import Inbox
 from arvis.ports.store import Store, Transaction
 from arvis.queue import queue
-from arvis.queue.retry_policy import RetryPolicy
+from arvis.queue.queue import RetryPolicy
 from arvis.testing.clock import SteppedClock
 from tests.flows.engine_kit import PLENTY, Cut, CuttingStore, Death
 

@@ -18,7 +18,7 @@ from arvis.domain.messages import Address, Delivery
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import Permit
 from arvis.domain.workflows import LogEntry, Workflow, WorkflowVersion
-from arvis.engine.scripts import Drawn
+from arvis.engine.lifecycle import Drawn
 from arvis.plugins import NoPlugins, Plugins
 from arvis.ports.store import Store, Transaction
 from arvis.services import workflow_runs

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arvis.actions.apply import apply
 from arvis.actions.context import ActionContext, Limits
+from arvis.actions.turn_end import apply
 from arvis.domain.agents import Agent
 from arvis.domain.effects import EffectKind, EffectResult, Proposal
 from arvis.domain.messages import Address, MessageStatus, Principal, PrincipalRole, Role, StoredMessage

@@ -7,7 +7,7 @@ from typing import Any
 from arvis.domain.executions import Wait, WaitKind
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Graph, Next, Pause
-from arvis.engine.interrupts import START_OVER
+from arvis.engine.engine import START_OVER
 from tests.flows.engine_kit import Graphs, World, graphs, nodes, say_yes
 
 

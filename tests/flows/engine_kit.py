@@ -20,14 +20,13 @@ from arvis.domain.executions import PERSONAL_WAITS, Answer, Execution, Execution
 from arvis.domain.jobs import Done, Job, JobResult, NewJob, Retry
 from arvis.engine import lifecycle
 from arvis.engine.decisions import Graph, Node
-from arvis.engine.engine import Engine
-from arvis.engine.interrupts import RUN_AGAIN, SKIP
-from arvis.engine.scripts import Drawn
+from arvis.engine.engine import RUN_AGAIN, SKIP, Engine
+from arvis.engine.lifecycle import Drawn
 from arvis.message_flow import MessageFlow
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
 from arvis.queue import queue
-from arvis.queue.retry_policy import RetryPolicy
+from arvis.queue.queue import RetryPolicy
 from arvis.testing.clock import SteppedClock
 
 PLENTY = Slots(8, 7, 8)

@@ -40,7 +40,7 @@ from arvis.ports.insights import Insights
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
 from arvis.queue import queue
-from arvis.queue.retry_policy import RetryPolicy
+from arvis.queue.queue import RetryPolicy
 from arvis.skills import Skill
 from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.store.sqlite.errors import ALONE

@@ -42,11 +42,10 @@ from arvis.ports.provider import Provider
 from arvis.ports.transcriber import Speaker, Transcriber
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
-from arvis.queue.queue import Handler, Queue
-from arvis.queue.retry_policy import RetryPolicy
-from arvis.queue.retrying_store import RetryingStore
+from arvis.queue.outages import RetryingStore
+from arvis.queue.queue import Handler, Queue, RetryPolicy
 from arvis.routing import Router
-from arvis.services.pairing import new_code
+from arvis.services.people import new_code
 from arvis.skills import Skill
 from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders

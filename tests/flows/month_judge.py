@@ -10,7 +10,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from arvis.domain.schedules import Cause, Missed, Occurrence, OccurrenceStatus, Schedule
-from arvis.scheduler.times import MOST_MISSED
+from arvis.scheduler.due import MOST_MISSED
 
 MINUTE = 60_000
 _UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}

@@ -11,15 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from arvis.bridge import CROSSING, decode, encode
-from arvis.bus import EventBus
+from arvis.bus import CROSSING, EventBus, decode, encode
 from arvis.domain.accounts import AccountStatus, StoredAccount
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import AccountsChanged, Event, NoticesMissed
 from arvis.domain.runs import Account
 from arvis.llm import DEMO, RunFailed
 from arvis.llm.accounts import AccountRegistry
-from arvis.ports.relay import Topic
+from arvis.ports.bus import Topic
 from arvis.ports.store import Store
 from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.store.open import Database

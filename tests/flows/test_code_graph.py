@@ -15,7 +15,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.executions import Wait
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import Permit
-from arvis.engine.interrupts import RUN_AGAIN, SKIP
+from arvis.engine.engine import RUN_AGAIN, SKIP
 from arvis.ports.store import Store
 from arvis.process.sandbox import Bubblewrap
 from arvis.tools.code import CODE_EXECUTION, PackageSets, Workbench, daemons_interpreter, envelope

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from arvis.actions.apply import apply
 from arvis.actions.context import ActionContext, Limits
 from arvis.actions.delegation import on_turn_end
+from arvis.actions.turn_end import apply
 from arvis.domain.agents import Agent, AgentStatus, Binding, Permission
 from arvis.domain.effects import EffectKind, EffectResult, Outcome
 from arvis.domain.jobs import Priority

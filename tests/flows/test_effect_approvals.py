@@ -10,7 +10,7 @@ import pytest
 
 from arvis.actions import approvals
 from arvis.actions.context import Limits
-from arvis.approvals.answers import approvers_of
+from arvis.approvals import approvers_of
 from arvis.bus import EventBus
 from arvis.domain.agents import AgentStatus
 from arvis.domain.effects import EffectKind, Outcome, Proposal

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from arvis.actions.apply import apply
 from arvis.actions.report import report
+from arvis.actions.turn_end import apply
 from arvis.domain.agents import Agent, AgentStatus, Binding
 from arvis.domain.effects import EffectKind, EffectResult, Outcome
 from arvis.domain.memory import principal_scope, room_scope

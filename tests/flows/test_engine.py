@@ -16,8 +16,7 @@ from arvis.domain.messages import MessageStatus
 from arvis.engine import lifecycle
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Call, Decision, Edge, End, Goto, Graph, Next, Pause, Repeat
-from arvis.engine.engine import Engine, nothing
-from arvis.engine.interrupts import LOOK_AGAIN, START_OVER
+from arvis.engine.engine import LOOK_AGAIN, START_OVER, Engine, nothing
 from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database
 from arvis.testing.clock import SteppedClock

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from arvis.domain.agent_rules import graph_named
+from arvis.domain.agents import graph_named
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.messages import OutgoingFile

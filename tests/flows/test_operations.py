@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from arvis.approvals.answers import checked_answer
+from arvis.approvals import checked_answer
 from arvis.domain.errors import Conflict, Forbidden, NotFound, ProviderError, ProviderErrorKind, Unprocessable
 from arvis.domain.executions import Wait, WaitKind
 from arvis.domain.jobs import Job, JobStatus, NewJob

@@ -14,8 +14,8 @@ from arvis.domain.errors import ArvisError
 from arvis.domain.messages import Address, IncomingMessage, Principal, PrincipalRole, Sender
 from arvis.domain.platforms import PairingStatus
 from arvis.ports.store import Store, Transaction
-from arvis.services import pairing, people
-from arvis.services.pairing import (
+from arvis.services import people
+from arvis.services.people import (
     ALPHABET,
     LIFE_MS,
     MOST_PENDING,
@@ -35,7 +35,7 @@ OWNERS = {"chat": ("boss",)}
 
 
 def code_of(number: int) -> str:
-    return pairing.new_code(lambda _bits: number)
+    return people.new_code(lambda _bits: number)
 
 
 def asking(user: str = "ann", *, bot: str = "main", **changes: object) -> IncomingMessage:
@@ -51,7 +51,7 @@ async def either_store(either_database: Database) -> AsyncIterator[Store]:
 
 
 async def offered(store: Store, number: int, message: IncomingMessage | None = None, at: int = NOW) -> bool:
-    said = await store.write(pairing.offer_pairing, message or asking(), at, code_of(number))
+    said = await store.write(people.offer_pairing, message or asking(), at, code_of(number))
     return said is not None
 
 
@@ -64,24 +64,24 @@ async def person(store: Store, user: str = "ann", role: PrincipalRole | None = N
 
 def test_codes_are_of_letters_that_nobody_confuses() -> None:
     assert (len(set(ALPHABET)), set("01ILO") & set(ALPHABET)) == (31, set())
-    codes = {pairing.new_code(secrets.randbits) for _ in range(200)}
+    codes = {people.new_code(secrets.randbits) for _ in range(200)}
     assert len(codes) == 200
     assert all(len(code) == 10 and set(code) <= set(ALPHABET) for code in codes)
 
 
 def test_the_figures_of_the_contract() -> None:
     """Reliability.md §5.1."""
-    figures = (pairing.CODE_LENGTH, LIFE_MS, MOST_PENDING, MOST_TRIES)
+    figures = (people.CODE_LENGTH, LIFE_MS, MOST_PENDING, MOST_TRIES)
     assert figures == (10, 900_000, 3, 5)
 
 
 async def test_a_stranger_is_let_in_by_their_code(either_store: Store) -> None:
     store = either_store
-    said = await store.write(pairing.offer_pairing, asking(), NOW, code_of(7))
+    said = await store.write(people.offer_pairing, asking(), NOW, code_of(7))
     assert said is not None
     code = said.rpartition(": ")[2]
-    assert pairing.as_entered(code) == code_of(7)
-    found = await store.write(pairing.approve, f" {code.lower()} ", BY, NOW + 1)
+    assert people.as_entered(code) == code_of(7)
+    found = await store.write(people.approve, f" {code.lower()} ", BY, NOW + 1)
     assert isinstance(found, Paired)
     assert (found.principal.paired, found.principal.role) == (True, PrincipalRole.MEMBER)
     told = await store.read(lambda tx: tx.pairings.newest_of("chat", "ann"))
@@ -90,18 +90,18 @@ async def test_a_stranger_is_let_in_by_their_code(either_store: Store) -> None:
     (change, before) = await store.read(people.changes, found.principal.id, 10)
     assert (change.data, change.by_id) == ({"role": "member", "paired": True}, BY)
     assert before.data == {"role": "member", "paired": False}
-    assert await store.write(pairing.approve, code, BY, NOW + 2) == WrongCode(MOST_TRIES - 1)
+    assert await store.write(people.approve, code, BY, NOW + 2) == WrongCode(MOST_TRIES - 1)
     assert not await offered(store, 8, at=NOW + LIFE_MS)
 
 
 async def test_who_is_let_in_is_told_where_they_asked(store: Store) -> None:
     await offered(store, 1)
-    await store.write(pairing.approve, code_of(1), BY, NOW)
+    await store.write(people.approve, code_of(1), BY, NOW)
     heads = await store.read(lambda tx: tx.jobs.head_of_lane(asking().address.lane))
     assert heads is not None
     delivery = await store.read(lambda tx: tx.deliveries.get(heads.delivery_id or ""))
     assert delivery is not None
-    assert (delivery.address, delivery.content) == (asking().address, pairing.WELCOME)
+    assert (delivery.address, delivery.content) == (asking().address, people.WELCOME)
 
 
 async def test_the_code_itself_is_not_kept(store: Store) -> None:
@@ -127,7 +127,7 @@ async def test_few_codes_wait_at_one_bot(either_store: Store) -> None:
 async def test_strangers_at_the_same_moment_pass_no_limit(either_store: Store) -> None:
     crowd = (offered(either_store, number, asking(f"user{number}")) for number in range(8))
     assert sum(await asyncio.gather(*crowd)) == MOST_PENDING
-    twice = (either_store.write(pairing.approve, code_of(number), BY, NOW) for number in range(8) for _ in range(2))
+    twice = (either_store.write(people.approve, code_of(number), BY, NOW) for number in range(8) for _ in range(2))
     found = await asyncio.gather(*twice)
     assert sum(isinstance(each, Paired) for each in found) <= MOST_PENDING
     assert sum(isinstance(each, WrongCode) for each in found) == MOST_TRIES
@@ -135,7 +135,7 @@ async def test_strangers_at_the_same_moment_pass_no_limit(either_store: Store) -
 
 async def test_a_code_grows_old(store: Store) -> None:
     await offered(store, 1)
-    assert isinstance(await store.write(pairing.approve, code_of(1), BY, NOW + LIFE_MS), WrongCode)
+    assert isinstance(await store.write(people.approve, code_of(1), BY, NOW + LIFE_MS), WrongCode)
     assert not (await person(store)).paired
 
 
@@ -162,24 +162,24 @@ async def test_the_blocked_and_the_paired_are_given_no_code(store: Store) -> Non
 async def test_after_a_few_wrong_codes_none_is_looked_at(either_store: Store) -> None:
     store = either_store
     await offered(store, 1)
-    wrong = [await store.write(pairing.approve, "wrong", BY, NOW + number) for number in range(MOST_TRIES)]
+    wrong = [await store.write(people.approve, "wrong", BY, NOW + number) for number in range(MOST_TRIES)]
     assert wrong == [WrongCode(left) for left in range(MOST_TRIES - 1, -1, -1)]
-    for script, at in itertools.product((pairing.approve, pairing.reject), (NOW + 10, NOW + LIFE_MS - 1)):
+    for script, at in itertools.product((people.approve, people.reject), (NOW + 10, NOW + LIFE_MS - 1)):
         assert await store.write(script, code_of(1), BY, at) == TooManyTries(NOW + LIFE_MS)
     await offered(store, 2, at=NOW + LIFE_MS)
-    assert isinstance(await store.write(pairing.approve, code_of(2), BY, NOW + LIFE_MS), Paired)
+    assert isinstance(await store.write(people.approve, code_of(2), BY, NOW + LIFE_MS), Paired)
 
 
 async def test_who_is_turned_away_hears_nothing_for_a_day(either_store: Store) -> None:
     store = either_store
     await offered(store, 1)
-    assert isinstance(await store.write(pairing.reject, code_of(1), BY, NOW), TurnedAway)
-    assert isinstance(await store.write(pairing.approve, code_of(1), BY, NOW), WrongCode)
+    assert isinstance(await store.write(people.reject, code_of(1), BY, NOW), TurnedAway)
+    assert isinstance(await store.write(people.approve, code_of(1), BY, NOW), WrongCode)
     assert [await offered(store, 2, at=NOW + wait) for wait in (LIFE_MS, REJECTED_MS)] == [False, True]
     asked = await store.read(lambda tx: tx.pairings.newest_of("chat", "ann"))
     assert asked is not None
-    assert await store.write(pairing.reject_by_id, asked.id, BY, NOW) is not None
-    assert await store.write(pairing.reject_by_id, asked.id, BY, NOW) is None
+    assert await store.write(people.reject_by_id, asked.id, BY, NOW) is not None
+    assert await store.write(people.reject_by_id, asked.id, BY, NOW) is None
 
 
 async def change(
@@ -211,7 +211,7 @@ async def test_who_is_blocked_keeps_nothing(store: Store) -> None:
     await change(store, ann, paired=True)
     blocked = await change(store, ann, PrincipalRole.BLOCKED)
     assert (blocked.role, blocked.paired) == (PrincipalRole.BLOCKED, False)
-    assert isinstance(await store.write(pairing.approve, code_of(1), BY, NOW), WrongCode)
+    assert isinstance(await store.write(people.approve, code_of(1), BY, NOW), WrongCode)
     back = await change(store, ann, PrincipalRole.MEMBER)
     assert (back.role, back.paired) == (PrincipalRole.MEMBER, False)
 

@@ -12,7 +12,7 @@ from arvis.app.graphs import build_graphs
 from arvis.domain.executions import Wait
 from arvis.domain.runs import RunRequest
 from arvis.domain.tools import Permit
-from arvis.engine.interrupts import RUN_AGAIN, SKIP
+from arvis.engine.engine import RUN_AGAIN, SKIP
 from arvis.ports.store import Store
 from tests.flows.engine_kit import Death, Graphs, Scenario, World, deaths
 from tests.flows.planning_kit import PLANNER, REQUEST, PlanningModel, Play, brief, done, judged, prd, shown, verdict

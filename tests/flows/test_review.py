@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from arvis.approvals.answers import approvers_of
+from arvis.approvals import approvers_of
 from arvis.domain.messages import MessageStatus
 from arvis.inbox import InboxRules
 from arvis.store.open import Database

@@ -22,8 +22,7 @@ from arvis.process.clock import SystemClock
 from arvis.process.leases import Holding
 from arvis.scheduler import due
 from arvis.scheduler.beginning import trigger
-from arvis.scheduler.handler import ScheduleHandler
-from arvis.scheduler.scheduler import Scheduler
+from arvis.scheduler.scheduler import ScheduleHandler, Scheduler
 from arvis.services import schedule_runs
 from arvis.store.open import Database
 from arvis.tasks.task import TaskSpec

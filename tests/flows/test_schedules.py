@@ -19,8 +19,7 @@ from arvis.domain.schedules import MadeBy, Missed, Schedule, ScheduleKind
 from arvis.domain.taint import CLEAN
 from arvis.ports.store import Store, Transaction
 from arvis.services import schedules
-from arvis.services.schedule_scripts import checked_script
-from arvis.services.schedules import Rules
+from arvis.services.schedules import Rules, checked_script
 
 #: Sunday 22 November 2026, 08:00 UTC.
 NOW = 1_795_334_400_000

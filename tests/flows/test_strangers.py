@@ -14,7 +14,7 @@ from arvis.domain.messages import Address, FileRef, IncomingMessage, MessageStat
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
 from arvis.ports.store import Transaction
 from arvis.ports.transcriber import Sound
-from arvis.services.pairing import MOST_PENDING
+from arvis.services.people import MOST_PENDING
 from arvis.store.open import Database
 from tests.flows.house import House, open_house
 from tests.flows.scripted import BOT, PLATFORM, RecordingConnector

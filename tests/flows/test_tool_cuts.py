@@ -11,7 +11,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.executions import Wait
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import Permit
-from arvis.engine.interrupts import RUN_AGAIN, SKIP
+from arvis.engine.engine import RUN_AGAIN, SKIP
 from arvis.ports.store import Store
 from tests.flows.engine_kit import Death, Graphs, Scenario, World, deaths
 from tests.flows.scripted import Answer, ScriptedProvider, ScriptedTools, asking, call

@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from arvis.bus import EventBus
-from arvis.domain.agent_rules import GRAPHS
+from arvis.domain.agents import GRAPHS
 from arvis.domain.runs import Account
 from arvis.ports.choices import BotField, OfferedPlatform
 from connectors.discord.settings import DiscordConfig

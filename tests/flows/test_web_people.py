@@ -15,7 +15,7 @@ from arvis.cli.commands import people as pairing_command
 from arvis.cli.commands import people as people_command
 from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
 from arvis.ports.store import Transaction
-from arvis.services import pairing
+from arvis.services.people import MOST_TRIES, new_code, offer_pairing
 from tests.flows.web_server import CHAT_KEY, DAEMON_KEY, OPERATOR_KEY, VIEWER_KEY, Answer, Site, running_site
 
 
@@ -36,9 +36,9 @@ async def seen(site: Site, user: str, role: PrincipalRole | None = None, platfor
 
 async def asks(site: Site, user: str, number: int) -> str:
     """Write as a stranger; the code."""
-    code = pairing.new_code(lambda _bits: number)
+    code = new_code(lambda _bits: number)
     message = IncomingMessage(Address("chat", "main", user), "e", Sender(user, user.title()), "hi", is_direct=True)
-    assert await site.store.write(pairing.offer_pairing, message, site.clock.now(), code) is not None
+    assert await site.store.write(offer_pairing, message, site.clock.now(), code) is not None
     return code
 
 
@@ -136,7 +136,7 @@ async def test_a_stranger_is_let_in_by_an_operator(site: Site) -> None:
 
 
 async def test_wrong_codes_are_counted(site: Site) -> None:
-    for _ in range(pairing.MOST_TRIES):
+    for _ in range(MOST_TRIES):
         assert (await site.call("POST", "/api/pairings/approve", json={"code": "nothing"})).status == 404
     code = await asks(site, "stranger", 4)
     assert (await site.call("POST", "/api/pairings/approve", json={"code": code})).status == 429

@@ -17,7 +17,7 @@ from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction
 from arvis.ports.transcriber import Sound
 from arvis.store.open import Database
-from arvis.turns.unread import CRASHED, PUT_BACK, UNREAD
+from arvis.turns.requeue import CRASHED, PUT_BACK, UNREAD
 from tests.flows.house import House, Models, agent_with, open_house
 from tests.flows.media_kit import waiting, wav
 from tests.flows.scripted import Held, ScriptedProvider, asking, call

@@ -20,8 +20,7 @@ from arvis.ports.changes import Delegation
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import ToolServices
-from arvis.services.workflow_families import MOST_AT_ONCE, MOST_RUNS
-from arvis.services.workflow_runs import NewWorkflowRun, begin
+from arvis.services.workflow_runs import MOST_AT_ONCE, MOST_RUNS, NewWorkflowRun, begin
 from arvis.store.open import Database
 from arvis.tools import start_workflow
 from arvis.turns.workflow_tools import WorkflowStarter

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 
-from arvis.bridge import CROSSING, Bridge, decode
-from arvis.bus import EventBus
+from arvis.bus import CROSSING, Bridge, EventBus, decode
 from arvis.domain.changes import CHANGE_EVENTS, ChangeTopic, changes_of, topic_of_effect
 from arvis.domain.effects import EffectKind
 from arvis.domain.events import (
@@ -21,7 +20,7 @@ from arvis.domain.events import (
 )
 from arvis.domain.messages import Address, DeliveryState, MessageStatus
 from arvis.domain.platforms import BotState
-from arvis.ports.relay import Topic
+from arvis.ports.bus import Topic
 
 PLACE = Address("chat", "main", "hall")
 

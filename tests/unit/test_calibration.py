@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.domain.measures import Measure
-from arvis.domain.runs import Image, Turn
+from arvis.domain.runs import Image, Measure, Turn
 from arvis.llm.tokens import estimator_of, learn, measure, measure_request
 from arvis.ports.compactions import Calibration
 from tests.unit.vendor_counters import COUNTERS, KINDS, conversation, request_of, said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arvis.domain.errors import DatabaseAway
-from arvis.queue.contact import GRACE_SECONDS, Contact
+from arvis.queue.outages import GRACE_SECONDS, Contact
 from arvis.testing.clock import SteppedClock
 
 AWAY = DatabaseAway("The database is away", why="it is shut down", fix="Start it.")

@@ -9,7 +9,7 @@ import pytest
 
 from arvis.domain.errors import DiskFull, LeaseLost, StoreError
 from arvis.ports.store import Store, Transaction
-from arvis.queue.retrying_store import PAUSE_SECONDS, RetryingStore
+from arvis.queue.outages import PAUSE_SECONDS, RetryingStore
 from arvis.testing.clock import SteppedClock, StoppedClock
 
 

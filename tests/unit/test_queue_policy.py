@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from arvis.domain.jobs import Fail, Pool, Retry, Snooze
-from arvis.queue.retry_policy import RetryPolicy
+from arvis.queue.queue import RetryPolicy
 from tests.unit.test_queue_slots import NOW, running_job
 
 JOB = running_job("j", Pool.INTERACTIVE)

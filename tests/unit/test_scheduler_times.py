@@ -8,7 +8,7 @@ import pytest
 
 from arvis.calendar import last_times, next_times, parse
 from arvis.domain.schedules import Cause, Missed
-from arvis.scheduler.times import MOST_MISSED, TimePlan, plan, resumed
+from arvis.scheduler.due import MOST_MISSED, TimePlan, plan_times, resumed
 from tests.flows.schedule_kit import DAY, HOUR, MINUTE, NOW, at, schedule_with
 
 LATE = MINUTE
@@ -39,7 +39,7 @@ def test_a_single_time_is_the_last_one_once() -> None:
 
 def planned(text: str, first: int, now: int, missed: Missed = Missed.ONCE, grace: int | None = None) -> TimePlan:
     schedule = schedule_with(text, next_run=first, missed=missed, grace=grace)
-    return plan(schedule, parse(text), "UTC", now, LATE)
+    return plan_times(schedule, parse(text), "UTC", now, LATE)
 
 
 @pytest.mark.parametrize("missed", Missed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arvis.approvals.questions import visible
+from arvis.approvals import visible
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from arvis.domain.markup import find_tags
-from arvis.domain.templates import LONGEST_VALUES, fill, has_places, value_at
+from arvis.domain.webhooks import LONGEST_VALUES, fill, has_places, value_at
 from arvis.web.incoming_webhooks.receiver import payload_of
 
 PAYLOAD = {"a": {"b": "deep", "0": "name"}, "list": [{"x": 1}, "two"], "n": None, "yes": True, "ü": "ö"}

@@ -11,8 +11,7 @@ import click
 from arvis.cli.api_client import connect
 from arvis.cli.options import Commands, json_option, place_options
 from arvis.cli.output import moment, plain, print_fields, print_json, print_table
-from arvis.domain.agent_rules import COMPLETIONS, LONGEST_PROMPT, MOST_OBSERVED, ON_NEW_MESSAGE
-from arvis.domain.agents import AgentStatus, Permission
+from arvis.domain.agents import COMPLETIONS, LONGEST_PROMPT, MOST_OBSERVED, ON_NEW_MESSAGE, AgentStatus, Permission
 from arvis.domain.messages import Respond
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

@@ -12,8 +12,7 @@ from arvis.cli.api_client import Api, connect
 from arvis.cli.options import json_option, place_options
 from arvis.cli.output import plain, print_json
 from arvis.domain.errors import NotFound
-from arvis.domain.explanation import duration
-from arvis.domain.reasons import in_words
+from arvis.domain.explanation import duration, in_words
 
 
 @click.command()

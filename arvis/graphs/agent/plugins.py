@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from arvis.domain.agents import Agent
-from arvis.domain.commands import split_command
 from arvis.domain.errors import ToolError
 from arvis.domain.executions import Execution
 from arvis.domain.markup import escape
@@ -20,6 +19,7 @@ from arvis.domain.messages import OutgoingFile
 from arvis.domain.plugins import Addition, AttributeSpec, Item, NextMessage, PluginBlock, Say, Tell
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label
+from arvis.domain.text import split_command
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import End
 from arvis.engine.state import changes

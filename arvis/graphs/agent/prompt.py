@@ -23,7 +23,7 @@ from arvis.ports.compactions import Calibration
 from arvis.prompt import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, Round, compose, first_zone, plain_rules
 from arvis.prompt.history import line_of
 from arvis.prompt.inputs import LONGEST_REPLY
-from arvis.services.conductor import conductor_rules
+from arvis.services.agents import conductor_rules
 from arvis.skills import Skill, choose
 
 # -- the prepared call -------------------------------------------------------------------------------------------------

@@ -14,11 +14,10 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from arvis.domain.client_history import BEFORE, own_words
 from arvis.domain.errors import ArvisError, ToolError
 from arvis.domain.messages import OutgoingFile, StoredMessage
 from arvis.domain.taint import Label, Taint
-from arvis.domain.text import storable
+from arvis.domain.text import BEFORE, own_words, storable
 from arvis.domain.tools import Permit, ToolCall, ToolOutput
 from arvis.engine.context import NodeContext
 from arvis.ports.tool import Caller, Tool, Wary

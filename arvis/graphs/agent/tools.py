@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from arvis.approvals.questions import fingerprint, question, verdict_of
+from arvis.approvals import fingerprint, question, verdict_of
 from arvis.domain.agents import OWN_WORD_TOOLS
 from arvis.domain.executions import Answer, WaitKind
 from arvis.domain.runs import RunResult
@@ -26,7 +26,7 @@ from arvis.graphs.context import Asked, load_asked
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, EndsTurn, Tool
-from arvis.services import workflow_retries
+from arvis.services import workflow_runs
 from arvis.tasks.rounds import effect_name
 from arvis.tasks.state import AgentState, WorkOutcome, WorkStatus, with_files
 from arvis.tools.registry import Registry
@@ -274,4 +274,4 @@ def _note_tools(tx: Transaction, execution_id: str, lines: Sequence[Mapping[str,
     asked = [message.id for message in tx.messages.of_turn(execution_id)]
     for each in lines:
         tx.timeline.note(asked, "tool", each, now)
-    workflow_retries.tell_tools(tx, execution_id, lines, now)
+    workflow_runs.tell_tools(tx, execution_id, lines, now)

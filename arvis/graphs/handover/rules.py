@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from arvis.approvals.questions import visible
+from arvis.approvals import visible
 from arvis.domain.agents import Agent
 from arvis.domain.markup import escape
 from arvis.engine.state import stored

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import psycopg
 
 from arvis.domain.errors import DatabaseAway, StoreError
-from arvis.ports.relay import Topic
+from arvis.ports.bus import Topic
 from arvis.store.postgres.errors import with_options
 
 #: PostgreSQL limits payloads to less than 8,000 bytes.

@@ -10,8 +10,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from arvis.domain.agent_rules import COMPLETIONS, ON_NEW_MESSAGE, SLUG
-from arvis.domain.agents import Agent, AgentStatus, AgentVersion, Binding, Permission
+from arvis.domain.agents import COMPLETIONS, ON_NEW_MESSAGE, SLUG, Agent, AgentStatus, AgentVersion, Binding, Permission
 from arvis.domain.errors import Unprocessable
 from arvis.domain.messages import Respond
 from arvis.domain.money import MICROS
@@ -39,7 +38,7 @@ from arvis.web.http.schema import (
 )
 from arvis.web.http.views import Json, agent_view, page_view
 
-# Requests and responses for agents. `arvis.domain.agent_rules` states the rules for values.
+# Requests and responses for agents. `arvis.domain.agents` states the rules for values.
 
 
 # Statistics of an agent: its model calls and their cost in the last 7 and 30 days.

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.responses import Response
 
 from arvis.config.accounts import DEFAULT_MODELS
-from arvis.domain.agent_rules import GRAPHS
+from arvis.domain.agents import GRAPHS
 from arvis.domain.tools import Permit, Risk
 from arvis.ports.choices import BotField, Choices, ModelPrice, OfferedModel, OfferedPlatform, Origin
 from arvis.ports.tool import Tool

@@ -19,9 +19,8 @@ from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.people import Person
 from arvis.ports.store import Store, Transaction
-from arvis.services import pairing, people
-from arvis.services.pairing import Paired, TooManyTries, TurnedAway, WrongCode
-from arvis.services.people import GIVEN_ROLES, Owners
+from arvis.services import people
+from arvis.services.people import GIVEN_ROLES, Owners, Paired, TooManyTries, TurnedAway, WrongCode
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.sessions import Sessions
 from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
@@ -176,7 +175,7 @@ class PeopleRoutes:
         code = (await call.fields()).label("code", _LONGEST_CODE)
         if code is None:
             raise unusable("code", "is missing")
-        found = await self._store.write(pairing.approve, code, await self._by(call), self._clock.now())
+        found = await self._store.write(people.approve, code, await self._by(call), self._clock.now())
         if not isinstance(found, Paired):
             raise self._refusal(found)
         return answer(_person_view(await self._person(found.principal.id), await self._all_owners()))
@@ -188,11 +187,11 @@ class PeopleRoutes:
         if (code is None) == (pairing_id is None):
             raise Unprocessable("Either `code` or `id` is required.", fix="GET /api/pairings lists the requests.")
         if pairing_id is not None:
-            turned_away = await self._store.write(pairing.reject_by_id, pairing_id, by, now)
+            turned_away = await self._store.write(people.reject_by_id, pairing_id, by, now)
             if turned_away is None:
                 raise NotFound("There is no pairing request with this id.", fix="GET /api/pairings lists the requests.")
             return answer(pairing_view(turned_away.pairing))
-        found = await self._store.write(pairing.reject, code or "", by, now)
+        found = await self._store.write(people.reject, code or "", by, now)
         if not isinstance(found, TurnedAway):
             raise self._refusal(found)
         return answer(pairing_view(found.pairing))
@@ -211,7 +210,7 @@ class PeopleRoutes:
                     code="wrong_code",
                 )
             case TooManyTries(until=until):
-                minutes = max(1, round((until - self._clock.now()) / pairing.MINUTE_MS))
+                minutes = max(1, round((until - self._clock.now()) / people.MINUTE_MS))
                 return TooMany("Too many wrong codes.", fix=f"Try again in {minutes} minutes.")
 
     async def _by(self, call: Call) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from arvis.domain.agent_rules import SLUG
+from arvis.domain.agents import SLUG
 from arvis.domain.projects import LONGEST_GOAL, LONGEST_NOTES, LONGEST_TITLE, Project, ProjectStatus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights

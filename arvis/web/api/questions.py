@@ -10,8 +10,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from arvis.approvals.answers import question_of
-from arvis.approvals.questions import beginning
+from arvis.approvals import beginning, question_of
 from arvis.domain.errors import Forbidden, NotFound
 from arvis.domain.executions import PERSONAL_WAITS
 from arvis.domain.messages import Address, Principal

@@ -15,9 +15,8 @@ from typing import Any
 from starlette.responses import Response
 
 from arvis.domain.errors import DiskLow, SecretLost, TooMany, Unauthorised, Unavailable
-from arvis.domain.templates import fill
 from arvis.domain.text import storable, storable_json
-from arvis.domain.webhooks import Webhook
+from arvis.domain.webhooks import Webhook, fill
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Connector, TakesWebhooks, WebhookAnswer
 from arvis.ports.inbox import Inbox

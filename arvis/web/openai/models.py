@@ -8,7 +8,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from arvis.domain.errors import ArvisError
-from arvis.domain.reasons import CUT
+from arvis.domain.explanation import CUT
 from arvis.ports.insights import MessageTimeline
 from arvis.web.http.errors import Failure, failure_of
 from arvis.web.http.schema import (

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arvis.domain.client_history import BEFORE, NOW
+from arvis.domain.text import BEFORE, NOW
 from arvis.web.http.requests import Fields, unusable
 from arvis.web.openai.history import SYSTEM_ROLES, HistoryMessage, history_text
 from arvis.web.openai.parameters import Parameters, parameters_of

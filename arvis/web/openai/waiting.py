@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from arvis.domain.errors import NotFound
 from arvis.domain.executions import PERSONAL_WAITS, Wait, WaitKind
+from arvis.domain.explanation import in_words
 from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import MessageStatus
-from arvis.domain.reasons import in_words
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.store import Store, Transaction

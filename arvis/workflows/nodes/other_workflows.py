@@ -24,7 +24,7 @@ from arvis.engine import lifecycle
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Call, Decision, End, Node
 from arvis.ports.store import Transaction
-from arvis.services import workflow_families
+from arvis.services import workflow_runs
 from arvis.services.workflow_runs import NewWorkflowRun, begin, called_state, entry_of, find, note_begun, whole_version
 from arvis.tasks.access import AUTHORS, standing_in, taint_of_authors, with_authors
 from arvis.tasks.state import WorkOutcome, WorkStatus, child_end, files_of, with_files
@@ -138,7 +138,7 @@ class Target:
 def target(tx: Transaction, execution: Execution, name: str) -> Target:
     """Find a workflow by id or slug. Raises `ExecutionError` if it does not exist, cannot run, or names an agent that
     this run may not use, and if the same origin has begun too many runs."""
-    workflow_families.check_room(tx, execution)
+    workflow_runs.check_room(tx, execution)
     try:
         workflow = find(tx, name)
         version = whole_version(tx, workflow)
@@ -197,7 +197,7 @@ def begin_detached(
         more={**standing_in(state), RUN: {**errand.to_json(), "source": speaks_for or source}, **more},
     )
     begun = begin(tx, wanted, now)
-    workflow_families.join(tx, begun, execution, now)
+    workflow_runs.join(tx, begun, execution, now)
     return begun
 
 
@@ -237,7 +237,7 @@ def _state_of_turn(execution: Execution, to: Target, input_: Any) -> dict[str, A
 
 def _take_turn(tx: Transaction, execution: Execution, begun: Execution, now: int) -> Execution:
     """Let the other execution answer the messages of the turn from now on."""
-    workflow_families.take_place(tx, begun, execution, now)
+    workflow_runs.take_place(tx, begun, execution, now)
     tx.messages.join_turn(execution.id, begun.id)
     newest = tx.messages.of_turn(begun.id)[-1]
     job = NewJob.answer(

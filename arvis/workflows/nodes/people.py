@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arvis.approvals.answers import ASKS
-from arvis.approvals.questions import digest
+from arvis.approvals import ASKS, digest
 from arvis.domain.executions import Answer, Execution, ExecutionStatus, WaitKind
 from arvis.domain.messages import Address
 from arvis.domain.taint import CLEAN, Label, Taint

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from arvis.approvals.questions import fingerprint, question, verdict_of
+from arvis.approvals import fingerprint, question, verdict_of
 from arvis.domain.agents import OWN_WORD_TOOLS, Agent
 from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.messages import Address, Principal

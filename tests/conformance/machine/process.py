@@ -39,9 +39,8 @@ from arvis.ports.connector import BotUp, Capabilities, Guarantee, Receipt, SendE
 from arvis.ports.inbox import Inbox
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Store, Transaction
-from arvis.queue.queue import Handler, Queue
-from arvis.queue.retry_policy import RetryPolicy
-from arvis.queue.retrying_store import RetryingStore
+from arvis.queue.outages import RetryingStore
+from arvis.queue.queue import Handler, Queue, RetryPolicy
 from arvis.routing import Router
 from tests.conformance.machine.backends import Fate, Script
 from tests.conformance.machine.loop import HandLoop, ProcessClock, WallClock

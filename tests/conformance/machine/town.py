@@ -16,7 +16,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.errors import StoreError
 from arvis.domain.jobs import POISON_CRASHES, Job
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Sender
-from arvis.engine.interrupts import RUN_AGAIN, SKIP
+from arvis.engine.engine import RUN_AGAIN, SKIP
 from arvis.ports.inbox import Received
 from arvis.ports.operations import WaitAnswer
 from arvis.process.ids import IdMaker

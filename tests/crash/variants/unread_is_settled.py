@@ -13,7 +13,7 @@ VARIANT = Variant(
             old="    return [record, *whole] if record.content else whole\n",
             new="    return whole\n",
         ),
-        Edit("arvis/turns/unread.py", old="    if not unread:\n", new="    if asked:\n"),
+        Edit("arvis/turns/requeue.py", old="    if not unread:\n", new="    if asked:\n"),
     ),
     caught_by=[a_reply_read_what_it_answers],
     blows=5,

@@ -1,4 +1,4 @@
-"""Agents that a conductor makes, changes, pauses and deletes, with the channels in which they live.
+"""Agents and customers that the conductor manages by its tags: agents with the channels in which they live.
 
 Everything is checked before the first write: what is refused leaves nothing behind.
 """
@@ -11,13 +11,50 @@ from typing import Any
 
 from arvis.actions.context import ActionContext
 from arvis.actions.report import done, quoted
-from arvis.domain.agent_rules import flaws_of_binding
-from arvis.domain.agents import Agent, AgentStatus, Binding, Permission
+from arvis.domain.agents import Agent, AgentStatus, Binding, Permission, flaws_of_binding
 from arvis.domain.effects import EffectKind, EffectResult, Proposal
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.messages import Address
+from arvis.domain.money import Client, ClientPlan
+from arvis.llm import billing
 from arvis.ports.store import Transaction
 from arvis.services import agents as roster
+
+LONGEST_NAME = 100
+#: The most clients listed in a chat.
+LISTED_CUSTOMERS = 50
+
+
+def apply_client(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
+    if proposal.kind is EffectKind.LIST_CLIENTS:
+        return done(proposal, _listed_customers(tx))
+    by = situation.principal.id if situation.principal is not None else None
+    made = billing.add_client(tx, wanted_client(proposal), now, by=by)
+    return done(proposal, f"created the client {quoted(made.name)} ({made.plan})")
+
+
+def wanted_client(proposal: Proposal) -> Client:
+    """The one that a tag asks for, with what it leaves out."""
+    fields = proposal.fields
+    name, slug = str(fields.get("name", "")).strip(), str(fields.get("slug", "")).strip()
+    if not (0 < len(name) <= LONGEST_NAME and name.isprintable()):
+        raise Unprocessable(f"`name` must be 1 to {LONGEST_NAME} printable characters")
+    if len(slug) > LONGEST_NAME or not slug.isprintable():
+        raise Unprocessable(f"`slug` must have at most {LONGEST_NAME} printable characters")
+    plan = str(fields.get("plan") or ClientPlan.PER_TASK)
+    if plan not in set(ClientPlan):
+        raise Unprocessable(f"`plan` must be one of {', '.join(ClientPlan)}")
+    # A client is known by its name here; the short one of the tag is kept where people can find it.
+    return Client(id="", name=name, plan=ClientPlan(plan), notes=f"slug: {slug}" if slug else "")
+
+
+def _listed_customers(tx: Transaction) -> str:
+    found = tx.clients.newest(LISTED_CUSTOMERS + 1)
+    if not found:
+        return "There are no clients."
+    lines = [f"- {quoted(client.name)}: {client.plan}, {client.status}" for client in found[:LISTED_CUSTOMERS]]
+    return "\n".join(["Clients, the newest first:", *lines, *(["- and more"] if len(found) > LISTED_CUSTOMERS else [])])
+
 
 #: The first line of the part of a prompt that describes the personality.
 PERSONALITY = "Your personality:"

@@ -1,0 +1,154 @@
+"""Commands about the conversation: `/start`, `/agents` and how to address them, `/stop`, `/new` and `/reset`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from arvis.commands.invocation import Invocation, Said
+from arvis.domain.agents import Agent, Binding
+from arvis.domain.messages import IncomingMessage, PrincipalRole, Respond, Sender
+from arvis.graphs.reset import begin_reset
+from arvis.memory.service import brief
+from arvis.ports.store import Transaction
+from arvis.routing import WEB, permit
+from arvis.turns.cancellation import CancelledTurn, stop_turns, stop_waiting
+
+_FRESH = "Your next message starts a new conversation. My memory stays (see /memory)."
+_EMPTY = "Your next message starts a new conversation with an empty folder. My memory stays (see /memory)."
+_OTHERS = (
+    "Other people's files lie here, too: an operator or an owner can reset this place. /new begins a new conversation."
+)
+
+
+def new(tx: Transaction, invocation: Invocation, now: int) -> Said:
+    stopped = _close(tx, invocation, now)
+    return Said(f"{_FRESH}{_put_aside(stopped)}", stopped)
+
+
+def reset(tx: Transaction, invocation: Invocation, now: int) -> Said:
+    """Reset the conversation. Where several people write, only an owner or operator may do it, because the history
+    does not come back."""
+    if not (invocation.conversation.direct or _looks_after(invocation)):
+        return Said(_OTHERS)
+    stopped = _close(tx, invocation, now)
+    begin_reset(tx, invocation.conversation, invocation.principal.id, now)
+    return Said(f"{_EMPTY}{_put_aside(stopped)}", stopped)
+
+
+def _close(tx: Transaction, invocation: Invocation, now: int) -> Sequence[CancelledTurn]:
+    """Close the conversation. Running work still ends there. Members cancel their own questions, others all of them."""
+    person, conversation = invocation.principal, invocation.conversation
+    everything = conversation.direct or _looks_after(invocation)
+    stopped = stop_waiting(tx, conversation, person.name, now, asked_by=None if everything else person.id)
+    tx.conversations.close(conversation.id, now)
+    return stopped
+
+
+def _looks_after(invocation: Invocation) -> bool:
+    return invocation.principal.role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
+
+
+def _put_aside(stopped: Sequence[CancelledTurn]) -> str:
+    if not stopped:
+        return ""
+    return " What waited for an answer was put aside."
+
+
+_NOTHING = "Nothing is at work for you here."
+
+
+def stop(tx: Transaction, invocation: Invocation, now: int) -> Said:
+    person = invocation.principal
+    looks_after = person.role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
+    asked_by = None if looks_after else person.id
+    stopped = stop_turns(tx, invocation.address, person.name, now, asked_by=asked_by, shown=invocation.shown)
+    if not stopped:
+        return Said(_NOTHING)
+    runs = sum(turn.run is not None and not turn.asked for turn in stopped)
+    questions = len(stopped) - runs
+    words = []
+    if questions:
+        words.append("Your question was put aside." if questions == 1 else f"{questions} questions were put aside.")
+    if runs:
+        words.append("The workflow was stopped." if runs == 1 else f"{runs} runs of workflows were stopped.")
+    return Said(" ".join(words), stopped)
+
+
+#: Rules that give a place to one agent: no other agent answers there, under any name.
+_ALONE = frozenset({"bot_assignment", "channel_binding"})
+_MOST = 30
+_LONGEST = 120
+
+
+def agents(tx: Transaction, invocation: Invocation, _now: int) -> str:
+    """List the agents that this person may ask."""
+    return "\n".join(_lines(tx, invocation))
+
+
+def _lines(tx: Transaction, invocation: Invocation) -> Iterator[str]:
+    yield f"The agent here is {_told(invocation.agent)}"
+    others = _others(tx, invocation)
+    if others:
+        yield "Others answer here when you call them by name:"
+    yield from (f"@{agent.slug}: {_told(agent)}" for agent in others[:_MOST])
+    if len(others) > _MOST:
+        yield "… and more."
+
+
+def _told(agent: Agent) -> str:
+    about = f", {brief(agent.description, _LONGEST)}" if agent.description else ""
+    return f"{brief(agent.name, _LONGEST)}{about}"
+
+
+def _others(tx: Transaction, invocation: Invocation) -> list[Agent]:
+    if invocation.route in _ALONE:
+        return []
+    address, here = invocation.address, invocation.agent.id
+    binding = tx.agents.binding_at(address.platform, address.channel)
+    return [
+        agent for agent in tx.agents.all() if agent.active and agent.id != here and _may(invocation, agent, binding)
+    ]
+
+
+def _may(invocation: Invocation, agent: Agent, binding: Binding | None) -> bool:
+    person = invocation.principal
+    sender = invocation.sender or Sender(person.user_id, person.name, paired=person.paired)
+    question = IncomingMessage(invocation.address, "", sender, "", is_direct=invocation.conversation.direct)
+    return permit(question, agent, "mention", person.role, binding) is None
+
+
+def how_to_address(tx: Transaction, invocation: Invocation) -> str:
+    """Return one line about this place."""
+    agent = brief(invocation.agent.name, _LONGEST)
+    address = invocation.address
+    binding = tx.agents.binding_at(address.platform, address.channel)
+    open_to_all = binding is not None and binding.respond is Respond.ALL
+    if open_to_all or invocation.conversation.direct or address.platform == WEB:
+        return f"Here every message is for {agent}."
+    if address.thread:
+        return f"In this thread every message is for {agent}, who takes part in it."
+    return f"Here {agent} answers those who {_mention(tx, invocation)}, reply to its messages, or give a command."
+
+
+def _mention(tx: Transaction, invocation: Invocation) -> str:
+    """Return the bot's name on its platform, if it is known."""
+    place = (invocation.address.platform, invocation.address.connector)
+    names = [bot.user_name for bot in tx.bots.statuses() if (bot.platform, bot.name) == place and bot.user_name]
+    return f"mention @{names[0]}" if names else "mention it"
+
+
+_LONGEST_NAME, _LONGEST_ABOUT = 120, 300
+#: The payload that a link to a bot may add to `/start`; anything else is an ordinary message.
+_CARRIED = re.compile(r"[A-Za-z0-9_-]{0,64}")
+
+
+def is_start(argument: str) -> bool:
+    return _CARRIED.fullmatch(argument) is not None
+
+
+def start(tx: Transaction, invocation: Invocation, _now: int) -> str:
+    agent = invocation.agent
+    greeting = f"Hello, I am {brief(agent.name, _LONGEST_NAME)}."
+    about = brief(agent.description, _LONGEST_ABOUT) if agent.description else ""
+    return "\n".join(filter(None, (greeting, about, how_to_address(tx, invocation), "/help lists the commands.")))
