@@ -7,17 +7,13 @@ import secrets
 from collections.abc import Callable, Collection
 from functools import partial
 
+from arvis.actions.context import Limits
+from arvis.app.administration import Doctor, InstalledChoices
 from arvis.app.bots import Bots
-from arvis.app.bounds import reply_limits
-from arvis.app.choices import InstalledChoices
-from arvis.app.code import build_workbench
-from arvis.app.doctor import Doctor
 from arvis.app.foundation import Base
-from arvis.app.graphs import GraphParts, build_graphs
-from arvis.app.sandbox import build_sandbox
+from arvis.app.graphs import GraphParts, build_graphs, drawn_graphs
 from arvis.app.speech import Speech
-from arvis.app.tools import Toolbox
-from arvis.app.workflows import drawn_graphs
+from arvis.app.tools import Toolbox, build_sandbox, build_workbench
 from arvis.approvals import approvers_of
 from arvis.bots.connectors import ConnectorPool
 from arvis.bots.supervisor import BotSupervisor
@@ -103,6 +99,17 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: Connecto
         zone=config.scheduler.timezone,
         limits=reply_limits(config),
         answer_within=config.delivery.answer_within,
+    )
+
+
+def reply_limits(config: Config) -> Limits:
+    bounds = config.limits
+    return Limits(
+        delegation_depth=bounds.delegation_depth,
+        delegation_fan_out=bounds.delegation_fan_out,
+        delegation_jobs=bounds.delegation_jobs,
+        crons_per_agent=bounds.crons_per_agent,
+        heartbeats_per_agent=bounds.heartbeats_per_agent,
     )
 
 

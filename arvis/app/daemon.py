@@ -14,9 +14,9 @@ import structlog
 
 from arvis.app.bots import open_bots
 from arvis.app.build import new_token
+from arvis.app.database import Reaching, Stopped
 from arvis.app.foundation import Base, open_base, watch_disk
 from arvis.app.providers import open_providers
-from arvis.app.reaching import Reaching, Stopped
 from arvis.app.roles import Outside, start_roles
 from arvis.app.speech import open_speech
 from arvis.app.tools import open_tools

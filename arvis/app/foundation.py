@@ -11,8 +11,7 @@ from functools import partial
 
 import structlog
 
-from arvis.app.database import database_of
-from arvis.app.reaching import Reaching
+from arvis.app.database import Reaching, database_of
 from arvis.bus import Bridge, EventBus
 from arvis.config import Config
 from arvis.domain.errors import StoreLost

@@ -32,6 +32,8 @@ from arvis.ports.transcriber import Speaker
 from arvis.prompt import Budget
 from arvis.skills import Skill
 from arvis.tools.code import Workbench
+from arvis.workflows.compiler import WorkflowGraphs
+from arvis.workflows.runtime.parts import NodeParts
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,4 +124,16 @@ def _compactor(parts: GraphParts, caller: ModelCaller, *, after: str | None) -> 
         new_id=parts.new_id,
         summarizer=parts.summarizer,
         after=after,
+    )
+
+
+def drawn_graphs(parts: GraphParts) -> WorkflowGraphs:
+    return WorkflowGraphs(
+        parts=NodeParts(
+            store=parts.store,
+            rules=parts.tools,
+            zone=parts.tools.timezone,
+            new_id=parts.new_id,
+            plugins=parts.plugins,
+        )
     )

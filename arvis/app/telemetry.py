@@ -8,7 +8,7 @@ from typing import Any
 
 from arvis import __version__
 from arvis.app.foundation import Base
-from arvis.config.telemetry import Telemetry
+from arvis.config.servers import Telemetry
 from arvis.domain.errors import ConfigError
 from arvis.domain.events import StatusChanged
 from arvis.domain.jobs import Job, JobKind, JobResult, Unfinished

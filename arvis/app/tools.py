@@ -1,18 +1,19 @@
-"""Everything that agents may be given as tools, and what tools are made with: opened when the first agent needs it."""
+"""All tools and plugins that agents may be given, and what they are made with: opened when the first agent needs
+it."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from arvis.app.bounds import schedule_rules
 from arvis.app.foundation import Base
 from arvis.app.providers import ProviderPool
-from arvis.app.sandbox import build_sandbox
+from arvis.config import Config
 from arvis.config.sections import Tools
 from arvis.graphs.agent.tools import ToolRules
 from arvis.plugins import InstalledPlugins, Plugins
@@ -20,8 +21,11 @@ from arvis.ports.fetcher import Fetcher
 from arvis.ports.plugin import PluginServices
 from arvis.ports.store import Transaction
 from arvis.ports.tool import ToolServices, ToolSource
+from arvis.process.sandbox import Bubblewrap
 from arvis.queue.outages import RetryingStore
 from arvis.services.reminders import ReminderService
+from arvis.services.schedules import Rules
+from arvis.tools.code import PackageSets, Workbench, daemons_interpreter
 from arvis.tools.policy import Policy
 from arvis.tools.registry import InstalledTools, Registry
 from arvis.turns.workflow_tools import WorkflowStarter
@@ -125,3 +129,35 @@ def _known_hosts(tools: Tools) -> frozenset[str]:
     """The hosts that the configuration names for tools, without ports."""
     hosts = {urlsplit(f"//{host}").hostname for host in tools.allow_hosts} | {urlsplit(tools.search_url).hostname}
     return frozenset(host.lower() for host in hosts if host)
+
+
+def schedule_rules(config: Config) -> Rules:
+    bounds = config.limits
+    return Rules(
+        zone=config.scheduler.timezone,
+        crons_per_agent=bounds.crons_per_agent,
+        heartbeats_per_agent=bounds.heartbeats_per_agent,
+        reminders_per_person=bounds.reminders_per_person,
+    )
+
+
+def build_sandbox(base: Base) -> Bubblewrap:
+    """Return a sandbox that shows nothing of the data folder, with the bounds of the configuration."""
+    limits = base.config.limits
+    return Bubblewrap(hidden=[base.folder.path], disk=limits.workspace_bytes, files=limits.workspace_files)
+
+
+#: Settings of pip that the daemon's environment may hold, and ways to the network.
+_PIP = ("PIP_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+
+
+def build_workbench(base: Base) -> Workbench:
+    sandbox, interpreter = build_sandbox(base), daemons_interpreter()
+    packages = PackageSets(
+        folder=base.folder.path / "code",
+        sandbox=sandbox,
+        interpreter=interpreter,
+        allowed=base.config.tools.packages,
+        settings={name: os.environ[name] for name in _PIP if name in os.environ},
+    )
+    return Workbench(sandbox, interpreter, packages)

@@ -5,7 +5,6 @@ resolved at import time, and no secret shows in a repr.
 """
 
 from arvis.config.loading import DEFAULT_FILE, load, look, unset_variables
-from arvis.config.mcp import Mcp, McpServer
 from arvis.config.schema import ALL_ROLES, BotEntry, Config
 from arvis.config.sections import (
     AgentEntry,
@@ -24,6 +23,7 @@ from arvis.config.sections import (
     Speech,
     Web,
 )
+from arvis.config.servers import Mcp, McpServer
 from arvis.config.values import is_loopback
 
 __all__ = [

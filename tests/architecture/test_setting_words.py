@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from arvis.config.catalog import catalog
-from arvis.config.words import WORDS
+from arvis.config.catalog import WORDS, catalog
 
 ROOT = Path(__file__).parents[2]
 _LINE = re.compile(r"^(?P<indent> *)(?P<name>[a-z_]+):.*?(?:\s#\s(?P<words>.*))?$")

@@ -9,8 +9,7 @@ from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
-from arvis.app.graphs import GraphParts, build_graphs
-from arvis.app.workflows import drawn_graphs
+from arvis.app.graphs import GraphParts, build_graphs, drawn_graphs
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution, ExecutionStatus, Wait
 from arvis.domain.jobs import Done, Job, JobKind

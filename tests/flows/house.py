@@ -10,8 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from arvis.app.graphs import GraphParts, build_graphs
-from arvis.app.workflows import drawn_graphs
+from arvis.app.graphs import GraphParts, build_graphs, drawn_graphs
 from arvis.bus import EventBus
 from arvis.config.sections import Routing
 from arvis.delivery import Deliverer, LateReplies, Pace, Presence

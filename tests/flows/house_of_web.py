@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from arvis.app.choices import InstalledChoices
+from arvis.app.administration import InstalledChoices
 from arvis.config import load
 from arvis.domain.runs import Account
 from arvis.domain.tools import Permit

@@ -19,7 +19,7 @@ import uvicorn
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from arvis.config.mcp import McpServer
+from arvis.config.servers import McpServer
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ToolError
 from arvis.domain.tools import Risk

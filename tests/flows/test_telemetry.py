@@ -188,7 +188,7 @@ def test_an_endpoint_without_the_packages_says_what_to_install() -> None:
 import sys
 sys.modules["opentelemetry.exporter"] = None
 from arvis.app.telemetry import exporter_of
-from arvis.config.telemetry import Telemetry
+from arvis.config.servers import Telemetry
 from arvis.domain.errors import ConfigError
 try:
     exporter_of(Telemetry(endpoint="http://127.0.0.1:4318"), "http://127.0.0.1:4318")

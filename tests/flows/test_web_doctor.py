@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.app.doctor import Doctor
+from arvis.app.administration import Doctor
 from arvis.bus import EventBus
 from arvis.config import load
 from arvis.domain.errors import ToolError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arvis.app.workflows import drawn_graphs
+from arvis.app.graphs import drawn_graphs
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.ports.store import Store, Transaction
 from arvis.workflows.runtime.parts import drawn_id, name_of

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import structlog
 
-from arvis.config.mcp import McpServer
+from arvis.config.servers import McpServer
 from arvis.domain.tools import Risk
 from arvis.testing.clock import StoppedClock
 from arvis.tools.mcp.offers import Offer

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from arvis.cli.doctor.findings import Check, Group, Verdict, fail, ok, warn
 from arvis.cli.doctor.scene import PLACEHOLDER, Scene
 from arvis.config import Config, is_loopback
-from arvis.config.strength import MAKE_ONE, is_weak_key
+from arvis.config.values import MAKE_ONE, is_weak_key
 
 _OTHERS = 0o077
 

@@ -28,7 +28,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from arvis import __version__
-from arvis.config.mcp import McpServer
+from arvis.config.servers import McpServer
 from arvis.domain.errors import ToolError
 from arvis.domain.text import storable
 from arvis.ports.clock import Clock

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from arvis.config.mcp import McpServer
+from arvis.config.servers import McpServer
 from arvis.domain.errors import ToolError
 from arvis.ports.clock import Clock
 from arvis.ports.tool import Tool

@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from arvis.config.mcp import McpServer
+from arvis.config.servers import McpServer
 from arvis.domain.text import storable
 from arvis.domain.tools import Risk, ToolSpec
 from arvis.ports.clock import Clock

@@ -11,7 +11,7 @@ import hmac
 from collections.abc import Sequence
 
 from arvis.config.sections import ApiKey
-from arvis.config.strength import is_weak_key
+from arvis.config.values import is_weak_key
 from arvis.domain.messages import PrincipalRole
 from arvis.domain.users import StoredKey
 from arvis.ports.clock import Clock

@@ -1,4 +1,4 @@
-"""The section `mcp` of `config.yaml`: servers of the Model Context Protocol whose tools agents may use."""
+"""The sections `mcp` and `telemetry` of `config.yaml`: servers to which the daemon connects for tools and traces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from arvis.config.sections import Section
-from arvis.config.values import Positive, Refused, SecretText, TextList, Url
+from arvis.config.values import Name, Positive, Refused, SecretText, TextList, Url
 from arvis.domain.tools import Risk
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
@@ -99,3 +99,17 @@ def _each_once(value: tuple[McpServer, ...]) -> tuple[McpServer, ...]:
 
 class Mcp(Section):
     servers: Annotated[tuple[McpServer, ...], AfterValidator(_each_once)] = ()
+
+
+class Telemetry(Section):
+    """Without an `endpoint` no traces are sent. `capture_content`: traces include the text of messages and the
+    arguments and results of tools."""
+
+    endpoint: Annotated[Url, AfterValidator(web_address)] | None = None
+    headers: Annotated[dict[str, SecretText], AfterValidator(header_lines)] = Field(default_factory=dict)
+    service_name: Name = "arvis"
+    capture_content: bool = False
+
+    def secrets(self) -> frozenset[str]:
+        """Return the values that must never be shown."""
+        return frozenset(text.get_secret_value() for text in self.headers.values())
