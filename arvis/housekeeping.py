@@ -15,9 +15,9 @@ from arvis.domain.ids import first_id_at
 from arvis.domain.money import day_of
 from arvis.graphs.context import OBSERVED_MS
 from arvis.memory import decay
+from arvis.ports.api_requests import KEYS_KEPT_MS
+from arvis.ports.api_requests import REQUESTS_KEPT_MS as COMPLETIONS_KEPT_MS
 from arvis.ports.clock import Clock
-from arvis.ports.completions import KEPT_MS as COMPLETIONS_KEPT_MS
-from arvis.ports.idempotency import KEPT_MS
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
 from arvis.services.webhooks import KNOWN_CALLS_MS
@@ -107,7 +107,7 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
         tx.events.prune(now - KNOWN_EVENTS_MS, SLICE),
         tx.overheard.prune(now - OBSERVED_MS, SLICE),
         tx.webhooks.prune_calls(now - KNOWN_CALLS_MS, SLICE),
-        tx.idempotency.prune(now - KEPT_MS, SLICE),
+        tx.idempotency.prune(now - KEYS_KEPT_MS, SLICE),
         tx.completions.prune(now - COMPLETIONS_KEPT_MS, SLICE),
         tx.occurrences.prune(history_before, SLICE),
     )

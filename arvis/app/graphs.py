@@ -26,7 +26,7 @@ from arvis.llm import Runner
 from arvis.llm.budgets import BudgetSession
 from arvis.llm.tokens import estimator_of
 from arvis.plugins import NoPlugins, Plugins
-from arvis.ports.compactions import Calibration
+from arvis.ports.conversations import Calibration
 from arvis.ports.store import Store
 from arvis.ports.transcriber import Speaker
 from arvis.prompt import Budget

@@ -17,7 +17,7 @@ from arvis.config import Config
 from arvis.config.sections import Tools
 from arvis.graphs.agent.tools import ToolRules
 from arvis.plugins import InstalledPlugins, Plugins
-from arvis.ports.fetcher import Fetcher
+from arvis.ports.http import Fetcher
 from arvis.ports.plugin import PluginServices
 from arvis.ports.store import Transaction
 from arvis.ports.tool import ToolServices, ToolSource

@@ -18,7 +18,7 @@ from arvis.domain.taint import Taint
 from arvis.domain.workflows import RESULTS
 from arvis.llm.budgets import spender_of
 from arvis.memory import Recall, recall
-from arvis.ports.compactions import Calibration
+from arvis.ports.conversations import Calibration
 from arvis.ports.store import Transaction
 from arvis.prompt import Overheard
 from arvis.tasks.access import AUTHORS, asker_of, may_reach, standing_of, taint_of_authors

@@ -14,7 +14,7 @@ from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Measure, RunRequest
 from arvis.llm.selection import Choice
 from arvis.llm.tokens import estimator_of, learn, measure_request
-from arvis.ports.compactions import Calibration
+from arvis.ports.conversations import Calibration
 from arvis.ports.store import Transaction
 
 # -- windows -----------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from arvis.llm.model_limits import Counting, Counts, limit_in, model_key
 from arvis.llm.prices import Prices, estimate_micros, prompt_tokens
 from arvis.llm.selection import DEMO, TOOLLESS, Asked, Choice, Cooldowns, Load, Selection, candidates, select
 from arvis.ports.clock import Clock
-from arvis.ports.compactions import Calibration
+from arvis.ports.conversations import Calibration
 from arvis.ports.provider import Provider, Providers, StreamingProvider
 
 # The note for a model that cannot read images, and the errors by which servers say so.

@@ -13,7 +13,7 @@ from operator import mul
 from string import ascii_letters
 
 from arvis.domain.runs import Measure, RunRequest, Turn
-from arvis.ports.compactions import Calibration
+from arvis.ports.conversations import Calibration
 
 #: Tokens for each letter, mark, word, dense and other character, message and request, in the order of `Measure`.
 DEFAULT_WEIGHTS = (1 / 3.5, 1 / 3.5, 0.0, 1.2, 0.6, 4.0, 0.0)

@@ -1,4 +1,4 @@
-"""The only access to addresses that users and models give: aiohttp behind `ports/fetcher.py` (reliability.md §5.6).
+"""The only access to addresses that users and models give: aiohttp behind `ports/http.py` (reliability.md §5.6).
 
 A name is looked up once, every address found is judged, and the connection goes to these addresses only. The fetcher
 judges every redirect again before it follows it, keeps no cookies, obeys no proxy and sends no credentials of ours.
@@ -24,8 +24,7 @@ from arvis.net.addresses import IPAddress, read_address
 from arvis.net.client import as_http_error
 from arvis.net.guard import FetchRules, Target, checked_addresses, read_rules, read_url
 from arvis.net.unpacking import ACCEPTED, Unpacker
-from arvis.ports.fetcher import Fetched
-from arvis.ports.http import HttpError
+from arvis.ports.http import Fetched, HttpError
 
 #: The result of `getaddrinfo` for which a socket is made: family, type, protocol, canonical name, socket address.
 Peer = tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]

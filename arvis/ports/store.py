@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from arvis.ports.allowances import Allowances
+from arvis.ports.api_requests import CompletionRequests, IdempotencyKeys
+from arvis.ports.automation import Occurrences, Projects, Schedules, Skills, Webhooks
 from arvis.ports.changes import Audit, Delegations, Versions
-from arvis.ports.compactions import Calibrations, Compactions
-from arvis.ports.completions import CompletionRequests
-from arvis.ports.idempotency import IdempotencyKeys
+from arvis.ports.conversations import Calibrations, Compactions, HandoverThreads, PluginAdditions
 from arvis.ports.job_store import Claimer, JobStore
-from arvis.ports.logins import ApiKeys, Logins, Users
 from arvis.ports.memory import Facts, States
 from arvis.ports.money import Clients, Spending
-from arvis.ports.people import Principals
+from arvis.ports.people import Allowances, ApiKeys, Logins, Principals, Users
 from arvis.ports.platforms import (
     Bots,
     ChannelStatuses,
@@ -32,7 +30,6 @@ from arvis.ports.platforms import (
     Pairings,
     Parts,
 )
-from arvis.ports.projects import Projects
 from arvis.ports.repositories import (
     Accounts,
     Agents,
@@ -49,10 +46,6 @@ from arvis.ports.repositories import (
     Variables,
     Waits,
 )
-from arvis.ports.schedules import Occurrences, Schedules
-from arvis.ports.skills import Skills
-from arvis.ports.threads import HandoverThreads, PluginAdditions
-from arvis.ports.webhooks import Webhooks
 from arvis.ports.workflows import WorkflowRuns, Workflows
 
 P = ParamSpec("P")

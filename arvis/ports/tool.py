@@ -13,8 +13,7 @@ from arvis.domain.messages import Address, OutgoingFile
 from arvis.domain.taint import CLEAN, Taint
 from arvis.domain.tools import Risk, ToolSpec
 from arvis.ports.clock import Clock
-from arvis.ports.fetcher import Fetcher
-from arvis.ports.http import HttpClient
+from arvis.ports.http import Fetcher, HttpClient
 from arvis.ports.sandbox import Sandbox
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store

@@ -26,7 +26,7 @@ from arvis.domain.text import storable, storable_json, strict_json
 from arvis.domain.webhooks import value_at
 from arvis.messaging.messages import post, posted_by
 from arvis.ports.clock import Clock
-from arvis.ports.fetcher import Fetched, Fetcher
+from arvis.ports.http import Fetched, Fetcher
 from arvis.ports.store import Store, Transaction
 from arvis.scheduler import beginning
 from arvis.services import schedule_runs

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from arvis.domain.errors import TooMany
 from arvis.domain.messages import Principal, PrincipalRole
-from arvis.ports.allowances import Allowance
+from arvis.ports.people import Allowance
 from arvis.ports.store import Transaction
 
 MINUTE_MS = 60_000

@@ -8,9 +8,9 @@ from http import HTTPStatus
 from arvis.domain.errors import Conflict, NotFound, ToolError, Unprocessable
 from arvis.domain.text import storable
 from arvis.domain.versions import Versioned, version_before
+from arvis.ports.automation import StoredSkill
 from arvis.ports.clock import Clock
-from arvis.ports.fetcher import Fetched, Fetcher
-from arvis.ports.skills import StoredSkill
+from arvis.ports.http import Fetched, Fetcher
 from arvis.ports.store import Store, Transaction
 from arvis.skills.shelf import SkillRegistry, switch_skill
 from arvis.skills.skill import Skill, Source, read_skill

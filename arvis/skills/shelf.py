@@ -16,8 +16,8 @@ from pathlib import Path
 import structlog
 
 from arvis.domain.errors import Unprocessable
+from arvis.ports.automation import StoredSkill
 from arvis.ports.clock import Clock
-from arvis.ports.skills import StoredSkill
 from arvis.ports.store import Store, Transaction
 from arvis.skills.skill import LARGEST_FILE, Skill, Source, read_skill
 

@@ -19,16 +19,14 @@ from arvis.domain.messages import DeliveryState
 from arvis.domain.platforms import BotStatus, StoredBot
 from arvis.domain.schedules import ScheduleKind
 from arvis.domain.webhooks import Webhook
-from arvis.ports.skills import StoredSkill
+from arvis.ports.automation import StoredSkill
 from arvis.store.integrity.check import Damaged, LogCut, Sound, examine
 from arvis.store.location import Database
 from arvis.store.open import load_postgres
 from arvis.store.repositories.accounts import account_of, sound_account, variable_of
 from arvis.store.repositories.agents import sound_agent
-from arvis.store.repositories.bots import bot_of, bot_status_of
-from arvis.store.repositories.projects import skill_of
-from arvis.store.repositories.schedules import sound_schedule
-from arvis.store.repositories.webhooks import sound_webhook, webhook_of
+from arvis.store.repositories.automation import skill_of, sound_schedule, sound_webhook, webhook_of
+from arvis.store.repositories.platforms import bot_of, bot_status_of
 from arvis.store.repositories.workflows import sound_version
 from arvis.store.sql.migrations import available, missing_among
 from arvis.store.sql.session import Row, SqliteDialect, load_queries

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from arvis.store.repositories.accounts import SqlAccounts, SqlCooldowns, SqlVariables
 from arvis.store.repositories.agents import SqlAgents
-from arvis.store.repositories.attachments import SqlFiles
-from arvis.store.repositories.audit import SqlAudit, SqlDelegations
-from arvis.store.repositories.bots import SqlBots
-from arvis.store.repositories.completions import SqlCompletionRequests
-from arvis.store.repositories.conversations import SqlConversations
+from arvis.store.repositories.api_requests import SqlCompletionRequests, SqlIdempotencyKeys
+from arvis.store.repositories.automation import SqlOccurrences, SqlProjects, SqlSchedules, SqlSkills, SqlWebhooks
+from arvis.store.repositories.changes import SqlAudit, SqlDelegations, SqlVersions
+from arvis.store.repositories.conversations import (
+    SqlCalibrations,
+    SqlCompactions,
+    SqlConversations,
+    SqlHandoverThreads,
+    SqlPluginAdditions,
+)
 from arvis.store.repositories.deliveries import SqlChannelStatuses, SqlDrafts, SqlIncidents, SqlParts
 from arvis.store.repositories.executions import SqlExecutions, SqlWaits
-from arvis.store.repositories.inbox_events import SqlEvents, SqlIncomingRows, SqlOverheard
 from arvis.store.repositories.jobs import SqlJobs
-from arvis.store.repositories.leases import SqlIdempotencyKeys, SqlRoleLeases
-from arvis.store.repositories.logins import SqlApiKeys, SqlLogins, SqlUsers
 from arvis.store.repositories.memory import SqlFacts, SqlStates
-from arvis.store.repositories.messages import SqlDeliveries, SqlMessages
+from arvis.store.repositories.messages import SqlDeliveries, SqlFiles, SqlMessages
 from arvis.store.repositories.money import SqlClients, SqlSpending, SqlUsage
-from arvis.store.repositories.people import SqlAllowances, SqlKeyValues, SqlPairings, SqlPrincipals, SqlSettings
-from arvis.store.repositories.projects import SqlHandoverThreads, SqlPluginAdditions, SqlProjects, SqlSkills
-from arvis.store.repositories.schedules import SqlOccurrences, SqlSchedules
-from arvis.store.repositories.summaries import SqlCalibrations, SqlCompactions
+from arvis.store.repositories.people import SqlAllowances, SqlApiKeys, SqlLogins, SqlPairings, SqlPrincipals, SqlUsers
+from arvis.store.repositories.platforms import SqlBots, SqlEvents, SqlIncomingRows, SqlOverheard
+from arvis.store.repositories.settings import SqlKeyValues, SqlRoleLeases, SqlSettings
 from arvis.store.repositories.timeline import SqlTimeline
-from arvis.store.repositories.versions import SqlVersions
-from arvis.store.repositories.webhooks import SqlWebhooks
 from arvis.store.repositories.workflows import SqlWorkflowRuns, SqlWorkflows
 from arvis.store.sql.session import Session
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from arvis.domain.text import storable
 from arvis.domain.tools import Risk
-from arvis.ports.fetcher import Fetched, Fetcher
+from arvis.ports.http import Fetched, Fetcher
 from arvis.ports.tool import Tool, ToolServices
 from arvis.tools.function import FunctionTool
 from arvis.tools.page_text import page_text

@@ -18,8 +18,7 @@ from arvis.ports.connector import Connector
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
-from arvis.ports.passwords import Passwords
-from arvis.ports.secrets import SecretBox
+from arvis.ports.secrets import Passwords, SecretBox
 from arvis.ports.store import Store
 from arvis.process.stalls import Stalls
 from arvis.settings import SettingsService

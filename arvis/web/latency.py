@@ -16,8 +16,7 @@ from enum import StrEnum
 from arvis.domain.money import day_of
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
-from arvis.ports.insights import Insights
-from arvis.ports.overview import Answers
+from arvis.ports.insights import Answers, Insights
 from arvis.ports.store import Store
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.queue_depths import QueueDepths

@@ -23,8 +23,8 @@ from arvis.memory import (
 )
 from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database, bring_up_to_date
-from arvis.testing.conformance.store_scripts import AGENT, NOW, add_agent
 from tests.conformance.databases import emptied, opened
+from tests.conformance.store.scripts import AGENT, NOW, add_agent
 from tests.postgres import PostgresServer
 
 DAY_MS = 86_400_000

@@ -29,7 +29,6 @@ from arvis.memory.service import LIVES_MS, MOST_FACTS
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
 from arvis.testing.clock import SteppedClock
-from arvis.testing.conformance.store_scripts import AGENT, NOW
 from tests.conformance.memory_kit import (
     ANN,
     BOB,
@@ -44,6 +43,7 @@ from tests.conformance.memory_kit import (
     tell_all,
     told,
 )
+from tests.conformance.store.scripts import AGENT, NOW
 
 # -- kept once, and up to date (behaviour.md 1.7, vectors M1 to M3) -------------------------------------------
 

@@ -20,7 +20,6 @@ from arvis.domain.taint import CLEAN, Taint
 from arvis.memory import Recall, Refused, decay, put_state, recall, touch
 from arvis.memory.service import LIVES_MS, MOST_KEYS
 from arvis.ports.store import Store, Transaction
-from arvis.testing.conformance.store_scripts import AGENT, NOW
 from tests.conformance.memory_kit import (
     ANN,
     BOB,
@@ -37,6 +36,7 @@ from tests.conformance.memory_kit import (
     tell_all,
     told,
 )
+from tests.conformance.store.scripts import AGENT, NOW
 
 # -- recall ---------------------------------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from arvis.store.open import Database
-from arvis.testing.conformance.store import OpenStore, StoreConformance
 from tests.conformance.databases import emptied, opened
+from tests.conformance.store.suite import OpenStore, StoreConformance
 from tests.postgres import PostgresServer
 
 

@@ -21,19 +21,8 @@ from arvis.store.open import Database, open_store
 from arvis.store.sqlite.errors import ALONE, Emergency
 from arvis.store.sqlite.store import SqliteStore
 from arvis.store.sqlite.writer import LOCK_SLICE_MS
-from arvis.testing.conformance.store_scripts import (
-    BOOT,
-    LEASE,
-    NODE,
-    NOW,
-    add,
-    get,
-    get_setting,
-    message,
-    put_setting,
-    settle,
-)
 from tests.conformance.databases import id_maker, opened
+from tests.conformance.store.scripts import BOOT, LEASE, NODE, NOW, add, get, get_setting, message, put_setting, settle
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from arvis.llm.billing import add_client, change_client, enter_charge, undo_clie
 from arvis.ports.store import Store, Transaction
 from arvis.services.schedules import Rules, add_schedule, change_schedule, remove_schedule, undo_schedule
 from arvis.store.open import Database
-from arvis.testing.conformance.store_schedules import DAILY
 from tests.conformance.databases import NOW, emptied, opened
+from tests.conformance.store.schedules import DAILY
 from tests.postgres import PostgresServer
 
 HELPER = Agent("a", "helper", "Helper")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arvis.ports.overview import Answers, Headline, Overview
+from arvis.ports.insights import Answers, Headline, Overview
 
 QUIET = Headline(running=0, pending=0, undelivered=0, failed=0, waiting=0, cost_micros=0)
 

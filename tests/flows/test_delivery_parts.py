@@ -9,7 +9,7 @@ from arvis.domain.messages import DeliveryState, OutgoingFile
 from arvis.domain.platforms import Part, PartState
 from arvis.ports.connector import Capabilities, Guarantee, SendError
 from arvis.ports.store import Store, Transaction
-from arvis.testing.conformance.store_scripts import AGENT, add_agent
+from tests.conformance.store.scripts import AGENT, add_agent
 from tests.flows.delivery_kit import PLACEHOLDER, Voyage, bot_of
 
 SENT, FAILED, UNKNOWN, EXPIRED = (

@@ -19,7 +19,7 @@ from arvis.domain.messages import Role
 from arvis.domain.schedules import Cause, Missed, Occurrence, OccurrenceStatus, Schedule, ScheduleKind
 from arvis.domain.taint import Label
 from arvis.net.fetcher import open_fetcher
-from arvis.ports.fetcher import Fetcher
+from arvis.ports.http import Fetcher
 from arvis.ports.store import Transaction
 from arvis.scheduler import due
 from arvis.scheduler.scheduler import ScheduleHandler

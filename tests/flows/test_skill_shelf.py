@@ -11,7 +11,7 @@ import pytest
 
 from arvis.domain.errors import Conflict, FetchFailed, NotFound, Unprocessable
 from arvis.net.fetcher import open_fetcher
-from arvis.ports.fetcher import Fetched, Fetcher
+from arvis.ports.http import Fetched, Fetcher
 from arvis.ports.store import Store
 from arvis.skills.importing import Importer
 from arvis.skills.shelf import SkillRegistry

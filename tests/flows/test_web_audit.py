@@ -10,8 +10,8 @@ import pytest
 
 from arvis.domain.effects import AuditEntry, Outcome
 from arvis.ports.store import Transaction
-from arvis.testing.conformance.store_audit import ENTRY
-from arvis.testing.conformance.store_scripts import AGENT, NOW
+from tests.conformance.store.audit import ENTRY
+from tests.conformance.store.scripts import AGENT, NOW
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, Site, running_site
 
 DONE = replace(ENTRY, id="A2", at=NOW + 1, outcome=Outcome.DONE, reason=None, report="created it", taint="")

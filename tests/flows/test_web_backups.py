@@ -9,7 +9,7 @@ import pytest
 
 from arvis.domain.messages import Attachment
 from arvis.ports.store import Transaction
-from arvis.testing.conformance.store_scripts import said
+from tests.conformance.store.scripts import said
 from tests.flows.web_server import CHAT_KEY, OPERATOR_KEY, OWNER_KEY, VIEWER_KEY, Site, running_site
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from arvis.graphs.compaction import scripts as rows
-from arvis.testing.conformance.store_compactions import compact, history, summary, talk
-from arvis.testing.conformance.store_scripts import NOW
+from tests.conformance.store.compactions import compact, history, summary, talk
+from tests.conformance.store.scripts import NOW
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, Site, running_site
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from arvis.domain.messages import Button, ButtonStyle, OutgoingFile
 from arvis.ports.store import Transaction
-from arvis.testing.conformance.store_scripts import part, said
 from arvis.web.http.views import delivery_frame
+from tests.conformance.store.scripts import part, said
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, VIEWER_KEY, Site, running_site
 
 PATH = "/api/deliveries/d1/files"

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from prometheus_client import CollectorRegistry
 
 from arvis.domain.workflows import RunStatus
-from arvis.ports.insights import UsageBy, UsageGroup, UsageReport, UsageSums
-from arvis.ports.overview import Answers, Headline
+from arvis.ports.insights import Answers, Headline, UsageBy, UsageGroup, UsageReport, UsageSums
 from arvis.ports.workflows import RunFigures
 from arvis.web.monitoring.metrics import DatabaseMetrics
 from tests.flows.web_script import ScriptedInsights

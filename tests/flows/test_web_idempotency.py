@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from arvis.domain.errors import ArvisError, TooMany, Unavailable
-from arvis.ports.idempotency import KEPT_MS
+from arvis.ports.api_requests import KEYS_KEPT_MS
 from arvis.ports.store import Transaction
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.idempotency import Idempotency
@@ -90,7 +90,7 @@ async def test_a_key_that_is_none_is_refused(site: Site, key: str) -> None:
 
 async def test_after_a_day_a_key_is_free_again(site: Site) -> None:
     await add_client(site, "k1")
-    site.clock.shift_ms += KEPT_MS + 60_000
+    site.clock.shift_ms += KEYS_KEPT_MS + 60_000
     assert (await add_client(site, "k1", "Bolt")).status == 201
 
 

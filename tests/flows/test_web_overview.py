@@ -17,8 +17,8 @@ from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Princ
 from arvis.domain.money import Budget, Pot, Spent, day_of
 from arvis.domain.platforms import BotState
 from arvis.domain.runs import Account, Cooldown
+from arvis.ports.insights import Answers
 from arvis.ports.job_store import Slots
-from arvis.ports.overview import Answers
 from arvis.ports.store import Transaction
 from arvis.testing.clock import SteppedClock
 from arvis.turns.turns import Ending, begin_turn, end_turn

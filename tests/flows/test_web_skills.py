@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from arvis.domain.errors import FetchRefused
-from arvis.ports.fetcher import Fetched
+from arvis.ports.http import Fetched
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, Site, running_site
 
 ALL = "/api/skills"

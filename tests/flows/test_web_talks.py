@@ -14,8 +14,8 @@ from arvis.domain.messages import Address, IncomingMessage, Sender, Upload
 from arvis.messaging.messages import notice
 from arvis.ports.browsing import ConversationFilter, JobFilter, MessageFilter, Person
 from arvis.ports.store import Transaction
-from arvis.testing.conformance.store_compactions import compact, summary
 from arvis.web.http.static_files import sniffed
+from tests.conformance.store.compactions import compact, summary
 from tests.flows.house import HELPER, House
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OPERATOR_KEY, VIEWER_KEY, Site, running_site
 

@@ -30,7 +30,7 @@ from arvis.domain.runs import Account
 from arvis.llm.accounts import AccountRegistry, AccountService
 from arvis.operations import StoreOperations
 from arvis.ports.connector import ConnectorServices
-from arvis.ports.fetcher import Fetcher
+from arvis.ports.http import Fetcher
 from arvis.ports.operations import Operations
 from arvis.ports.provider import Provider
 from arvis.ports.store import Store, Transaction

@@ -18,8 +18,8 @@ from typing import Any
 from arvis.domain.messages import Attachment
 from arvis.ports.store import Transaction
 from arvis.store.open import Database
-from arvis.testing.conformance.store_records import accept
 from tests.conformance.databases import opened
+from tests.conformance.store.records import accept
 from tests.fixtures.make_database import fill
 
 NOW = 1_800_000_000_000

@@ -15,8 +15,8 @@ from arvis.store.sql.session import SqliteDialect, load_queries
 from arvis.store.sqlite.checkpoint import Sealing, kept_log, log_file, sealed
 from arvis.store.sqlite.session import SqliteSession, connect
 from arvis.store.transaction import SqlTransaction
-from arvis.testing.conformance.store_scripts import part, said
 from tests.conformance.databases import id_maker
+from tests.conformance.store.scripts import part, said
 
 NOW = 1_800_000_000_000
 PAGE = 4096

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from arvis.domain.runs import Image, Measure, Turn
 from arvis.llm.tokens import estimator_of, learn, measure, measure_request
-from arvis.ports.compactions import Calibration
+from arvis.ports.conversations import Calibration
 from tests.unit.vendor_counters import COUNTERS, KINDS, conversation, request_of, said
 
 MODEL = "custom/counts-its-own-way"

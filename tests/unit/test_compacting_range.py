@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from arvis.domain.messages import PastMessage, Role
 from arvis.graphs.compaction.scripts import KEPT_MESSAGES, compaction_due, first_kept, oldest_turns, room_is_short
-from arvis.ports.compactions import Size
+from arvis.ports.conversations import Size
 
 #: Turns as the tokens of their messages.
 TURNS = st.lists(st.lists(st.integers(0, 300), min_size=1, max_size=12), min_size=1, max_size=40)

@@ -9,7 +9,7 @@ import pytest
 
 from arvis.domain.markup import find_tags
 from arvis.domain.taint import CLEAN, Label
-from arvis.ports.fetcher import Fetched
+from arvis.ports.http import Fetched
 from arvis.scheduler.scripts import LONGEST_TEXT, holds, judge, read_answer, render
 
 NOW = 1_795_334_400_000

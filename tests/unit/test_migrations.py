@@ -20,8 +20,8 @@ from arvis.store.postgres.migrations import PostgresTarget
 from arvis.store.sql.migrations import Migration, MigrationTarget, available, migrate
 from arvis.store.sqlite.migrations import SqliteTarget
 from arvis.store.sqlite.session import connect
-from arvis.testing.conformance.store_scripts import add, claim, get_setting, message, put_setting
 from tests.conformance.databases import NOW, opened
+from tests.conformance.store.scripts import add, claim, get_setting, message, put_setting
 
 KEPT = Path(__file__).parents[1] / "fixtures" / "databases"
 

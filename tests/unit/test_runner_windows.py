@@ -14,7 +14,7 @@ from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.llm import RunFailed, Runner, Trail
 from arvis.llm.model_limits import SMALLEST_REPLY, ModelCounting, limit_in
 from arvis.llm.tokens import estimator_of, measure_request
-from arvis.ports.compactions import Calibration
+from arvis.ports.conversations import Calibration
 from arvis.ports.provider import Provider
 from arvis.providers import failures
 from arvis.testing.clock import SteppedClock

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from arvis.domain.errors import FetchRefused, ToolError
 from arvis.net.fetcher import GuardedFetcher
-from arvis.ports.fetcher import Fetched
+from arvis.ports.http import Fetched
 
 LIST = Path(__file__).with_name("addresses.txt")
 #: The only address of the list that may be dialled, and the name of the page there from which redirects start.

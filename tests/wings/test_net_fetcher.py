@@ -17,7 +17,7 @@ import pytest
 from arvis.domain.errors import FetchFailed, FetchRefused
 from arvis.net.fetcher import GuardedFetcher, open_fetcher
 from arvis.net.guard import read_rules
-from arvis.ports.fetcher import Fetched
+from arvis.ports.http import Fetched
 from tests.parts import require
 from tests.wings.dialling import Dialled
 from tests.wings.listening import listening

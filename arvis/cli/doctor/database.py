@@ -11,8 +11,8 @@ from arvis.cli.doctor.scene import Scene
 from arvis.cli.output import moment
 from arvis.domain.errors import ArvisError, StoreError, Unprocessable
 from arvis.domain.messages import DeliveryState
+from arvis.ports.automation import StoredSkill
 from arvis.ports.backups import BackupFile
-from arvis.ports.skills import StoredSkill
 from arvis.process.data_folder import Holder
 from arvis.skills.skill import Source, read_skill
 from arvis.store.backups.archive import verify_archive

@@ -24,7 +24,7 @@ from arvis.graphs.agent.files import unsettled
 from arvis.graphs.compaction.scripts import compaction_due
 from arvis.graphs.context import TurnContext, load_turn_context
 from arvis.messaging import notices
-from arvis.ports.compactions import Size
+from arvis.ports.conversations import Size
 from arvis.ports.store import Store, Transaction
 from arvis.tasks.state import BY_DAEMON, AgentState, WorkOutcome, WorkStatus
 from arvis.tasks.task import history_of, is_run

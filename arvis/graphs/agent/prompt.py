@@ -19,7 +19,7 @@ from arvis.graphs.agent.steering import way_of
 from arvis.graphs.context import TurnContext
 from arvis.llm import Runner
 from arvis.llm.tokens import Estimator, estimator_of
-from arvis.ports.compactions import Calibration
+from arvis.ports.conversations import Calibration
 from arvis.prompt import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, Round, compose, first_zone, plain_rules
 from arvis.prompt.history import line_of
 from arvis.prompt.inputs import LONGEST_REPLY

@@ -36,7 +36,7 @@ from arvis.graphs.context import SUMMARIES
 from arvis.graphs.model import ModelCaller
 from arvis.llm import RunFailed, Runner
 from arvis.messaging.notices import marked
-from arvis.ports.compactions import Calibration
+from arvis.ports.conversations import Calibration
 from arvis.ports.store import Store
 from arvis.tags import read
 from arvis.tasks.state import WorkState

@@ -24,7 +24,7 @@ from arvis.memory import remember
 from arvis.memory.service import ARVIS
 from arvis.messaging import notices
 from arvis.messaging.owner_alerts import DAY_MS, tell_owner
-from arvis.ports.compactions import Calibration, Size
+from arvis.ports.conversations import Calibration, Size
 from arvis.ports.store import Transaction
 from arvis.prompt import Budget
 from arvis.tasks.state import WorkState

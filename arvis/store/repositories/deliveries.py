@@ -22,8 +22,6 @@ from arvis.store.repositories.messages import (
 )
 from arvis.store.sql.session import Row, Session
 
-# The move of a channel that was replaced by another one: its rows get the new channel.
-
 
 class Mover:
     """Moves one channel of a bot, once in its life. It may be run again: then rows that were added to the old channel

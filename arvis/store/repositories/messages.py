@@ -1,4 +1,4 @@
-"""Messages, their timeline notes, deliveries and usage over SQL."""
+"""Messages, their files and deliveries over SQL."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from arvis.domain.messages import (
     Address,
@@ -14,6 +15,8 @@ from arvis.domain.messages import (
     ButtonStyle,
     Delivery,
     DeliveryState,
+    FileKind,
+    FileState,
     MessageStatus,
     OutgoingFile,
     PastMessage,
@@ -21,8 +24,68 @@ from arvis.domain.messages import (
     StoredMessage,
 )
 from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
-from arvis.store.repositories.attachments import attachment_of
 from arvis.store.sql.session import Row, Session, dump
+
+#: Prompts show the names in brackets.
+_NO_BRACKETS = str.maketrans("[]", "()")
+
+
+def attachment_of(row: Row) -> Attachment:
+    return Attachment(
+        filename=row["filename"],
+        content_type=row["content_type"],
+        size=row["size"],
+        sha256=row["sha256"],
+        state=FileState(row["state"]),
+        kind=FileKind(row["kind"]) if row["kind"] else None,
+        content=row["content"],
+        problem=row["problem"],
+        source=row["source"],
+    )
+
+
+def _on_one_line(name: str) -> str:
+    return " ".join(name.translate(_NO_BRACKETS).split())
+
+
+def _columns(attachment: Attachment) -> dict[str, Any]:
+    return {
+        "filename": attachment.filename,
+        "content_type": attachment.content_type,
+        "size": attachment.size,
+        "sha256": attachment.sha256,
+        "state": attachment.state,
+        "kind": attachment.kind or "",
+        "content": attachment.content,
+        "problem": attachment.problem,
+        "source": attachment.source,
+    }
+
+
+class SqlFiles:
+    """`Files` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def of_message(self, message_id: str) -> list[Attachment]:
+        return [attachment_of(row) for row in self._session.rows("attachments_of_message", message_id=message_id)]
+
+    def add(self, message_id: str, attachments: Sequence[Attachment]) -> None:
+        if not attachments:
+            return
+        row = self._session.one("next_ordinal", message_id=message_id)
+        first = row["ordinal"] if row else 0
+        for ordinal, attachment in enumerate(attachments, start=first):
+            self._session.execute("add_attachment", message_id=message_id, ordinal=ordinal, **_columns(attachment))
+        # A voice message is shown as its transcript and needs no name.
+        named = [_on_one_line(each.filename) for each in attachments if each.kind is not FileKind.VOICE]
+        if named:
+            self._session.execute("name_files", message_id=message_id, names=", ".join(named))
+
+    def put(self, message_id: str, ordinal: int, attachment: Attachment) -> None:
+        self._session.execute("put_attachment", message_id=message_id, ordinal=ordinal, **_columns(attachment))
+
 
 #: An empty list, the value in most rows.
 NOTHING = "[]"
@@ -108,15 +171,13 @@ def list_of(parts: Sequence[Button | OutgoingFile]) -> str:
 _ROLES = {role.value: role for role in Role}
 
 
-def _with_names(content: str, files: str) -> str:
-    """Later prompts name the files of a message, and do not read them again."""
-    return f"{content}\n[Files: {files}]".strip() if files else content
-
-
 def past_message_of(row: Row) -> PastMessage:
+    content, files = row["content"], row["files"]
+    if files:  # later prompts name the files of a message, and do not read them again
+        content = f"{content}\n[Files: {files}]".strip()
     return PastMessage(
         role=_ROLES[row["role"]],
-        content=_with_names(row["content"], row["files"]),
+        content=content,
         tokens=row["tokens"],
         id=row["id"],
         turn=row["turn"],

@@ -1,19 +1,18 @@
-"""Principals and settings over SQL."""
+"""People, their rights, limits, pairing requests, logins and API keys over SQL."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from arvis.domain.ids import first_id_at
 from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.platforms import Pairing, PairingStatus
-from arvis.ports.allowances import Allowance
-from arvis.store.sql.session import Row, Session
-
-# `Pairings` over SQL: pairing requests of unpaired users, and the people who decided.
-
-
-# Usage of personal limits, over SQL.
+from arvis.domain.users import StoredKey, User, UserRole
+from arvis.ports.people import Allowance, LoginSession
+from arvis.store.sql.session import Row, Session, dump
+from arvis.store.sql.snapshots import LAST
+from arvis.store.sql.unreadable import lenient, texts_of
 
 
 def pairing_of(row: Row) -> Pairing:
@@ -161,29 +160,151 @@ class SqlPrincipals:
         self._session.execute("update_principal", id=principal.id, name=principal.name, role=principal.role, now=now)
 
 
-class SqlSettings:
-    """`Settings` in one transaction."""
+#: Sorts after every hexadecimal digit.
+_END = "g"
+
+
+class SqlLogins:
+    """`Logins` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._principals = SqlPrincipals(session)
+        self._users = SqlUsers(session)
+
+    def add_code(self, code_hash: str, user_id: str, expires_at: int, now: int) -> None:
+        self._session.execute("drop_old_login_codes", now=now)
+        self._session.execute("add_login_code", code_hash=code_hash, user_id=user_id, expires_at=expires_at)
+
+    def use_code(self, code_hash: str, now: int) -> str | None:
+        row = self._session.one("use_login_code", code_hash=code_hash, now=now)
+        return str(row["user_id"]) if row else None
+
+    def drop_codes(self, user_id: str) -> None:
+        self._session.execute("drop_codes_of_user", user_id=user_id)
+
+    def open_session(self, token_hash: str, principal_id: str, device: str, now: int) -> None:
+        self._session.execute("add_session", token_hash=token_hash, principal_id=principal_id, device=device, now=now)
+
+    def session(self, token_hash: str) -> LoginSession | None:
+        return self._found(self._session.one("get_session", token_hash=token_hash))
+
+    def session_like(self, start: str) -> LoginSession | None:
+        return self._found(self._session.one("session_like", first=start, end=start + _END))
+
+    def touch(self, token_hash: str, now: int) -> None:
+        self._session.execute("touch_session", token_hash=token_hash, now=now)
+
+    def close_session(self, token_hash: str) -> bool:
+        return self._session.execute("delete_session", token_hash=token_hash) == 1
+
+    def drop_over(self, *, seen_before: int, created_before: int) -> None:
+        self._session.execute("drop_over_sessions", seen_before=seen_before, created_before=created_before)
+
+    def sessions_of(
+        self, principal_id: str, *, seen_from: int, created_from: int, before: tuple[int, str], limit: int
+    ) -> Sequence[LoginSession]:
+        rows = self._session.rows(
+            "sessions_of",
+            principal_id=principal_id,
+            seen_from=seen_from,
+            created_from=created_from,
+            created_before=before[0],
+            hash_before=before[1],
+            limit=limit,
+        )
+        return [found for row in rows if (found := self._found(row)) is not None]
+
+    def close_sessions_of(self, principal_id: str, but: str | None = None) -> Sequence[str]:
+        rows = self._session.rows("delete_sessions_of", principal_id=principal_id, but=but or "")
+        return [str(row["token_hash"]) for row in rows]
+
+    def _found(self, row: Row | None) -> LoginSession | None:
+        principal = None if row is None else self._principals.get(row["principal_id"])
+        if row is None or principal is None:
+            return None
+        return LoginSession(
+            token_hash=row["token_hash"],
+            principal=principal,
+            user=self._users.get(principal.user_id),
+            device=row["device"],
+            created_at=row["created_at"],
+            seen_at=row["seen_at"],
+        )
+
+
+class SqlUsers:
+    """`Users` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def get(self, key: str) -> str | None:
-        row = self._session.one("get_setting", key=key)
-        return row["value"] if row else None
+    def get(self, user_id: str) -> User | None:
+        row = self._session.one("get_user", id=user_id)
+        return _user(row) if row else None
 
-    def put(self, key: str, value: str, now: int) -> None:
-        self._session.execute("put_setting", key=key, value=value, now=now)
+    def after(self, user_id: str, limit: int) -> Sequence[User]:
+        return [_user(row) for row in self._session.rows("users_after", after=user_id, limit=limit)]
+
+    def any_password(self) -> bool:
+        return self._session.one("any_password") is not None
+
+    def add(self, user: User) -> bool:
+        fields = {name: getattr(user, name) for name in User.__slots__}
+        return self._session.execute("add_user", **fields) == 1
+
+    def update(self, user: User) -> None:
+        names = set(User.__slots__) - {"created_at"}
+        self._session.execute("update_user", **{name: getattr(user, name) for name in names})
+
+    def remove(self, user_id: str) -> bool:
+        return self._session.execute("remove_user", id=user_id) == 1
 
 
-class SqlKeyValues:
-    """`KeyValues` in one transaction."""
+class SqlApiKeys:
+    """`ApiKeys` in one transaction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def get(self, key: str) -> str | None:
-        row = self._session.one("get_key_value", key=key)
-        return row["value"] if row else None
+    def get(self, key_id: str) -> StoredKey | None:
+        row = self._session.one("get_api_key", id=key_id)
+        return _key(row) if row else None
 
-    def put(self, key: str, value: str, now: int) -> None:
-        self._session.execute("put_key_value", key=key, value=value, now=now)
+    def by_hash(self, key_hash: str) -> StoredKey | None:
+        row = self._session.one("api_key_by_hash", key_hash=key_hash)
+        return _key(row) if row else None
+
+    def before(self, key_id: str | None, limit: int) -> Sequence[StoredKey]:
+        return [_key(row) for row in self._session.rows("api_keys_before", before=key_id or LAST, limit=limit)]
+
+    def add(self, key: StoredKey) -> None:
+        names = set(StoredKey.__slots__) - {"agents", "used_at"}
+        fields = {name: getattr(key, name) for name in names}
+        self._session.execute("add_api_key", **fields, agents=dump(key.agents))
+
+    def used(self, key_id: str, now: int) -> None:
+        self._session.execute("touch_api_key", id=key_id, now=now)
+
+    def remove(self, key_id: str) -> bool:
+        return self._session.execute("remove_api_key", id=key_id) == 1
+
+
+def _user(row: Row) -> User:
+    fields = {name: row[name] for name in User.__slots__}
+    return User(**{**fields, "role": _role(row)})
+
+
+def _key(row: Row) -> StoredKey:
+    fields = {name: row[name] for name in StoredKey.__slots__}
+    return StoredKey(**{**fields, "role": _role(row), "agents": _agents(row)})
+
+
+def _role(row: Row) -> UserRole:
+    """Return a role; an unreadable one becomes the one with the fewest rights."""
+    return UserRole(row["role"]) if row["role"] in {role.value for role in UserRole} else UserRole.CHAT
+
+
+def _agents(row: Row) -> tuple[str, ...]:
+    """An unreadable list allows no agent; an empty one would allow all."""
+    return lenient("api_keys", "id", row, lambda row: texts_of(row["agents"]), lambda _: ("",))

@@ -10,9 +10,8 @@ from typing import Any
 from arvis.domain.ids import first_id_at
 from arvis.domain.messages import Address, MessageStatus
 from arvis.ports.insights import MessageTimeline, TimelineStep
-from arvis.store.repositories.attachments import attachment_of
 from arvis.store.repositories.jobs import job_of
-from arvis.store.repositories.messages import message_of, place
+from arvis.store.repositories.messages import attachment_of, message_of, place
 from arvis.store.sql.session import Row, Session, dump
 
 

@@ -24,10 +24,9 @@ from arvis.ports.browsing import (
     WaitView,
 )
 from arvis.ports.pages import Page
-from arvis.store.repositories.attachments import attachment_of
+from arvis.store.repositories.conversations import compaction_of
 from arvis.store.repositories.executions import execution_of, wait_of
-from arvis.store.repositories.messages import address_of, delivery_of, message_of, past_message_of
-from arvis.store.repositories.summaries import compaction_of
+from arvis.store.repositories.messages import address_of, attachment_of, delivery_of, message_of, past_message_of
 from arvis.store.repositories.timeline import current_status
 from arvis.store.sql.session import Row
 from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots, page

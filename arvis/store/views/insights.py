@@ -21,15 +21,13 @@ from arvis.store.repositories.messages import address_of, delivery_of, message_o
 from arvis.store.repositories.timeline import MessageRows, current_status, timeline_of
 from arvis.store.sql.session import Row
 from arvis.store.sql.snapshots import LAST, Snapshot, page
-from arvis.store.views.automation import SqlWorkInsights
+from arvis.store.views.automation import SqlWorkflowInsights, SqlWorkInsights
 from arvis.store.views.conversations import SqlCompactionInsights, SqlConversationInsights
 from arvis.store.views.executions import SqlExecutionInsights, SqlReceiptInsights
 from arvis.store.views.memory import SqlMemoryInsights
 from arvis.store.views.money import SqlMoneyInsights
-from arvis.store.views.overview import SqlOverviewInsights
 from arvis.store.views.people import SqlAuditInsights, SqlPeopleInsights
-from arvis.store.views.queue import SqlQueueInsights
-from arvis.store.views.workflows import SqlWorkflowInsights
+from arvis.store.views.queue import SqlOverviewInsights, SqlQueueInsights
 
 
 class SqlInsights(

@@ -10,7 +10,7 @@ from arvis.domain.platforms import Pairing
 from arvis.ports.changes import Delegation
 from arvis.ports.pages import Page
 from arvis.ports.people import Person
-from arvis.store.repositories.audit import delegation_of, entry_of
+from arvis.store.repositories.changes import delegation_of, entry_of
 from arvis.store.repositories.people import pairing_of, principal_of
 from arvis.store.sql.session import Row
 from arvis.store.sql.snapshots import LAST, Snapshots, page

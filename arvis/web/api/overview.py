@@ -17,8 +17,7 @@ from arvis.domain.platforms import BotState, BotStatus
 from arvis.domain.runs import Cooldown
 from arvis.llm.accounts import AccountService
 from arvis.ports.clock import Clock
-from arvis.ports.insights import Insights
-from arvis.ports.overview import Headline, RunningWork
+from arvis.ports.insights import Headline, Insights, RunningWork
 from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.identity import READ
 from arvis.web.http.schema import (

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from arvis.domain.errors import Forbidden, NotFound, TooMany, Unauthorised, Unprocessable
 from arvis.domain.users import FIRST_USER, LONGEST_PASSWORD, SHORTEST_PASSWORD
 from arvis.ports.clock import Clock
-from arvis.ports.logins import LoginSession
+from arvis.ports.people import LoginSession
 from arvis.ports.store import Store, Transaction
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.failed_logins import FailedLogins, address_of

@@ -12,7 +12,7 @@ from arvis.domain.messages import PastMessage, Role
 from arvis.domain.taint import Label
 from arvis.graphs.compaction.scripts import restore_messages
 from arvis.ports.clock import Clock
-from arvis.ports.compactions import CompactionInsights
+from arvis.ports.conversations import CompactionInsights
 from arvis.ports.store import Store
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, READ

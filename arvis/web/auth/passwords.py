@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from arvis.domain.errors import Forbidden, Unauthorised, Unprocessable
 from arvis.domain.users import FIRST_USER, LONGEST_PASSWORD, User
 from arvis.ports.clock import Clock
-from arvis.ports.passwords import Passwords
+from arvis.ports.secrets import Passwords
 from arvis.ports.store import Store, Transaction
 from arvis.web.auth import users
 from arvis.web.auth.sessions import Sessions

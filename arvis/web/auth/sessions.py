@@ -16,7 +16,7 @@ from arvis.domain.messages import PrincipalRole
 from arvis.domain.users import FIRST_USER, User
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
-from arvis.ports.logins import LoginSession
+from arvis.ports.people import LoginSession
 from arvis.ports.store import Store, Transaction
 from arvis.web.auth import users
 from arvis.web.http.identity import Identity, Role

@@ -19,8 +19,8 @@ from starlette.responses import Response
 from starlette.types import Message
 
 from arvis.domain.errors import Conflict, SecretLost, Unprocessable
+from arvis.ports.api_requests import KEYS_KEPT_MS, KeyedRequest
 from arvis.ports.clock import Clock
-from arvis.ports.idempotency import KEPT_MS, KeyedRequest
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 from arvis.web.http.endpoints import IDEMPOTENCY_KEY, WRITES, Call, Endpoint
@@ -173,7 +173,7 @@ def _outcome_unknown() -> Conflict:
 
 
 def _reserve(tx: Transaction, mark: Mark, request: str, now: int) -> KeyedRequest | None:
-    return tx.idempotency.reserve(*mark, request, before=now - KEPT_MS, now=now)
+    return tx.idempotency.reserve(*mark, request, before=now - KEYS_KEPT_MS, now=now)
 
 
 def _take_over(tx: Transaction, mark: Mark, begun_at: int, now: int) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from arvis.domain.errors import Unprocessable
-from arvis.ports.completions import CompletionRequest
+from arvis.ports.api_requests import CompletionRequest
 from arvis.ports.store import Transaction
 from arvis.web.http.endpoints import IDEMPOTENCY_KEY
 from arvis.web.http.requests import unusable

@@ -20,8 +20,7 @@ from arvis.domain.messages import Address
 from arvis.domain.money import MICROS, SpendingLimits, day_of
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
-from arvis.ports.insights import Insights
-from arvis.ports.overview import Headline
+from arvis.ports.insights import Headline, Insights
 from arvis.ports.store import Store, Transaction
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import READ, Identity
