@@ -16,14 +16,14 @@ from starlette.types import ASGIApp
 from arvis.domain.errors import Unprocessable
 from arvis.ports.bus import Bus
 from arvis.web.auth.authorization import Authorizer
-from arvis.web.completions_front import refusal_at
 from arvis.web.http.endpoints import Call, Endpoint, change_by
 from arvis.web.http.errors import STOPPING, Failure, attempt, failure_of_http
 from arvis.web.http.idempotency import Idempotency
 from arvis.web.http.identity import ANONYMOUS, PUBLIC
 from arvis.web.http.requests import SMALL, BodyLimit
 from arvis.web.http.static_files import Page
-from arvis.web.monitoring.metrics import Metrics
+from arvis.web.middleware import refusal_at
+from arvis.web.monitoring import Metrics
 from arvis.web.realtime.socket import SocketRoute
 
 _FIRST_ERROR = 400

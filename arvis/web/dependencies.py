@@ -24,8 +24,8 @@ from arvis.process.stalls import Stalls
 from arvis.settings import SettingsService
 from arvis.skills.importing import Importer
 from arvis.speech import UtteranceDetector, UtteranceRules, utterance_detector
-from arvis.web.api.doctor import Examine
-from arvis.web.http.timeouts import Timeouts
+from arvis.web.api.installation import Examine
+from arvis.web.http.streams import Timeouts
 from arvis.web.realtime.connector import WebConnector
 
 # The services for settings, logs, the doctor and the lists of options in forms.

@@ -13,7 +13,7 @@ from arvis.web.api.agents import AGENT_DETAIL, BINDING, VERSION
 from arvis.web.api.api_keys import KEY, MADE_KEY
 from arvis.web.api.bots import BOT, FINDINGS
 from arvis.web.api.clients import CHANNEL, CHARGE, CLIENT, CLIENT_DETAIL
-from arvis.web.api.conversation_models import (
+from arvis.web.api.conversations import (
     ASKED_MESSAGE,
     CONVERSATION,
     CONVERSATION_DETAIL,

@@ -8,23 +8,20 @@ from starlette.types import ASGIApp
 
 from arvis.services.schedules import Rules as ScheduleRules
 from arvis.web.api.accounts import AccountRoutes
-from arvis.web.api.activity import ActivityRoutes
 from arvis.web.api.agents import AgentRoutes, AgentStatRoutes
 from arvis.web.api.api_keys import ApiKeyRoutes
 from arvis.web.api.audit import AuditRoutes
-from arvis.web.api.backups import BackupRoutes
 from arvis.web.api.bots import BotRoutes
 from arvis.web.api.clients import ClientRoutes
 from arvis.web.api.connection_tests import ConnectionTestRoutes
 from arvis.web.api.conversations import ConversationRoutes
-from arvis.web.api.doctor import DoctorRoutes
-from arvis.web.api.executions import ExecutionRoutes
+from arvis.web.api.executions import ActivityRoutes, ExecutionRoutes
+from arvis.web.api.installation import BackupRoutes, DoctorRoutes, SetupRoutes
 from arvis.web.api.jobs import JobRoutes
 from arvis.web.api.logs import LogRoutes
 from arvis.web.api.memory import MemoryRoutes
 from arvis.web.api.message_input import MessageParser
-from arvis.web.api.message_status import StatusWaiter
-from arvis.web.api.messages import DeliveryRoutes, MessageRoutes
+from arvis.web.api.messages import DeliveryRoutes, MessageRoutes, StatusWaiter
 from arvis.web.api.options import OptionRoutes
 from arvis.web.api.overview import OverviewRoutes
 from arvis.web.api.people import PeopleRoutes
@@ -33,7 +30,6 @@ from arvis.web.api.questions import QuestionRoutes
 from arvis.web.api.schedules import ScheduleRoutes
 from arvis.web.api.sessions import LoginRoutes, SessionRoutes
 from arvis.web.api.settings import SettingRoutes
-from arvis.web.api.setup import SetupRoutes
 from arvis.web.api.skills import SkillRoutes
 from arvis.web.api.summaries import SummaryRoutes
 from arvis.web.api.usage import UsageRoutes
@@ -47,21 +43,19 @@ from arvis.web.auth.api_keys import ApiKeyCache
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.failed_logins import FailedLogins
 from arvis.web.auth.open_access import OpenAccess
-from arvis.web.auth.passwords import LoginService
-from arvis.web.auth.sessions import SessionLifetime, Sessions
+from arvis.web.auth.sessions import LoginService, SessionLifetime, Sessions
 from arvis.web.dependencies import WebDependencies
 from arvis.web.http.endpoints import Endpoint
 from arvis.web.http.idempotency import Idempotency
 from arvis.web.http.identity import OWNER_ID, PLATFORM
 from arvis.web.http.rate_limits import LoginLimiter
 from arvis.web.http.static_files import Page
-from arvis.web.incoming_webhooks.receiver import IncomingWebhookRoutes, WebhookReceiver
+from arvis.web.incoming_webhooks import IncomingWebhookRoutes, WebhookReceiver
 from arvis.web.latency import LatencySeries
 from arvis.web.mcp.routes import McpRoutes
 from arvis.web.mcp.tools import ArvisTools
 from arvis.web.middleware import guards_of
-from arvis.web.monitoring.health import ReadinessProbe, SystemRoutes
-from arvis.web.monitoring.metrics import Metrics
+from arvis.web.monitoring import Metrics, ReadinessProbe, SystemRoutes
 from arvis.web.openai.routes import CompletionDependencies, CompletionRoutes
 from arvis.web.realtime.socket import Handshake, SocketRoute
 from arvis.web.realtime.speech import SpeechBuffers

@@ -17,7 +17,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from arvis.testing.openai_server import OpenAIServer, Reply, openai_server
-from arvis.web.realtime.client import TRY_LATER
+from arvis.web.realtime.connector import TRY_LATER
 from tests.acceptance.daemon import Daemon, environment
 from tests.acceptance.place import Place, Socket
 from tests.parts import require

@@ -17,7 +17,7 @@ from arvis.ports.tool import Tool
 from arvis.settings import SettingsService
 from arvis.tools.policy import Policy
 from arvis.tools.registry import Registry
-from arvis.web.api.doctor import Examine
+from arvis.web.api.installation import Examine
 from arvis.web.dependencies import AdminServices
 
 

@@ -17,7 +17,7 @@ from arvis.ports.store import Transaction
 from arvis.services import people
 from arvis.web.auth.open_access import OpenAccess
 from arvis.web.http.identity import Identity, Role
-from arvis.web.http.timeouts import Timeouts
+from arvis.web.http.streams import Timeouts
 from tests.flows.web_server import (
     CHAT_KEY,
     DAEMON_KEY,

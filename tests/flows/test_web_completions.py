@@ -14,8 +14,8 @@ import pytest
 from arvis.domain.events import Delta
 from arvis.domain.messages import MessageStatus
 from arvis.domain.taint import CLEAN, Label
-from arvis.web.http.timeouts import Timeouts
-from arvis.web.openai.streaming import GrowingAnswer
+from arvis.web.http.streams import Timeouts
+from arvis.web.openai.waiting import GrowingAnswer
 from tests.flows.web_script import web_address
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OWNER_KEY, VIEWER_KEY, Answer, Site, eventually, running_site
 

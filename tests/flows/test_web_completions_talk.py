@@ -11,7 +11,7 @@ import pytest
 
 from arvis.domain.messages import MessageStatus
 from arvis.domain.taint import CLEAN, Label
-from arvis.web.http.timeouts import Timeouts
+from arvis.web.http.streams import Timeouts
 from tests.flows.test_web_completions import CHAT, answered, asked, refused
 from tests.flows.web_server import CHAT_KEY, OWNER_KEY, Site, eventually, running_site
 

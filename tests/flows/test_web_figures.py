@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from arvis.domain.workflows import RunStatus
 from arvis.ports.insights import Answers, Headline, UsageBy, UsageGroup, UsageReport, UsageSums
 from arvis.ports.workflows import RunFigures
-from arvis.web.monitoring.metrics import DatabaseMetrics
+from arvis.web.monitoring import DatabaseMetrics
 from tests.flows.web_script import ScriptedInsights
 from tests.flows.web_server import MovableClock
 

@@ -14,7 +14,7 @@ import pytest
 from arvis.config.sections import Limits
 from arvis.domain.messages import MessageStatus, PrincipalRole
 from arvis.ports.store import Transaction
-from arvis.web.http.timeouts import Timeouts
+from arvis.web.http.streams import Timeouts
 from tests.flows.web_script import web_address
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OPERATOR_KEY, Answer, Site, eventually, running_site
 

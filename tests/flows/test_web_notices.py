@@ -10,7 +10,7 @@ import pytest
 from arvis.domain.errors import StoreError
 from arvis.domain.events import DeliveryAdded, Event, NoticesMissed
 from arvis.ports.connector import SendError
-from arvis.web.api.message_status import StatusWaiter
+from arvis.web.api.messages import StatusWaiter
 from arvis.web.http.identity import ANONYMOUS
 from arvis.web.realtime.connector import WebConnector
 from tests.flows.web_script import a_delivery, a_part, web_address

@@ -22,8 +22,7 @@ from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction
 from arvis.testing.clock import SteppedClock
 from arvis.turns.turns import Ending, begin_turn, end_turn
-from arvis.web.latency import LatencySeries, Span
-from arvis.web.queue_depths import QueueDepths
+from arvis.web.latency import LatencySeries, QueueDepths, Span
 from tests.flows.house import House
 from tests.flows.overview_script import NoOverview
 from tests.flows.web_script import ScriptedInsights

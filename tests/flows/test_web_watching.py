@@ -26,7 +26,7 @@ from arvis.domain.platforms import BotState
 from arvis.ports.store import Transaction
 from arvis.web.http.endpoints import change_by, topic_of
 from arvis.web.http.identity import Identity, Role
-from arvis.web.realtime.client import Client
+from arvis.web.realtime.connector import Client
 from arvis.web.realtime.subscriptions import Intervals, Subscriptions
 from tests.flows.web_server import (
     CHAT_KEY,

@@ -12,7 +12,7 @@ import pytest
 
 from arvis.ports.store import Transaction
 from arvis.services.webhooks import find_webhook
-from arvis.web.incoming_webhooks.receiver import MOST_BYTES
+from arvis.web.incoming_webhooks import MOST_BYTES
 from tests.flows.hook_kit import ALL, SECRET, called, hook_site, jobs, made, signed, stripe_signed
 from tests.flows.web_server import Site
 

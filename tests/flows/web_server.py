@@ -46,7 +46,7 @@ from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.web.dependencies import PAGE_FOLDER, AdminServices, WebDependencies
 from arvis.web.http.schema import ERROR
-from arvis.web.http.timeouts import Timeouts
+from arvis.web.http.streams import Timeouts
 from arvis.web.realtime.connector import WebConnector
 from arvis.web.server import WebServer
 from tests.flows import house as flow

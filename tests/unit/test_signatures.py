@@ -10,7 +10,7 @@ import random
 import pytest
 
 from arvis.domain.webhooks import Preset
-from arvis.web.incoming_webhooks.signatures import VerifiedCall, headers_of, may_be_shown, verify
+from arvis.web.incoming_webhooks import VerifiedCall, headers_of, may_be_shown, verify
 
 NOW = 1_800_000_000_000
 SECRET = "It's a Secret to Everybody"

@@ -8,7 +8,7 @@ import pytest
 
 from arvis.domain.markup import find_tags
 from arvis.domain.webhooks import LONGEST_VALUES, fill, has_places, value_at
-from arvis.web.incoming_webhooks.receiver import payload_of
+from arvis.web.incoming_webhooks import payload_of
 
 PAYLOAD = {"a": {"b": "deep", "0": "name"}, "list": [{"x": 1}, "two"], "n": None, "yes": True, "ü": "ö"}
 HEADERS = {"x-github-event": "push"}

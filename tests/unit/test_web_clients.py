@@ -10,7 +10,7 @@ import pytest
 from arvis.domain.events import Delta
 from arvis.domain.messages import Address, Sender
 from arvis.web.http.identity import Identity, Role
-from arvis.web.realtime.client import TOO_SLOW, Client, Frame, HangUp, frame
+from arvis.web.realtime.connector import TOO_SLOW, Client, Frame, HangUp, frame
 
 ROOM = Address("web", "web", "room")
 

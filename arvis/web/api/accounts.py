@@ -34,7 +34,7 @@ from arvis.web.http.schema import (
     optional,
     page_schema,
 )
-from arvis.web.http.url_redaction import holds_login, shown
+from arvis.web.http.views import holds_login, without_login
 
 Json = dict[str, Any]
 
@@ -150,7 +150,7 @@ class AccountRoutes:
             "provider": stored.provider,
             "model": stored.model,
             "models": list(stored.models),
-            "baseUrl": shown(stored.base_url),
+            "baseUrl": without_login(stored.base_url),
             "priority": stored.priority,
             "status": stored.status,
             "source": "product",
@@ -167,7 +167,7 @@ def _configured_view(account: Account, rests: Sequence[Cooldown], now: int) -> J
         "provider": account.provider,
         "model": account.model,
         "models": list(account.models),
-        "baseUrl": shown(account.base_url),
+        "baseUrl": without_login(account.base_url),
         "priority": account.priority,
         "status": AccountStatus.ACTIVE,
         "source": "configuration",

@@ -20,7 +20,7 @@ from arvis.web.http.endpoints import Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, OWN
 from arvis.web.http.requests import Fields, unusable
 from arvis.web.http.schema import BOOLEAN, OK, STRING, TIME, Schema, array, object_schema, one_of, optional, page_schema
-from arvis.web.http.url_redaction import shown
+from arvis.web.http.views import without_login
 
 Json = dict[str, Any]
 
@@ -147,7 +147,7 @@ def _view(spec: BotSpec, status: BotStatus | None) -> Json:
         "name": spec.name,
         "enabled": spec.enabled,
         "source": spec.source,
-        "settings": {key: shown(value) for key, value in spec.values.items() if not is_secret(key)},
+        "settings": {key: without_login(value) for key, value in spec.values.items() if not is_secret(key)},
         "secrets": sorted(key for key in spec.values if is_secret(key)),
         "state": BotState.STOPPED if status is None else status.state,
         "error": spec.trouble or (status.error if status is not None else "") or None,

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from collections.abc import Iterator
 from urllib.parse import quote
 
 from starlette.responses import Response
 
-from arvis.domain.errors import Conflict, NotFound
-from arvis.domain.messages import Attachment, MessageStatus, OutgoingFile
+from arvis.domain.errors import ArvisError, Conflict, NotFound
+from arvis.domain.events import NoticesMissed, StatusChanged
+from arvis.domain.messages import FINAL_STATUSES, Attachment, MessageStatus, OutgoingFile
 from arvis.ports.browsing import MessageFilter
+from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.operations import Operations
 from arvis.ports.store import Store, Transaction
-from arvis.web.api.conversation_models import ASKED_MESSAGE, asked_view
+from arvis.web.api.conversations import ASKED_MESSAGE, asked_view
 from arvis.web.api.message_input import MessageParser
-from arvis.web.api.message_status import SETTLED_STATUSES, StatusWaiter
 from arvis.web.auth.authorization import Authorizer
+from arvis.web.auth.open_access import OpenAccess, access_ended
 from arvis.web.http.endpoints import IDEMPOTENCY_KEY, PAGING, Call, Endpoint, answer
-from arvis.web.http.identity import ANYONE, OPERATE, READ, SEND, address_for
+from arvis.web.http.errors import STOPPING, Failure, failure_of
+from arvis.web.http.identity import ANYONE, OPERATE, READ, SEND, Identity, address_for
 from arvis.web.http.schema import (
     FILE,
     INTEGER,
@@ -32,8 +38,105 @@ from arvis.web.http.schema import (
     page_schema,
 )
 from arvis.web.http.static_files import file_response
-from arvis.web.http.timeouts import Timeouts
+from arvis.web.http.streams import Timeouts
 from arvis.web.http.views import page_view, timeline_view
+
+# Requests that wait until a message is finished or needs a person. The bus wakes them; nothing here polls. An event
+# is only a signal: the waiting request then reads the status from the database. A request stops waiting when its
+# credential ends.
+
+#: Statuses that end a wait: the message is finished, or it needs a person.
+SETTLED_STATUSES = FINAL_STATUSES | {MessageStatus.WAITING}
+
+
+class Watch:
+    """One request that waits for one message. It ends once `closed`. `refused` is set when its caller may no longer
+    receive anything."""
+
+    def __init__(self) -> None:
+        self._woken = asyncio.Event()
+        self.closed = False
+        self.refused: ArvisError | None = None
+
+    @property
+    def failure(self) -> Failure:
+        """The error that ended the wait."""
+        return STOPPING if self.refused is None else failure_of(self.refused)
+
+    def raise_if_refused(self) -> None:
+        if self.refused is not None:
+            raise self.refused
+
+    async def changed(self, timeout: float) -> None:
+        """Wait until the message is finished or needs a person, until the server stops, or for `timeout` seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self._woken.wait()
+        self._woken.clear()
+
+    def wake(self, *, close: bool = False) -> None:
+        self.closed = self.closed or close
+        self._woken.set()
+
+    def refuse(self) -> None:
+        self.refused = access_ended()
+        self.wake(close=True)
+
+
+class StatusWaiter:
+    """All waiting requests of this server, by message."""
+
+    def __init__(self, *, access: OpenAccess) -> None:
+        self._access = access
+        self._watches: dict[str, set[Watch]] = {}
+        self._closed = False
+
+    @contextlib.contextmanager
+    def listening(self, bus: Bus) -> Iterator[None]:
+        """Subscribe to the bus."""
+        self._closed = False
+        subscriptions = [
+            bus.subscribe(StatusChanged, self._status_changed),
+            bus.subscribe(NoticesMissed, lambda _: self._wake_all()),
+        ]
+        try:
+            yield
+        finally:
+            for unsubscribe in subscriptions:
+                unsubscribe()
+
+    def close(self) -> None:
+        """End all waits because the server stops."""
+        self._closed = True
+        self._wake_all(close=True)
+
+    @contextlib.contextmanager
+    def watch(self, message_id: str, identity: Identity) -> Iterator[Watch]:
+        watch = Watch()
+        watch.closed = self._closed
+        watches = self._watches.setdefault(message_id, set())
+        watches.add(watch)
+        try:
+            with self._access.held(identity, watch.refuse):
+                yield watch
+        finally:
+            watches.discard(watch)
+            if not watches:
+                self._watches.pop(message_id, None)
+
+    def watched(self, message_id: str) -> bool:
+        return message_id in self._watches
+
+    def _wake_all(self, *, close: bool = False) -> None:
+        for watches in self._watches.values():
+            for watch in watches:
+                watch.wake(close=close)
+
+    def _status_changed(self, event: StatusChanged) -> None:
+        if event.status in SETTLED_STATUSES:
+            for watch in self._watches.get(event.message_id, ()):
+                watch.wake()
+
 
 # Files of replies on this port. A caller who may read the message may fetch the files of its reply.
 

@@ -17,8 +17,7 @@ from arvis.ports.people import LoginSession
 from arvis.ports.store import Store, Transaction
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.auth.failed_logins import FailedLogins, address_of
-from arvis.web.auth.passwords import LoginService
-from arvis.web.auth.sessions import CODE_LIFE_MS, Login, SessionLifetime, Sessions, device_of
+from arvis.web.auth.sessions import CODE_LIFE_MS, Login, LoginService, SessionLifetime, Sessions, device_of
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import ANYONE, OWN, PLATFORM, PUBLIC, Identity, Role
 from arvis.web.http.rate_limits import LoginLimiter

@@ -34,7 +34,7 @@ from arvis.web.http.schema import (
     optional,
     page_schema,
 )
-from arvis.web.http.url_redaction import shown as without_login
+from arvis.web.http.views import without_login
 
 _MOST_CHANGES = 100
 _MOST_VERSIONS = 50

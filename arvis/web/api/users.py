@@ -13,8 +13,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.web.api.sessions import CODE, PASSWORD
 from arvis.web.auth import users
-from arvis.web.auth.passwords import LoginService
-from arvis.web.auth.sessions import Sessions
+from arvis.web.auth.sessions import LoginService, Sessions
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OWN
 from arvis.web.http.requests import Fields, unusable

@@ -20,9 +20,8 @@ from arvis.ports.operations import Operations, WaitAnswer
 from arvis.ports.store import Store, Transaction
 from arvis.ports.workflows import RunView
 from arvis.services import workflow_runs
-from arvis.web.api.message_status import StatusWaiter
+from arvis.web.api.messages import StatusWaiter
 from arvis.web.api.questions import question_view
-from arvis.web.api.workflow_run_events import RunStream, line_view, result_view, waking
 from arvis.web.api.workflow_run_models import (
     AGAIN,
     LOG,
@@ -31,20 +30,23 @@ from arvis.web.api.workflow_run_models import (
     RUN,
     RUN_DETAIL,
     RUN_DOCUMENT,
+    RunStream,
+    line_view,
     nodes_view,
     outputs_view,
+    result_view,
     run_view,
     shortened,
+    waking,
 )
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
-from arvis.web.http.event_stream import EventStream
 from arvis.web.http.idempotency import request_of
 from arvis.web.http.identity import OPERATE, READ
 from arvis.web.http.rate_limits import ConcurrencyLimit
 from arvis.web.http.requests import BodyLimit, read_json, unusable
 from arvis.web.http.schema import INTEGER, LABEL, STRING, one_of, page_schema
-from arvis.web.http.timeouts import Timeouts
+from arvis.web.http.streams import EventStream, Timeouts
 from arvis.web.http.views import Json, page_view
 from arvis.workflows import reruns
 

@@ -1,13 +1,14 @@
-"""Domain objects as JSON: camelCase, times in milliseconds since the epoch.
+"""Domain objects as JSON: camelCase, times in milliseconds since the epoch, URLs without their logins.
 
 `http/schema.py` and the modules of `api/` document the schemas; a view adds no data.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Step, Wait
@@ -255,3 +256,19 @@ def backup_view(backup: BackupFile) -> Json:
 
 def page_view(items: Sequence[Json], next_cursor: str | None) -> Json:
     return {"items": list(items), "nextCursor": next_cursor}
+
+
+# Some URLs contain a name and a password, such as `https://ann:secret@host/`.
+
+T = TypeVar("T")
+
+_LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
+
+
+def holds_login(address: str) -> bool:
+    return _LOGIN.search(address) is not None
+
+
+def without_login(value: T) -> T | str:
+    """Return the text without the logins of URLs in it. Values of other types are unchanged."""
+    return _LOGIN.sub("•••@", value) if isinstance(value, str) else value

@@ -20,8 +20,7 @@ from arvis.ports.store import Transaction
 from arvis.web.http.endpoints import IDEMPOTENCY_KEY
 from arvis.web.http.requests import unusable
 from arvis.web.http.schema import LABEL
-from arvis.web.openai.history import HistoryMessage
-from arvis.web.openai.requests import ParsedRequest
+from arvis.web.openai.requests import HistoryMessage, ParsedRequest
 
 #: Headers in which clients name their chat.
 CHAT_HEADERS = ("X-OpenWebUI-Chat-Id", "X-Conversation-Id", "X-Session-Id")

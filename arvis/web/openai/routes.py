@@ -26,22 +26,19 @@ from arvis.ports.operations import Operations
 from arvis.ports.store import Store, Transaction
 from arvis.routing import reaches
 from arvis.web.api.message_input import Draft, MessageParser, Sent
-from arvis.web.api.message_status import SETTLED_STATUSES, StatusWaiter
+from arvis.web.api.messages import SETTLED_STATUSES, StatusWaiter
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import Call, Endpoint, ErrorForm, answer
 from arvis.web.http.errors import Failure, attempt
-from arvis.web.http.event_stream import EventStream
 from arvis.web.http.identity import AGENT_CHANNEL, PLATFORM, SEND, Identity
 from arvis.web.http.rate_limits import ConcurrencyLimit
 from arvis.web.http.requests import BodyLimit, Fields, read_json
 from arvis.web.http.schema import LABEL
-from arvis.web.http.timeouts import Timeouts
+from arvis.web.http.streams import EventStream, Timeouts
 from arvis.web.openai.conversation import PlacedRequest, place, request_identity
-from arvis.web.openai.history import taint_of_history
 from arvis.web.openai.models import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MODELS, REQUEST, refusal
-from arvis.web.openai.requests import ParsedRequest, parse_request
-from arvis.web.openai.streaming import AnswerEvents, Chunks
-from arvis.web.openai.waiting import AnswerWaiter, Ticket
+from arvis.web.openai.requests import ParsedRequest, parse_request, taint_of_history
+from arvis.web.openai.waiting import AnswerEvents, AnswerWaiter, Chunks, Ticket
 
 #: Concurrent waiting requests, in total and per key.
 _MOST = 256

@@ -25,10 +25,20 @@ from arvis.web.auth.open_access import OpenAccess
 from arvis.web.http.errors import AWAY, Failure, attempt
 from arvis.web.http.identity import ANYONE, READ, SEND, Identity, Role, address_for
 from arvis.web.http.requests import SMALL, BodyLimit, Fields, parse_fields, unusable
-from arvis.web.http.timeouts import Timeouts
+from arvis.web.http.streams import Timeouts
 from arvis.web.http.views import delivery_frame
-from arvis.web.realtime.client import BROKEN, GOING_AWAY, NO_ACCESS, TRY_LATER, Client, Frame, HangUp, Look, frame
-from arvis.web.realtime.connector import WebConnector
+from arvis.web.realtime.connector import (
+    BROKEN,
+    GOING_AWAY,
+    NO_ACCESS,
+    TRY_LATER,
+    Client,
+    Frame,
+    HangUp,
+    Look,
+    WebConnector,
+    frame,
+)
 from arvis.web.realtime.speech import SpeechBuffers
 from arvis.web.realtime.subscriptions import Subscriptions
 

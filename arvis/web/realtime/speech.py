@@ -15,7 +15,7 @@ from arvis.speech import Added, Chunk, StreamBuffer, Utterance, UtteranceDetecto
 from arvis.web.api.message_input import MessageParser, Sent
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.requests import Fields, unusable
-from arvis.web.realtime.client import Client, frame
+from arvis.web.realtime.connector import Client, frame
 
 _LONGEST_ID = 150
 #: Chunks whose message is known. A client that lost the acknowledgement gets it again.

@@ -24,7 +24,7 @@ from arvis.ports.insights import Headline, Insights
 from arvis.ports.store import Store, Transaction
 from arvis.web.http.errors import Failure, attempt
 from arvis.web.http.identity import READ, Identity
-from arvis.web.realtime.client import Client, frame
+from arvis.web.realtime.connector import Client, frame
 
 # Subscriptions of the clients and their pending notices. Both are bounded, however slow a client is.
 

@@ -20,7 +20,7 @@ VARIANT = Variant(
         ),
         # A number that is not the next would make it look again, too.
         Edit(
-            "arvis/web/realtime/client.py",
+            "arvis/web/realtime/connector.py",
             old="            if ready.seq is not None and ready.seq > self.seen + 1:\n                return LOOK\n",
             new="",
         ),

@@ -1,1 +1,0 @@
-"""Webhook calls from other systems."""
