@@ -14,9 +14,15 @@ from arvis.ports.http import HttpClient
 from arvis.ports.transcriber import Speaker, Transcriber
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.process.worker_processes import GuardedWorkers
-from arvis.providers.speech_api import BASE_URL, ApiAccess, ApiSpeaker, ApiTranscriber
-from arvis.providers.speech_command import CommandSpeaker, CommandTranscriber
-from arvis.providers.speech_local import LocalTranscriber
+from arvis.providers.speech import (
+    BASE_URL,
+    ApiAccess,
+    ApiSpeaker,
+    ApiTranscriber,
+    CommandSpeaker,
+    CommandTranscriber,
+    LocalTranscriber,
+)
 from arvis.providers.speech_worker import DEFAULT_MODEL
 
 _API_MODEL = "whisper-1"

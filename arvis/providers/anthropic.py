@@ -1,19 +1,31 @@
 """Anthropic's models, and servers that speak the messages format, through the vendor's SDK.
 
-This module makes exactly one call; the runner waits, retries and chooses other accounts. Importing it takes seconds
-and memory, so only the entry point imports it.
+This module makes exactly one call; the runner waits, retries and chooses other accounts. The SDK provides the address,
+the headers and the names. This module reads the bytes of an answer itself, within the same limits as the calls of the
+other providers, because the SDK sets none. The SDK brings an HTTP client of its own (ADR 0005). Importing it takes
+seconds and memory, so only the entry point imports this module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
 
-from arvis.domain.runs import Account, RunRequest, RunResult
+import anthropic
+
+from arvis.domain.errors import ProviderError
+from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
+from arvis.ports.clock import Clock
+from arvis.ports.http import HttpError
 from arvis.ports.provider import ProviderServices
-from arvis.providers.anthropic_answer import AnthropicResponse, failure
-from arvis.providers.anthropic_prompt import document_of
-from arvis.providers.anthropic_sdk import SdkExchange
-from arvis.providers.exchange import read_stream
+from arvis.providers import failures
+from arvis.providers.anthropic_messages import BASE_URL, AnthropicResponse, document_of, failure
+from arvis.providers.exchange import MAX_DOCUMENT, Answered, Beginning, FailureReader, parse, read_stream, sendable_key
 from arvis.providers.prompts import origin_of
 from arvis.providers.reply import ReplyText
 
@@ -51,3 +63,260 @@ class AnthropicProvider:
             else:
                 answer.take(await answered.document())
         return answer.result(request)
+
+
+# -- one call through the SDK ------------------------------------------------------------------------------------------
+
+
+_SUCCESS = range(200, 300)
+_MAX_FAILURE = 65_536
+
+#: On the wire a streamed reply is much larger than its text.
+_STREAM_OVERHEAD = 256
+
+#: Seconds for the end of a body that follows the end of its message.
+_LINGER = 0.05
+
+#: The modules in which the SDK's HTTP client defines its errors. The SDK lets them through while an answer is read.
+_CLIENT = "httpx2"
+
+#: The same as for the other providers: no redirects, no settings from the environment, and no compression, which
+#: could expand without limit.
+_NO_PROXIES = {"http://": None, "https://": None, "all://": None}
+_PLAIN = {"Accept-Encoding": "identity"}
+
+
+#: Maximum number of idle clients that are kept; keys are replaced over the months.
+_MOST_CLIENTS = 16
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A client of the SDK and the number of calls that use it."""
+
+    client: anthropic.AsyncAnthropic
+    users: int = 0
+
+
+class SdkExchange:
+    """Keeps one client of the SDK, with its connections, for each of the most recently used keys and addresses, until
+    `aclose`."""
+
+    def __init__(self, *, clock: Clock, timeouts: CallTimeouts, failure: FailureReader) -> None:
+        self._clock = clock
+        self._timeouts = timeouts
+        self._failure = failure
+        #: In the order of their last use.
+        self._clients: dict[tuple[str, str], _Kept] = {}
+        self._opening = asyncio.Lock()
+
+    async def aclose(self) -> None:
+        """Close all connections. A later call opens new ones."""
+        clients, self._clients = self._clients, {}
+        for kept in clients.values():
+            await kept.client.close()
+
+    @contextlib.asynccontextmanager
+    async def post(
+        self,
+        account: Account,
+        document: Mapping[str, Any],
+        *,
+        stream: bool,
+        max_bytes: int,
+        begin_within: float | None = None,
+    ) -> AsyncIterator[Answered]:
+        """Send a request, and return the answer once it has begun with a good status. `max_bytes` limits the reply's
+        text, not its wire form; `begin_within` is the limit in seconds until the first byte of a stream."""
+        begun = Beginning(begin_within if stream else None)
+        base = _base(account)
+        silence = self._timeouts.silence if stream else self._timeouts.total
+        most = MAX_DOCUMENT + (_STREAM_OVERHEAD * max_bytes if stream else 0)
+        try:
+            async with asyncio.timeout(self._timeouts.total) as scope, begun:
+                with _Faults(base):
+                    async with self._client(account, base) as client:
+                        create = client.messages.with_streaming_response.create
+                        async with create(**document, stream=stream, timeout=anthropic.Timeout(silence)) as response:
+                            body = SdkResponse(response, base=base, most=most, until=scope.when())
+                            scope.reschedule(None)
+                            yield Answered(body, account, begun)
+                            await body.drain()
+        except _Failed as error:
+            raise self._failure(account, error.status, error.headers, _read(error.body, account), self._clock) from None
+        except HttpError as error:
+            raise failures.from_transport(account, error, silent=not begun.seen) from None
+        except TimeoutError:
+            late = HttpError(f"{_host(base)} took too long to answer", timeout=True)
+            raise failures.from_transport(account, late, silent=not begun.seen) from None
+
+    @contextlib.asynccontextmanager
+    async def _client(self, account: Account, base: str) -> AsyncIterator[anthropic.AsyncAnthropic]:
+        """Make a client in a thread, because its certificates are read from disk."""
+        name = (sendable_key(account), base)
+        async with self._opening:
+            kept = self._clients.pop(name, None) or _Kept(await asyncio.to_thread(_open, *name))
+            self._clients[name] = kept
+            kept.users += 1
+        try:
+            await self._close_spare()
+            yield kept.client
+        finally:
+            kept.users -= 1
+
+    async def _close_spare(self) -> None:
+        """Close the clients that are idle and were not used for the longest time."""
+        unused = [name for name, kept in self._clients.items() if not kept.users]
+        spare = unused[: max(0, len(self._clients) - _MOST_CLIENTS)]
+        for kept in [self._clients.pop(name) for name in spare]:
+            await kept.client.close()
+
+
+def _open(key: str, base: str) -> anthropic.AsyncAnthropic:
+    """Make a client. Every option is set, because the SDK takes missing ones from the environment."""
+    headers: dict[str, Any] = {**_PLAIN} if key else {**_PLAIN, "Authorization": anthropic.Omit()}
+    return anthropic.AsyncAnthropic(
+        api_key=key,
+        base_url=base,
+        max_retries=0,
+        default_headers=headers,
+        open_telemetry=False,
+        middleware=[_hold_failures],
+        http_client=anthropic.DefaultAsyncHttpxClient(follow_redirects=False, trust_env=False, mounts=_NO_PROXIES),
+    )
+
+
+class _Failed(Exception):
+    """An answer with an error status, with as much of its body as an error needs."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        super().__init__(status)
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+async def _hold_failures(
+    request: anthropic.APIRequest, call_next: anthropic.AsyncCallNext
+) -> anthropic.AsyncAPIResponse[Any]:
+    """Stop an error answer before the SDK reads a body of any length."""
+    response = await call_next(request)
+    if response.status_code in _SUCCESS:
+        return response
+    try:
+        body = await SdkResponse(response, base=str(request.url), most=_MAX_FAILURE).body()
+    except HttpError:
+        body = b""  # The status alone says what to do.
+    finally:
+        await response.close()
+    raise _Failed(response.status_code, response.headers, body)
+
+
+class SdkResponse:
+    """An `HttpResponse` of at most `most` bytes, read at most once; `until` is its deadline in the loop's time (None:
+    no deadline)."""
+
+    def __init__(
+        self, response: anthropic.AsyncAPIResponse[Any], *, base: str, most: int, until: float | None = None
+    ) -> None:
+        self._response = response
+        self._until = until
+        self._base = base
+        self._left = most
+        self._pieces = response.http_response.aiter_raw()
+
+    @property
+    def status(self) -> int:
+        return self._response.status_code
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._response.headers
+
+    async def body(self) -> bytes:
+        return b"".join([chunk async for chunk in self.chunks()])
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        return self
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def drain(self) -> None:
+        """Read the remaining bytes if they have already arrived: only then can the connection serve the next call."""
+        with contextlib.suppress(HttpError, TimeoutError):
+            async with asyncio.timeout(_LINGER):
+                async for _ in self:
+                    pass
+
+    async def __anext__(self) -> bytes:
+        if self.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise HttpError(f"the answer of {_host(self._base)} is compressed, which was not requested")
+        try:
+            with _Faults(self._base):
+                async with asyncio.timeout_at(self._until):
+                    chunk = await anext(self._pieces)
+        except TimeoutError:
+            text = f"{_host(self._base)} took too long to answer"
+            raise HttpError(text, timeout=True, spent=True) from None
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise HttpError(f"the answer of {_host(self._base)} is larger than allowed", too_large=True)
+        return chunk
+
+
+class _Faults:
+    """Converts the errors of the SDK and of its HTTP client to `HttpError`, without their texts, which may quote an
+    address or a header. The client's errors are recognised by their module, because the client must not be imported
+    here."""
+
+    def __init__(self, base: str) -> None:
+        self._host = _host(base)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if isinstance(error, anthropic.APITimeoutError):
+            raise HttpError(f"{self._host} took too long to answer", timeout=True) from None
+        if isinstance(error, anthropic.APIConnectionError):
+            raise HttpError(f"no connection to {self._host} ({_in_words(type(error.__cause__))})") from None
+        if isinstance(error, anthropic.AnthropicError):
+            raise HttpError(f"{self._host} could not be called: the vendor's library refused the request") from None
+        if kind is not None and kind.__module__.partition(".")[0] == _CLIENT:
+            timeout = "Timeout" in kind.__name__
+            raise HttpError(f"the connection to {self._host} broke ({_in_words(kind)})", timeout=timeout) from None
+
+
+def _in_words(kind: type[BaseException | None]) -> str:
+    """Describe the failure of a connection for people, by the name of the HTTP client's error."""
+    descriptions = {
+        "ConnectError": "nobody accepts it",
+        "ConnectTimeout": "it took too long",
+        "ReadTimeout": "nothing came for too long",
+        "ReadError": "it was closed in the middle of the answer",
+        "RemoteProtocolError": "it was closed before the end of the answer",
+        "UnsupportedProtocol": "the address does not begin with http:// or https://",
+    }
+    return descriptions.get(kind.__name__, "it was closed")
+
+
+def _read(body: bytes, account: Account) -> object:
+    try:
+        return parse(body.decode("utf-8", "replace"), account)
+    except ProviderError:
+        return None
+
+
+def _base(account: Account) -> str:
+    """Return the base address without a version: the SDK adds it, and users may have written it, as for other
+    vendors."""
+    return (account.base_url or BASE_URL).rstrip("/").removesuffix("/v1")
+
+
+def _host(base: str) -> str:
+    """Return the host for error texts, without the user and password that an address may contain."""
+    try:
+        return urlsplit(base).netloc.rpartition("@")[2] or "the given address"
+    except ValueError:
+        return "the given address"

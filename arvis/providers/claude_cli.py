@@ -1,29 +1,36 @@
 """Models through the user's own `claude` program, for users with a subscription instead of a key (behaviour.md 1.11).
 
-Each call starts a new program without knowledge of earlier ones: its input contains the whole history. It gets no
-tools, settings, plugins or permissions of its user, and no variables of the daemon's environment except those named
-here. The user installs it; this module is written for its versions 2.1.
+Each call starts a new program without knowledge of earlier ones: its input is one message with the whole history, in
+which earlier messages are JSON, one per line, so that no content of a message can look like the next message. It gets
+no tools, settings, plugins or permissions of its user, and no variables of the daemon's environment except those named
+here. Its output is JSON, one document per line, and the last one reports the outcome; it is limited, and trusted as
+little as a server's answer. Failures have the status of the vendor's answer in most cases and the rest as text; a limit
+of a subscription says when it ends. The user installs the program; this module is written for its versions 2.1.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind, ToolError
-from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.domain.runs import Account, Image, RunRequest, RunResult, Turn
 from arvis.ports.clock import Clock
 from arvis.ports.provider import ProviderServices
 from arvis.ports.sandbox import PROGRAM_MISSING, Finished, Programs, Task
-from arvis.providers import failures
-from arvis.providers.claude_cli_answer import ClaudeCliResponse
-from arvis.providers.claude_cli_prompt import prompt_of, system_of
-from arvis.providers.reply import ReplyText
+from arvis.providers import failures, prompts
+from arvis.providers.exchange import MAX_DOCUMENT, parse
+from arvis.providers.reply import ReplyText, printable, token_count
 
 _PROGRAM = "claude"
 _PRIVATE_FOLDER = 0o700
@@ -105,7 +112,7 @@ class ClaudeRunner:
         try:
             await asyncio.to_thread(_make, folder, Path(environment["HOME"]))
             with tempfile.NamedTemporaryFile(dir=folder, prefix="system-") as system:
-                system.write(system_of(request).encode("utf-8", "replace"))
+                system.write(system_text(request).encode("utf-8", "replace"))
                 system.flush()
                 task = Task(
                     _command(request, account, system.name, stream=stream),
@@ -171,3 +178,326 @@ def _not_started(account: Account, error: ToolError) -> ProviderError:
         f"the program of the account {account.name} did not start: {error.why or error.what}", account
     )
     return ProviderError(ProviderErrorKind.BAD_REQUEST, text)
+
+
+# -- input -------------------------------------------------------------------------------------------------------------
+
+
+#: The program would put the file or folder of this name into the prompt. An invisible joiner before the @ makes it
+#: normal text; mail addresses are left as they are.
+_MENTION = re.compile("(?<![\\w\u2060])@")
+_APART = "\u2060@"
+
+_NO_SYSTEM = "Answer the user."
+_HISTORY = "The conversation so far, one message in JSON on each line:"
+_NEWEST = "The newest message of the user, which you must answer:"
+_RESULTS = "Continue the conversation: the last line contains the results of your tool calls."
+
+
+def system_text(request: RunRequest) -> str:
+    return prompts.system_of(request) or _NO_SYSTEM
+
+
+def prompt_of(request: RunRequest) -> bytes:
+    """Return one line for standard input in the format `stream-json`. Pictures come before the text, with the numbers
+    by which the text names them."""
+    pictures = [picture for turn in request.turns for picture in turn.images]
+    blocks = [block for number, picture in enumerate(pictures, 1) for block in _picture(number, picture)]
+    text = "\n\n".join(part for part in (_text(request.turns), request.now) if part)
+    blocks.append({"type": "text", "text": _apart(text)})
+    message = {"type": "user", "message": {"role": "user", "content": blocks}}
+    # A lone surrogate would be sent unchanged, and no receiver can read it.
+    return json.dumps(message, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _text(turns: tuple[Turn, ...]) -> str:
+    """Return the text. It never begins with the user's words, because those might begin like a command of the
+    program."""
+    numbers = _numbers(turns)
+    *earlier, newest = turns or (Turn("user", ""),)
+    if newest.outputs or newest.role != "user":
+        lines = [_line(turn, held) for turn, held in zip(turns, numbers, strict=True)]
+        return "\n".join((_HISTORY, "", *lines, "", _RESULTS))
+    shown = f"\n\n[With picture {', '.join(map(str, numbers[-1]))}]" if newest.images else ""
+    parts = [_NEWEST, "", newest.content + shown]
+    if earlier:
+        lines = [_line(turn, held) for turn, held in zip(earlier, numbers[:-1], strict=True)]
+        parts = [_HISTORY, "", *lines, "", *parts]
+    return "\n".join(parts)
+
+
+def _numbers(turns: tuple[Turn, ...]) -> list[list[int]]:
+    """Return the numbers of the pictures of each turn."""
+    numbers: list[list[int]] = []
+    first = 1
+    for turn in turns:
+        numbers.append(list(range(first, first + len(turn.images))))
+        first += len(turn.images)
+    return numbers
+
+
+def _line(turn: Turn, pictures: list[int]) -> str:
+    entry: dict[str, Any] = {"from": "user" if turn.role == "user" else "you", "text": _apart(turn.content)}
+    if pictures:
+        entry["pictures"] = pictures
+    if turn.calls:
+        entry["asked for"] = [{"tool": call.name, "arguments": call.arguments or call.written} for call in turn.calls]
+    if turn.outputs:
+        entry["results"] = [_apart(output.content) for output in turn.outputs]
+    return json.dumps(entry, ensure_ascii=False)
+
+
+def _picture(number: int, picture: Image) -> Iterator[Mapping[str, Any]]:
+    data = base64.b64encode(picture.data).decode()
+    yield {"type": "text", "text": f"Picture {number}:"}
+    yield {"type": "image", "source": {"type": "base64", "media_type": picture.media_type, "data": data}}
+
+
+def _apart(text: str) -> str:
+    return _MENTION.sub(_APART, text)
+
+
+# -- output ------------------------------------------------------------------------------------------------------------
+
+
+#: On the wire a text is much larger than its content.
+_OVERHEAD = 256
+#: The cost of reading a line, counted in bytes, even for an empty line.
+_LINE = 100
+_LONGEST_NAME = 200
+_LONGEST_TEXT = 2_000
+
+_ENDS: Mapping[str, str] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+}
+
+
+class ClaudeCliResponse:
+    """One answer while its lines arrive."""
+
+    def __init__(self, *, reply: ReplyText, account: Account, clock: Clock, max_bytes: int) -> None:
+        self._reply = reply
+        self._account = account
+        self._clock = clock
+        self._left = MAX_DOCUMENT + _OVERHEAD * max_bytes
+        self._line = bytearray()
+        self._streamed = False
+        self._model: str | None = None
+        self._resets_at: float | None = None
+        self._end: Mapping[str, object] | None = None
+
+    def feed(self, data: bytes) -> None:
+        """Read the next bytes. Raises `ProviderError` when the limit is exceeded."""
+        end, *starts = data.split(b"\n")
+        self._left -= len(data) + _LINE * len(starts)
+        if self._left < 0:
+            raise failures.unreadable(self._account, "it does not end")
+        self._line += end
+        for start in starts:
+            self._take(bytes(self._line))
+            self._line = bytearray(start)
+        if len(self._line) > MAX_DOCUMENT:
+            raise failures.unreadable(self._account, f"a line is larger than {MAX_DOCUMENT} bytes")
+
+    def result(self, request: RunRequest, finished: Finished) -> RunResult:
+        """Return the reply, once the program has ended. Raises `ProviderError` unless it ended well."""
+        self._take(bytes(self._line))
+        end = self._end
+        if end is None:
+            text = finished.stderr.decode("utf-8", "replace")
+            raise self._failed(Trouble(text, exit_code=finished.exit_code))
+        if end.get("is_error") is not False or end.get("subtype") != "success":
+            raise self._failed(self._trouble(end))
+        if end.get("stop_reason") == "refusal":
+            text = f"the model of the account {self._account.name} declined: {self._text_of(end)}"
+            raise ProviderError(ProviderErrorKind.REFUSED, failures.redact(text, self._account))
+        if not self._streamed:
+            self._reply.add(self._text_of(end))
+        return self._whole(request, end)
+
+    def _whole(self, request: RunRequest, end: Mapping[str, object]) -> RunResult:
+        """Return the complete reply. The vendor's count of the input excludes tokens that are read from its cache or
+        written to it, so they are added."""
+        usage = end.get("usage")
+        counts = usage if isinstance(usage, Mapping) else {}
+        plain, output = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
+        read = token_count(counts.get("cache_read_input_tokens")) or 0
+        written = token_count(counts.get("cache_creation_input_tokens")) or 0
+        reason = end.get("stop_reason")
+        return self._reply.result(
+            request,
+            self._account,
+            model=self._model,
+            input_tokens=None if plain is None else plain + read + written,
+            output_tokens=output,
+            stop_reason=_ENDS.get(reason) or printable(reason, 32) if isinstance(reason, str) else "end",
+            cached_tokens=read,
+            written_tokens=written,
+        )
+
+    def _take(self, line: bytes) -> None:
+        """Read a line. Lines that are not JSON are ignored, because programs print some."""
+        if not line.lstrip().startswith(b"{"):
+            return
+        document = parse(line.decode("utf-8", "replace"), self._account)
+        match document:
+            case {
+                "type": "stream_event",
+                "event": {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}},
+            }:
+                self._streamed = True
+                self._reply.add(text)
+            case {"type": "assistant", "message": {"model": str(model)}} if model and not model.startswith("<"):
+                self._model = printable(model, _LONGEST_NAME) or None
+            case {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": int(at)}}:
+                self._resets_at = float(at)
+            case {"type": "result"} if isinstance(document, dict):
+                self._end = document
+
+    def _trouble(self, end: Mapping[str, object]) -> Trouble:
+        status, reason = end.get("api_error_status"), end.get("terminal_reason")
+        return Trouble(
+            self._text_of(end)[:_LONGEST_TEXT],
+            status=status if isinstance(status, int) else None,
+            reason=reason if isinstance(reason, str) else "",
+            resets_at=self._resets_at,
+        )
+
+    def _text_of(self, end: Mapping[str, object]) -> str:
+        match end:
+            case {"result": str(text)}:
+                return text
+            case {"errors": [str(text), *_]}:
+                return text
+            case {"result": _} if end.get("is_error") is False:
+                raise failures.unreadable(self._account, "its result has a wrong type")
+            case _:
+                return ""
+
+    def _failed(self, trouble: Trouble) -> ProviderError:
+        return failure_of(self._account, trouble, self._clock)
+
+
+# -- failures ----------------------------------------------------------------------------------------------------------
+
+
+_K = ProviderErrorKind
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """The program's report. `status` is that of the vendor's answer, `reason` the program's own name for the end,
+    `resets_at` the end of a limit, in seconds since 1970."""
+
+    words: str
+    status: int | None = None
+    reason: str = ""
+    resets_at: float | None = None
+    exit_code: int = 1
+
+
+_AUTH_WORDS = (
+    r"invalid api key|/login|not logged in|log ?in again|setup-token|authentication_error"
+    r"|oauth (?:token|account|authentication)|\b401\b|\b403\b|organization has been disabled"
+)
+#: The order matters: more specific patterns come first.
+_BY_WORDS: Mapping[ProviderErrorKind, re.Pattern[str]] = {
+    _K.TOO_LONG: re.compile(r"prompt is too long|context (?:limit|window|length)|exceeds? the context", re.IGNORECASE),
+    _K.QUOTA: re.compile(r"credit balance|spend(?:ing)? limit|billing", re.IGNORECASE),
+    _K.RATE_LIMIT: re.compile(r"limit reached|hit your [\w ]*limit|usage limit|rate.?limit|\b429\b", re.IGNORECASE),
+    _K.AUTH: re.compile(_AUTH_WORDS, re.IGNORECASE),
+    _K.OVERLOADED: re.compile(r"overloaded|\b529\b|\b50[023]\b|internal server error", re.IGNORECASE),
+    _K.TIMEOUT: re.compile(r"timed? ?out|\b504\b", re.IGNORECASE),
+    _K.REFUSED: re.compile(r"unable to respond|usage policy|declined", re.IGNORECASE),
+    _K.BAD_REQUEST: re.compile(r"unknown option|selected model|\b40[04]\b|invalid_request_error", re.IGNORECASE),
+}
+_BY_STATUS: Mapping[int, ProviderErrorKind] = {
+    400: _K.BAD_REQUEST,
+    401: _K.AUTH,
+    402: _K.QUOTA,
+    403: _K.AUTH,
+    404: _K.BAD_REQUEST,
+    408: _K.TIMEOUT,
+    413: _K.TOO_LONG,
+    429: _K.RATE_LIMIT,
+    504: _K.TIMEOUT,
+}
+
+_EPOCH = re.compile(r"\|\s*(\d{10})(?:\d{3})?\b")
+_RESETS = re.compile(
+    r"resets?(?: at| on)?\s+(?:(?P<month>[A-Z][a-z]{2})[a-z]*\s+(?P<day>\d{1,2})(?:,| at)?\s+)?"
+    r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s*(?P<half>[ap]m)?(?:\s*\((?P<zone>[\w/+-]{1,40})\))?",
+    re.IGNORECASE,
+)
+_IN = re.compile(r"(?:resets|again|retry)[\w ]* in\s+(?:(\d{1,3})\s*h\w*)?\s*(?:(\d{1,4})\s*m\w*)?", re.IGNORECASE)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NOON = 12
+
+#: Maximum wait in seconds: the longest limit is one of a week.
+_LONGEST_WAIT = 7 * 86_400.0
+
+
+def failure_of(account: Account, trouble: Trouble, clock: Clock) -> ProviderError:
+    """Return one error with its kind, without secrets. An unknown failure counts as a temporary fault."""
+    kind = _kind(trouble)
+    words = trouble.words.strip() or f"it ended with code {trouble.exit_code} and said nothing"
+    text = failures.redact(f"the program of the account {account.name} failed: {words}", account)
+    wait = _wait(trouble, clock) if kind in {_K.RATE_LIMIT, _K.QUOTA} else None
+    return ProviderError(kind, text, retry_after=wait)
+
+
+def _kind(trouble: Trouble) -> ProviderErrorKind:
+    if trouble.reason == "prompt_too_long":
+        return _K.TOO_LONG
+    if trouble.resets_at is not None:
+        return _K.RATE_LIMIT
+    words = next((kind for kind, pattern in _BY_WORDS.items() if pattern.search(trouble.words)), None)
+    if words in {_K.TOO_LONG, _K.QUOTA} or trouble.status is None:
+        return words or _K.OVERLOADED
+    return _BY_STATUS.get(trouble.status, words or _K.OVERLOADED)
+
+
+def _wait(trouble: Trouble, clock: Clock) -> float | None:
+    """Return the seconds until the limit ends, if the program names them."""
+    now = clock.now() / 1000
+    if trouble.resets_at is not None:
+        return _bounded(trouble.resets_at - now)
+    if (epoch := _EPOCH.search(trouble.words)) is not None:
+        return _bounded(int(epoch[1]) - now)
+    if (span := _IN.search(trouble.words)) is not None and (span[1] or span[2]):
+        return _bounded(int(span[1] or 0) * 3600 + int(span[2] or 0) * 60)
+    if (reset := _RESETS.search(trouble.words)) is not None:
+        at = _moment(reset, datetime.fromtimestamp(now, UTC))
+        return None if at is None else _bounded(at.timestamp() - now)
+    return None
+
+
+def _bounded(seconds: float) -> float:
+    return min(max(seconds, 0.0), _LONGEST_WAIT)
+
+
+def _moment(reset: re.Match[str], now: datetime) -> datetime | None:
+    """Return the next such moment: a time today or tomorrow, or on a day of this year or the next."""
+    hour, minute = int(reset["hour"]), int(reset["minute"] or 0)
+    if reset["half"]:
+        hour = hour % _NOON + (_NOON if reset["half"].lower() == "pm" else 0)
+    here = now.astimezone(_zone(reset["zone"]))
+    try:
+        at = here.replace(hour=hour, minute=minute, second=0, microsecond=0)
+        if not reset["month"]:
+            return at if at > here else at + timedelta(days=1)
+        at = at.replace(month=_MONTHS.index(reset["month"].lower()) + 1, day=int(reset["day"]))
+        return at if at > here - timedelta(days=1) else at.replace(year=at.year + 1)
+    except ValueError:
+        return None
+
+
+def _zone(name: str | None) -> tzinfo:
+    """Return the named zone, or UTC, which Arvis sets for the program."""
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (KeyError, ValueError, OSError):
+        return UTC

@@ -17,8 +17,7 @@ from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import wire_name
 from arvis.ports.clock import Clock
 from arvis.ports.provider import ProviderServices
-from arvis.providers.calls import CallDrafts
-from arvis.providers.reply import ReplyText
+from arvis.providers.reply import CallDrafts, ReplyText
 
 #: In a chat with several people, a message begins with its author: `Ann #7f3q2: `.
 _DIRECTIVE = re.compile(r"(?:\S.{0,39} #[0-9a-z?]{1,5}: )?[ \t]*demo:[ \t]+(say|sleep|fail|tool|tokens)(?:[ \t](.*))?")
@@ -78,7 +77,10 @@ class DemoProvider:
                 _send(reply, answer.text if not parts else f"\n{answer.text}")
                 parts.append(answer)
         if not parts and not calls:
-            parts.append(_greeting(request.agent_name, question))
+            text = (
+                f"Hello, {request.agent_name} here. I am only the built-in demo, no real model. You wrote: {question}"
+            )
+            parts.append(_reply_of(text))
             _send(reply, parts[0].text)
         input_tokens = sum(len(turn.content.split()) for turn in request.turns)
         output_tokens = sum(part.tokens for part in parts)
@@ -134,10 +136,6 @@ def directives(text: str) -> list[Directive]:
 def _reply_of(text: str) -> DemoReply:
     """Return a reply; the demo counts a word as a token."""
     return DemoReply(text, len(text.split()))
-
-
-def _greeting(agent_name: str, user_text: str) -> DemoReply:
-    return _reply_of(f"Hello, {agent_name} here. I am only the built-in demo, no real model. You wrote: {user_text}")
 
 
 def _repeated_word(argument: str) -> DemoReply:

@@ -1,25 +1,98 @@
-"""OpenAI, OpenRouter and every other server that speaks the chat-completions format.
+"""OpenAI, OpenRouter and every other server that speaks the chat-completions format, without an SDK.
 
-Written to the public wire format, without an SDK. This module makes exactly one call; the runner waits, retries and
-chooses other accounts.
+This module makes exactly one call; the runner waits, retries and chooses other accounts. Servers of this format treat
+some fields differently, so the provider learns which of them each server accepts: a server that refuses a request
+because of one of these fields gets it once more without the field, and later requests in the form that it accepted. No
+value in an answer is trusted to have the promised type: a wrong type makes the answer unreadable, which the runner may
+retry, and never crashes. Missing fields (usage, model) are left out of the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import base64
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.domain.runs import Account, Image, RunRequest, RunResult, Turn
+from arvis.domain.tools import ToolCall
+from arvis.ports.clock import Clock
 from arvis.ports.provider import ProviderServices
-from arvis.providers.completions import CompletionsResponse
-from arvis.providers.completions_fields import NEW_LIMIT, OLD_LIMIT, Accepted, FieldRefused, failure, first_try
-from arvis.providers.completions_prompt import messages_of
+from arvis.providers import failures
 from arvis.providers.exchange import Exchange, read_stream, sendable_key
 from arvis.providers.prompts import origin_of, system_of, turns_of
-from arvis.providers.reply import ReplyText
+from arvis.providers.reply import CallDrafts, Reasoning, ReplyText, printable, token_count
+
+# -- fields that servers treat differently -----------------------------------------------------------------------------
+
+
+OLD_LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
+_REFUSING = frozenset({400, 422})
+_NAMES = re.compile(r"\b(?:max_tokens|max_completion_tokens|reasoning_content|reasoning|stream_options)\b")
+_REQUIRED = re.compile(r"must be passed back|\bis missing\b|\bmissing\b.{0,40}reasoning_content", re.IGNORECASE)
+#: Maximum characters of a refusal that are examined.
+_LOOKED_AT = 8_192
+
+#: OpenAI's models that refuse `max_tokens`, on any server.
+_NEW_MODELS = re.compile(r"(?:o\d|gpt-[5-9]|codex|chatgpt-[5-9])\b", re.IGNORECASE)
+
+
+class FieldRefused(ProviderError):
+    """A refusal that names fields of the request; `required` says that the server expected reasoning that was not
+    sent."""
+
+    def __init__(self, error: ProviderError, named: frozenset[str], *, required: bool) -> None:
+        super().__init__(error.kind, error.what, retry_after=error.retry_after, elsewhere=error.elsewhere)
+        self.named = named
+        self.required = required
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The form of requests that one model of one server accepts: the name of the limit, and the optional fields."""
+
+    limit: str
+    reasoning: bool = True
+    reasoning_required: bool = False
+    stream_options: bool = True
+
+    def after(self, refused: FieldRefused, document: Mapping[str, Any]) -> Accepted | None:
+        """Return the form to try after a refusal of this document; None when the refusal names no field that can be
+        left out."""
+        if refused.required:
+            return None if self.reasoning_required else replace(self, reasoning=True, reasoning_required=True)
+        sent = {name for message in document["messages"] for name in message} | document.keys()
+        named = refused.named & sent
+        if named & {"reasoning", "reasoning_content"}:
+            return replace(self, reasoning=False, reasoning_required=False)
+        if "stream_options" in named:
+            return replace(self, stream_options=False)
+        if self.limit in named:
+            return replace(self, limit=NEW_LIMIT if self.limit == OLD_LIMIT else OLD_LIMIT)
+        return None
+
+
+def first_try(account: Account, model: str, *, field: str) -> Accepted:
+    """Return the form of the first request. Servers with an address of their own know the old name of the limit,
+    except for models that refuse it."""
+    newer = _NEW_MODELS.match(model.rpartition("/")[2]) is not None
+    own = account.base_url is not None and not newer
+    return Accepted(OLD_LIMIT if own else NEW_LIMIT if newer and account.provider != "openrouter" else field)
+
+
+def failure(account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock) -> ProviderError:
+    """Return the vendor's error, with the fields that it names."""
+    error = failures.from_answer(account, status, headers, document, clock)
+    if status not in _REFUSING or error.kind is not ProviderErrorKind.BAD_REQUEST:
+        return error
+    text = json.dumps(document, ensure_ascii=False)[:_LOOKED_AT]
+    named = frozenset(_NAMES.findall(text))
+    required = "reasoning_content" in named and _REQUIRED.search(text) is not None
+    return FieldRefused(error, named, required=required) if named else error
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +217,185 @@ def _is_stream(content_type: str, *, requested: bool) -> bool:
     """Return whether the answer is a stream. Some servers cannot stream and answer in one piece, others stream under
     a wrong content type."""
     return "event-stream" in content_type or (requested and "json" not in content_type)
+
+
+# -- prompts -----------------------------------------------------------------------------------------------------------
+
+
+Message = dict[str, Any]
+
+
+def messages_of(turn: Turn, origin: str = "", *, required: bool = False, taken: bool = True) -> Iterator[Message]:
+    """Return the messages of a turn. The outputs of tools are separate messages, before the user's text. Reasoning
+    goes back with calls to its `origin`, unless the server has refused it (`taken`); where it is `required`, calls of
+    other models carry an empty one."""
+    for output in turn.outputs:
+        yield {"role": "tool", "tool_call_id": output.call_id, "content": output.content}
+    if turn.calls:
+        calls = [_call(call) for call in turn.calls]
+        reasoning = _reasoning(turn, origin, required) if taken else {}
+        yield {"role": turn.role, "content": turn.content or None, **reasoning, "tool_calls": calls}
+    elif turn.images:
+        text = [{"type": "text", "text": turn.content}] if turn.content else []
+        yield {"role": turn.role, "content": [*text, *(_image(image) for image in turn.images)]}
+    elif turn.content or not turn.outputs:
+        yield {"role": turn.role, "content": turn.content}
+
+
+def _reasoning(turn: Turn, origin: str, required: bool) -> Message:
+    match turn.thoughts:
+        case {"origin": str(from_), "field": str(name), "text": str(text)} if from_ == origin:
+            return {name: text}
+    return {"reasoning_content": ""} if required else {}
+
+
+def _call(call: ToolCall) -> Message:
+    """Return the arguments as the model wrote them, even if they are no object: the model must see the text that it
+    is asked to correct."""
+    arguments = call.written if call.arguments is None else json.dumps(call.arguments, ensure_ascii=False)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _image(image: Image) -> Message:
+    data = base64.b64encode(image.data).decode()
+    return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}}
+
+
+# -- answers: one complete document, or the pieces of a stream ---------------------------------------------------------
+
+
+#: Maximum characters of a model's name, and of a refusal that is passed on.
+_LONGEST_NAME = 200
+_LONGEST_REFUSAL = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The first choice of a document; a chunk that only carries usage has none."""
+
+    text: str = ""
+    refusal: str = ""
+    finish_reason: str | None = None
+    part: Mapping[str, object] = field(default_factory=dict)
+    tool_calls: Sequence[object] = ()
+
+
+class CompletionsResponse:
+    """One answer while its documents arrive. `finished` is True once a finish reason was given."""
+
+    def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
+        self.account = account
+        self.finished = False
+        self._reply = reply
+        self._calls = CallDrafts(account=account, max_bytes=max_bytes)
+        self._model: str | None = None
+        self._input_tokens: int | None = None
+        self._output_tokens: int | None = None
+        self._cached_tokens = 0
+        self._refusal = ""
+        self._stop_reason = "end"
+        self._reasoning = Reasoning(max_bytes)
+
+    def take(self, document: object, *, part: str) -> bool:
+        """Read the next document; its text is under `part` (`message` or `delta`). Return False when the reply has
+        reached its maximum size. Raises `ProviderError` for an error object, a refusal or a wrong type."""
+        if not isinstance(document, Mapping):
+            raise failures.unreadable(self.account, "it is not an object")
+        if document.get("error"):
+            raise failures.from_error_object(self.account, document["error"])
+        self._note(document)
+        choice = self._choice(document.get("choices"), part)
+        self._reasoning.add(choice.part)
+        if len(self._refusal) < _LONGEST_REFUSAL:
+            self._refusal += choice.refusal[:_LONGEST_REFUSAL]
+        for number, call in enumerate(choice.tool_calls):
+            self._take_call(number, call)
+        if choice.finish_reason is not None:
+            self._finish(choice.finish_reason)
+        return self._reply.add(choice.text)
+
+    def result(self, request: RunRequest) -> RunResult:
+        """Return the reply. Raises `ProviderError` when it is empty or the model declined."""
+        try:
+            return self._reply.result(
+                request,
+                self.account,
+                model=self._model,
+                input_tokens=self._input_tokens,
+                output_tokens=self._output_tokens,
+                stop_reason=self._stop_reason,
+                calls=self._calls.result(cut=self._reply.is_cut(self._stop_reason)),
+                cached_tokens=self._cached_tokens,
+                thoughts=self._reasoning.result(origin_of(request, self.account)) if self._calls else None,
+            )
+        except ProviderError:
+            if not self._refusal:
+                raise
+            text = failures.redact(f"the model declined: {self._refusal}", self.account)
+            raise ProviderError(ProviderErrorKind.REFUSED, text) from None
+
+    def _note(self, document: Mapping[str, object]) -> None:
+        match document:
+            case {"model": str(model)} if model:
+                self._model = printable(model, _LONGEST_NAME) or None
+        match document.get("usage"):
+            case {"prompt_tokens": prompt, "completion_tokens": completion}:
+                self._input_tokens = token_count(prompt)
+                self._output_tokens = token_count(completion)
+        match document.get("usage"):
+            case {"prompt_tokens_details": {"cached_tokens": cached}}:
+                self._cached_tokens = token_count(cached) or 0
+
+    def _choice(self, choices: object, part: str) -> Choice:
+        match choices:
+            case None | []:
+                return Choice()
+            case [Mapping() as first, *_]:
+                content = first.get(part) or {}
+                if isinstance(content, Mapping):
+                    return Choice(
+                        text=self._string(content.get("content")),
+                        refusal=self._string(content.get("refusal")),
+                        part=content,
+                        finish_reason=self._string(first.get("finish_reason")) or None,
+                        tool_calls=self._list(content.get("tool_calls")),
+                    )
+        raise failures.unreadable(self.account, "its choices have a wrong type")
+
+    def _take_call(self, number: int, call: object) -> None:
+        """Read a complete call, or a piece of the call that `index` numbers."""
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if not isinstance(call, Mapping) or not isinstance(function, Mapping):
+            raise failures.unreadable(self.account, "its tool calls have a wrong type")
+        index = call.get("index")
+        self._calls.add(
+            index if isinstance(index, int) else number,
+            id=self._string(call.get("id")),
+            name=self._string(function.get("name")),
+            arguments=self._string(function.get("arguments")),
+        )
+
+    def _list(self, value: object) -> Sequence[object]:
+        if value is None or isinstance(value, list):
+            return value or ()
+        raise failures.unreadable(self.account, "its choices have a wrong type")
+
+    def _string(self, value: object) -> str:
+        if value is None or isinstance(value, str):
+            return value or ""
+        raise failures.unreadable(self.account, "its choices have a wrong type")
+
+    def _finish(self, reason: str) -> None:
+        self.finished = True
+        match reason:
+            case "content_filter":
+                raise ProviderError(
+                    ProviderErrorKind.REFUSED,
+                    f"the content filter of the account {self.account.name} stopped the reply",
+                )
+            case "error":
+                raise failures.from_error_object(self.account, None)
+            case "stop":
+                self._stop_reason = "end"
+            case _:
+                self._stop_reason = printable(reason, 32)

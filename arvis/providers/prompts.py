@@ -27,7 +27,8 @@ def turns_of(request: RunRequest) -> tuple[Turn, ...]:
     if place is None or not request.now.strip():
         return request.turns
     turns = list(request.turns)
-    turns[place] = replace(turns[place], content=_joined(turns[place].content, request.now))
+    text = turns[place].content
+    turns[place] = replace(turns[place], content=f"{text}\n\n{request.now}" if text.strip() else request.now)
     return tuple(turns)
 
 
@@ -41,7 +42,3 @@ def origin_of(request: RunRequest, account: Account) -> str:
     """Return the origin at which the thoughts of a model are valid: the same model of the same server."""
     server = zlib.crc32((account.base_url or "").encode("utf-8", "replace"))
     return f"{account.provider} {server:08x} {request.model or account.model}"
-
-
-def _joined(text: str, line: str) -> str:
-    return f"{text}\n\n{line}" if text.strip() else line

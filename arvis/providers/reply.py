@@ -1,17 +1,20 @@
-"""Collect the text of a reply while it arrives: limited, clean, and never empty at the end.
+"""Collect a reply while it arrives: its text, its tool calls, and the thoughts before them, all within limits.
 
-Every provider collects its answer here, so that the size limit (reliability.md H25) and the rule that an empty reply
-is an error are implemented once.
+Every provider collects its answer here, so that the size limit (reliability.md H25) and the rule that an empty reply is
+an error are implemented once. The arguments that the model wrote are parsed here and judged elsewhere: text that is not
+an object is kept unchanged, so that the model gets an error.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import END, LENGTH, Account, RunRequest, RunResult
-from arvis.domain.text import ends_in_half, paired
+from arvis.domain.text import ends_in_half, paired, storable, storable_json, strict_json
 from arvis.domain.tools import ToolCall
 from arvis.providers import failures
 
@@ -124,3 +127,155 @@ def printable(text: str, most: int) -> str:
 def token_count(value: object) -> int | None:
     """Return a number of tokens that fits a database column; None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS else None
+
+
+# -- tool calls, in one piece or many, with unique ids -----------------------------------------------------------------
+
+
+_MOST_CALLS = 64
+_LONGEST_NAME = 128
+_LONGEST_ID = 256
+
+
+@dataclass(slots=True)
+class _Draft:
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    signature: str = ""
+
+
+class CallDrafts:
+    """Collects up to 64 calls and `max_bytes` of arguments. Raises `ProviderError` for more, and for data that makes
+    no call."""
+
+    def __init__(self, *, account: Account, max_bytes: int) -> None:
+        self._account = account
+        self._left = max_bytes
+        self._drafts: dict[object, _Draft] = {}
+
+    def __len__(self) -> int:
+        return len(self._drafts)
+
+    def add(self, key: object, *, id: str = "", name: str = "", arguments: str = "", signature: str = "") -> None:  # noqa: A002 - its name
+        """Add the next piece of the call that the vendor numbers `key`; all fields but the arguments come complete,
+        once."""
+        draft = self._drafts.get(key)
+        if draft is None:
+            if len(self._drafts) == _MOST_CALLS:
+                raise failures.unreadable(self._account, f"it calls more than {_MOST_CALLS} tools at once")
+            draft = self._drafts[key] = _Draft()
+        self._left -= len(arguments.encode("utf-8", "replace")) + len(signature)
+        if self._left < 0:
+            raise failures.unreadable(self._account, "the arguments of its tool calls are too long")
+        draft.id = draft.id or storable(id[:_LONGEST_ID])
+        draft.name = draft.name or storable(name[:_LONGEST_NAME])
+        draft.signature = draft.signature or storable(signature)
+        draft.arguments += arguments
+
+    def add_whole(self, name: str, arguments: object, *, id: str = "", signature: str = "") -> None:  # noqa: A002
+        """Add a call that came in one piece, with its arguments as parsed JSON."""
+        text = json.dumps(arguments, ensure_ascii=False)
+        self.add(len(self), id=id, name=name, arguments=text, signature=signature)
+
+    def result(self, *, cut: bool = False) -> tuple[ToolCall, ...]:
+        """Return the calls in order. A missing or repeated id is replaced. In a reply that was `cut`, a call is
+        complete only if its arguments are; an incomplete call carries no arguments, so that it cannot be executed."""
+        calls: dict[str, ToolCall] = {}
+        for number, draft in enumerate(self._drafts.values()):
+            if cut and not draft.name:
+                continue
+            if not draft.name:
+                raise failures.unreadable(self._account, "it calls a tool without a name")
+            id_ = draft.id if draft.id and draft.id not in calls else f"call_{number}_{len(calls)}"
+            arguments, written = _arguments_in(draft.arguments)
+            partial = cut and (arguments is None or not draft.arguments.strip())
+            arguments = None if partial else arguments
+            calls[id_] = ToolCall(id_, draft.name, arguments, written, draft.signature, partial)
+        return tuple(calls.values())
+
+
+def _arguments_in(text: str) -> tuple[Mapping[str, Any] | None, str]:
+    """Return the arguments and, if they are no object, the original text. An empty text means no arguments."""
+    clean = storable(text)
+    if not clean.strip():
+        return {}, ""
+    try:
+        value = strict_json(clean)
+        if "\\u" in clean:
+            value = storable_json(value)
+    except (ValueError, RecursionError):
+        return None, clean
+    return (value, "") if isinstance(value, dict) else (None, clean)
+
+
+# -- thoughts ----------------------------------------------------------------------------------------------------------
+
+
+#: The text fields of a block, and the types of pieces in which they arrive.
+_PIECES = {"thinking_delta": "thinking", "signature_delta": "signature"}
+_KINDS = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)}
+#: More blocks than any answer has.
+_MOST_BLOCKS = 64
+
+
+class ThinkingBlocks:
+    """The blocks of one answer of the messages format. Thoughts of more than `max_bytes` are dropped completely,
+    because the vendor would refuse a part of them."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._left = max_bytes
+        self._blocks: dict[int, dict[str, str]] = {}
+
+    def begin(self, index: int, block: Mapping[str, object]) -> None:
+        """Begin a block; other blocks than thoughts are ignored."""
+        kind = block.get("type")
+        if not isinstance(kind, str) or kind not in _KINDS or len(self._blocks) == _MOST_BLOCKS:
+            return
+        self._blocks[index] = {"type": kind}
+        for name in _KINDS[kind]:
+            self._append(index, name, block.get(name))
+
+    def add(self, index: int, delta: Mapping[str, object]) -> None:
+        """Add a piece of a block."""
+        name = _PIECES.get(str(delta.get("type")))
+        if name is not None and index in self._blocks:
+            self._append(index, name, delta.get(name))
+
+    def result(self, origin: str, *, signed: bool) -> Mapping[str, Any] | None:
+        """Return the thoughts to send back, with their origin; None if there are none that can be sent. `signed`: the
+        vendor refuses thoughts without its signature."""
+        found = [block for _, block in sorted(self._blocks.items())]
+        blocks = [storable_json(block) for block in found if not signed or block.get("signature") or block.get("data")]
+        return {"origin": origin, "blocks": blocks} if blocks and self._left >= 0 else None
+
+    def _append(self, index: int, name: str, piece: object) -> None:
+        text = piece if isinstance(piece, str) else ""
+        self._left -= len(text.encode("utf-8", "replace"))
+        if self._left >= 0:
+            self._blocks[index][name] = self._blocks[index].get(name, "") + text
+
+
+class Reasoning:
+    """The reasoning of one answer of the chat-completions format, under the name of its field."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._left = max_bytes
+        self._field: str | None = None
+        self._pieces: list[str] = []
+
+    def add(self, part: Mapping[str, object]) -> None:
+        """Add the reasoning of a message or of a piece."""
+        for name in ("reasoning_content", "reasoning"):
+            piece = part.get(name)
+            if isinstance(piece, str) and self._field in (None, name):
+                self._field = name
+                self._left -= len(piece.encode("utf-8", "replace"))
+                if self._left >= 0:
+                    self._pieces.append(piece)
+
+    def result(self, origin: str) -> Mapping[str, Any] | None:
+        if self._field is None:
+            return None
+        text = "".join(self._pieces) if self._left >= 0 else ""
+        return {"origin": origin, "field": self._field, "text": storable(text)}

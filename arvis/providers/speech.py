@@ -1,14 +1,29 @@
-"""The helpers that speech engines share: names of sound files, and folders for them."""
+"""Speech engines: an API of OpenAI's format, programs that the owner configures, and Whisper on this machine.
+
+Programs run without a shell: a command is split into words once. Whisper runs in a worker process (`speech_worker.py`)
+that starts with the first voice message and ends after a time without work: a loaded model takes hundreds of megabytes.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import json
 import os
+import shlex
+import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from arvis.ports.transcriber import Sound
+from arvis.domain.errors import ToolError
+from arvis.ports.clock import Clock
+from arvis.ports.http import FormFile, HttpClient, HttpError, HttpResponse
+from arvis.ports.sandbox import Programs, Task, Worker, Workers
+from arvis.ports.transcriber import Sound, SpeechError
+from arvis.providers import speech_worker
 
 _SUFFIXES = {
     "audio/ogg": ".ogg",
@@ -39,3 +54,279 @@ def laid_out(sound: Sound) -> Iterator[Path]:
 
 def environment_of(environ: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": os.defpath, **{name: environ[name] for name in _SHOWN if name in environ}}
+
+
+# -- the API: `/audio/transcriptions` and `/audio/speech` --------------------------------------------------------------
+
+
+BASE_URL = "https://api.openai.com/v1"
+
+_SECONDS = 300.0
+_MOST_ANSWER = 2_097_152
+_MOST_SOUND = 20_971_520
+#: The maximum length in characters that the vendor reads aloud at once.
+_MOST_TEXT = 4_096
+
+#: Statuses of temporary faults; every other error status is final.
+_PASSING = frozenset({408, 409, 425, 429, *range(500, 600)})
+_KEY_REFUSED = frozenset({401, 403})
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAccess:
+    """The address of the API, and its key (None: it needs none)."""
+
+    base_url: str
+    api_key: str | None = field(default=None, repr=False)
+
+
+class ApiTranscriber:
+    """Implements `Transcriber`. `access` is called before every request, because accounts change while the daemon
+    runs."""
+
+    def __init__(
+        self, *, http: HttpClient, access: Callable[[], ApiAccess], model: str, language: str | None = None
+    ) -> None:
+        self._http = http
+        self._access = access
+        self._fields = {"model": model, "response_format": "json", **({"language": language} if language else {})}
+
+    async def transcribe(self, sound: Sound) -> str:
+        access = self._access()
+        try:
+            async with self._http.post_form(
+                f"{access.base_url.rstrip('/')}/audio/transcriptions",
+                headers=_headers(access),
+                fields=self._fields,
+                files=[FormFile("file", name_of(sound), sound.content_type, sound.data)],
+                timeout=_SECONDS,
+                idle_timeout=_SECONDS,
+                max_bytes=_MOST_ANSWER,
+            ) as response:
+                _check(response)
+                return _text_in(await response.body())
+        except HttpError as error:
+            raise SpeechError(f"the speech service does not answer: {error}") from None
+
+    async def close(self) -> None: ...
+
+
+class ApiSpeaker:
+    """Implements `Speaker`. A text that is too long is cut to the vendor's limit."""
+
+    def __init__(self, *, http: HttpClient, access: Callable[[], ApiAccess], model: str, voice: str) -> None:
+        self._http = http
+        self._access = access
+        self._model = model
+        self._voice = voice
+
+    async def speak(self, text: str) -> Sound:
+        access = self._access()
+        document = {"model": self._model, "voice": self._voice, "input": text[:_MOST_TEXT], "response_format": "opus"}
+        try:
+            async with self._http.post(
+                f"{access.base_url.rstrip('/')}/audio/speech",
+                headers=_headers(access),
+                json=document,
+                timeout=_SECONDS,
+                idle_timeout=_SECONDS,
+                max_bytes=_MOST_SOUND,
+            ) as response:
+                _check(response)
+                data = await response.body()
+        except HttpError as error:
+            raise SpeechError(f"the speech service does not answer: {error}") from None
+        if not data:
+            raise SpeechError("the speech service gave no sound")
+        return Sound(data, "audio/ogg", "answer.ogg")
+
+    async def close(self) -> None: ...
+
+
+def _headers(access: ApiAccess) -> dict[str, str]:
+    return {"Authorization": f"Bearer {access.api_key}"} if access.api_key else {}
+
+
+def _check(response: HttpResponse) -> None:
+    status = response.status
+    if status in range(200, 300):
+        return
+    if status in _KEY_REFUSED:
+        raise SpeechError("the speech service does not accept its key", permanent=True)
+    raise SpeechError(f"the speech service refused it (HTTP {status})", permanent=status not in _PASSING)
+
+
+def _text_in(body: bytes) -> str:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        document = None
+    text = document.get("text") if isinstance(document, dict) else None
+    if not isinstance(text, str):
+        raise SpeechError("the speech service sent an answer in an unexpected format", permanent=True)
+    return text
+
+
+# -- programs ----------------------------------------------------------------------------------------------------------
+
+
+#: The placeholder in a command for the path of the sound; without it the sound is passed on standard input.
+FILE = "{file}"
+
+_MOST_TRANSCRIPT = 1_048_576
+_LONGEST_ERROR_OUTPUT = 200
+
+
+class CommandTranscriber:
+    """Implements `Transcriber`: the program prints the transcript."""
+
+    def __init__(self, *, programs: Programs, command: str, environ: Mapping[str, str], memory: int) -> None:
+        self._run = _Command(programs=programs, environ=environ, memory=memory)
+        self._argv = shlex.split(command)
+
+    async def transcribe(self, sound: Sound) -> str:
+        with laid_out(sound) as path:
+            argv = [word.replace(FILE, str(path)) for word in self._argv]
+            stdin = b"" if argv != self._argv else sound.data
+            return (
+                (await self._run.output(argv, path.parent, stdin, _MOST_TRANSCRIPT)).decode("utf-8", "replace").strip()
+            )
+
+    async def close(self) -> None: ...
+
+
+class CommandSpeaker:
+    """Implements `Speaker`: the program reads the text and prints a sound. The sound is sent with `content_type` and
+    `filename`."""
+
+    def __init__(
+        self,
+        *,
+        programs: Programs,
+        command: str,
+        environ: Mapping[str, str],
+        memory: int,
+        content_type: str = "audio/wav",
+        filename: str = "answer.wav",
+    ) -> None:
+        self._run = _Command(programs=programs, environ=environ, memory=memory)
+        self._argv = shlex.split(command)
+        self._content_type = content_type
+        self._filename = filename
+
+    async def speak(self, text: str) -> Sound:
+        data = await self._run.output(self._argv, Path("/"), text.encode("utf-8", "replace"), _MOST_SOUND)
+        if not data:
+            raise SpeechError("the text-to-speech program gave no sound", permanent=True)
+        return Sound(data, self._content_type, self._filename)
+
+    async def close(self) -> None: ...
+
+
+class _Command:
+    def __init__(self, *, programs: Programs, environ: Mapping[str, str], memory: int) -> None:
+        self._programs = programs
+        self._environment = environment_of(environ)
+        self._memory = memory
+
+    async def output(self, argv: Sequence[str], folder: Path, stdin: bytes, most: int) -> bytes:
+        task = Task(
+            argv=argv,
+            folder=folder,
+            stdin=stdin,
+            environment=self._environment,
+            timeout=_SECONDS,
+            max_output=most,
+            memory=self._memory,
+        )
+        try:
+            finished = await self._programs.run(task)
+        except ToolError as failed:
+            raise SpeechError(f"the speech program cannot be used: {failed.what}", permanent=True) from None
+        if finished.timed_out:
+            raise SpeechError(f"the speech program took more than {_SECONDS:.0f} seconds", permanent=True)
+        if finished.exit_code != 0:
+            text = " ".join(finished.stderr[-_LONGEST_ERROR_OUTPUT:].decode("utf-8", "replace").split())
+            raise SpeechError(f"the speech program failed{f': {text}' if text else ''}", permanent=True)
+        if finished.truncated and len(finished.stdout) == most:
+            raise SpeechError("the output of the speech program is too large", permanent=True)
+        return finished.stdout
+
+
+# -- Whisper -----------------------------------------------------------------------------------------------------------
+
+
+#: Seconds that a worker stays without work, and the timeout for one sound: the model may have to be downloaded and
+#: loaded.
+IDLE_SECONDS = 300.0
+_LOCAL_SECONDS = 900.0
+
+
+class LocalTranscriber:
+    """Implements `Transcriber`. `engine` is `openai-whisper` or `faster-whisper`, `model` a name or the path of a
+    model, `memory` the worker's limit in bytes. It transcribes one sound at a time."""
+
+    def __init__(
+        self,
+        *,
+        workers: Workers,
+        clock: Clock,
+        engine: str,
+        model: str,
+        language: str | None,
+        environ: Mapping[str, str],
+        memory: int,
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
+        self._workers = workers
+        self._clock = clock
+        self._settings = {"engine": engine, "model": model, "language": language}
+        self._environment = environment_of(environ) | {"OMP_NUM_THREADS": "2"}
+        self._memory = memory
+        self._idle_seconds = idle_seconds
+        self._turn = asyncio.Lock()
+        self._worker: Worker | None = None
+        self._resting: asyncio.Task[None] | None = None
+
+    async def transcribe(self, sound: Sound) -> str:
+        line = json.dumps({"name": name_of(sound), "data": base64.b64encode(sound.data).decode()}).encode()
+        async with self._turn:
+            await self._wake()
+            try:
+                answer = json.loads(await self._ask(line))
+            finally:
+                self._resting = asyncio.create_task(self._rest())
+        if "problem" in answer:
+            raise SpeechError(answer["problem"], permanent=True)
+        return str(answer["text"])
+
+    async def close(self) -> None:
+        await self._wake()
+        await self._end()
+
+    async def _ask(self, line: bytes) -> bytes:
+        try:
+            if self._worker is None:
+                argv = [sys.executable, "-m", speech_worker.__name__, json.dumps(self._settings)]
+                self._worker = await self._workers.start(argv, environment=self._environment, memory=self._memory)
+            return await self._worker.ask(line, timeout=_LOCAL_SECONDS)
+        except ToolError as failed:
+            await self._end()
+            why = f" ({' '.join(failed.why.split())[-200:]})" if failed.why else ""
+            raise SpeechError(f"the speech engine failed: {failed.what}{why}", permanent=True) from None
+
+    async def _wake(self) -> None:
+        """Cancel the timer that ends an idle worker."""
+        if self._resting is not None:
+            self._resting.cancel()
+            await asyncio.gather(self._resting, return_exceptions=True)
+            self._resting = None
+
+    async def _rest(self) -> None:
+        await self._clock.sleep(self._idle_seconds)
+        await self._end()
+
+    async def _end(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            await worker.close()

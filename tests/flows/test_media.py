@@ -14,7 +14,7 @@ from arvis.ports.connector import FetchError
 from arvis.ports.store import Transaction
 from arvis.ports.transcriber import Sound, Speaker, SpeechError
 from arvis.process.subprocesses import GuardedPrograms
-from arvis.providers.speech_command import CommandTranscriber
+from arvis.providers.speech import CommandTranscriber
 from arvis.store.open import Database
 from arvis.tasks.state import files_of as files_of_turn
 from tests.flows.house import House, agent_with, open_house

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from multidict import CIMultiDict
 
-from arvis.providers.waits import wait_in
+from arvis.providers.failures import wait_in
 from arvis.testing.clock import SteppedClock
 
 NOW = SteppedClock()  # 2027-01-15 08:00:00 UTC

@@ -11,7 +11,7 @@ import pytest
 
 from arvis.domain.runs import Image, Turn
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
-from arvis.providers.anthropic_prompt import document_of
+from arvis.providers.anthropic_messages import document_of
 from arvis.testing.conformance.provider import ProviderConformance, ProviderScene
 from arvis.testing.openai_server import ReceivedRequest
 from tests.wings.anthropic_scene import (

@@ -20,7 +20,7 @@ import pytest
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
 from arvis.ports.sandbox import Finished
-from arvis.providers.claude_cli_answer import ClaudeCliResponse as ProgramAnswer
+from arvis.providers.claude_cli import ClaudeCliResponse as ProgramAnswer
 from arvis.providers.reply import ReplyText
 from arvis.testing.clock import SteppedClock
 from arvis.testing.openai_server import SSE_HEADERS, Hang, Raw

@@ -13,8 +13,8 @@ import pytest
 
 from arvis.domain.runs import RunRequest, Turn
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
-from arvis.providers.anthropic_prompt import document_of
-from arvis.providers.claude_cli_prompt import prompt_of, system_of
+from arvis.providers.anthropic_messages import document_of
+from arvis.providers.claude_cli import prompt_of, system_text
 from arvis.testing.openai_server import Behaviour, Reply
 from tests.wings import anthropic_scene, chat_scene, google_scene, ollama_scene
 from tests.wings.scene import HttpScene
@@ -188,7 +188,7 @@ def test_tools_are_marked_when_all_of_the_system_text_changes() -> None:
 @pytest.mark.parametrize("turns", growing())
 def test_the_program_reads_the_time_at_the_end(turns: tuple[Turn, ...]) -> None:
     request = RunRequest("Be short.", turns, None, "Helper", changing=CHANGING, now=f"{NOWS[0]} @home")
-    assert system_of(request) == f"Be short.\n\n{CHANGING}"
+    assert system_text(request) == f"Be short.\n\n{CHANGING}"
     text = json.loads(prompt_of(request))["message"]["content"][-1]["text"]
     assert text.endswith(f"\n\n{NOWS[0]} \u2060@home")
     assert text.startswith(json.loads(prompt_of(replace(request, now="")))["message"]["content"][-1]["text"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arvis.providers.sse import EventParser, EventTooLarge, ServerEvent
+from arvis.providers.exchange import EventParser, EventTooLarge, ServerEvent
 
 LINES = st.sampled_from(
     [

@@ -20,9 +20,14 @@ from arvis.ports.transcriber import Sound, SpeechError
 from arvis.process.clock import SystemClock
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.process.worker_processes import GuardedWorkers
-from arvis.providers.speech_api import ApiAccess, ApiSpeaker, ApiTranscriber
-from arvis.providers.speech_command import CommandSpeaker, CommandTranscriber
-from arvis.providers.speech_local import LocalTranscriber
+from arvis.providers.speech import (
+    ApiAccess,
+    ApiSpeaker,
+    ApiTranscriber,
+    CommandSpeaker,
+    CommandTranscriber,
+    LocalTranscriber,
+)
 from tests.flows.media_kit import wav
 from tests.parts import require
 

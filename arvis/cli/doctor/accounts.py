@@ -19,7 +19,7 @@ from arvis.domain.runs import Account
 from arvis.llm import DEMO
 from arvis.llm.selection import TOOLLESS
 from arvis.process.secrets import SealedBox, secrets_key_file
-from arvis.providers import anthropic_prompt, google, ollama
+from arvis.providers import anthropic_messages, google, ollama
 from arvis.providers.openai import VENDORS
 
 #: Seconds in which a server must take a connection.
@@ -28,7 +28,7 @@ _TIMEOUT = 2.5
 _MOST_FAIL = 0.5
 _ADDRESSES = {
     **{name: vendor.base_url for name, vendor in VENDORS.items()},
-    "anthropic": anthropic_prompt.BASE_URL,
+    "anthropic": anthropic_messages.BASE_URL,
     "google": google.BASE_URL,
     "ollama": ollama.BASE_URL,
 }

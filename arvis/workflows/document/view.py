@@ -1,4 +1,5 @@
-"""A read-only view of a canonical document, by node id, and searches along its connections: reachable nodes, and cycles.
+"""A read-only view of a canonical document, by node id, and searches along its connections: reachable nodes, and
+cycles.
 
 No search is recursive, because documents are untrusted.
 """

@@ -1,9 +1,9 @@
 """The nodes that choose one of their outputs, and pass their input on unchanged.
 
 `if` (seed 002) takes the output of the first condition that holds for the previous output. `condition` is true or
-false, by the data if it has the fields, else by an agent; only true and yes pass. For `router` an agent names one of the
-routes. If its answer names none, it is asked once more; then the run takes the first route, and its log, its node and
-the explanation of the message carry a warning (behaviour.md 2.7).
+false, by the data if it has the fields, else by an agent; only true and yes pass. For `router` an agent names one of
+the routes. If its answer names none, it is asked once more; then the run takes the first route, and its log, its node
+and the explanation of the message carry a warning (behaviour.md 2.7).
 """
 
 from __future__ import annotations

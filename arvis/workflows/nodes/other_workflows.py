@@ -1,9 +1,9 @@
 """The nodes by which other workflows work for a run.
 
 `sub-workflow`: the other workflow does the work as a run below this one, whose failure is this node's failure
-(behaviour.md 2.7). A run that is not waited for continues independently. `transfer` ends this run, and those that called
-it; the other workflow continues with its output, in the same place and for the same person. That is a separate run with
-its own log, independent of this workflow's nodes. It answers the turn.
+(behaviour.md 2.7). A run that is not waited for continues independently. `transfer` ends this run, and those that
+called it; the other workflow continues with its output, in the same place and for the same person. That is a separate
+run with its own log, independent of this workflow's nodes. It answers the turn.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The nodes that address people.
 
-`approval`: a person approves or rejects, and the node may name that person; an answer that cannot be read is no decision,
-and the run stays paused (seed 002). Without a deadline it waits without limit. After the deadline it counts as rejected,
-as approved, as failed, or is escalated: the owners are notified, and the question is repeated with a new deadline.
-`user-input`: the person's next message in the chat of the run is the output; any person with the right to answer may do
-so elsewhere. `response` posts a message where the run was requested, immediately. If it ends the run, its text is the
-run's reply and is posted once, by the end of the run.
+`approval`: a person approves or rejects, and the node may name that person; an answer that cannot be read is no
+decision, and the run stays paused (seed 002). Without a deadline it waits without limit. After the deadline it counts
+as rejected, as approved, as failed, or is escalated: the owners are notified, and the question is repeated with a new
+deadline. `user-input`: the person's next message in the chat of the run is the output; any person with the right to
+answer may do so elsewhere. `response` posts a message where the run was requested, immediately. If it ends the run, its
+text is the run's reply and is posted once, by the end of the run.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A region is the nodes between a `parallel` and its merge. A position carries the open ones, outermost first, each as the
 id of its `parallel` and the mark of the visit that opened it: two visits of one `parallel` are two regions, and their
-positions are kept apart. A join `all` opens when no other live position can still arrive along the connections, `any` at
-the first arrival, `n` at the n-th; later arrivals end at the join. Failed branches go only to merges.
+positions are kept apart. A join `all` opens when no other live position can still arrive along the connections, `any`
+at the first arrival, `n` at the n-th; later arrivals end at the join. Failed branches go only to merges.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The token that moves along the connections of a run, the limits of its output, and the step from one node to the next.
+"""The token that moves along the connections of a run, the limits of its output, and the step from one node to the
+next.
 
 A node function (`nodes/`) gets a `Token`, does its work and answers with `proceed` (or another decision of the engine);
 the compiled edges (`compiler.py`) read the next node from the token. Outputs are cut before they grow without end.

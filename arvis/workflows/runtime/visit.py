@@ -1,5 +1,5 @@
-"""One visit of a node: its limits, the data that it keeps, its agent and tools, its questions to a model, and its success or
-failure.
+"""One visit of a node: its limits, the data that it keeps, its agent and tools, its questions to a model, and its
+success or failure.
 
 Every output is kept in the execution's state under `out:` and the id of its node, for templates and for the end of the
 run; a branch writes keys of its own.
