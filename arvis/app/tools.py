@@ -26,8 +26,7 @@ from arvis.queue.outages import RetryingStore
 from arvis.services.reminders import ReminderService
 from arvis.services.schedules import Rules
 from arvis.tools.code import PackageSets, Workbench, daemons_interpreter
-from arvis.tools.policy import Policy
-from arvis.tools.registry import InstalledTools, Registry
+from arvis.tools.registry import InstalledTools, Policy, Registry
 from arvis.turns.workflow_tools import WorkflowStarter
 
 

@@ -23,7 +23,7 @@ from arvis.ports.plugin import PluginPlace
 from arvis.ports.store import Store, Transaction
 from arvis.prompt import first_zone
 from arvis.tasks.state import WorkState
-from arvis.tools.folder import remove_folder
+from arvis.tools.workspace import remove_folder
 
 GRAPH = "reset"
 

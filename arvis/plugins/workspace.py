@@ -11,7 +11,7 @@ from arvis.domain.markup import escape
 from arvis.domain.plugins import AttributeSpec, Heard, PluginBlock, PluginCommand, Say, Tell
 from arvis.plugins.quiet import QuietPlugin
 from arvis.ports.plugin import Plugin, PluginPlace, PluginServices, PluginTurn
-from arvis.tools.folder import Listed, list_files
+from arvis.tools.workspace import Listed, list_files
 
 #: The attribute of a reply that names files which go with it: a JSON list of paths.
 SHARE = "workspaceFilesToShare"

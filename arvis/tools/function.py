@@ -49,7 +49,10 @@ class FunctionTool:
         try:
             return self._model.model_validate(arguments)
         except ValidationError as wrong:
-            text = "; ".join(f"{_place(error['loc'])}: {error['msg']}" for error in wrong.errors(include_url=False))
+            text = "; ".join(
+                f"{'.'.join(map(str, error['loc'])) or 'arguments'}: {error['msg']}"
+                for error in wrong.errors(include_url=False)
+            )
             raise ToolError(f"The arguments do not fit. {text}.") from None
 
 
@@ -70,7 +73,3 @@ def _schema_of(model: type[BaseModel]) -> dict[str, Any]:
     for parameter in schema.get("properties", {}).values():
         parameter.pop("title", None)
     return schema
-
-
-def _place(path: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in path) or "arguments"

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from arvis.domain.text import storable
 from arvis.domain.tools import Risk
-from arvis.ports.http import Fetched, Fetcher
+from arvis.ports.http import Fetched
 from arvis.ports.tool import Tool, ToolServices
 from arvis.tools.function import FunctionTool
 from arvis.tools.page_text import page_text
@@ -42,15 +42,11 @@ def create(services: ToolServices) -> Tool:
         max_chars: Annotated[int, Field(ge=100, le=_MOST_CHARS)] = _USUAL_CHARS,
     ) -> str:
         """Fetch a page or file from the public web as text."""
-        return await _fetch(services.fetcher, url, max_chars)
+        answer = await services.fetcher.fetch(url, max_bytes=_MAX_BYTES, timeout=_TIMEOUT)
+        # Parsing a large page takes long, so it runs in a thread and does not block others.
+        return storable(await asyncio.to_thread(read_answer, answer, max_chars))
 
     return FunctionTool(http_fetch, risk=Risk.EGRESS)
-
-
-async def _fetch(fetcher: Fetcher, url: str, max_chars: int) -> str:
-    answer = await fetcher.fetch(url, max_bytes=_MAX_BYTES, timeout=_TIMEOUT)
-    # Parsing a large page takes long, so it runs in a thread and does not block others.
-    return storable(await asyncio.to_thread(read_answer, answer, max_chars))
 
 
 def read_answer(answer: Fetched, max_chars: int) -> str:
@@ -63,7 +59,9 @@ def read_answer(answer: Fetched, max_chars: int) -> str:
     elif _is_text(answer):
         text, more = _decoded(answer), False
     else:
-        return head + _file(answer)
+        kind = answer.content_type[:100] or "unknown"
+        size = f"more than {_MAX_BYTES:,}" if answer.truncated else f"{len(answer.body):,}"
+        return f"{head}\nA file of type {kind}, {size} bytes; it cannot be shown as text."
     if not text.strip():
         return f"{head}\n(nothing to read)"
     return f"{head}\n{text[:max_chars].rstrip()}{_cut(answer, max_chars, more=more or len(text) > max_chars)}"
@@ -74,11 +72,6 @@ def _cut(answer: Fetched, max_chars: int, *, more: bool) -> str:
         further = f" Set max_chars up to {_MOST_CHARS} to get more." if max_chars < _MOST_CHARS else ""
         return f"\n\n[Cut after {max_chars:,} characters.{further}]"
     return f"\n\n[Cut: the page is larger than {_MAX_BYTES:,} bytes.]" if answer.truncated else ""
-
-
-def _file(answer: Fetched) -> str:
-    size = f"more than {_MAX_BYTES:,}" if answer.truncated else f"{len(answer.body):,}"
-    return f"\nA file of type {answer.content_type[:100] or 'unknown'}, {size} bytes; it cannot be shown as text."
 
 
 def _is_html(answer: Fetched) -> bool:

@@ -6,8 +6,8 @@ import asyncio
 
 from arvis.domain.tools import Risk
 from arvis.ports.tool import Caller, Tool, ToolServices
-from arvis.tools.folder import list_files as look
 from arvis.tools.function import FunctionTool
+from arvis.tools.workspace import list_files as look
 
 _MOST = 500
 

@@ -163,11 +163,14 @@ class _Reader(HTMLParser):
             case "br":
                 self._paper.line()
             case "img":
-                self._picture((attributes.get("alt") or "").strip())
+                if alt := (attributes.get("alt") or "").strip():
+                    self._paper.words(f"[{alt[:200]}]")
             case "li":
                 self._paper.line(before=self._bullet())
             case "td" | "th":
-                self._cell()
+                if self._cells:
+                    self._paper.words(" | ")
+                self._cells += 1
             case _:
                 self._begin_block(tag)
 
@@ -210,15 +213,6 @@ class _Reader(HTMLParser):
             return f"{indent}- "
         self._lists[-1] = number + 1
         return f"{indent}{number + 1}. "
-
-    def _picture(self, alt: str) -> None:
-        if alt:
-            self._paper.words(f"[{alt[:200]}]")
-
-    def _cell(self) -> None:
-        if self._cells:
-            self._paper.words(" | ")
-        self._cells += 1
 
     def _end_link(self) -> None:
         if self._link is None:

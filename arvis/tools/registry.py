@@ -1,4 +1,4 @@
-"""The available tools, and those that a model is offered.
+"""The available tools, those that a model is offered, and the permission to call each.
 
 An agent has only the tools that it names, whatever their source.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from arvis.domain.tools import ToolSpec, wire_name
+from arvis.domain.tools import Permit, Risk, ToolSpec, wire_name
 from arvis.ports.tool import Current, Tool, ToolServices, ToolSource
 
 log = structlog.get_logger(__name__)
@@ -100,3 +100,46 @@ def _whole(made: Any) -> Tool:
     wire_name(made.spec.name)
     tool: Tool = made
     return tool
+
+
+# -- permissions: a tool runs always, after a person's approval, or never ----------------------------------------------
+
+
+#: The permission by risk, unless the configuration has a rule (reliability.md §5.4). In any case an agent must have
+#: the tool.
+DEFAULTS: Mapping[Risk, Permit] = {
+    Risk.READ: Permit.ALWAYS,
+    Risk.EGRESS: Permit.ALWAYS,
+    Risk.WRITE: Permit.ASK,
+    Risk.EXEC: Permit.ASK,
+    Risk.MONEY: Permit.ASK,
+}
+
+#: Built-in tools that only write the agent's or the asker's own notes, or start workflows that people made, within
+#: limits. No person is asked unless a rule says so; the reasons are in their modules.
+OWN_NOTES = frozenset({"update_project", "schedule", "start_workflow", "abort_workflow"})
+
+
+class Policy:
+    """`rules` by the name of a tool, by `server.*`, or by a risk; the nearest counts."""
+
+    def __init__(self, *, rules: Mapping[str, Permit]) -> None:
+        self._rules = rules
+
+    def permit(self, tool: Tool) -> Permit:
+        name = tool.spec.name
+        if (rule := self._rule(tool)) is not None:
+            return rule
+        if tool.sensitive:
+            return Permit.ASK
+        return Permit.ALWAYS if name in OWN_NOTES else DEFAULTS[tool.risk]
+
+    def ruled(self, tool: Tool) -> bool:
+        """Return whether the configuration has a rule for this tool."""
+        return self._rule(tool) is not None
+
+    def _rule(self, tool: Tool) -> Permit | None:
+        name = tool.spec.name
+        server, dot, _ = name.partition(".")
+        found = (name, f"{server}.*" if dot else name, tool.risk.value)
+        return next((self._rules[rule] for rule in found if rule in self._rules), None)

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from arvis.domain.errors import ToolError
 from arvis.domain.tools import Risk
-from arvis.ports.tool import Caller, Reminders, Tool, ToolServices
+from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
 
 _ONCE = ("in ", "at ")
@@ -42,7 +42,9 @@ def create(services: ToolServices) -> Tool:
         """Create, list or cancel reminders for the person in this chat. At each time you get the prompt as a task, and your
         answer is posted in this chat. Reminders are at least a minute apart and limited in number per person. Create
         them only in reply to a person's message; a reminder cannot create another."""
-        desk = _desk(services)
+        desk = services.reminders
+        if desk is None:
+            raise ToolError("Reminders are not available here.")
         match action:
             case "create":
                 if not (when or "").strip() or not (prompt or "").strip():
@@ -66,9 +68,3 @@ class WaryTool(FunctionTool):
         (`arvis/services/reminders.py`)."""
         when = str(arguments.get("when") or "").strip().lower()
         return arguments.get("action") == "create" and not when.startswith(_ONCE)
-
-
-def _desk(services: ToolServices) -> Reminders:
-    if services.reminders is None:
-        raise ToolError("Reminders are not available here.")
-    return services.reminders

@@ -46,8 +46,7 @@ from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.store.sqlite.errors import ALONE
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
-from arvis.tools.policy import Policy
-from arvis.tools.registry import Registry
+from arvis.tools.registry import Policy, Registry
 from arvis.turns.turns import begin_turn
 from tests.conformance.databases import NOW, id_maker
 from tests.flows.handover_kit import Babbler, Record, Town, build, complaints

@@ -48,8 +48,7 @@ from arvis.services.people import new_code
 from arvis.skills import Skill
 from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
-from arvis.tools.policy import Policy
-from arvis.tools.registry import Registry
+from arvis.tools.registry import Policy, Registry
 from tests.flows.house_parts import MovableClock, ObservedStore, add_agents
 from tests.flows.scripted import (
     BOT,

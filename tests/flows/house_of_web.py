@@ -15,8 +15,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.store import Store
 from arvis.ports.tool import Tool
 from arvis.settings import SettingsService
-from arvis.tools.policy import Policy
-from arvis.tools.registry import Registry
+from arvis.tools.registry import Policy, Registry
 from arvis.web.api.installation import Examine
 from arvis.web.dependencies import AdminServices
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from arvis.tools.mcp.stdio import environment_of, program
+from arvis.tools.mcp.transports import environment_of, program
 from tests.flows.test_mcp_client import alive, until, until_gone
 
 #: A daemon in small: it starts a program and is killed.
 DAEMON = """
 import asyncio, os, sys
-from arvis.tools.mcp.stdio import environment_of, program
+from arvis.tools.mcp.transports import environment_of, program
 async def main():
     async with program(sys.argv[1:], environment_of({}, os.environ), print):
         await asyncio.sleep(60)

@@ -19,7 +19,7 @@ from arvis.domain.tools import Permit, Risk
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.testing.clock import SteppedClock
-from arvis.tools.policy import Policy
+from arvis.tools.registry import Policy
 from arvis.tools.update_project import create
 from tests.flows.web_server import DAEMON_KEY, OPERATOR_KEY, VIEWER_KEY, Site, running_site
 

@@ -28,7 +28,7 @@ from arvis.services.reminders import DAY_MS, ReminderService
 from arvis.services.schedules import Rules
 from arvis.store.open import Database
 from arvis.tasks.task import NewRun, TaskSpec, begin_run, child_state
-from arvis.tools.policy import Policy
+from arvis.tools.registry import Policy
 from arvis.tools.schedule import create
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import BOT, PLATFORM, asking, call

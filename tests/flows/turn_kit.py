@@ -24,8 +24,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.skills import Skill
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
-from arvis.tools.policy import Policy
-from arvis.tools.registry import Registry
+from arvis.tools.registry import Policy, Registry
 from arvis.turns.turns import begin_turn
 from tests.flows.engine_kit import Cut, Death, Scenario, Stage
 from tests.flows.scripted import PlainBox, ScriptedProvider, ScriptedTools

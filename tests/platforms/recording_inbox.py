@@ -7,7 +7,7 @@ import asyncio
 from arvis.domain.messages import FeedPosition, IncomingMessage, MessageStatus
 from arvis.domain.platforms import Click
 from arvis.ports.inbox import Clicked, Received
-from arvis.testing.conformance.connector_parts import RememberingInbox
+from arvis.testing.conformance.connector_stage import RememberingInbox
 
 
 class RecordingInbox(RememberingInbox):

@@ -18,10 +18,8 @@ from arvis.graphs.agent.tool_protocols import CodeTools
 from arvis.ports.sandbox import Sandbox
 from arvis.ports.tool import Caller, Tool
 from arvis.tools.code import CODE_EXECUTION, Interpreter, PackageSets, Workbench, told_of
-from arvis.tools.code.calls import MOST_CALLS, ScriptCalls
-from arvis.tools.code.functions import function_name, named
-from arvis.tools.policy import Policy
-from arvis.tools.registry import Registry
+from arvis.tools.code.tool import MOST_CALLS, ScriptCalls, function_name, named
+from arvis.tools.registry import Policy, Registry
 from tests.flows.scripted import ScriptedTool, ScriptedTools, asking, call
 
 NAMES = (CODE_EXECUTION, "look", "srv.dig", "pay", "rm", "vault")

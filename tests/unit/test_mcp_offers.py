@@ -9,8 +9,7 @@ import structlog
 from arvis.config.servers import McpServer
 from arvis.domain.tools import Risk
 from arvis.testing.clock import StoppedClock
-from arvis.tools.mcp.offers import Offer
-from arvis.tools.mcp.remote import RemoteServer
+from arvis.tools.mcp.remote import Offer, RemoteServer
 from arvis.tools.mcp.servers import _Offers
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from arvis.domain.messages import Address, Button, OutgoingFile
 from arvis.domain.platforms import Piece
-from arvis.testing.conformance.connector_parts import delivery
+from arvis.testing.conformance.connector_stage import delivery
 from connectors.formatting.planning import pieces
 from connectors.formatting.splitting import divide, split
 

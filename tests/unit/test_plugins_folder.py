@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.tools.folder import list_files, remove_folder
+from arvis.tools.workspace import list_files, remove_folder
 
 
 @pytest.fixture

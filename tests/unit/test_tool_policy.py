@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arvis.domain.tools import Permit, Risk, wire_name
-from arvis.tools.policy import Policy
-from arvis.tools.registry import Registry
+from arvis.tools.registry import Policy, Registry
 from tests.flows.scripted import ScriptedTool, ScriptedTools
 
 

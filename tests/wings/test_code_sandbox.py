@@ -21,8 +21,7 @@ from arvis.ports.sandbox import BRIDGE, Task
 from arvis.ports.tool import Caller
 from arvis.process.sandbox import Bubblewrap
 from arvis.tools.code import PackageSets, Workbench, code_tool, daemons_interpreter
-from arvis.tools.code.calls import MOST_CALLS
-from arvis.tools.code.tool import RESULT
+from arvis.tools.code.tool import MOST_CALLS, RESULT
 from tests.flows.scripted import Held, ScriptedTool
 from tests.parts import refused, require
 from tests.wings.code_attempts import ATTEMPTS, RAW

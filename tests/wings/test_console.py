@@ -14,8 +14,15 @@ from arvis.domain.messages import Button, OutgoingFile, PrincipalRole
 from arvis.ports.connector import BadSetting, BotSettings, Connector, ConnectorServices, SendError
 from arvis.testing.clock import SteppedClock
 from arvis.testing.conformance.connector import ConnectorConformance
-from arvis.testing.conformance.connector_parts import PATIENCE, RememberingInbox, delivery, parts_of, running, send_all
-from arvis.testing.conformance.connector_stage import Stage
+from arvis.testing.conformance.connector_stage import (
+    PATIENCE,
+    RememberingInbox,
+    Stage,
+    delivery,
+    parts_of,
+    running,
+    send_all,
+)
 from connectors.console import Console, ConsoleConfig, create
 from tests.platforms.console_stage import ConsoleStage
 

@@ -11,7 +11,7 @@ import pytest
 from arvis.domain.messages import IncomingMessage
 from arvis.ports.connector import TokenRefused
 from arvis.ports.inbox import Received
-from arvis.testing.conformance.connector_parts import running
+from arvis.testing.conformance.connector_stage import running
 from connectors.discord.catching_up import CatchingUp, Event
 from connectors.discord.client import Endpoints
 from connectors.discord.rest import Rest

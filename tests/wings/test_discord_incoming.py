@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from arvis.domain.messages import MessageStatus
-from arvis.testing.conformance.connector_parts import running
+from arvis.testing.conformance.connector_stage import running
 from tests.platforms.discord_server_world import FORUM
 from tests.platforms.discord_stage import DiscordStage, discord_stage
 from tests.platforms.recording_inbox import RecordingInbox

@@ -12,7 +12,7 @@ import pytest
 from arvis.domain.messages import Address, Button, ButtonStyle, OutgoingFile
 from arvis.domain.platforms import Part
 from arvis.ports.connector import BotSettings, ConnectorServices, FetchError, Guarantee, SetupFinding
-from arvis.testing.conformance.connector_parts import delivery, failure_of, parts_of, running, send_all
+from arvis.testing.conformance.connector_stage import delivery, failure_of, parts_of, running, send_all
 from connectors.discord import create
 from connectors.discord.connector import DiscordConnector
 from connectors.discord.files import source_of

@@ -11,7 +11,7 @@ import pytest
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.connector import SendError
-from arvis.testing.conformance.connector_parts import delivery, running
+from arvis.testing.conformance.connector_stage import delivery, running
 from connectors.slack.formatting import BLOCK_LIMIT
 from tests.platforms.faults.wire import Fault, Kind
 from tests.platforms.recording_inbox import RecordingInbox

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.connector import SendError
-from arvis.testing.conformance.connector_parts import delivery
+from arvis.testing.conformance.connector_stage import delivery
 from connectors.slack.files import is_slacks
 from connectors.slack.formatting import message_of
 from connectors.slack.incoming import BotIdentity, Reader

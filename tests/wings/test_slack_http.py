@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from arvis.ports.connector import TakesWebhooks, WebhookAnswer
-from arvis.testing.conformance.connector_parts import running
+from arvis.testing.conformance.connector_stage import running
 from connectors.slack.connector import SlackConnector
 from tests.platforms.recording_inbox import RecordingInbox
 from tests.platforms.slack_server import SIGNING_SECRET, Fault, signed

@@ -8,8 +8,8 @@ import pytest
 
 from arvis.domain.errors import Unavailable
 from arvis.ports.connector import TokenRefused
-from arvis.testing.conformance.connector_parts import delivery, running, send_all
-from arvis.testing.conformance.connector_things import BUTTONS
+from arvis.testing.conformance.connector import BUTTONS
+from arvis.testing.conformance.connector_stage import delivery, running, send_all
 from connectors.slack.incoming import microseconds
 from tests.platforms.recording_inbox import RecordingInbox
 from tests.platforms.slack_server import Fault

@@ -11,7 +11,7 @@ import pytest
 
 from arvis.domain.messages import Button, ButtonStyle, OutgoingFile
 from arvis.ports.connector import BadSetting, FetchError, SendError
-from arvis.testing.conformance.connector_parts import delivery, failure_of, parts_of, send_all
+from arvis.testing.conformance.connector_stage import delivery, failure_of, parts_of, send_all
 from connectors.slack.formatting import silent
 from tests.platforms.slack_server import Fault
 from tests.platforms.slack_stage import SlackStage

@@ -14,7 +14,7 @@ import telegram
 from arvis.domain.messages import IncomingMessage
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.connector import Connector, FetchError, FetchesFiles, SendError
-from arvis.testing.conformance.connector_parts import delivery
+from arvis.testing.conformance.connector_stage import delivery
 from connectors.telegram.formatting import formatted, plain
 from connectors.telegram.incoming import BotIdentity, Incoming
 from connectors.telegram.settings import TelegramConfig

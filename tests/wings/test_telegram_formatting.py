@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arvis.domain.messages import Address, Button, OutgoingFile
-from arvis.testing.conformance.connector_parts import delivery
+from arvis.testing.conformance.connector_stage import delivery
 from connectors.telegram.formatting import CAPTION_LIMIT, TEXT_LIMIT, formatted, parts, rich
 from connectors.telegram.outgoing import keyboard, plan
 from tests.platforms.telegram_server_rules import called, checked_entities, units

@@ -10,7 +10,7 @@ import pytest
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.connector import Connector, FetchError, FetchesFiles, Guarantee, Reserves, SendError, ShowsDrafts
-from arvis.testing.conformance.connector_parts import delivery, failure_of, parts_of, send_all
+from arvis.testing.conformance.connector_stage import delivery, failure_of, parts_of, send_all
 from tests.platforms.telegram_server_state import ApiError
 from tests.platforms.telegram_stage import TelegramStage
 

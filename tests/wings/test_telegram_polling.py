@@ -12,7 +12,7 @@ from arvis.domain.errors import Unavailable
 from arvis.domain.messages import Button, IncomingMessage
 from arvis.ports.connector import TokenRefused
 from arvis.ports.inbox import Received
-from arvis.testing.conformance.connector_parts import delivery, running, send_all
+from arvis.testing.conformance.connector_stage import delivery, running, send_all
 from tests.platforms.recording_inbox import RecordingInbox
 from tests.platforms.telegram_stage import TOKEN, TelegramStage
 

@@ -1,7 +1,9 @@
-"""Packages that scripts declare: only those that the owner allows, only wheels, each set kept in its own folder.
+"""The Python that runs scripts, and the packages that they declare: only those that the owner allows, only wheels, each
+set kept in its own folder.
 
-pip fetches them inside the sandbox, where it sees nothing of the machine but its own folder; a wheel runs no code
-when it is unpacked. pip and its settings decide the index; this module contains no address.
+The interpreter is the daemon's own, without the daemon's packages. pip fetches packages inside the sandbox, where it
+sees nothing of the machine but its own folder; a wheel runs no code when it is unpacked. pip and its settings decide
+the index; this module contains no address.
 """
 
 from __future__ import annotations
@@ -15,11 +17,46 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import WORKSPACE, Sandbox, Task
-from arvis.tools.code.interpreter import Interpreter
+
+# -- the interpreter ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """`program` with the folders that it needs besides the system's, and its `version`, for which packages are kept.
+    `pip` can be run by it (None: there is none)."""
+
+    program: Path
+    readable: tuple[Path, ...]
+    version: str
+    pip: Path | None
+
+
+def daemons_interpreter() -> Interpreter:
+    """The one that the daemon's own environment was made from."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    prefixes = {Path(sys.base_prefix), Path(sys.base_exec_prefix)}
+    beyond = tuple(sorted(prefix for prefix in prefixes if not prefix.is_relative_to("/usr")))
+    return Interpreter(Path(sys.base_exec_prefix, "bin", f"python{version}"), beyond, version, _pip())
+
+
+def _pip() -> Path | None:
+    """The package, or the archive of it that comes with Python: either is run by its path."""
+    found = find_spec("pip")
+    if found is not None and found.submodule_search_locations:
+        return Path(found.submodule_search_locations[0])
+    spare = find_spec("ensurepip")
+    if spare is None or spare.origin is None:
+        return None
+    wheels = sorted(Path(spare.origin).parent.glob("_bundled/pip-*.whl"))
+    return wheels[-1] / "pip" if wheels else None
+
 
 #: Allows every name.
 ANY = "*"
@@ -105,14 +142,13 @@ class PackageSets:
             if asked["name"] in sys.stdlib_module_names and name not in self._allowed:
                 continue
             if not {ANY, name} & self._allowed:
-                raise ToolError(f"The package {name} is not allowed here. {self._told()}")
+                names = ", ".join(self.allowed)
+                hint = f"Allowed: {names}." if names else "None are allowed: use the standard library."
+                raise ToolError(f"The package {name} is not allowed here. {hint}")
             found[name] = f"{name}=={asked['version']}" if asked["version"] else name
         if len(found) > MOST_PACKAGES:
             raise ToolError(f"Too many packages: the limit is {MOST_PACKAGES}.")
         return sorted(found.values())
-
-    def _told(self) -> str:
-        return f"Allowed: {', '.join(self.allowed)}." if self.allowed else "None are allowed: use the standard library."
 
     async def _install(self, place: Path, wanted: Sequence[str]) -> None:
         pip = self._interpreter.pip

@@ -1,28 +1,34 @@
-"""The tool that runs a script which a model wrote: in the conversation's own folder, without a network, and with the agent's
-other tools as functions."""
+"""The tool that runs a script which a model wrote: in the conversation's own folder, without a network, and with the
+agent's other tools as functions (behaviour 5.6).
+
+Each function takes one dict and returns the tool's text. This process makes the calls, and treats the script as
+hostile.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import builtins
 import json
+import keyword
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from arvis.domain.errors import ToolError
-from arvis.domain.tools import Risk
+from arvis.domain.markup import escape
+from arvis.domain.text import strict_json
+from arvis.domain.tools import Risk, ToolSpec
 from arvis.ports.sandbox import Finished, Sandbox, Task
 from arvis.ports.tool import Caller, Tool
-from arvis.tools.code.calls import ScriptCalls
-from arvis.tools.code.functions import named
-from arvis.tools.code.interpreter import Interpreter
-from arvis.tools.code.packages import MOST_PACKAGES, PackageSets
+from arvis.tools.code.packages import MOST_PACKAGES, Interpreter, PackageSets
 from arvis.tools.function import FunctionTool
-from arvis.tools.program_output import end_of, output_of
+from arvis.tools.run_shell import end_of, output_of
 
 #: The tool's name, by which agents have it and rules of the approvals speak of it.
 CODE_EXECUTION = "code_execution"
@@ -58,7 +64,9 @@ def code_tool(bench: Workbench, callable_tools: Mapping[str, Tool]) -> Tool:
         """Run a Python script in your own folder."""
         calls = ScriptCalls(functions=named(callable_tools), caller=caller)
         finished = await _run(bench, script, libraries, calls, caller.workspace)
-        return _told(finished, bench.seconds, calls.made)
+        called = f"; tools called: {', '.join(calls.made)}" if calls.made else ""
+        output = output_of(finished, _SHOWN) or "(nothing)"
+        return f"{RESULT}\n{output}\n[{end_of(finished, bench.seconds)}{called}]"
 
     return FunctionTool(code_execution, risk=Risk.EXEC, repeatable=False)
 
@@ -90,6 +98,101 @@ def _inside() -> str:
     return Path(__file__).with_name("inside.py").read_text(encoding="utf-8")
 
 
-def _told(finished: Finished, seconds: float, made: Sequence[str]) -> str:
-    called = f"; tools called: {', '.join(made)}" if made else ""
-    return f"{RESULT}\n{output_of(finished, _SHOWN) or '(nothing)'}\n[{end_of(finished, seconds)}{called}]"
+# -- tools as functions ------------------------------------------------------------------------------------------------
+
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
+_BLANKS = re.compile(r"\s+")
+
+#: Of one description, in characters.
+_LONGEST = 600
+
+#: Names that Python or the runner defines, which no function may hide.
+_TAKEN = frozenset({*dir(builtins), *keyword.kwlist, *keyword.softkwlist, "ToolError"})
+
+
+def named(tools: Mapping[str, Tool]) -> dict[str, Tool]:
+    """The tools by the names of their functions; no two have the same, and none hides a part of the language."""
+    functions: dict[str, Tool] = {}
+    for name, tool in tools.items():
+        wanted = function_name(name)
+        while wanted in functions or wanted in _TAKEN:
+            wanted += "_"
+        functions[wanted] = tool
+    return functions
+
+
+def function_name(tool: str) -> str:
+    """A name that Python takes: other characters become `_`, and a leading digit gets one before it."""
+    name = _NOT_IN_NAMES.sub("_", tool)
+    return f"_{name}" if name[:1].isdigit() or not name else name
+
+
+def told_of(tools: Mapping[str, Tool]) -> str:
+    """The functions as a model reads them, one line each and one for what they take."""
+    return "\n".join(_described(name, tool.spec) for name, tool in named(tools).items())
+
+
+def _described(name: str, spec: ToolSpec) -> str:
+    what = escape(_BLANKS.sub(" ", spec.description).strip())[:_LONGEST]
+    schema = {key: value for key, value in spec.parameters.items() if key not in {"$schema", "title"}}
+    arguments = escape(json.dumps(schema, ensure_ascii=False, separators=(",", ":")))
+    return f"- {name}(arguments: dict) -> str: {what}\n  arguments: {arguments}"
+
+
+# -- calls of a script -------------------------------------------------------------------------------------------------
+
+
+#: The most calls of one script, and the most characters of a result that are returned to it.
+MOST_CALLS = 50
+MOST_VALUE = 262_144
+
+
+class ScriptCalls:
+    """The `Answerer` of one script, which runs for `caller` and may call `functions`. Each line `{"function",
+    "arguments"}` is answered by `{"error", "value"}`, of which one is null. `names` are those of the
+    functions, `made` those that were called."""
+
+    def __init__(self, *, functions: Mapping[str, Tool], caller: Caller) -> None:
+        self._functions = functions
+        self._caller = caller
+        self._asked = 0
+        self.names = list(functions)
+        self.made: list[str] = []
+
+    async def answer(self, line: bytes) -> bytes | None:
+        """Answer one call. Every request counts; the answer after the last permitted call says that the limit is
+        reached. Raise any tool error that is not meant for the model."""
+        self._asked += 1
+        if self._asked > MOST_CALLS + 1:
+            return None
+        try:
+            value, error = await self._call(line), None
+        except ToolError as failed:
+            value, error = None, failed.what
+        except TimeoutError:
+            value, error = None, "The tool did not answer in time."
+        return json.dumps({"error": error, "value": value}).encode()
+
+    async def _call(self, line: bytes) -> str:
+        if self._asked > MOST_CALLS:
+            raise ToolError(f"A script can call tools {MOST_CALLS} times; this call is over the limit.")
+        name, arguments = _read(line)
+        tool = self._functions.get(name)
+        if tool is None:
+            raise ToolError(f"Scripts have no tool {name[:100]!r}.")
+        tool.check(arguments)
+        self.made.append(name)
+        said = await tool.call(arguments, replace(self._caller, call_id=f"{self._caller.call_id}-{len(self.made)}"))
+        return said if len(said) <= MOST_VALUE else f"{said[:MOST_VALUE]}\n[… rest omitted …]"
+
+
+def _read(line: bytes) -> tuple[str, Mapping[str, Any]]:
+    try:
+        asked = strict_json(line)
+    except (ValueError, RecursionError):
+        asked = None
+    match asked:
+        case {"function": str(name), "arguments": dict(arguments)}:
+            return name, arguments
+    raise ToolError("A tool takes one dict of plain JSON values.")

@@ -11,7 +11,8 @@ import contextlib
 import importlib
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import structlog
 
@@ -20,7 +21,43 @@ from arvis.domain.errors import ToolError
 from arvis.ports.clock import Clock
 from arvis.ports.tool import Tool
 from arvis.process.redaction import Redactor
-from arvis.tools.mcp.offers import Link, LinkLost, Offer, Reply
+
+# -- offers and answers of a server, independent of the protocol's package, and the operations of a connection ---------
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A tool as its server describes it. `read_only` is only the server's claim."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The result of a call, as text for the model. `failed`: the text describes the error."""
+
+    text: str
+    failed: bool
+
+
+class LinkLost(Exception):
+    """The connection is over; the text names the sign of it."""
+
+
+class Link(Protocol):
+    """An open connection. Its methods may raise any exception of the protocol's package."""
+
+    async def offers(self) -> Sequence[Offer]: ...
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Reply: ...
+
+    async def changed(self) -> None:
+        """Wait until the server reports a changed list of tools. Raise `LinkLost` when the connection is over."""
+        ...
+
 
 log = structlog.get_logger(__name__)
 
@@ -121,7 +158,9 @@ class RemoteServer:
                 opened = package.open_link(self._settings, clock=self._clock, say=self._say)
                 link: Link = await stack.enter_async_context(opened)
                 await self._list(link)
-            self._found(link)
+            self._link, self._told_down = link, False
+            self._tried.set()
+            log.info("mcp_server_ready", server=self._settings.name)
             try:
                 while True:
                     await link.changed()
@@ -159,11 +198,6 @@ class RemoteServer:
         if not task.cancelled():
             # Retrieved, so that asyncio does not report an unretrieved exception.
             task.exception()
-
-    def _found(self, link: Link) -> None:
-        self._link, self._told_down = link, False
-        self._tried.set()
-        log.info("mcp_server_ready", server=self._settings.name)
 
     def _lost(self, failure: Any) -> None:
         """Log the failure once, until the server can be reached again."""

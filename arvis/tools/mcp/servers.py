@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,10 +15,40 @@ from arvis.config.servers import McpServer
 from arvis.domain.text import storable
 from arvis.domain.tools import Risk, ToolSpec
 from arvis.ports.clock import Clock
-from arvis.ports.tool import Tool
-from arvis.tools.mcp.offers import Offer
-from arvis.tools.mcp.remote import RemoteServer
-from arvis.tools.mcp.tool import McpTool
+from arvis.ports.tool import Caller, Tool
+from arvis.tools.mcp.remote import Offer, RemoteServer
+
+# -- one tool of a server, as the registry and the gate know tools -----------------------------------------------------
+
+
+class McpTool:
+    """`Tool` over a server. `name` is the server's name for the tool; `check` raises `ToolError`."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        spec: ToolSpec,
+        risk: Risk,
+        repeatable: bool,
+        check: Callable[[Mapping[str, Any]], None],
+        server: RemoteServer,
+    ) -> None:
+        self.spec = spec
+        self.risk = risk
+        self.repeatable = repeatable
+        self.sensitive = False
+        self._name = name
+        self._check = check
+        self._server = server
+
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        self._check(arguments)
+
+    async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str:  # noqa: ARG002 - the port's signature
+        self._check(arguments)
+        return await self._server.call(self._name, arguments)
+
 
 log = structlog.get_logger(__name__)
 
@@ -92,9 +122,12 @@ class _Offers:
         except schemas.UnusableSchema as unusable:
             self._leave_out(settings, offer, f"its schema {unusable}")
             return None
+        description = storable(offer.description).strip()
+        if len(description) > _MAX_DESCRIPTION:
+            description = f"{description[: _MAX_DESCRIPTION - 1]}…"
         return McpTool(
             name=offer.name,
-            spec=ToolSpec(f"{settings.name}.{offer.name}", _bounded(offer.description), offer.schema),
+            spec=ToolSpec(f"{settings.name}.{offer.name}", description, offer.schema),
             risk=Risk.READ if self._is_harmless(settings, offer) else settings.risk,
             repeatable=settings.repeatable,
             check=check,
@@ -118,8 +151,3 @@ class _Offers:
         if known not in self._told and len(self._told) < 1_000:  # noqa: PLR2004 - a server may invent names for ever
             self._told.add(known)
             log.warning("mcp_tool_left_out", server=settings.name, tool=known[1], why=why)
-
-
-def _bounded(text: str) -> str:
-    text = storable(text).strip()
-    return text if len(text) <= _MAX_DESCRIPTION else f"{text[: _MAX_DESCRIPTION - 1]}…"
