@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 
 from arvis.domain.jobs import Done, Job, JobKind, JobResult, NewJob, Priority, Unfinished
 from arvis.ports.store import Store, Transaction
-from arvis.process.clock import SystemClock
-from arvis.process.ids import IdMaker
+from arvis.process.clock import IdMaker, SystemClock
 from arvis.queue.queue import Queue, RetryPolicy
 from arvis.store.open import Database, open_store
 

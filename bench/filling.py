@@ -12,8 +12,7 @@ import psycopg
 from arvis.domain.jobs import JobKind, JobStatus, Pool, Priority, rank_of
 from arvis.process.clock import SystemClock
 from arvis.store.open import Database, bring_up_to_date
-from arvis.store.sqlite.checkpoint import kept_log
-from arvis.store.sqlite.page_checksums import sums_file
+from arvis.store.sqlite.checkpoint import kept_log, sums_file
 
 _JOBS = """
 INSERT INTO jobs (

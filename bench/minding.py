@@ -18,11 +18,9 @@ from arvis.llm import Runner
 from arvis.llm.model_limits import ModelCounting
 from arvis.llm.tokens import estimate_tokens
 from arvis.ports.store import Store, Transaction
-from arvis.process.clock import SystemClock
-from arvis.process.ids import IdMaker
+from arvis.process.clock import IdMaker, SystemClock
 from arvis.store.open import Database, bring_up_to_date, open_store
-from arvis.store.sqlite.checkpoint import kept_log
-from arvis.store.sqlite.page_checksums import sums_file
+from arvis.store.sqlite.checkpoint import kept_log, sums_file
 from arvis.testing.providers import GivenProviders
 from arvis.turns.turns import begin_turn
 from bench.report import Figure, Target

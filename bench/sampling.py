@@ -33,15 +33,15 @@ CARRIERS = frozenset(
             "arvis.process.supervisor",
             "arvis.queue.queue",
             "arvis.queue.slots",
-            "arvis.store.sql.scripts",
+            "arvis.store.transaction",
         ),
         *(
             "arvis.store.sql.session",
             "arvis.store.sqlite.store",
             "arvis.store.sqlite.session",
-            "arvis.store.sqlite.writer",
+            "arvis.store.sqlite.store",
         ),
-        *("arvis.store.transaction", "arvis.store.sqlite.writer", "arvis.web.http.errors"),
+        *("arvis.store.transaction", "arvis.store.sqlite.store", "arvis.web.http.errors"),
     ]
 )
 #: The places where threads wait for work, by module and function. The time of a thread that is sampled there was used
@@ -51,7 +51,7 @@ WAITS = frozenset(
         ("selectors", "select"),
         ("threading", "wait"),
         ("concurrent.futures.thread", "_worker"),
-        ("arvis.store.sqlite.writer", "run"),
+        ("arvis.store.sqlite.store", "run"),
         ("arvis.store.sqlite.store", "run"),
     ]
 )

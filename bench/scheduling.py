@@ -10,8 +10,7 @@ from pathlib import Path
 
 from arvis.domain.schedules import Missed, Schedule, ScheduleKind
 from arvis.ports.store import Transaction
-from arvis.process.clock import SystemClock
-from arvis.process.ids import IdMaker
+from arvis.process.clock import IdMaker, SystemClock
 from arvis.store.open import Database, open_store
 from bench.processes import cpu_seconds
 from bench.report import Figure, Target

@@ -18,8 +18,7 @@ from websockets.asyncio.client import connect
 from arvis.domain.ids import RANDOM_BITS, encode, moment_of
 from arvis.process.clock import SystemClock
 from arvis.store.open import Database, bring_up_to_date
-from arvis.store.sqlite.checkpoint import kept_log
-from arvis.store.sqlite.page_checksums import sums_file
+from arvis.store.sqlite.checkpoint import kept_log, sums_file
 from bench.people import Endpoint, Server, chat
 from bench.report import Figure, Target
 from bench.rounds import Setting, in_turn

@@ -35,8 +35,8 @@ from arvis.operations import StoreOperations
 from arvis.ports.connector import FetchError, FetchesFiles
 from arvis.ports.inbox import Inbox
 from arvis.ports.provider import Providers
-from arvis.process.ids import RandomBits
-from arvis.process.passwords import Argon2Passwords
+from arvis.process.clock import RandomBits
+from arvis.process.secrets import Argon2Passwords
 from arvis.process.stalls import Stalls
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.process.supervisor import RoleState, Supervisor

@@ -23,15 +23,11 @@ from arvis.app.tools import open_tools
 from arvis.config import Config
 from arvis.domain.runs import CallTimeouts
 from arvis.llm import DEMO
-from arvis.process.clock import SystemClock
-from arvis.process.data_folder import DataFolder, hold_data_folder
-from arvis.process.folder_watch import FolderWatch
-from arvis.process.gc import tuned_gc
-from arvis.process.ids import IdMaker, RandomBits
-from arvis.process.logging import logging_to
-from arvis.process.redaction import Redactor
+from arvis.process.clock import IdMaker, RandomBits, SystemClock
+from arvis.process.data_folder import DataFolder, FolderWatch, hold_data_folder
+from arvis.process.logging import Redactor, logging_to
 from arvis.process.secrets import SealedBox, secrets_key_file
-from arvis.process.stalls import LoopWatch
+from arvis.process.stalls import LoopWatch, tuned_gc
 from arvis.process.supervisor import Supervisor
 from arvis.web.server import WebServer
 

@@ -20,15 +20,14 @@ from arvis.ports.bus import Topic
 from arvis.ports.insights import Insights
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
-from arvis.process.clock import SystemClock
+from arvis.process.clock import IdMaker, SystemClock
 from arvis.process.data_folder import DataFolder
 from arvis.process.disk import DiskWatch, ReservedSpace, disk_space
-from arvis.process.ids import IdMaker
 from arvis.services import agents
 from arvis.services.agents import ensure_conductor
 from arvis.settings import SettingsService
 from arvis.skills.shelf import SkillRegistry
-from arvis.store.backups.service import BackupService
+from arvis.store.backups.making import BackupService
 from arvis.store.integrity.repair import make_sound
 from arvis.store.open import bring_up_to_date, open_relay, open_store
 from arvis.store.sqlite.errors import Emergency

@@ -12,8 +12,7 @@ from arvis.domain.runs import Account
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpClient
 from arvis.ports.transcriber import Speaker, Transcriber
-from arvis.process.subprocesses import GuardedPrograms
-from arvis.process.worker_processes import GuardedWorkers
+from arvis.process.subprocesses import GuardedPrograms, GuardedWorkers
 from arvis.providers.speech import (
     BASE_URL,
     ApiAccess,

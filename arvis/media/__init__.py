@@ -3,7 +3,6 @@ bomb is measured first, or opened in a child process with little memory and time
 
 from __future__ import annotations
 
-from arvis.media.naming import path_of
-from arvis.media.reading import MediaReader, Reading, lost
+from arvis.media.reading import MediaReader, Reading, lost, path_of
 
 __all__ = ["MediaReader", "Reading", "lost", "path_of"]

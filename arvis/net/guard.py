@@ -1,7 +1,10 @@
-"""Decide which addresses of users and models may be fetched, by pure rules (reliability.md §5.6).
+"""Decide which addresses of users and models may be fetched, by pure rules. Nothing is looked up or dialled here.
 
-No name is looked up or dialled here. A URL is parsed once into a `Target`, and only the target is used afterwards, so
-that no second parser can understand the text differently.
+A URL is parsed once into a `Target`, and only the target is used afterwards, so that no second parser can understand
+the text differently. Host names are converted to one form, from any spelling: a text that a resolver would read as an
+address is an address here, whether decimal, octal, hexadecimal, short, in full-width digits or percent-encoded. The
+standard library's `is_global` follows the registry of special addresses only up to its own version, and ignores
+addresses that contain another one; both gaps are closed here.
 """
 
 from __future__ import annotations
@@ -9,12 +12,194 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import NoReturn
-from urllib.parse import quote
+from urllib.parse import quote, unquote_to_bytes
+
+import idna
 
 from arvis.domain.errors import ConfigError, FetchRefused
-from arvis.net.addresses import IPAddress, read_address, special_use
-from arvis.net.hosts import BadHost, canonical_host, is_local_name
+
+#: Longer names cannot be looked up, and some conversions take quadratic time.
+_LONGEST = 253
+_LONGEST_WRITTEN = 1000
+_NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_IPV6 = re.compile(r"[0-9A-Fa-f:.]+")
+#: By the number of parts: the number of bytes that the last part fills (`127.1` is `127.0.0.1`).
+_LAST_PART_BYTES = {1: 4, 2: 3, 3: 2, 4: 1}
+#: Names that never mean a public host, whatever a resolver returns.
+_LOCAL_ENDINGS = ("localhost", "localdomain", "local", "internal", "intranet", "lan", "home.arpa", "onion")
+
+
+class BadHost(ValueError):
+    """The text is not a host; the message is half a sentence that says why."""
+
+
+def canonical_host(written: str) -> str:
+    """Return a lower-case ASCII name without a final dot, an IPv4 address in four decimal parts, or an IPv6 address
+    in its shortest form without brackets. Raises `BadHost`."""
+    if len(written) > _LONGEST_WRITTEN:
+        raise BadHost("its host is too long")
+    if written.startswith("["):
+        return _ipv6(written)
+    name = _ascii(_decoded(written)).lower().removesuffix(".")
+    if not name:
+        raise BadHost("it names no host")
+    if len(name) > _LONGEST:
+        raise BadHost("its host is too long")
+    if _NUMBER.fullmatch(name.rpartition(".")[2]):
+        return _ipv4(name)
+    if not _NAME.fullmatch(name):
+        raise BadHost("its host is not a name that can be looked up")
+    return name
+
+
+def is_local_name(host: str) -> bool:
+    """Return whether the form of a canonical name alone shows that it means this machine or its network."""
+    return "." not in host or any(f".{host}".endswith(f".{ending}") for ending in _LOCAL_ENDINGS)
+
+
+def _ipv6(written: str) -> str:
+    inner = written[1:-1]
+    if "%" in inner:
+        raise BadHost("its address has a zone, which exists only on a local network")
+    if not written.endswith("]") or not _IPV6.fullmatch(inner):
+        raise BadHost("its host is not a valid IPv6 address")
+    try:
+        return str(IPv6Address(inner))
+    except AddressValueError:
+        raise BadHost("its host is not a valid IPv6 address") from None
+
+
+def _decoded(written: str) -> str:
+    if "%" not in written:
+        return written
+    try:
+        return unquote_to_bytes(written).decode("utf-8")
+    except UnicodeError:
+        raise BadHost("its host is not text") from None
+
+
+def _ascii(name: str) -> str:
+    """Convert a name as browsers do (UTS 46): full-width digits and other dots become plain ones before any check."""
+    if name.isascii():
+        return name
+    try:
+        mapped = idna.uts46_remap(name, std3_rules=False, transitional=False)
+        return mapped if mapped.isascii() else idna.encode(mapped).decode("ascii")
+    except UnicodeError:
+        raise BadHost("its host is not a valid international name") from None
+
+
+def _ipv4(name: str) -> str:
+    """Return the address that `inet_aton` reads from one to four numbers. Raises `BadHost` for any text that it would
+    refuse."""
+    parts = name.split(".")
+    if len(parts) not in _LAST_PART_BYTES or not all(_NUMBER.fullmatch(part) for part in parts):
+        raise BadHost("its host is not a valid IPv4 address")
+    *first, last = [_number(part) for part in parts]
+    room = 8 * _LAST_PART_BYTES[len(parts)]
+    if any(part > 255 for part in first) or last >= 1 << room:  # noqa: PLR2004 the largest byte
+        raise BadHost("its host is not a valid IPv4 address")
+    high = sum(part << 24 - 8 * place for place, part in enumerate(first))
+    return str(IPv4Address(high + last))
+
+
+def _number(part: str) -> int:
+    try:
+        if part.startswith("0x"):
+            return int(part[2:] or "0", 16)
+        return int(part, 8 if part.startswith("0") else 10)
+    except ValueError:  # an 8 or a 9 in an octal number
+        raise BadHost("its host is not a valid IPv4 address") from None
+
+
+IPAddress = IPv4Address | IPv6Address
+
+#: Networks that are refused on every version of Python, and public numbers that only internal hosts answer.
+_SPECIAL_V4 = tuple(
+    (IPv4Network(network), meaning)
+    for network, meaning in (
+        ("0.0.0.0/8", "this machine"),
+        ("10.0.0.0/8", "a private network"),
+        ("100.64.0.0/10", "the inside of a provider's network"),
+        ("127.0.0.0/8", "this machine"),
+        ("168.63.129.16/32", "a cloud's metadata service"),
+        ("169.254.0.0/16", "a link-local or metadata address"),
+        ("172.16.0.0/12", "a private network"),
+        ("192.0.0.0/24", "a protocol's own address"),
+        ("192.0.2.0/24", "documentation"),
+        ("192.88.99.0/24", "a relay"),
+        ("192.168.0.0/16", "a private network"),
+        ("198.18.0.0/15", "a benchmark's network"),
+        ("198.51.100.0/24", "documentation"),
+        ("203.0.113.0/24", "documentation"),
+        ("224.0.0.0/4", "a multicast group"),
+        ("240.0.0.0/4", "a reserved address"),
+    )
+)
+#: The only part of IPv6 from which public addresses are assigned, and the special networks inside it.
+_UNICAST = IPv6Network("2000::/3")
+_SPECIAL_V6 = tuple(
+    (IPv6Network(network), meaning)
+    for network, meaning in (
+        ("2001::/32", "a Teredo tunnel"),
+        ("2001::/23", "a protocol's own address"),
+        ("2001:db8::/32", "documentation"),
+        ("3fff::/20", "documentation"),
+    )
+)
+#: By prefix: the number of bits after the IPv4 address that it contains.
+_CARRIERS = (
+    (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
+    (IPv6Network("::/96"), 0),  # IPv4-compatible, long out of use but still understood by some
+    (IPv6Network("64:ff9b::/96"), 0),  # NAT64
+    (IPv6Network("2002::/16"), 80),  # 6to4
+)
+#: The beginning of the interface part of an ISATAP address, with or without the bit for "globally unique".
+_ISATAP = frozenset({0x00005EFE, 0x02005EFE})
+
+
+def special_use(address: IPAddress) -> str | None:
+    """Return the special use of an address in a few words; None for a public one."""
+    inner = carried(address)
+    if isinstance(inner, IPv6Address):
+        return _special_v6(inner)
+    for network, meaning in _SPECIAL_V4:
+        if inner in network:
+            return meaning
+    return None if inner.is_global else "not public"
+
+
+def carried(address: IPAddress) -> IPAddress:
+    """Return the IPv4 address inside a mapped, compatible, NAT64 or 6to4 address; any other address unchanged."""
+    if isinstance(address, IPv6Address):
+        for network, behind in _CARRIERS:
+            if address in network:
+                return IPv4Address(int(address) >> behind & 0xFFFFFFFF)
+    return address
+
+
+def read_address(text: str) -> IPAddress | None:
+    """Read an address as resolvers write it; None for anything else, and for one with a zone, which is never public."""
+    try:
+        return None if "%" in text else ip_address(text)
+    except ValueError:
+        return None
+
+
+def _special_v6(address: IPv6Address) -> str | None:
+    # Teredo, site-local, unique-local, link-local, multicast and the local NAT64 prefix all fail one of these checks.
+    for network, meaning in _SPECIAL_V6:
+        if address in network:
+            return meaning
+    if address not in _UNICAST or not address.is_global:
+        return "not public"
+    if int(address) >> 32 & 0xFFFFFFFF in _ISATAP:
+        return special_use(IPv4Address(int(address) & 0xFFFFFFFF))
+    return None
+
 
 _PORTS = {"http": 80, "https": 443}
 _LONGEST_URL = 8000

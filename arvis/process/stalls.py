@@ -1,13 +1,17 @@
-"""Watches that no step holds up the event loop: each pass of the loop is timed, and a pass that is too long is reported with
-the stack of what it was doing.
+"""Keeps the event loop free: each pass of the loop is timed, a pass that is too long is reported with the stack of
+what it was doing, and Python's collector of reference cycles scans less often.
 
 The loop's selector takes the times, which costs two looks at the clock a pass. A thread looks at the stack of a pass while
 it is still under way; it sleeps while the loop does, so an idle daemon stays idle.
+
+By default the collector scans all objects repeatedly and blocks the process: 2 % of a message's time, up to 50 ms per
+scan. In a daemon, objects of the start live to the end, and objects of a turn are freed without it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import selectors
 import sys
 import threading
@@ -19,6 +23,23 @@ from pathlib import Path
 from types import FrameType
 
 import structlog
+
+#: New objects before the youngest generation is scanned.
+_GATHERED = 10_000
+
+
+@contextmanager
+def tuned_gc() -> Iterator[None]:
+    """Exclude all current objects from collection, and scan the others less often."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(_GATHERED, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
 
 log = structlog.get_logger(__name__)
 

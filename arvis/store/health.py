@@ -29,10 +29,9 @@ from arvis.store.repositories.automation import skill_of, sound_schedule, sound_
 from arvis.store.repositories.platforms import bot_of, bot_status_of
 from arvis.store.repositories.workflows import sound_version
 from arvis.store.sql.migrations import available, missing_among
-from arvis.store.sql.session import Row, SqliteDialect, load_queries
-from arvis.store.sql.snapshots import LAST
+from arvis.store.sql.session import LAST, Row, SqliteDialect, load_queries
 from arvis.store.sql.unreadable import complaint, complaints
-from arvis.store.sqlite.readonly import looking_at
+from arvis.store.sqlite.session import looking_at
 from arvis.store.sqlite.wal import with_suffix
 
 # The inspection of the database by `arvis doctor`, beside a running daemon or without one. It changes nothing.

@@ -22,8 +22,7 @@ from arvis.store.sql.session import IdMaker
 from arvis.store.sqlite.checkpoint import sealed
 from arvis.store.sqlite.errors import ALONE, Emergency, store_errors
 from arvis.store.sqlite.migrations import SqliteTarget
-from arvis.store.sqlite.snapshots import SqliteSnapshots
-from arvis.store.sqlite.store import SqliteStore
+from arvis.store.sqlite.store import SqliteSnapshots, SqliteStore
 from arvis.store.views.insights import SqlInsights
 
 __all__ = ["Database", "bring_up_to_date", "load_postgres", "open_relay", "open_store"]

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from arvis.telemetry.spans import Span
+from arvis.telemetry.export_queue import Span
 
 _PATH = "/v1/traces"
 #: Seconds that one export may take, including its retries.

@@ -22,7 +22,7 @@ from arvis.ports.store import Transaction
 from arvis.process.data_folder import DataFolder, hold_data_folder
 from arvis.store.location import Database
 from arvis.store.open import bring_up_to_date, open_store
-from arvis.store.sqlite.page_checksums import sums_file
+from arvis.store.sqlite.checkpoint import sums_file
 
 HOUR = 3_600_000
 DAY = 24 * HOUR

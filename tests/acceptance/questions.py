@@ -9,8 +9,7 @@ from pathlib import Path
 from arvis.domain.executions import ExecutionStatus, Wait, WaitKind
 from arvis.engine import lifecycle
 from arvis.ports.store import Transaction
-from arvis.process.clock import SystemClock
-from arvis.process.ids import IdMaker
+from arvis.process.clock import IdMaker, SystemClock
 from arvis.store.open import Database, open_store
 
 

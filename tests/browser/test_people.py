@@ -13,8 +13,7 @@ from playwright.async_api import Browser, Page, expect
 
 from arvis.domain.messages import Address, IncomingMessage, Sender
 from arvis.ports.store import Transaction
-from arvis.process.clock import SystemClock
-from arvis.process.ids import IdMaker
+from arvis.process.clock import IdMaker, SystemClock
 from arvis.services.people import new_code, offer_pairing
 from arvis.store.open import Database, open_store
 from tests.browser.asking import until, visitor

@@ -10,8 +10,7 @@ import psycopg
 from psycopg import sql
 
 from arvis.ports.store import Store
-from arvis.process.clock import SystemClock
-from arvis.process.ids import IdMaker
+from arvis.process.clock import IdMaker, SystemClock
 from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.store.sqlite.errors import ALONE, Emergency
 

@@ -11,7 +11,7 @@ from arvis.domain.executions import ExecutionStatus
 from arvis.domain.workflows import Workflow, WorkflowRun
 from arvis.engine import lifecycle
 from arvis.ports.store import Store, Transaction
-from arvis.process.ids import IdMaker
+from arvis.process.clock import IdMaker
 from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.testing.clock import SteppedClock
 

@@ -15,7 +15,7 @@ from arvis.domain.jobs import Job, JobKind, NewJob
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction
 from arvis.store.open import Database, bring_up_to_date, open_store
-from arvis.store.postgres.snapshots import PostgresSnapshots
+from arvis.store.postgres.session import PostgresSnapshots
 from arvis.store.postgres.store import PostgresStore
 from arvis.store.views.insights import SqlInsights
 from tests.conformance.databases import NOW, id_maker, opened

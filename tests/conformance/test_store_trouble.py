@@ -19,8 +19,7 @@ from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction
 from arvis.store.open import Database, open_store
 from arvis.store.sqlite.errors import ALONE, Emergency
-from arvis.store.sqlite.store import SqliteStore
-from arvis.store.sqlite.writer import LOCK_SLICE_MS
+from arvis.store.sqlite.store import LOCK_SLICE_MS, SqliteStore
 from tests.conformance.databases import id_maker, opened
 from tests.conformance.store.scripts import BOOT, LEASE, NODE, NOW, add, get, get_setting, message, put_setting, settle
 

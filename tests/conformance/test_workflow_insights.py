@@ -14,7 +14,7 @@ from arvis.engine import lifecycle
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
 from arvis.ports.workflows import MOST_LIVE, Asked, Place, RunFigures
-from arvis.process.ids import IdMaker
+from arvis.process.clock import IdMaker
 from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.testing.clock import SteppedClock
 

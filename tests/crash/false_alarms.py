@@ -24,7 +24,7 @@ from arvis.ports.store import Transaction
 from arvis.store.integrity.repair import make_sound
 from arvis.store.location import Database
 from arvis.store.open import bring_up_to_date, open_store
-from arvis.store.sqlite import writer
+from arvis.store.sqlite import store as sqlite_store
 from tests.conformance.databases import id_maker
 
 KILLS = 200
@@ -93,8 +93,8 @@ async def write(folder: Path) -> None:
     if finding is not None and finding.level != "info":
         _say("finding", finding.what)
     bring_up_to_date(database, 0)
-    writer.CHECKPOINT_BUSY = 400
-    writer.CHECKPOINT_IDLE = 100
+    sqlite_store.CHECKPOINT_BUSY = 400
+    sqlite_store.CHECKPOINT_IDLE = 100
     async with open_store(database, boot="boot", new_id=id_maker()) as (store, _):
         held = int(await store.read(_held) or 0)
         _say("holds", held)

@@ -23,8 +23,7 @@ from arvis.store.backups.making import make_backup
 from arvis.store.integrity.repair import Finding, make_sound
 from arvis.store.location import Database
 from arvis.store.open import bring_up_to_date
-from arvis.store.sqlite.checkpoint import log_file
-from arvis.store.sqlite.page_checksums import sums_file
+from arvis.store.sqlite.checkpoint import log_file, sums_file
 from tests.unit.damage_kit import FRAME, HEADER, NOW, flip, kept_words, life, resumed
 
 HOUR = 3_600_000

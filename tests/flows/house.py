@@ -39,8 +39,7 @@ from arvis.ports.inbox import Received
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.provider import Provider
 from arvis.ports.transcriber import Speaker, Transcriber
-from arvis.process.clock import SystemClock
-from arvis.process.ids import IdMaker
+from arvis.process.clock import IdMaker, SystemClock
 from arvis.queue.outages import RetryingStore
 from arvis.queue.queue import Handler, Queue, RetryPolicy
 from arvis.routing import Router

@@ -33,8 +33,7 @@ from arvis.domain.messages import FINAL_STATUSES, IncomingMessage, MessageStatus
 from arvis.domain.money import SpendingLimits
 from arvis.ports.inbox import Received
 from arvis.ports.store import Store
-from arvis.process.clock import SystemClock
-from arvis.process.ids import IdMaker
+from arvis.process.clock import IdMaker, SystemClock
 from arvis.store.open import Database, bring_up_to_date, open_store
 from tests.flows.house import HELPER, House
 from tests.flows.house_parts import ObservedStore

@@ -20,9 +20,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.ports.receipts import ModelCall, Receipts, ToolUse
-from arvis.telemetry.export_queue import ExportQueue
+from arvis.telemetry.export_queue import ExportQueue, Span, spans_of
 from arvis.telemetry.exporter import OtlpExporter
-from arvis.telemetry.spans import Span, spans_of
 
 START = 1_700_000_000_000
 

@@ -34,14 +34,13 @@ from arvis.ports.http import Fetcher
 from arvis.ports.operations import Operations
 from arvis.ports.provider import Provider
 from arvis.ports.store import Store, Transaction
-from arvis.process.ids import IdMaker
-from arvis.process.passwords import Argon2Passwords
-from arvis.process.redaction import Redactor
-from arvis.process.secrets import SealedBox, secrets_key_file
+from arvis.process.clock import IdMaker
+from arvis.process.logging import Redactor
+from arvis.process.secrets import Argon2Passwords, SealedBox, secrets_key_file
 from arvis.skills.importing import Importer
 from arvis.skills.shelf import SkillRegistry
 from arvis.speech import UtteranceRules
-from arvis.store.backups.service import BackupService
+from arvis.store.backups.making import BackupService
 from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.web.dependencies import PAGE_FOLDER, AdminServices, WebDependencies

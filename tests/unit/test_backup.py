@@ -18,8 +18,7 @@ from arvis.domain.errors import Conflict, DiskFull, NotFound, StoreError
 from arvis.ports.backups import Backups
 from arvis.store.backups.archive import verify_archive
 from arvis.store.backups.folder import due_at, list_backups, stamp
-from arvis.store.backups.making import back_up_to, make_backup
-from arvis.store.backups.service import BackupService
+from arvis.store.backups.making import BackupService, back_up_to, make_backup
 from arvis.store.blobs import Stopped
 from arvis.store.open import Database
 from arvis.store.sql.migrations import available

@@ -11,9 +11,8 @@ import pytest
 
 from arvis.domain.messages import Attachment, FileKind
 from arvis.media import MediaReader, path_of
-from arvis.media.measures import sound_seconds
 from arvis.media.reading import LONGEST_TEXT
-from arvis.media.sniffing import BINARY, DOCX, PDF, ZIP, sniff, text_of
+from arvis.media.sniffing import BINARY, DOCX, PDF, ZIP, sniff, sound_seconds, text_of
 from arvis.ports.transcriber import Sound
 from arvis.process.subprocesses import GuardedPrograms
 from tests.flows.media_kit import archive, docx, pdf, pdf_bomb, png, wav

@@ -15,8 +15,7 @@ from arvis.store.backups.restore import restore
 from arvis.store.integrity.repair import Finding, make_sound
 from arvis.store.location import Database
 from arvis.store.open import bring_up_to_date
-from arvis.store.sqlite.checkpoint import kept_log, log_file
-from arvis.store.sqlite.page_checksums import sums_file
+from arvis.store.sqlite.checkpoint import kept_log, log_file, sums_file
 from arvis.store.sqlite.wal import with_suffix
 from tests.unit.damage_kit import FRAME, HEADER, NOW, PAGE, cut, flip, kept_words, life, resumed
 from tests.unit.test_wal import commits

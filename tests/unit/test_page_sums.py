@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.store.sqlite.checkpoint import kept_log, log_file
-from arvis.store.sqlite.page_checksums import PageSums, SumsDamaged, sums_file
+from arvis.store.sqlite.checkpoint import PageSums, SumsDamaged, kept_log, log_file, sums_file
 from arvis.store.sqlite.wal import NOWHERE, Mark
 from tests.unit.damage_kit import PAGE, Life, cut, flip, life, resumed
 

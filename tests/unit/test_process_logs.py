@@ -19,8 +19,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.process.logging import logging_to
-from arvis.process.redaction import Redactor
+from arvis.process.logging import Redactor, logging_to
 
 CANARY = 'canary/+"f00d'
 DAY_MS = 86_400_000

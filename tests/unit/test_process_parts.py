@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arvis.ports.clock import Clock
-from arvis.process.clock import SystemClock
-from arvis.process.gc import tuned_gc
-from arvis.process.ids import IdMaker, RandomBits
+from arvis.process.clock import IdMaker, RandomBits, SystemClock
+from arvis.process.stalls import tuned_gc
 
 
 class HandClock:

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from arvis.domain.errors import TooMany
-from arvis.process import passwords
-from arvis.process.passwords import Argon2Passwords
+from arvis.process import secrets
+from arvis.process.secrets import Argon2Passwords
 
 
 async def test_a_password_matches_what_was_made_of_it_and_nothing_else() -> None:
@@ -38,7 +38,7 @@ async def test_one_is_computed_at_a_time_whoever_gives_up(monkeypatch: pytest.Mo
         at_once -= 1
         return "kept"
 
-    monkeypatch.setattr(passwords, "_hashed", slow)
+    monkeypatch.setattr(secrets, "_hashed", slow)
     found = Argon2Passwords()
     tasks = [asyncio.create_task(found.hashed("x")) for _ in range(8)]
     await asyncio.sleep(0.05)
@@ -53,7 +53,7 @@ async def test_one_is_computed_at_a_time_whoever_gives_up(monkeypatch: pytest.Mo
 
 async def test_a_flood_is_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
     free = threading.Event()
-    monkeypatch.setattr(passwords, "_matches", lambda *_: free.wait(5))
+    monkeypatch.setattr(secrets, "_matches", lambda *_: free.wait(5))
     found = Argon2Passwords()
     tasks = [asyncio.create_task(found.matches("x", "y")) for _ in range(100)]
     await asyncio.sleep(0.05)

@@ -16,8 +16,7 @@ from arvis.config.sections import Routing
 from arvis.domain.agents import Agent, AgentStatus, Binding, Permission
 from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
 from arvis.ports.store import Store
-from arvis.process.clock import SystemClock
-from arvis.process.ids import IdMaker
+from arvis.process.clock import IdMaker, SystemClock
 from arvis.routing import Place, Refused, Routed, Router, mentioned, permit
 from arvis.store.open import Database, bring_up_to_date, open_store
 

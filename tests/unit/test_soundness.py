@@ -12,8 +12,7 @@ import pytest
 
 from arvis.store.integrity.check import Damaged, LogCut, Sound, examine
 from arvis.store.location import Database
-from arvis.store.sqlite.checkpoint import kept_log, log_file
-from arvis.store.sqlite.page_checksums import sums_file
+from arvis.store.sqlite.checkpoint import kept_log, log_file, sums_file
 from arvis.store.sqlite.wal import with_suffix
 from tests.unit.damage_kit import FRAME, HEADER, PAGE, Life, cut, flip, kept_words, life
 from tests.unit.test_wal import commits

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.media.documents import DocumentReader
+from arvis.media.reading import DocumentReader
 from arvis.media.sniffing import DOCX, PDF
 from arvis.process.sandbox import Bubblewrap
 from arvis.process.subprocesses import GuardedPrograms

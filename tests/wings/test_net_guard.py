@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arvis.domain.errors import ConfigError, FetchFailed, FetchRefused
-from arvis.net.addresses import special_use
 from arvis.net.fetcher import GuardedFetcher
-from arvis.net.guard import FetchRules, read_rules, read_url
-from arvis.net.hosts import BadHost, canonical_host
+from arvis.net.guard import BadHost, FetchRules, canonical_host, read_rules, read_url, special_use
 from tests.wings.address_list import PUBLIC, Names, Probe, Signpost, attempt, probes, standing
 from tests.wings.dialling import Dialled
 

@@ -18,8 +18,7 @@ from arvis.net.client import open_http_client
 from arvis.ports.sandbox import Worker
 from arvis.ports.transcriber import Sound, SpeechError
 from arvis.process.clock import SystemClock
-from arvis.process.subprocesses import GuardedPrograms
-from arvis.process.worker_processes import GuardedWorkers
+from arvis.process.subprocesses import GuardedPrograms, GuardedWorkers
 from arvis.providers.speech import (
     ApiAccess,
     ApiSpeaker,

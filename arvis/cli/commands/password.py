@@ -17,10 +17,9 @@ from arvis.cli.output import print_json
 from arvis.config import Config, load
 from arvis.domain.errors import DataFolderInUse
 from arvis.domain.users import FIRST_USER
-from arvis.process.clock import SystemClock
+from arvis.process.clock import IdMaker, RandomBits, SystemClock
 from arvis.process.data_folder import lock_data_folder
-from arvis.process.ids import IdMaker, RandomBits
-from arvis.process.passwords import Argon2Passwords
+from arvis.process.secrets import Argon2Passwords
 from arvis.store.integrity.repair import make_sound
 from arvis.store.open import bring_up_to_date, open_store
 from arvis.web.auth import users

@@ -1,10 +1,12 @@
-"""Backups: made while the daemon works, verified before they count, the newest kept (reliability.md H24, H28).
+"""Backups: made while the daemon works, verified before they count, the newest kept.
 
-The copy is read through a separate reading connection, so no writer waits. A backup exists completely or not at all.
+The copy is read through a separate reading connection, so no writer waits. A backup exists completely or not at all. The
+daemon makes one at a time, on a separate thread, and aborts it when it stops.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sqlite3
 import threading
@@ -12,8 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+
 from arvis.domain.errors import BackupDamaged, Conflict, NotFound, StoreError
 from arvis.ports.backups import BackupFile
+from arvis.ports.clock import Clock
 from arvis.store.backups.archive import (
     DATABASE,
     Entry,
@@ -23,13 +28,12 @@ from arvis.store.backups.archive import (
     verify_archive,
     write_archive,
 )
-from arvis.store.backups.folder import clear_halves, described, free_path, prune
+from arvis.store.backups.folder import clear_halves, described, due_at, free_path, list_backups, prune
 from arvis.store.blobs import check_room, create_private, disk_trouble, go_on, private_folder, sha256_of, sync_folder
 from arvis.store.location import Database
 from arvis.store.sql.session import SqliteDialect, load_queries
 from arvis.store.sqlite.errors import as_store_error, is_full
-from arvis.store.sqlite.readonly import looking_at
-from arvis.store.sqlite.session import read_only
+from arvis.store.sqlite.session import looking_at, read_only
 
 _PAGES_AT_ONCE = 256
 #: SQLite virtual machine instructions between two checks for an abort.
@@ -226,3 +230,47 @@ class _Backup:
                 why=str(error),
                 fix="run `arvis doctor`; if it is damaged, stop the daemon and restore a backup (`arvis restore`)",
             ) from error
+
+
+log = structlog.get_logger(__name__)
+
+_SECOND_MS = 1000
+#: The minimum interval: with shorter ones the daemon would do nothing but backups.
+_LEAST_MS = 60_000
+
+
+class BackupService:
+    """Implements `arvis.ports.backups.Backups`. `every` in ms, a minute at least."""
+
+    def __init__(self, *, database: Database, every: int, clock: Clock) -> None:
+        self._database = database
+        self._every = max(every, _LEAST_MS)
+        self._clock = clock
+        self._making = asyncio.Lock()
+
+    async def make(self) -> BackupFile:
+        async with self._making:
+            stop = threading.Event()
+            work = asyncio.ensure_future(asyncio.to_thread(make_backup, self._database, self._clock.now(), stop=stop))
+            try:
+                return await asyncio.shield(work)
+            finally:
+                # A thread cannot be cancelled: it gets a signal, and has removed its unfinished files when it ends.
+                stop.set()
+                await asyncio.gather(work, return_exceptions=True)
+
+    async def all(self) -> Sequence[BackupFile]:
+        return await asyncio.to_thread(list_backups, self._database)
+
+    async def run_due(self) -> float:
+        """Make a backup if one is due; return the seconds to the next, by the names of the existing ones. Raises as
+        `make`."""
+        due = await self._due()
+        if due <= self._clock.now():
+            made = await self.make()
+            log.info("backup_made", path=str(made.path), bytes=made.bytes, messages=made.messages, missing=made.missing)
+            due = await self._due()
+        return max(0, due - self._clock.now()) / _SECOND_MS
+
+    async def _due(self) -> int:
+        return await asyncio.to_thread(due_at, self._database, self._every, self._clock.now())

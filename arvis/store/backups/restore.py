@@ -1,35 +1,133 @@
-"""Restore: a backup replaces the database, which is set aside and never deleted (reliability.md H24).
+"""Restore: a backup replaces the database, which is set aside and never deleted.
 
 The new database is prepared completely before any file is replaced. No other process may have the old one open
 meanwhile: the caller holds the lock of the data folder.
+
+Work under way in the backup is settled before any process uses it, so that nothing is done twice. A backup is a past
+state: jobs that were waiting then have run since, in the replaced database, and their results may have been sent. So they
+are neither repeated nor dropped: they fail with the reason `restored`, and a person can retry them. Accepted web hook
+calls and idempotency keys are copied from the replaced database: a client that repeats such a request, because it got no
+answer, gets the stored answer.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shutil
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from arvis.domain.errors import BackupDamaged, MigrationFailed, SchemaTooNew
+from arvis.domain.executions import ExecutionStatus
+from arvis.domain.ids import encode, moment_of
+from arvis.domain.jobs import NewJob
+from arvis.domain.messages import MessageStatus
+from arvis.ports.backups import RESTORED_AT
 from arvis.store.backups.archive import DATABASE, damaged, open_archive, reading, verify_archive
-from arvis.store.backups.carry_over import carry_accepted
 from arvis.store.backups.folder import list_backups
 from arvis.store.backups.making import damage_in, refuse_server
-from arvis.store.backups.settlement import Settlement, settle
 from arvis.store.backups.swap import finish_restore, staging
 from arvis.store.blobs import check_room, create_private, disk_trouble, sha256_of, sync_file
 from arvis.store.location import Database
 from arvis.store.sql.migrations import available, migrate
-from arvis.store.sql.session import SqliteDialect, load_queries
+from arvis.store.sql.session import Row, SqliteDialect, load_queries
 from arvis.store.sqlite.errors import as_store_error, is_full
 from arvis.store.sqlite.migrations import SqliteTarget
-from arvis.store.sqlite.readonly import looking_at
-from arvis.store.sqlite.session import connect
+from arvis.store.sqlite.session import SqliteSession, connect, looking_at
 from arvis.store.sqlite.wal import with_suffix
+from arvis.store.transaction import SqlTransaction
+
+#: Queries that read the old database, and the queries that write the rows to the new one.
+_CARRIED = {"accepted_hook_calls": "carry_hook_call", "accepted_keys": "carry_key"}
+
+
+def carry_accepted(database: Database, half: Path) -> None:
+    """Add to the database at `half` the calls and keys that the current database has accepted, as far as it is
+    readable."""
+    queries = load_queries(SqliteDialect())
+    found = {name: _rows(database, queries[name]) for name in _CARRIED}
+    if not any(found.values()):
+        return
+    with contextlib.closing(connect(half, writing=True)) as connection:
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            for name, rows in found.items():
+                connection.executemany(queries[_CARRIED[name]], rows)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    sync_file(half)
+
+
+def _rows(database: Database, query: str) -> Sequence[Mapping[str, Any]]:
+    if not database.file.exists():
+        return ()
+    try:
+        with looking_at(database.file, at_rest=True) as connection:
+            return [dict(row) for row in connection.execute(query)]
+    except (sqlite3.Error, UnicodeError, OSError):  # damaged, or older than these tables
+        return ()
+
+
+#: The reason code of settled jobs and messages.
+RESTORED = "restored"
+
+_FAILED = "the database was restored from a backup: this may have been done since"
+_UNSURE = "the database was restored from a backup: this may have been sent since"
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """Counts of settled work: jobs of any kind, and of them the turns; deliveries with an unknown state."""
+
+    jobs: int
+    turns: int
+    deliveries: int
+
+
+def settle(connection: sqlite3.Connection, now: int) -> Settlement:
+    """Settle the work under way, in one transaction. Questions to people and timers that are not due stay."""
+    # Sortable and unique: no other process creates ids in this database before it is in place.
+    ids = (encode(moment_of(now) + number) for number in itertools.count())
+    session = SqliteSession(connection=connection, queries=load_queries(SqliteDialect()), new_id=lambda: next(ids))
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        return _settle(session, SqlTransaction(session), now)
+
+
+def _settle(session: SqliteSession, tx: SqlTransaction, now: int) -> Settlement:
+    deliveries = session.execute("mark_unsent_deliveries_unknown", error=_UNSURE, now=now)
+    interrupted = session.rows("interrupted_executions", now=now)
+    for row in interrupted:
+        _interrupt(tx, row, now)
+    jobs = session.execute("fail_live_jobs", error=_FAILED, reason=RESTORED, now=now)
+    session.execute("empty_lanes")
+    session.execute("raise_seqs", seq=now)
+    session.execute("end_sessions")
+    session.execute("drop_login_codes")
+    tx.kv.put(RESTORED_AT, str(now), now)
+    return Settlement(jobs, len(interrupted), deliveries)
+
+
+def _interrupt(tx: SqlTransaction, row: Row, now: int) -> None:
+    """Stop an execution at its current step. It continues when a person retries its job (it gets one if it has none)
+    or answers its question."""
+    execution = tx.executions.get(row["id"])
+    if execution is None:
+        return
+    if not row["has_job"]:
+        principal = execution.principal_id
+        tx.jobs.add(NewJob.advance(execution.id, execution.lane, execution.priority, principal_id=principal), now)
+    if row["asks"]:
+        tx.executions.set_status(execution.id, ExecutionStatus.PAUSED, None, now)
+        tx.messages.mark_turn(execution.id, MessageStatus.WAITING)
+    else:
+        tx.executions.set_status(execution.id, ExecutionStatus.FAILED, _FAILED, now)
+        tx.messages.mark_turn(execution.id, MessageStatus.FAILED, RESTORED)
+
 
 _LOG = "-wal"
 _SQLITE = b"SQLite format 3\0"

@@ -13,8 +13,7 @@ from pathlib import Path
 from arvis.store.backups.folder import stamp
 from arvis.store.blobs import private_folder, sync_folder
 from arvis.store.location import Database
-from arvis.store.sqlite.checkpoint import kept_log, log_file
-from arvis.store.sqlite.page_checksums import sums_file
+from arvis.store.sqlite.checkpoint import kept_log, log_file, sums_file
 from arvis.store.sqlite.wal import with_suffix
 
 _READY, _HALF = "restored.db", "restored.db.part"

@@ -15,9 +15,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from arvis.store.sqlite.checkpoint import kept_log, log_file
-from arvis.store.sqlite.page_checksums import PageSums, SumsDamaged, sums_file
-from arvis.store.sqlite.readonly import looking_at
+from arvis.store.sqlite.checkpoint import PageSums, SumsDamaged, kept_log, log_file, sums_file
+from arvis.store.sqlite.session import looking_at
 from arvis.store.sqlite.wal import HEADER_BYTES, NOWHERE, Log, Mark, committed, open_log, sound_frames, with_suffix
 
 #: The maximum number of pages, and of SQLite's own messages, that a report lists.

@@ -27,9 +27,8 @@ from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
 from arvis.store.postgres.errors import AGAIN, failure, must_reconnect, unreachable, with_options
 from arvis.store.postgres.session import Mark, PostgresSession, Queries, connect
-from arvis.store.sql.scripts import Claim, CommitUnknown, claim_and_commit, run_script, store_closed
 from arvis.store.sql.session import IdMaker
-from arvis.store.transaction import SqlTransaction
+from arvis.store.transaction import Claim, CommitUnknown, SqlTransaction, claim_and_commit, run_script, store_closed
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -21,8 +21,7 @@ from arvis.domain.money import (
 )
 from arvis.domain.runs import ModelCall
 from arvis.ports.insights import UsageSums
-from arvis.store.sql.session import Row, Session
-from arvis.store.sql.snapshots import LAST
+from arvis.store.sql.session import LAST, Row, Session
 
 # The receipts of model calls, and their sums.
 

@@ -10,8 +10,7 @@ from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.platforms import Pairing, PairingStatus
 from arvis.domain.users import StoredKey, User, UserRole
 from arvis.ports.people import Allowance, LoginSession
-from arvis.store.sql.session import Row, Session, dump
-from arvis.store.sql.snapshots import LAST
+from arvis.store.sql.session import LAST, Row, Session, dump
 from arvis.store.sql.unreadable import lenient, texts_of
 
 

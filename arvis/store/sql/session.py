@@ -1,14 +1,18 @@
-"""Named queries and the session that runs them: the boundary between repositories and the two databases. Repositories
-use `rows`, `one`, `execute` and a query's name, never a connection; a dialect is a parameter style and a lock clause."""
+"""Named queries, and what runs them: the session of a transaction, and the snapshots of the reading side. This is the
+boundary between repositories or views and the two databases: they use `rows`, `one`, `execute` and a query's name, never a
+connection; a dialect is a parameter style and a lock clause."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+from arvis.ports.pages import Page
 
 
 class Row(Protocol):
@@ -135,3 +139,29 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 
 
 IdMaker = Callable[[], str]
+
+
+T = TypeVar("T")
+
+#: Sorts after every id, in every collation: the start of a list.
+LAST = "Z" * 27
+
+
+class Snapshot(Protocol):
+    """Named queries in one snapshot of the database."""
+
+    async def rows(self, query: str, **parameters: Any) -> Sequence[Row]: ...
+
+
+class Snapshots(Protocol):
+    """A reading side: SQLite by aiosqlite, PostgreSQL by psycopg."""
+
+    def snapshot(self) -> AbstractAsyncContextManager[Snapshot]: ...
+
+    async def close(self) -> None: ...
+
+
+def page(rows: Sequence[Row], make: Callable[[Row], T], limit: int) -> Page[T]:
+    """Return a page. The query reads one row more than the page holds, to detect a next page."""
+    shown = rows[:limit]
+    return Page([make(row) for row in shown], shown[-1]["id"] if len(rows) > limit else None)

@@ -1,25 +1,309 @@
-"""The store on SQLite: one writer thread, a few reader threads, blobs beside the database."""
+"""The store on SQLite: one writer thread, a few reader threads, snapshots for pages, and blobs beside the database.
+
+The writer runs transaction scripts in groups and commits each group once: many chats need one fsync. It takes the
+scripts that wait and never waits for more; if jobs were added or settled it claims the next ones in the same commit. It
+must never run anything but scripts, and never continue when the result of a commit is unknown. Snapshots have separate
+aiosqlite connections, so that a slow page delays no message.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import aiosqlite
+import structlog
+
+from arvis.domain.errors import StoreLost
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
 from arvis.store.blobs import Blobs
-from arvis.store.sql.scripts import store_closed
-from arvis.store.sql.session import IdMaker, SqliteDialect, load_queries
+from arvis.store.sql.session import IdMaker, Row, Snapshot, SqliteDialect, load_queries
 from arvis.store.sqlite.checkpoint import Sealing
-from arvis.store.sqlite.errors import Emergency, as_store_error, is_fatal, store_lost
+from arvis.store.sqlite.errors import Emergency, as_store_error, is_fatal, is_full, is_locked, store_lost
 from arvis.store.sqlite.session import SqliteSession, close_abandoned, connect
-from arvis.store.sqlite.writer import Submission, Writer, refuse_all, wake_waiters
-from arvis.store.transaction import SqlTransaction
+from arvis.store.transaction import SqlTransaction, claim_and_commit, run_script, store_closed
+
+
+@dataclass(slots=True, eq=False)
+class Submission:
+    """A script that waits for its commit, and the future for its result."""
+
+    script: Callable[[Transaction], Any] = field(repr=False)
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+    def run(self, transaction: Transaction) -> None:
+        self.result = self.error = None
+        self.result = run_script(self.script, transaction)
+
+    def resolve(self) -> None:
+        """Runs on the event loop. A cancelled waiter must not affect the others."""
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+def refuse_all(error: StoreLost, group: list[Submission], waiting: queue.SimpleQueue[Submission | None]) -> None:
+    """Answer these and all later scripts with the error: no caller may wait for a thread that died."""
+    following: Submission | None
+    for submission in group:
+        submission.error = error
+    wake_waiters(group)
+    while (following := waiting.get()) is not None:
+        following.error = error
+        wake_waiters([following])
+
+
+def wake_waiters(group: list[Submission]) -> None:
+    """Wake each event loop once for all of its submissions."""
+    for loop in {submission.loop for submission in group}:
+        mine = [submission for submission in group if submission.loop is loop]
+        with contextlib.suppress(RuntimeError):  # the loop is closed and no caller waits
+            loop.call_soon_threadsafe(_resolve_all, mine)
+
+
+def _resolve_all(submissions: list[Submission]) -> None:
+    for submission in submissions:
+        submission.resolve()
+
+
+log = structlog.get_logger(__name__)
+
+GROUP_SIZE = 64
+GROUP_SECONDS = 0.010
+#: Row changes after which the log is written into the database: `IDLE` if no script arrives for `MOMENT` (seconds),
+#: `BUSY` under load.
+CHECKPOINT_IDLE = 2_000
+CHECKPOINT_BUSY = 8_000
+MOMENT = 0.02
+#: The time for which SQLite itself waits for a lock of another program, in ms: the writer checks for a stop between two such
+#: waits.
+LOCK_SLICE_MS = 250
+#: Seconds of waiting for the lock after which a line is logged.
+LOCK_PATIENCE = 5.0
+
+
+class _TransactionEnded(Exception):
+    """SQLite itself ended the transaction: nothing of the group was kept."""
+
+
+class Writer(threading.Thread):
+    """Owns the writing connection during its whole life."""
+
+    def __init__(
+        self, *, connection: sqlite3.Connection, session: SqliteSession, sealing: Sealing, emergency: Emergency
+    ) -> None:
+        super().__init__(name="arvis-writer", daemon=True)
+        self._connection = connection
+        self._session = session
+        self._sealing = sealing
+        self._emergency = emergency
+        self._transaction = SqlTransaction(session)
+        self._waiting: queue.SimpleQueue[Submission | None] = queue.SimpleQueue()
+        self._claimer: Claimer | None = None
+        self._changes_at_checkpoint = 0
+        self._stopping = threading.Event()
+
+    def submit(self, submission: Submission) -> None:
+        self._waiting.put(submission)
+
+    def attend(self, claimer: Claimer | None) -> None:
+        self._claimer = claimer
+
+    def stop(self) -> None:
+        """Finish waiting scripts, then end. The writer no longer waits for a lock of another program."""
+        self._stopping.set()
+        self._waiting.put(None)
+
+    def run(self) -> None:
+        group: list[Submission] = []
+        try:
+            self._connection.execute(f"PRAGMA busy_timeout = {LOCK_SLICE_MS}")
+            while (first := self._next()) is not None:
+                group = [first]
+                self._serve(group)
+                wake_waiters(group)
+                group = []
+                if self._changes() > CHECKPOINT_BUSY:
+                    self._checkpoint()
+            self._sealing.close()
+        except BaseException as error:  # noqa: BLE001 whatever it was: a daemon whose writer is dead must not go on
+            lost = store_lost(error)
+            self._emergency.lost(lost)
+            refuse_all(lost, group, self._waiting)
+            close_abandoned(self._connection)
+
+    def _next(self) -> Submission | None:
+        if self._changes() > CHECKPOINT_IDLE:
+            with contextlib.suppress(queue.Empty):
+                return self._waiting.get(timeout=MOMENT)
+            self._checkpoint()
+        return self._waiting.get()
+
+    # -- one group -----------------------------------------------------------------------------------------
+
+    def _serve(self, group: list[Submission]) -> None:
+        try:
+            self._commit_group(group)
+        except Exception as error:  # noqa: BLE001 locked, full, a bug: any error: no caller has an answer yet
+            self._serve_again(group, error.__cause__ if isinstance(error, _TransactionEnded) else error)
+
+    def _serve_again(self, group: list[Submission], error: BaseException | None) -> None:
+        """Roll back the group. Its error decides which scripts may be retried."""
+        if error is not None and is_fatal(error):
+            raise error
+        self._roll_back()
+        if is_locked(error):  # we are to stop: neither these nor what comes behind them may hold that up
+            self._connection.execute("PRAGMA busy_timeout = 0")
+        if is_full(error):
+            self._emergency.make_room()
+        self._commit_singly(group)
+
+    def _commit_group(self, group: list[Submission]) -> None:
+        """Run the first script and all scripts that wait, then commit once."""
+        self._begin()
+        deadline = time.monotonic() + GROUP_SECONDS
+        self._run_in_savepoint(group[0])
+        while len(group) < GROUP_SIZE and time.monotonic() < deadline:
+            try:
+                following = self._waiting.get_nowait()
+            except queue.Empty:
+                break
+            if following is None:
+                self._waiting.put(None)
+                break
+            group.append(following)
+            self._run_in_savepoint(following)
+        self._claim_and_commit()
+
+    def _run_in_savepoint(self, submission: Submission) -> None:
+        mark = self._session.notices.mark()
+        self._connection.execute("SAVEPOINT script")
+        try:
+            submission.run(self._transaction)
+        except BaseException as error:  # whatever a script throws is its caller's: the writer lives on
+            if not self._connection.in_transaction or is_full(error) or is_fatal(error):
+                raise _TransactionEnded from error
+            self._connection.execute("ROLLBACK TO script")
+            self._session.notices.back_to(mark)
+            submission.error = as_store_error(error)
+        self._connection.execute("RELEASE script")
+
+    def _commit_singly(self, group: list[Submission]) -> None:
+        """Commit each script separately, so that a script that cannot be committed affects no other."""
+        for submission in group:
+            try:
+                self._begin()
+                submission.run(self._transaction)
+                self._claim_and_commit()
+            except BaseException as error:  # as above
+                if is_fatal(error):
+                    raise
+                self._roll_back()
+                submission.error = as_store_error(error)
+
+    def _begin(self) -> None:
+        """Wait while another program holds the lock: waiting scripts are neither refused nor confirmed."""
+        self._session.notices.clear()
+        since, said = time.monotonic(), False
+        while not self._has_begun():
+            if not said and time.monotonic() - since >= LOCK_PATIENCE:
+                said = True
+                log.warning("database_locked", why="another program holds its lock", fix="end that program")
+        if said:
+            log.info("database_unlocked", seconds=round(time.monotonic() - since, 1))
+
+    def _has_begun(self) -> bool:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if not is_locked(error) or self._stopping.is_set():
+                raise
+            return False
+        return True
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _claim_and_commit(self) -> None:
+        commit = partial(self._connection.execute, "COMMIT")
+        claim_and_commit(self._claimer, self._session.notices, self._transaction.jobs, commit)
+
+    def _changes(self) -> int:
+        return self._connection.total_changes - self._changes_at_checkpoint
+
+    def _checkpoint(self) -> None:
+        self._sealing.fold()
+        self._changes_at_checkpoint = self._connection.total_changes
+
+
+CONNECTIONS = 2
+
+
+class SqliteSnapshots:
+    """`Snapshots` of one database file; connections are opened when the first page needs them."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._queries = load_queries(SqliteDialect())
+        self._idle: asyncio.LifoQueue[aiosqlite.Connection | None] = asyncio.LifoQueue()
+        for _ in range(CONNECTIONS):
+            self._idle.put_nowait(None)
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Snapshot]:
+        connection = await self._idle.get()
+        try:
+            if connection is None:
+                connection = await self._open()
+            try:
+                # Inside the block, because a reader that is cancelled here has still begun.
+                await connection.execute("BEGIN")
+                yield _SqliteSnapshot(connection, self._queries)
+            finally:
+                await connection.rollback()
+        finally:
+            self._idle.put_nowait(connection)
+
+    async def close(self) -> None:
+        for _ in range(CONNECTIONS):
+            connection = await self._idle.get()
+            if connection is not None:
+                await connection.close()
+
+    async def _open(self) -> aiosqlite.Connection:
+        connection = await aiosqlite.connect(self._path, isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        await connection.execute("PRAGMA query_only = ON")
+        await connection.execute("PRAGMA busy_timeout = 5000")
+        return connection
+
+
+class _SqliteSnapshot:
+    def __init__(self, connection: aiosqlite.Connection, queries: Mapping[str, str]) -> None:
+        self._connection = connection
+        self._queries = queries
+
+    async def rows(self, query: str, **parameters: Any) -> Sequence[Row]:
+        return list(await self._connection.execute_fetchall(self._queries[query], parameters))
+
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -27,8 +27,7 @@ from arvis.ports.workflows import (
 from arvis.store.repositories.automation import occurrence_of, project_of, schedule_of, webhook_of
 from arvis.store.repositories.executions import execution_of
 from arvis.store.repositories.workflows import entry_of, run_of, workflow_of
-from arvis.store.sql.session import Row
-from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots, page
+from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 from arvis.store.views.conversations import pattern_of
 
 #: A number above every version.

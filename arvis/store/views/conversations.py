@@ -28,8 +28,7 @@ from arvis.store.repositories.conversations import compaction_of
 from arvis.store.repositories.executions import execution_of, wait_of
 from arvis.store.repositories.messages import address_of, attachment_of, delivery_of, message_of, past_message_of
 from arvis.store.repositories.timeline import current_status
-from arvis.store.sql.session import Row
-from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots, page
+from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 from arvis.store.views.queue import id_of_agent
 
 # Pages about summaries of conversations. A base class of `SqlInsights`.

@@ -11,8 +11,7 @@ from arvis.ports.insights import ExecutionView
 from arvis.ports.pages import Page
 from arvis.ports.receipts import ModelCall, Receipts, ToolUse
 from arvis.store.repositories.executions import execution_of, step_of, wait_of
-from arvis.store.sql.session import Row
-from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots, page
+from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 from arvis.store.views.queue import call_of
 
 # Receipts of executions, read in one snapshot. A base class of `SqlInsights`.

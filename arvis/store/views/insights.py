@@ -19,8 +19,7 @@ from arvis.store.repositories.executions import wait_of
 from arvis.store.repositories.jobs import job_of
 from arvis.store.repositories.messages import address_of, delivery_of, message_of
 from arvis.store.repositories.timeline import MessageRows, current_status, timeline_of
-from arvis.store.sql.session import Row
-from arvis.store.sql.snapshots import LAST, Snapshot, page
+from arvis.store.sql.session import LAST, Row, Snapshot, page
 from arvis.store.views.automation import SqlWorkflowInsights, SqlWorkInsights
 from arvis.store.views.conversations import SqlCompactionInsights, SqlConversationInsights
 from arvis.store.views.executions import SqlExecutionInsights, SqlReceiptInsights

@@ -8,7 +8,7 @@ from arvis.domain.memory import Category, Fact, FactStatus, State
 from arvis.ports.memory import FactChange
 from arvis.ports.pages import Page
 from arvis.store.repositories.memory import change_of, either, fact_of, state_of
-from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots, page
+from arvis.store.sql.session import LAST, Snapshot, Snapshots, page
 
 #: The maximum number of changes shown for one fact.
 _SHOWN = 200

@@ -11,8 +11,7 @@ from arvis.domain.money import Charge, Client, ClientChannel, day_of
 from arvis.ports.insights import ClientSums, UsageBy, UsageGroup, UsagePoint, UsageReport, UsageSums
 from arvis.ports.pages import Page
 from arvis.store.repositories.money import channel_of, charge_of, client_of
-from arvis.store.sql.session import Row
-from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots, page
+from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
 
 #: The period in ms of one row of a report by day.
 _QUARTER_MS = 900_000

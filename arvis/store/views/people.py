@@ -12,8 +12,7 @@ from arvis.ports.pages import Page
 from arvis.ports.people import Person
 from arvis.store.repositories.changes import delegation_of, entry_of
 from arvis.store.repositories.people import pairing_of, principal_of
-from arvis.store.sql.session import Row
-from arvis.store.sql.snapshots import LAST, Snapshots, page
+from arvis.store.sql.session import LAST, Row, Snapshots, page
 
 # Pages about requested actions and delegated turns. A base class of `SqlInsights`.
 

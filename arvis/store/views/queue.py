@@ -19,8 +19,7 @@ from arvis.store.repositories.deliveries import part_of
 from arvis.store.repositories.executions import execution_of, step_of, wait_of
 from arvis.store.repositories.jobs import job_of
 from arvis.store.repositories.messages import address_of, delivery_of
-from arvis.store.sql.session import Row
-from arvis.store.sql.snapshots import LAST, Snapshot, Snapshots
+from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots
 
 #: The maximum length of each list.
 _MOST_RUNNING, _MOST_WAITS, _MOST_FAILURES = 50, 10, 10

@@ -20,7 +20,7 @@ from arvis.config.servers import McpServer
 from arvis.domain.errors import ToolError
 from arvis.ports.clock import Clock
 from arvis.ports.tool import Tool
-from arvis.process.redaction import Redactor
+from arvis.process.logging import Redactor
 
 # -- offers and answers of a server, independent of the protocol's package, and the operations of a connection ---------
 

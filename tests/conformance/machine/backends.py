@@ -24,11 +24,10 @@ from arvis.ports.store import Transaction
 from arvis.store.location import Database
 from arvis.store.postgres.session import PostgresSession, Queries
 from arvis.store.sql.migrations import available, migrate
-from arvis.store.sql.scripts import claim_and_commit, run_script
 from arvis.store.sql.session import IdMaker, Notices, Row, Session, SqliteDialect, load_queries
 from arvis.store.sqlite.migrations import SqliteTarget
 from arvis.store.sqlite.session import SqliteSession, connect
-from arvis.store.transaction import SqlTransaction
+from arvis.store.transaction import SqlTransaction, claim_and_commit, run_script
 from tests.conformance.databases import emptied
 from tests.conformance.machine.job_model import Call
 from tests.conformance.machine.loop import START

@@ -19,7 +19,7 @@ from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Sende
 from arvis.engine.engine import RUN_AGAIN, SKIP
 from arvis.ports.inbox import Received
 from arvis.ports.operations import WaitAnswer
-from arvis.process.ids import IdMaker
+from arvis.process.clock import IdMaker
 from arvis.store.sql.session import Row
 from tests.conformance.machine.backends import Backend, Fate, Outcome, PostgresBackend, Script, database_of
 from tests.conformance.machine.job_model import Call, JobModel

@@ -4,7 +4,7 @@ from tests.crash.blows import Aim
 from tests.crash.oracle import every_accepted_message_is_answered
 from tests.crash.variants.build import Edit, Variant
 
-WRITER = "arvis/store/sqlite/writer.py"
+WRITER = "arvis/store/sqlite/store.py"
 
 #: The pause stands for a disk that takes its time, so that the gap between answer and commit can be hit.
 VARIANT = Variant(

@@ -10,7 +10,7 @@ VARIANT = Variant(
     breaks="a claimed delivery is handed out before the commit of its turn, so a reply is shown that may vanish",
     edits=(
         Edit(
-            "arvis/store/sql/scripts.py",
+            "arvis/store/transaction.py",
             old="        claim.take(jobs)\n        commit()\n",
             new="        claim.take(jobs)\n"
             "        if early := [job for job in claim.jobs if job.delivery is not None]:\n"
