@@ -126,11 +126,7 @@ def compile_document(document: Mapping[str, Any], parts: NodeParts, name: str) -
 
 def refusal(name: str, error: str) -> Graph:
     """Return a graph whose run fails immediately, with this error."""
-    return Graph(name=name, start=BEGIN, nodes={BEGIN: _failing(error)}, edges={})
-
-
-def _failing(error: str) -> Node:
-    return begin_node(frozenset(), error)
+    return Graph(name=name, start=BEGIN, nodes={BEGIN: begin_node(frozenset(), error)}, edges={})
 
 
 def _setting(document: Mapping[str, Any], name: str) -> Any:
@@ -163,14 +159,14 @@ def _edge(spec: NodeSpec, entrances: Mapping[str, str]) -> Edge:
 
     def lead(_state: Mapping[str, Any], value: Any) -> Sequence[str]:
         chosen = Token.from_json(value).handle
-        ways = [each["target"] for each in spec.ways if _is_taken(each["sourceHandle"], chosen, always=always)]
+        ways = [
+            each["target"]
+            for each in spec.ways
+            if chosen is None or each["sourceHandle"] == chosen or (always and not each["sourceHandle"])
+        ]
         return [entrances[target] for target in ways if target in entrances] or [LAST]
 
     return lead
-
-
-def _is_taken(handle: str, chosen: str | None, *, always: bool) -> bool:
-    return chosen is None or handle == chosen or (always and not handle)
 
 
 def joins_of(document: Mapping[str, Any]) -> dict[str, Join]:

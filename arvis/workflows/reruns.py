@@ -14,13 +14,13 @@ from typing import Any
 from arvis.domain.agents import Agent
 from arvis.domain.errors import NotFound
 from arvis.domain.executions import Cursor, Execution
-from arvis.domain.messages import Address
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.workflows import OUTPUT, STATE, Workflow, WorkflowRun, WorkflowVersion
 from arvis.ports.store import Transaction
 from arvis.services import workflow_runs
 from arvis.services.workflow_runs import NewWorkflowRun
 from arvis.tasks.access import AUTHORS, with_authors
+from arvis.tasks.state import WorkState
 from arvis.workflows.compiler import joins_of
 from arvis.workflows.document.view import Drawing, reach
 from arvis.workflows.runtime import joins
@@ -44,7 +44,9 @@ def rerun(
     same version, or with `newest` the one that may run now. Raises `NotFound`, and `Unprocessable` if the version has
     no such node or cannot run."""
     if request is not None and (known := tx.workflow_runs.of_request(request)) is not None:
-        return _begun(tx, known.execution_id)
+        if (begun := tx.executions.get(known.execution_id)) is None:
+            raise NotFound("This run no longer exists.", fix="Start it again with another `Idempotency-Key`.")
+        return begun
     run, old, workflow = _found(tx, run_id)
     version = workflow_runs.whole_version(tx, workflow, None if newest else run.version)
     part = old.state[STATE]
@@ -62,7 +64,7 @@ def rerun(
     wanted = NewWorkflowRun(
         workflow=workflow,
         agent=_agent(tx, old, version, by),
-        address=Address.from_json(old.state["address"]),
+        address=WorkState.from_json(old.state).address,
         source="api",
         input=part.get("input"),
         trigger=str(part.get("trigger") or ""),
@@ -82,13 +84,6 @@ def rerun(
     return begun
 
 
-def _begun(tx: Transaction, execution_id: str) -> Execution:
-    known = tx.executions.get(execution_id)
-    if known is None:
-        raise NotFound("This run no longer exists.", fix="Start it again with another `Idempotency-Key`.")
-    return known
-
-
 def _found(tx: Transaction, run_id: str) -> tuple[WorkflowRun, Execution, Workflow]:
     run, old = tx.workflow_runs.get(run_id), tx.executions.get(run_id)
     workflow = None if run is None else tx.workflows.get(run.workflow_id)
@@ -99,10 +94,11 @@ def _found(tx: Transaction, run_id: str) -> tuple[WorkflowRun, Execution, Workfl
 
 def _agent(tx: Transaction, old: Execution, version: WorkflowVersion, by: str | None) -> Agent:
     """Return the same agent as before, or the one for this version; `begin` checks that the person may use it."""
-    known = tx.agents.get(str(old.state["agent"]))
+    before = WorkState.from_json(old.state)
+    known = tx.agents.get(before.agent)
     if known is not None and known.active:
         return known
-    asker = workflow_runs.asker_for(tx, by, Address.from_json(old.state["address"]), {})
+    asker = workflow_runs.asker_for(tx, by, before.address, {})
     return workflow_runs.agent_of(tx, version, asker)
 
 

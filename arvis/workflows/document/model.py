@@ -40,23 +40,16 @@ def normalise(raw: Any) -> dict[str, Any]:
     drawn_elsewhere = "edges" in given and "connections" not in given
     if drawn_elsewhere:
         given["connections"] = given.pop("edges")
+    settings, nodes = given.get("settings"), given.get("nodes", [])
     document = {
         **given,
         "schema": given.get("schema", kinds.SCHEMA),
-        "settings": _settings(given.get("settings")),
-        "nodes": _nodes(given.get("nodes", [])),
+        "settings": {} if settings is None else _whole(settings) if isinstance(settings, Mapping) else settings,
+        "nodes": [_node(node) for node in nodes] if isinstance(nodes, list) else nodes,
         "connections": given.get("connections", []),
     }
     document["connections"] = _connections(document["connections"], _types(document["nodes"]))
     return playbooks.with_its_rules(document) if drawn_elsewhere else document
-
-
-def _settings(settings: Any) -> Any:
-    return {} if settings is None else _whole(settings) if isinstance(settings, Mapping) else settings
-
-
-def _nodes(nodes: Any) -> Any:
-    return [_node(node) for node in nodes] if isinstance(nodes, list) else nodes
 
 
 def _node(node: Any) -> Any:

@@ -94,7 +94,10 @@ class Drawing:
 
     @cached_property
     def leaving(self) -> dict[str, list[Connection]]:
-        return _by(self.live, "source")
+        found: dict[str, list[Connection]] = {}
+        for each in self.live:
+            found.setdefault(each.source, []).append(each)
+        return found
 
     @cached_property
     def reached(self) -> set[str]:
@@ -104,12 +107,11 @@ class Drawing:
     @cached_property
     def bodies(self) -> dict[str, set[str]]:
         """Return, for each loop that a run can reach, the nodes that one of its rounds can reach."""
-        loops = [node.id for node in self.nodes.values() if node.type == "loop" and node.id in self.reached]
-        return {each: self._body_of(each) for each in loops}
-
-    def _body_of(self, loop: str) -> set[str]:
-        first = [each.target for each in self.leaving.get(loop, ()) if each.out == BODY and each.target != loop]
-        return reach(first, self.ways, lambda id_: id_ == loop) - {loop}
+        found = {}
+        for loop in [node.id for node in self.nodes.values() if node.type == "loop" and node.id in self.reached]:
+            first = [each.target for each in self.leaving.get(loop, ()) if each.out == BODY and each.target != loop]
+            found[loop] = reach(first, self.ways, loop.__eq__) - {loop}
+        return found
 
     @cached_property
     def subagents(self) -> dict[str, list[str]]:
@@ -159,13 +161,6 @@ def _ways(connections: Sequence[Connection]) -> dict[str, list[str]]:
     for each in connections:
         ways.setdefault(each.source, []).append(each.target)
     return ways
-
-
-def _by(connections: Sequence[Connection], end: str) -> dict[str, list[Connection]]:
-    found: dict[str, list[Connection]] = {}
-    for each in connections:
-        found.setdefault(getattr(each, end), []).append(each)
-    return found
 
 
 # -- searches along connections ----------------------------------------------------------------------------------------

@@ -26,10 +26,8 @@ class Example:
 
 def examples() -> list[Example]:
     """Return all examples, sorted by name. They are read from their files each time."""
-    found = [_example(file) for file in _FOLDER.glob("*.json")]
+    found = []
+    for file in _FOLDER.glob("*.json"):
+        document = json.loads(file.read_text(encoding="utf-8"))
+        found.append(Example(file.stem, document["name"], document["description"], document))
     return sorted(found, key=lambda example: example.name)
-
-
-def _example(file: Path) -> Example:
-    document = json.loads(file.read_text(encoding="utf-8"))
-    return Example(file.stem, document["name"], document["description"], document)

@@ -15,7 +15,7 @@ from typing import Any
 from arvis.domain.taint import Label
 from arvis.domain.workflows import LogType, as_text
 from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Call, Decision, Node
+from arvis.engine.decisions import Decision, Node
 from arvis.workflows.runtime.conditions import checks, decide, says_yes
 from arvis.workflows.runtime.log import line, write
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec
@@ -98,7 +98,7 @@ def make_condition(spec: NodeSpec, parts: NodeParts) -> Node:
             rules="\n".join(f"- {_as_text(rule, context, token)}" for rule in rules),
             output=as_text(token.output),
         )
-        return await ask_model(context, spec, token, prompt, store=parts.store)
+        return await ask_model(context, spec, prompt, store=parts.store)
 
     return judge
 
@@ -171,7 +171,7 @@ class _Router:
     async def visit(self, context: NodeContext) -> Decision:
         token = token_of(context)
         if context.answer is None:
-            return await self._ask(context, token, self._task(context, token))
+            return await ask_model(context, self._spec, self._task(context, token), store=self._store)
         reply = await model_reply(context, store=self._store)
         if reply.error:
             return fail_branch(
@@ -186,32 +186,21 @@ class _Router:
         index = _chosen(self._routes, reply.text)
         if index is None and not kept_state(context):
             answered = line(self._spec.id, LogType.LLM_RESPONSE, reply.text)
-            write(
-                context,
-                [
-                    answered,
-                    line(
-                        self._spec.id,
-                        LogType.LOGIC_CHECK,
-                        "The answer has no label, so the question is asked once more.",
-                    ),
-                ],
-            )
-            again = f"{self._task(context, token)}\n\n{self._reminder()}"
+            text = "The answer has no label, so the question is asked once more."
+            write(context, [answered, line(self._spec.id, LogType.LOGIC_CHECK, text)])
+            labels = ", ".join(f"“{route['label']}”" for route in self._routes)
+            again = f"{self._task(context, token)}\n\n{_REMINDER.format(labels=labels)}"
             now = keep_state(context, {"asked": 2, "read": sorted(reply.taint)})
-            return await self._ask(context, token, again, **now)
+            return await ask_model(context, self._spec, again, store=self._store, **now)
         return self._succeed(context, token, reply, index)
 
     def _task(self, context: NodeContext, token: Token) -> str:
         hint = fill(str(self._spec.data.get("prompt") or ""), context, token)
-        named = "\n".join(f"- {route['label']}{_described(route)}" for route in self._routes)
-        return _ROUTER_TASK.format(routes=named, hint=hint and f"{hint}\n", output=as_text(token.output))
-
-    def _reminder(self) -> str:
-        return _REMINDER.format(labels=", ".join(f"“{route['label']}”" for route in self._routes))
-
-    async def _ask(self, context: NodeContext, token: Token, prompt: str, **changes: Any) -> Call:
-        return await ask_model(context, self._spec, token, prompt, store=self._store, **changes)
+        named = [
+            f"- {route['label']}: {route['description']}" if route.get("description") else f"- {route['label']}"
+            for route in self._routes
+        ]
+        return _ROUTER_TASK.format(routes="\n".join(named), hint=hint and f"{hint}\n", output=as_text(token.output))
 
     def _succeed(self, context: NodeContext, token: Token, reply: ModelReply, index: int | None) -> Decision:
         """Take the route of the label, or the first one with a warning."""
@@ -233,10 +222,6 @@ class _Router:
             taint=reply.taint | earlier,
             **drop_state(context),
         )
-
-
-def _described(route: Mapping[str, Any]) -> str:
-    return f": {route['description']}" if route.get("description") else ""
 
 
 def _chosen(routes: Sequence[Mapping[str, Any]], reply: str) -> int | None:

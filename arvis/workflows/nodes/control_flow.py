@@ -114,7 +114,7 @@ def make_loop(spec: NodeSpec, parts: NodeParts) -> Node:
             return _out(context, spec, token, f"after {done} rounds, the maximum")
         if condition and by_model:
             prompt = _TASK.format(condition=fill(condition, context, token), output=as_text(token.output))
-            return await ask_model(context, spec, token, prompt, store=parts.store)
+            return await ask_model(context, spec, prompt, store=parts.store)
         if condition and says_stop(fill(condition, context, token)):
             return _out(context, spec, token, f"after {done} rounds: the condition holds")
         return _round(context, spec, token, body)

@@ -16,7 +16,6 @@ from arvis.domain.agents import Agent
 from arvis.domain.errors import ExecutionError, NotFound, Unprocessable
 from arvis.domain.executions import Answer, Execution
 from arvis.domain.jobs import NewJob
-from arvis.domain.messages import Address
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.domain.workflows import DEPTH, PREFIX, SAID, STATE, SYSTEM, LogType, Workflow, WorkflowVersion, as_text
@@ -27,7 +26,7 @@ from arvis.ports.store import Transaction
 from arvis.services import workflow_runs
 from arvis.services.workflow_runs import NewWorkflowRun, begin, called_state, entry_of, find, note_begun, whole_version
 from arvis.tasks.access import AUTHORS, standing_in, taint_of_authors, with_authors
-from arvis.tasks.state import WorkOutcome, WorkStatus, child_end, files_of, with_files
+from arvis.tasks.state import WorkOutcome, WorkState, WorkStatus, child_end, files_of, with_files
 from arvis.tasks.task import RUN, TaskSpec, is_run, source_of
 from arvis.turns.workflow_results import STARTER
 from arvis.workflows.runtime.log import announce_state, line, write
@@ -186,7 +185,7 @@ def begin_detached(
     wanted = NewWorkflowRun(
         workflow=to.workflow,
         agent=to.agent,
-        address=Address.from_json(state["address"]),
+        address=WorkState.from_json(state).address,
         source=source,
         input=input_,
         trigger=text,
@@ -243,7 +242,7 @@ def _take_turn(tx: Transaction, execution: Execution, begun: Execution, now: int
     job = NewJob.answer(
         execution.lane,
         execution.priority,
-        agent_id=begun.state["agent"],
+        agent_id=WorkState.from_json(begun.state).agent,
         principal_id=newest.principal_id,
         message_id=newest.id,
         execution_id=begun.id,

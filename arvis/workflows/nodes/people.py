@@ -15,7 +15,6 @@ from typing import Any
 
 from arvis.approvals import ASKS, digest
 from arvis.domain.executions import Answer, Execution, ExecutionStatus, WaitKind
-from arvis.domain.messages import Address
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.workflows import SAID, LogType, as_text
 from arvis.engine import lifecycle
@@ -25,6 +24,7 @@ from arvis.messaging import messages
 from arvis.messaging.messages import post, unsilenced
 from arvis.messaging.owner_alerts import Hint, tell_owner
 from arvis.ports.store import Transaction
+from arvis.tasks.state import WorkState
 from arvis.tasks.task import is_run, source_of
 from arvis.workflows.runtime.log import line, write
 from arvis.workflows.runtime.parts import FINISH, NodeParts, NodeSpec
@@ -52,6 +52,7 @@ MINUTE_MS = 60_000
 _APPROVAL_QUESTION = "Should the workflow continue?"
 #: Minutes of the new deadline after an escalation, if the node does not set them.
 _ESCALATED = 1_440
+_UNREADABLE = "The answer is neither approve nor reject, so the question is asked again."
 _CHANGED = "Another branch has changed the approved text, so the question is asked again."
 
 
@@ -67,19 +68,11 @@ def make_approval(spec: NodeSpec, parts: NodeParts) -> Node:
             write(context, [line(spec.id, LogType.WARNING, _CHANGED)])
             return _ask(context, spec, token, until=question["until"], escalated=question["escalated"])
         if given is None:
-            write(
-                context,
-                [
-                    line(
-                        spec.id,
-                        LogType.WARNING,
-                        "The answer is neither approve nor reject, so the question is asked again.",
-                    )
-                ],
-            )
+            write(context, [line(spec.id, LogType.WARNING, _UNREADABLE)])
             return _ask(context, spec, token, until=question["until"], escalated=question["escalated"])
         who = await parts.store.read(name_of_person, context.answer.by)
-        return _decide(context, spec, token, given, _note(context.answer), who=who)
+        value = context.answer.value if isinstance(context.answer.value, Mapping) else {}
+        return _decide(context, spec, token, given, str(value.get("note") or ""), who=who)
 
     return visit
 
@@ -149,11 +142,6 @@ def _decide(context: NodeContext, spec: NodeSpec, token: Token, decision: str, n
     return succeed(context, spec, token, output, handle=decision, log=log, **changes)
 
 
-def _note(answer: Answer) -> str:
-    value = answer.value if isinstance(answer.value, Mapping) else {}
-    return str(value.get("note") or "")
-
-
 def _deadline(context: NodeContext, minutes: Any) -> int | None:
     return context.now() + int(float(minutes) * MINUTE_MS) if minutes else None
 
@@ -210,7 +198,7 @@ def make_response(spec: NodeSpec, parts: NodeParts) -> Node:
         if not spec.data.get("compose"):
             return _say(context, spec, token, text)
         if context.answer is None:
-            return await ask_model(context, spec, token, _PHRASE_PROMPT.format(text=text), store=parts.store)
+            return await ask_model(context, spec, _PHRASE_PROMPT.format(text=text), store=parts.store)
         reply = await model_reply(context, store=parts.store)
         if wrong := reply.error or error_in(reply.text, ""):
             return fail_branch(context, spec, token, wrong, kind=LogType.LLM_ERROR)
@@ -239,11 +227,13 @@ def _speak(tx: Transaction, execution_id: str, node_id: str, text: str, *, taint
         return
     if tx.messages.of_turn(root.id):
         messages.progress(tx, execution, text, now, taint=taint)
-    elif is_run(root) and (agent := tx.agents.get(execution.state["agent"])) is not None and unsilenced(text):
+        return
+    agent = tx.agents.get(WorkState.from_json(execution.state).agent)
+    if is_run(root) and agent is not None and unsilenced(text):
         post(
             tx,
             agent=agent,
-            address=Address.from_json(root.state["address"]),
+            address=WorkState.from_json(root.state).address,
             text=text,
             source=source_of(root),
             taint=taint,

@@ -12,7 +12,7 @@ from typing import Any
 from arvis.approvals import fingerprint, question, verdict_of
 from arvis.domain.agents import OWN_WORD_TOOLS, Agent
 from arvis.domain.executions import Execution, WaitKind
-from arvis.domain.messages import Address, Principal
+from arvis.domain.messages import Principal
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.tools import Permit, Risk, ToolCall, wire_name
 from arvis.domain.workflows import LogType
@@ -26,7 +26,7 @@ from arvis.plugins import Plugins
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller
 from arvis.tasks.rounds import effect_name
-from arvis.tasks.state import with_files
+from arvis.tasks.state import WorkState, with_files
 from arvis.tasks.task import RUN
 from arvis.workflows.runtime.log import line, write
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec
@@ -85,7 +85,7 @@ class _ToolCall:
             shown = json.dumps(arguments, ensure_ascii=False, indent=1)
             prompt = _REVIEWED.format(tool=self._spec.data.get("tool"), arguments=shown, review=review)
             now = keep_state(context, {"phase": _REVIEW, "arguments": arguments, "read": []})
-            return await ask_model(context, self._spec, token, prompt, store=self._store, **now)
+            return await ask_model(context, self._spec, prompt, store=self._store, **now)
         if kept["phase"] == _REVIEW:
             return await self._reviewed(context, token, kept)
         return await self._use(context, token, kept, self._verdict(context))
@@ -179,15 +179,15 @@ class _ToolCall:
         )
 
     def _caller(self, context: NodeContext, who: _Who, taint: Taint) -> Caller:
-        conversation = str(context.state["conversation"])
+        state = WorkState.from_json(context.state)
         return Caller(
             agent=who.agent,
             principal_id=context.execution.principal_id,
-            conversation_id=conversation,
+            conversation_id=state.conversation,
             execution_id=context.execution.id,
-            address=Address.from_json(context.state["address"]),
+            address=state.address,
             call_id=context.visit,
-            workspace=self._rules.sessions / conversation / "workspace",
+            workspace=self._rules.sessions / state.conversation / "workspace",
             timezone=who.agent.timezone or self._rules.timezone,
             taint=taint,
         )

@@ -83,13 +83,10 @@ def _holds(rule: Mapping[str, Any], output: Any, fill: Callable[[str], str]) -> 
     data = data_of(output)
     found = at_path(output, path) if path else data
     if found is MISSING:
-        return _without(operator) if isinstance(data, dict | list) else None
+        # Without this field, only rules about its existence have a result.
+        absent = {"exists": False, "not_empty": False, "empty": True}
+        return absent.get(operator) if isinstance(data, dict | list) else None
     return _compared(operator, found, value)
-
-
-def _without(operator: str) -> bool | None:
-    """Evaluate a rule for data without this field: only rules about its existence have a result."""
-    return {"exists": False, "not_empty": False, "empty": True}.get(operator)
 
 
 def _compared(operator: str, found: Any, expected: str) -> bool | None:

@@ -22,7 +22,7 @@ from arvis.graphs.agent.subagents import words_of
 from arvis.graphs.context import narrowed
 from arvis.ports.store import Store, Transaction
 from arvis.tasks.access import asker_of, may_reach, refusal
-from arvis.tasks.state import child_end
+from arvis.tasks.state import WorkState, child_end
 from arvis.tasks.task import GRAPH, RUN, TaskSpec, child_state
 from arvis.workflows.runtime import joins, templates
 from arvis.workflows.runtime import log as run_log
@@ -97,11 +97,12 @@ _WEB_SEARCH = "web_search"
 def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Agent:
     """Return the agent that a node names by its id or slug; else the run's. Raises `ExecutionError` if it does not
     exist, or if the person for whom the run works may not use it: a workflow grants no rights."""
-    own = tx.agents.get(execution.state["agent"])
+    own_id = WorkState.from_json(execution.state).agent
+    own = tx.agents.get(own_id)
     wanted = str(data.get("agent") or "").strip()
     target = (tx.agents.get(wanted) or tx.agents.by_slug(wanted)) if wanted else own
     if target is None:
-        raise ExecutionError(f"There is no agent {wanted or execution.state['agent']}", fix="choose another one")
+        raise ExecutionError(f"There is no agent {wanted or own_id}", fix="choose another one")
     if not target.active:
         raise ExecutionError(f"The agent {target.slug} is not active", fix="activate it, or choose another one")
     asker = asker_of(tx, execution, own)
@@ -196,7 +197,8 @@ def succeed(
     the output comes from."""
     taken = [each for each in spec.ways if handle is None or each["sourceHandle"] in {handle, ""}]
     output = bounded(output, context.state, spec.id, context.branches + max(len(taken), 1) - 1)
-    run_log.write(context, [*log, line(spec.id, LogType.STEP_END, _end_note(handle, tainted=tainted))])
+    end_note = " ".join(filter(None, [handle or "", "(tainted)" if tainted else ""]))
+    run_log.write(context, [*log, line(spec.id, LogType.STEP_END, end_note)])
     known = taint_of(context.state) | taint
     kept: dict[str, Any] = {"output": output, "label": spec.label, "at": context.now(), "handle": handle}
     kept |= {"came": token.origin(), **({"tainted": True} if tainted else {})}
@@ -250,7 +252,6 @@ def _settle(tx: Transaction, execution: Execution, now: int) -> None:
 async def ask_model(
     context: NodeContext,
     spec: NodeSpec,
-    token: Token,
     prompt: str,
     *,
     store: Store,
@@ -259,7 +260,6 @@ async def ask_model(
 ) -> Call:
     """Let the agent of this node answer one question, without tools. The node is visited again with the answer, and
     reads it with `model_reply`. Raises `ExecutionError` if its agent does not exist or may not be used."""
-    del token
     errand = TaskSpec(
         prompt=prompt,
         instructions=instructions,
@@ -296,10 +296,6 @@ def _children_taint(tx: Transaction, execution: Execution) -> Taint:
 def _counted(token: Token, spec: NodeSpec) -> Token:
     """Count one more visit of this node on this path."""
     return replace(token, visits={**token.visits, spec.id: token.visits.get(spec.id, 0) + 1})
-
-
-def _end_note(handle: str | None, *, tainted: bool) -> str:
-    return " ".join(filter(None, [handle or "", "(tainted)" if tainted else ""]))
 
 
 # -- the data that a visit keeps between its children or questions -----------------------------------------------------

@@ -36,7 +36,11 @@ def check_joins(drawing: Drawing) -> Iterator[Problem]:
         arriving[each.target] = arriving.get(each.target, 0) + 1
     for node in joins:
         yield from _check_count(node, arriving.get(node.id, 0))
-    counts = {node.id: int(node.data[JOIN_COUNT.name]) for node in joins if _waits_for_count(node)}
+    counts = {
+        node.id: int(node.data[JOIN_COUNT.name])
+        for node in joins
+        if node.data.get(JOIN.name) == "n" and is_whole(node.data.get(JOIN_COUNT.name))
+    }
     if counts:
         starved = _starved(drawing, counts)
         if starved:
@@ -54,10 +58,6 @@ def _check_count(node: Node, arriving: int) -> Iterator[Problem]:
         yield problem("join-count-missing", node=node.id, field=JOIN_COUNT.name, name=node.name)
     elif is_whole(count) and count > arriving:
         yield problem("join-count-high", node=node.id, field=JOIN_COUNT.name, name=node.name, most=arriving)
-
-
-def _waits_for_count(node: Node) -> bool:
-    return node.data.get(JOIN.name) == "n" and is_whole(node.data.get(JOIN_COUNT.name))
 
 
 def _starved(drawing: Drawing, counts: Mapping[str, int]) -> list[str]:
@@ -143,9 +143,10 @@ def _check_one(each: Connection, source: Node, target: Node) -> Iterator[Problem
         named = {} if other is None else {"other": other.name}
         return problem(code, node=node.id, connection=each.id, field=field, name=node.name, **named)
 
+    tools = source.data.get("tools")
     if source.type != _AGENT:
         yield found("subagent-source", source, "source")
-    elif not _switched_on(source):
+    elif not isinstance(tools, Mapping) or tools.get("subagents") is not True:
         yield found("subagent-off", source, "tools.subagents")
     if target.type != _AGENT:
         yield found("subagent-target", target, "target", source)
@@ -153,11 +154,6 @@ def _check_one(each: Connection, source: Node, target: Node) -> Iterator[Problem
         yield found("subagent-handle", source, "targetHandle", target)
     if source.id == target.id:
         yield found("subagent-self", source, "target")
-
-
-def _switched_on(node: Node) -> bool:
-    tools = node.data.get("tools")
-    return isinstance(tools, Mapping) and tools.get("subagents") is True
 
 
 def _check_targets(drawing: Drawing) -> Iterator[Problem]:

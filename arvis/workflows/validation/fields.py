@@ -225,15 +225,11 @@ def _check_names(value: Any, field: Field, place: FieldLocation, known: KnownNam
     for name in value if isinstance(value, list) else [value]:
         if not isinstance(name, str) or name in there:
             continue
-        if code == "tool-unknown" and _server_of(name) in known.servers:
+        server, dot, _ = name.partition(".")
+        if code == "tool-unknown" and (server if dot else "") in known.servers:
             yield place.problem("tool-offline", field.name, value=name)
         elif code != "model-unknown" or f"{provider_of(name)}/*" not in there:
             yield place.problem(code, field.name, value=name)
-
-
-def _server_of(tool: str) -> str:
-    """Return the server that a tool of this name belongs to; empty for one without a server."""
-    return tool.partition(".")[0] if "." in tool else ""
 
 
 def provider_of(model: str) -> str:

@@ -345,13 +345,12 @@ def problem(
     """Return the problem for this rule, with its placeholders filled from `values`; an unknown placeholder stays
     unchanged."""
     rule = RULES[code]
-    shown = {name: _cut(str(value), _LONGEST_LIST if name in _LISTS else _LONGEST) for name, value in values.items()}
+    shown = {}
+    for name, value in values.items():
+        text, most = str(value), _LONGEST_LIST if name in _LISTS else _LONGEST
+        shown[name] = text if len(text) <= most else f"{text[: most - 1]}…"
     return Problem(node, connection, field, code, rule.severity, _fill(rule.message, shown), _fill(rule.fix, shown))
 
 
 def _fill(text: str, values: Mapping[str, str]) -> str:
     return _PLACE.sub(lambda place: values.get(place[1], place[0]), text)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
