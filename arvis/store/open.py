@@ -57,7 +57,7 @@ async def open_store(
         store: SqliteStore = sqlite
     else:
         store = load_postgres("postgres.store").PostgresStore(url=database.url, name=boot, new_id=new_id)
-        insights = SqlInsights(load_postgres("postgres.snapshots").PostgresSnapshots(database.url))
+        insights = SqlInsights(load_postgres("postgres.session").PostgresSnapshots(database.url))
     try:
         yield store, insights
     finally:
