@@ -15,7 +15,7 @@ from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sende
 from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs
 from arvis.graphs.context import load_turn_context
 from arvis.llm import Runner
-from arvis.llm.model_limits import ModelCounting
+from arvis.llm.model_limits import ModelLimits
 from arvis.llm.tokens import estimate_tokens
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import IdMaker, SystemClock
@@ -88,7 +88,9 @@ async def _conversation(folder: Path, messages: int) -> AsyncIterator[Round]:
 async def _one(store: Store, briefing: PromptBuilder, execution: Execution, now: int) -> float:
     begun = time.perf_counter()
     turn = await store.read(load_turn_context, execution, now)
-    prompt = briefing.prompt(turn, PromptInputs(skills=(), tools=(), rounds=(), shrunk=False, now=now))
+    prompt = briefing.prompt(
+        turn, PromptInputs(skills=(), tools=(), rounds=(), shrunk=False, now=now), briefing.limits(turn)
+    )
     took = (time.perf_counter() - begun) * 1000
     if prompt.left_out or len(turn.history) < RECENT or not turn.summaries:
         held = f"{len(turn.history)} messages, {len(turn.summaries)} summaries, {prompt.left_out} left out"
@@ -145,6 +147,6 @@ def _briefing(clock: SystemClock, new_id: IdMaker) -> PromptBuilder:
         clock=clock,
         new_id=new_id,
         random=lambda: 0.0,
-        counting=ModelCounting(windows={}),
+        limits=ModelLimits(windows={}),
     )
     return PromptBuilder(runner=runner, zone="UTC")

@@ -13,8 +13,7 @@ from arvis.domain.messages import Address, Attachment, MessageStatus, PastMessag
 from arvis.domain.runs import RunRequest
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.llm.tokens import Estimator, estimate_tokens, measure_request
-from arvis.prompt.compose import Prompt
-from arvis.prompt.inputs import Budget, Ingredients
+from arvis.prompt.compose import Budget, Ingredients, Prompt
 
 AGENT = Agent(id="a", slug="helper", name="Helper", description="helping", prompt="Be kind.")
 #: Sunday, 22 November 2026, 07:40 in Berlin.

@@ -27,7 +27,7 @@ from arvis.inbox import InboxRules, InboxService
 from arvis.llm import Runner
 from arvis.llm.accounts import AccountService
 from arvis.llm.budgets import BudgetSession
-from arvis.llm.model_limits import ModelCounting, may_see
+from arvis.llm.model_limits import ModelLimits, may_see
 from arvis.llm.prices import Price, Prices
 from arvis.media import MediaReader
 from arvis.message_flow import MessageFlow
@@ -60,7 +60,7 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: Connecto
         new_id=base.new_id,
         random=random.random,
         prices=_prices(config),
-        counting=ModelCounting(
+        limits=ModelLimits(
             windows=config.context_windows, replies=config.reply_tokens, reply=config.limits.reply_tokens
         ),
         sees=lambda provider, model: may_see(provider, model, config.vision_models),

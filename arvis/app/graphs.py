@@ -98,15 +98,15 @@ def _extending(parts: GraphParts) -> Extending:
 
 def _compactor(parts: GraphParts, caller: ModelCaller, *, after: str | None) -> Compactor:
     def budget(agent: Agent) -> Budget:
-        window = parts.runner.window(agent.model, agent.fallbacks)
+        window = parts.runner.profile(agent.model, agent.fallbacks).window
         if parts.summarizer is not None:
-            window = min(window, parts.runner.window(parts.summarizer))
+            window = min(window, parts.runner.profile(parts.summarizer).window)
         return Budget(window, agent.context_tokens)
 
     def counter(agent: Agent, known: Sequence[Calibration]) -> Callable[[str], int]:
         asked = {
-            parts.runner.counts(agent.model, agent.fallbacks),
-            parts.runner.counts(parts.summarizer or agent.model),
+            parts.runner.profile(agent.model, agent.fallbacks).name,
+            parts.runner.profile(parts.summarizer or agent.model).name,
         }
         by_model = {each.model: each for each in known}
         estimators = [estimator_of(by_model.get(model)) for model in asked]

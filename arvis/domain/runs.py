@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -65,6 +66,13 @@ class Turn:
     outputs: tuple[ToolOutput, ...] = ()
     thoughts: Mapping[str, Any] | None = None
     messages: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def texts(self) -> list[str]:
+        """Return everything that is sent to a vendor and counts as text."""
+        calls = [json.dumps(call.to_json(), ensure_ascii=False) for call in self.calls]
+        thoughts = [] if self.thoughts is None else [json.dumps(self.thoughts, ensure_ascii=False)]
+        return [self.content, *calls, *(output.content for output in self.outputs), *thoughts]
 
 
 def joined(first: Turn, second: Turn) -> Turn:

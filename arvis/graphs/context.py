@@ -1,4 +1,4 @@
-"""The rows that the nodes of a turn read before they work, and the rows about cooldowns that they write."""
+"""The rows that the nodes of a turn read before they work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arvis.domain.conversations import Compaction, Conversation
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Execution
 from arvis.domain.memory import scopes_of
-from arvis.domain.messages import Address, PastMessage, Principal, StoredMessage
+from arvis.domain.messages import Address, PastMessage, Role, StoredMessage
 from arvis.domain.money import Spender
 from arvis.domain.platforms import Incident
 from arvis.domain.runs import Cooldown
@@ -70,11 +70,19 @@ class TurnContext(Asked):
     def asker(self) -> str | None:
         return self.current[-1].principal_id
 
+    @property
+    def group(self) -> bool:
+        """Return True if several people write here; between two, the prompt needs no names."""
+        said: list[PastMessage | StoredMessage] = [*self.history, *self.current]
+        people = {message.principal_id for message in said if message.role is Role.USER}
+        return not self.run and (not self.conversation.direct or len(people) > 1)
+
 
 def load_asked(tx: Transaction, execution: Execution) -> Asked:
     agent = tx.agents.get(WorkState.from_json(execution.state).agent)
     if agent is not None and is_run(execution):
-        return Asked(_as_given(agent, execution), messages_of(execution, _person(tx, execution)))
+        person = tx.principals.get(execution.principal_id) if execution.principal_id is not None else None
+        return Asked(_as_given(agent, execution), messages_of(execution, person))
     current = tx.messages.of_turn(execution.id)
     if agent is None or not current:
         raise ExecutionError(f"The turn {execution.id} has no agent or no messages")
@@ -106,46 +114,43 @@ def working_agent(agent: Agent, execution: Execution) -> Agent:
 
 def narrowed(tools: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
     """Return the allowed tools of an agent; of an entry for all tools of a server, those that are named."""
-    found = [each for tool in tools for each in ([tool] if tool in allowed else _of_server(tool, allowed))]
+    found: list[str] = []
+    for tool in tools:
+        if tool in allowed:
+            found.append(tool)
+        elif tool.endswith(".*"):
+            found += [each for each in allowed if each.startswith(tool[:-1])]
     return tuple(dict.fromkeys(found))
-
-
-def _of_server(tool: str, allowed: Sequence[str]) -> list[str]:
-    return [each for each in allowed if each.startswith(tool[:-1])] if tool.endswith(".*") else []
-
-
-def _person(tx: Transaction, execution: Execution) -> Principal | None:
-    return tx.principals.get(execution.principal_id) if execution.principal_id is not None else None
 
 
 def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnContext:
     asked = load_asked(tx, execution)
-    agent, newest = asked.agent, asked.current[-1]
+    agent, newest, run = asked.agent, asked.current[-1], is_run(execution)
     state = WorkState.from_json(execution.state)
     conversation = tx.conversations.get(state.conversation)
     if conversation is None:
         raise ExecutionError(f"The turn {execution.id} has no conversation")
     # A task of another agent has no history (behaviour 1.9); the results of a workflow continue the conversation.
-    alone = is_run(execution) or (state.task or RESULTS) != RESULTS
+    alone = run or (state.task or RESULTS) != RESULTS
     words = "\n".join(message.content for message in asked.current)[:_ASKED]
-    history = _history(tx, execution, conversation, alone=alone)
+    history = history_of(execution) if run else []
+    if not alone:
+        history = tx.messages.history(conversation.id, HISTORY_ROWS)
     read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now, begins=not history)
+    # A run may post in the conversation of another person than the one it acts for.
+    among_others = not conversation.direct or (
+        run and not tx.messages.recent(conversation.id, execution.principal_id or "", 1)
+    )
+    scopes = scopes_for(tx, execution, conversation.address, newest.principal_id)
+    agents, asker = tx.agents.all(), asker_of(tx, execution, agent)
     return TurnContext(
         agent=agent,
         current=asked.current,
         conversation=conversation,
         history=history,
         summaries=[] if alone else tx.compactions.summaries(conversation.id, SUMMARIES),
-        recall=recall(
-            tx,
-            agent.id,
-            scopes_for(tx, execution, conversation.address, newest.principal_id),
-            words,
-            now,
-            among_others=not _alone_there(tx, execution, conversation),
-            asker=newest.principal_id,
-        ),
-        agents=tx.agents.all(),
+        recall=recall(tx, agent.id, scopes, words, now, among_others=among_others, asker=newest.principal_id),
+        agents=agents,
         bindings=tx.agents.bindings() if agent.is_conductor else [],
         rests=tx.cooldowns.all(),
         calibrations=tx.calibrations.all(),
@@ -153,8 +158,8 @@ def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnCo
         taint=state.taint,
         observed=read_along,
         incidents=[] if alone else tx.incidents.unreported(conversation.id, INCIDENTS),
-        run=is_run(execution),
-        reachable=_reachable(tx, execution, agent),
+        run=run,
+        reachable=frozenset(each.id for each in agents if may_reach(tx, each, asker)),
     )
 
 
@@ -163,26 +168,6 @@ def scopes_for(tx: Transaction, execution: Execution, place: Address, principal_
     this person."""
     authors = standing_of(execution).get(AUTHORS, ())
     return scopes_of(place, None if taint_of_authors(tx, principal_id, authors) else principal_id)
-
-
-def _reachable(tx: Transaction, execution: Execution, agent: Agent) -> frozenset[str]:
-    """Return the ids of the agents to which the person may hand work through this one."""
-    asker = asker_of(tx, execution, agent)
-    return frozenset(each.id for each in tx.agents.all() if may_reach(tx, each, asker))
-
-
-def _history(tx: Transaction, execution: Execution, talk: Conversation, *, alone: bool) -> list[PastMessage]:
-    if is_run(execution):
-        return history_of(execution)
-    return [] if alone else tx.messages.history(talk.id, HISTORY_ROWS)
-
-
-def _alone_there(tx: Transaction, execution: Execution, talk: Conversation) -> bool:
-    """Return True if only this person reads the answer. A run may post in the conversation of another person than the
-    one it acts for."""
-    if not talk.direct or not is_run(execution):
-        return talk.direct
-    return bool(tx.messages.recent(talk.id, execution.principal_id or "", 1))
 
 
 def _overheard(tx: Transaction, place: Address, now: int, *, begins: bool) -> list[Overheard]:
@@ -195,11 +180,3 @@ def _overheard(tx: Transaction, place: Address, now: int, *, begins: bool) -> li
         Overheard(person.id if (person := people[each.user_id]) else each.user_id, each.user_name, each.content)
         for each in found
     ]
-
-
-def note_rests(tx: Transaction, rests: Sequence[Cooldown]) -> None:
-    """Write the cooldowns of accounts. Jobs that wait for a model are hastened when an account answers again."""
-    for rest in rests:
-        tx.cooldowns.put(rest)
-    if back := [rest.at for rest in rests if not rest.refusals]:
-        tx.jobs.hasten(max(back))

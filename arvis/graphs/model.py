@@ -8,13 +8,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from arvis.domain.money import OpenCall, Spender
-from arvis.domain.runs import RunRequest
+from arvis.domain.money import Spender
+from arvis.domain.runs import Cooldown, RunRequest
 from arvis.engine.context import DurableWrite, NodeContext
-from arvis.graphs.context import note_rests
 from arvis.llm import RunFailed, Runner, Trail
 from arvis.llm.budgets import BudgetSession
 from arvis.llm.model_limits import note_counts
+from arvis.ports.store import Transaction
 
 
 def unheard(_offset: int, _text: str) -> None:
@@ -42,22 +42,33 @@ class ModelCaller:
         step, even if the call fails. `on_text` gets each piece with its offset in characters. Raises `RunFailed`,
         `BudgetReached` and `BudgetBusy`."""
         spender = replace(spender, job_id=context.job_id, visit=context.visit)
-        estimate = self._runner.estimate(request, model=model, fallbacks=fallbacks)
+        largest = self._runner.largest(request, model=model, fallbacks=fallbacks)
+        open_call = await self._purse.open(spender, largest.micros, largest.receipt)
         trail = Trail()
-        receipt = self._runner.most(request, model=model, fallbacks=fallbacks)
-        call = await self._purse.open(spender, estimate, receipt)
-        keep = partial(self._keep, context, spender, estimate, trail, call)
+
+        def record() -> None:
+            context.record(_note_cooldowns, tuple(trail.rests))
+            if trail.counted or trail.limits:
+                context.record(note_counts, tuple(trail.counted), tuple(trail.limits), context.now())
+            calls = tuple(trail.calls)
+            context.facts.append(
+                DurableWrite(
+                    partial(self._purse.close, spender=spender, estimate=largest.micros, calls=calls, call=open_call)
+                )
+            )
+
         try:
             run = await self._runner.run(request, model=model, fallbacks=fallbacks, on_text=on_text, trail=trail)
         except (RunFailed, asyncio.CancelledError):
-            keep()
+            record()
             raise
-        keep()
+        record()
         return run.result.to_json()
 
-    def _keep(self, context: NodeContext, spender: Spender, estimate: int, trail: Trail, call: OpenCall | None) -> None:
-        context.record(note_rests, tuple(trail.rests))
-        if trail.counted or trail.limits:
-            context.record(note_counts, tuple(trail.counted), tuple(trail.limits), context.now())
-        close = partial(self._purse.close, spender=spender, estimate=estimate, calls=tuple(trail.calls), call=call)
-        context.facts.append(DurableWrite(close))
+
+def _note_cooldowns(tx: Transaction, cooldowns: Sequence[Cooldown]) -> None:
+    """Store the cooldowns of accounts. Jobs that wait for a model are hastened when an account answers again."""
+    for cooldown in cooldowns:
+        tx.cooldowns.put(cooldown)
+    if back := [cooldown.at for cooldown in cooldowns if not cooldown.refusals]:
+        tx.jobs.hasten(max(back))

@@ -38,6 +38,15 @@ class Run:
     rests: tuple[Cooldown, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class LargestUse:
+    """The most that one call can cost (`micros`; 0 if no price is known), and the receipt of such a call, which is booked
+    if its end is not seen (None: nothing is spent)."""
+
+    micros: int
+    receipt: ModelCall | None
+
+
 @dataclass(slots=True)
 class Try:
     """One call of one account."""
@@ -54,7 +63,6 @@ class Try:
     pieces: list[str] = field(default_factory=list)
     #: A reply without an answer whose usage is known.
     result: RunResult | None = None
-    others: Sequence[Choice] = ()
 
     def costs(self, error: ProviderError | None) -> bool:
         """Return whether the vendor has worked for an attempt without an answer; without an error it was cancelled."""
@@ -80,25 +88,26 @@ class Attempt:
     trail: Trail
     #: The size of the request.
     size: Measure
+    #: All candidates, in the order of the agent's preference.
+    choices: Sequence[Choice]
     #: The last error of each choice.
     errors: dict[Choice, ProviderError] = field(default_factory=dict)
+    #: The choices that were refused permanently, or would cost as much time and money again.
+    refused: set[Choice] = field(default_factory=set)
     #: The choices that were called in this round.
     tried: set[Choice] = field(default_factory=set)
     #: The number of earlier rounds.
     round: int = 0
-    others: Sequence[Choice] = ()
 
-    def left(self, choices: Sequence[Choice]) -> list[Choice]:
-        """Return the choices that were not yet tried in this round."""
-        return [choice for choice in self.helpful(choices) if choice not in self.tried]
+    def failed(self, choice: Choice, error: ProviderError) -> None:
+        self.errors[choice] = error
+        if error.kind in PERMANENT or error.spent:
+            self.refused.add(choice)
 
-    def helpful(self, choices: Sequence[Choice]) -> list[Choice]:
+    @property
+    def helpful(self) -> list[Choice]:
         """Return the choices without a refusal that outlasts this run."""
-        return [choice for choice in choices if not self._hopeless(choice)]
-
-    def next_round(self) -> None:
-        self.tried.clear()
-        self.round += 1
+        return [choice for choice in self.choices if choice not in self.refused]
 
     def faulty(self) -> set[Choice]:
         """Return the choices that failed in this round with an error that may pass within seconds."""
@@ -118,11 +127,6 @@ class Attempt:
             return passing[-1]
         too_long = [error for error in errors if error.kind is ProviderErrorKind.TOO_LONG]
         return (too_long or errors)[-1]
-
-    def _hopeless(self, choice: Choice) -> bool:
-        """Return whether the choice was refused permanently, or would cost as much time and money again."""
-        error = self.errors.get(choice)
-        return error is not None and (error.kind in PERMANENT or error.spent)
 
 
 class RunFailed(ArvisError):

@@ -1,14 +1,13 @@
 """Limits of models: the window, the longest reply, and the ability to read images.
 
-`Counts` keeps the calls of this process within these limits; the caller stores its new knowledge, as with cooldowns."""
+`ModelLimits` keeps the calls of this process within them; the caller stores its new knowledge, as with cooldowns."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Protocol
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Measure, RunRequest
@@ -73,50 +72,6 @@ def _by_rule(plain: str) -> int:
     return next((window for rule, window in _RULES if rule.match(plain)), DEFAULT_WINDOW)
 
 
-# -- sizes of requests, and new knowledge ------------------------------------------------------------------------------
-
-
-class ModelCounting:
-    """`Counting` of the runner. `windows` are those of the configuration, `replies` its longest replies by model, and `reply`
-    the one of all other models (None: the runner's caller knows)."""
-
-    def __init__(
-        self, *, windows: Mapping[str, int], replies: Mapping[str, int] | None = None, reply: int | None = None
-    ) -> None:
-        self._windows = dict(windows)
-        self._replies = dict(replies or {})
-        self._reply = reply
-
-    def measure(self, request: RunRequest) -> Measure:
-        return measure_request(request)
-
-    def tokens(self, measure: Measure, calibration: Calibration | None) -> int:
-        return estimator_of(calibration).of(measure)
-
-    def window(self, provider: str, model: str, learnt: int | None) -> int:
-        return window_of(provider, model, self._windows, learnt)
-
-    def reply(self, provider: str, model: str) -> tuple[int | None, bool]:
-        """Return the longest reply in tokens, and whether the configuration gives it for this exact model."""
-        own = own_of(provider, model, self._replies)
-        return (self._reply, False) if own is None else (own, True)
-
-
-def note_counts(
-    tx: Transaction, counted: Sequence[tuple[str, Measure, int]], limits: Sequence[tuple[str, int]], now: int
-) -> None:
-    """Store the `counted` and `limits` of a run's trail, in the commit that stores its findings."""
-    for model, measure, tokens in counted:
-        known = tx.calibrations.get(model)
-        learnt = learn(known, model, measure, tokens)
-        if learnt != known:
-            tx.calibrations.put(learnt, now)
-    for model, limit in limits:
-        known = tx.calibrations.get(model) or Calibration(model, (), 0)
-        if known.most != limit:
-            tx.calibrations.put(replace(known, most=limit), now)
-
-
 # -- images ------------------------------------------------------------------------------------------------------------
 #
 # An unknown model is sent images: if it cannot read them, its server refuses once, and that is remembered. Only families
@@ -170,9 +125,6 @@ def sees(provider: str, model: str, own: Mapping[str, bool]) -> bool:
 #: The least room for a reply, in tokens; a model with less is not called.
 SMALLEST_REPLY = 256
 
-#: The assumed window of an unknown model.
-_UNKNOWN_WINDOW = 200_000
-
 #: The plausible range of a vendor's limit, in tokens; other numbers are ignored.
 _LIMITS = range(512, 1 << 25)
 
@@ -193,71 +145,60 @@ _NAMED = tuple(
 )
 
 
-class Counting(Protocol):
-    """Measures requests, counts measures, and knows windows."""
+@dataclass(frozen=True, slots=True)
+class ModelProfile:
+    """One model: its name as `provider/model`, its window, and its longest reply (None: not configured), in tokens."""
 
-    def measure(self, request: RunRequest) -> Measure: ...
-
-    def tokens(self, measure: Measure, calibration: Calibration | None) -> int:
-        """Return the tokens, rather too many."""
-        ...
-
-    def window(self, provider: str, model: str, learnt: int | None) -> int:
-        """Return the window in tokens; `learnt` is the vendor's value."""
-        ...
-
-    def reply(self, provider: str, model: str) -> tuple[int | None, bool]:
-        """Return the longest reply in tokens (None: unknown), and whether the value is for this exact model."""
-        ...
+    name: str
+    window: int
+    reply: int | None
 
 
-class Counts:
-    """Knows counts and windows. Without `counting` it knows none, and no request is too long."""
+class ModelLimits:
+    """`windows` are those of the configuration (None: no request is too long), `replies` its longest replies by model, and
+    `reply` the one of all other models (None: the runner's caller knows)."""
 
-    def __init__(self, counting: Counting | None = None) -> None:
-        self._counting = counting
-        self._known: dict[str, Calibration] = {}
+    def __init__(
+        self,
+        *,
+        windows: Mapping[str, int] | None = None,
+        replies: Mapping[str, int] | None = None,
+        reply: int | None = None,
+    ) -> None:
+        self._windows = windows
+        self._replies = dict(replies or {})
+        self._reply = reply
+        self._learnt: dict[str, Calibration] = {}
 
     def learn(self, calibrations: Iterable[Calibration]) -> None:
         """Take over what is stored."""
-        self._known.update((calibration.model, calibration) for calibration in calibrations)
+        self._learnt.update((calibration.model, calibration) for calibration in calibrations)
 
-    def reply(self, choice: Choice) -> int | None:
-        """Return the longest reply of this model in tokens; None where nothing is configured."""
-        return self._counting.reply(choice.account.provider, choice.model)[0] if self._counting is not None else None
-
-    def reply_cap(self, choice: Choice) -> int | None:
-        """Return the same where the configuration names this very model: no call of it may ask for more."""
-        if self._counting is None:
-            return None
-        tokens, named = self._counting.reply(choice.account.provider, choice.model)
-        return tokens if named else None
-
-    def window(self, choice: Choice) -> int:
-        if self._counting is None:
-            return _UNKNOWN_WINDOW
-        known = self._known.get(model_key(choice))
-        return self._counting.window(choice.account.provider, choice.model, known.most if known else None)
+    def of(self, choice: Choice) -> ModelProfile:
+        name = choice.model_name
+        reply = own_of(choice.account.provider, choice.model, self._replies)
+        return ModelProfile(name, self._window(choice), self._reply if reply is None else reply)
 
     def measure(self, request: RunRequest) -> Measure:
-        return Measure() if self._counting is None else self._counting.measure(request)
+        return Measure() if self._windows is None else measure_request(request)
 
-    def room(self, choice: Choice, measure: Measure) -> int:
-        """Return the most tokens of a reply. Raise `ProviderError` of kind `too_long` if there is no room."""
-        window, tokens = self.window(choice), 0
-        if self._counting is not None:
-            tokens = self._counting.tokens(measure, self._known.get(model_key(choice)))
-        # The other half covers errors of the estimate: vendors count the requested reply into the window.
+    def longest_reply(self, choice: Choice, size: Measure) -> int:
+        """Return the most tokens of a reply to a request of this size: half of the remaining window, because vendors count
+        the requested reply into it and the estimate has errors; no more than the configuration names for this very
+        model. Raise `ProviderError` of kind `too_long` if there is no room."""
+        window = self._window(choice)
+        tokens = estimator_of(self._learnt.get(choice.model_name)).of(size) if self._windows is not None else 0
         room = (window - tokens) // 2
         if room < SMALLEST_REPLY:
             text = f"the prompt needs some {tokens} tokens, and {choice.model} holds {window}, the reply included"
             raise ProviderError(ProviderErrorKind.TOO_LONG, text)
-        return room
+        return min(room, own_of(choice.account.provider, choice.model, self._replies) or room)
 
-
-def model_key(choice: Choice) -> str:
-    """The name under which is kept how a model counts: `provider/model`."""
-    return f"{choice.account.provider}/{choice.model}"
+    def _window(self, choice: Choice) -> int:
+        if self._windows is None:
+            return DEFAULT_WINDOW
+        learnt = self._learnt.get(choice.model_name)
+        return window_of(choice.account.provider, choice.model, self._windows, learnt.most if learnt else None)
 
 
 def limit_in(error: ProviderError) -> int | None:
@@ -267,3 +208,18 @@ def limit_in(error: ProviderError) -> int | None:
     found = (match for pattern in _NAMED if (match := pattern.search(error.what)))
     limits = (int(match[1].replace(",", "")) for match in found)
     return next((limit for limit in limits if limit in _LIMITS), None)
+
+
+def note_counts(
+    tx: Transaction, counted: Sequence[tuple[str, Measure, int]], limits: Sequence[tuple[str, int]], now: int
+) -> None:
+    """Store the `counted` and `limits` of a run's trail, in the commit that stores its findings."""
+    for model, measure, tokens in counted:
+        known = tx.calibrations.get(model)
+        learnt = learn(known, model, measure, tokens)
+        if learnt != known:
+            tx.calibrations.put(learnt, now)
+    for model, limit in limits:
+        known = tx.calibrations.get(model) or Calibration(model, (), 0)
+        if known.most != limit:
+            tx.calibrations.put(replace(known, most=limit), now)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from arvis.domain.runs import RunRequest, Turn
+from arvis.domain.runs import RunRequest
 from arvis.llm.selection import Choice
 
 #: Only these send invoices by the vendors' lists; the same names on a server of one's own are free.
@@ -78,36 +78,23 @@ class Prices:
             return None
         return self._listed.get(plain) or self._listed.get(_DATE.sub("", plain))
 
+    def at_most(self, choices: Sequence[Choice], input_tokens: int, output_tokens: int) -> int:
+        """Return the most that one attempt may cost, at the most expensive candidate; 0 if none of them has a price."""
+        found = [self.of(choice.account.provider, choice.model) for choice in choices]
+        return max((price.at_most(input_tokens, output_tokens) for price in found if price is not None), default=0)
+
 
 def _listed() -> dict[str, Price]:
     table = json.loads((files("arvis.llm") / "prices.json").read_text("utf-8"))
     return {model: Price(**price) for model, price in table.items()}
 
 
-def estimate_micros(request: RunRequest, prices: Prices, candidates: Sequence[Choice]) -> int:
-    """Return the most that one attempt may cost, at the most expensive candidate; 0 if none of them has a price."""
-    found = [prices.of(choice.account.provider, choice.model) for choice in candidates]
-    known = [price for price in found if price is not None]
-    if not known:
-        return 0
-    tokens = prompt_tokens(request)
-    return max(price.at_most(tokens, request.max_tokens) for price in known)
-
-
 def prompt_tokens(request: RunRequest) -> int:
     """Return an upper bound of the prompt's tokens."""
-    texts = [request.system, request.changing, request.now, *(text for turn in request.turns for text in _texts(turn))]
+    texts = [request.system, request.changing, request.now, *(text for turn in request.turns for text in turn.texts)]
     texts += [json.dumps([tool.name, tool.description, dict(tool.parameters)]) for tool in request.tools]
     pictures = sum(len(turn.images) for turn in request.turns)
     return sum(map(text_tokens, texts)) + _PICTURE * pictures + _FRAME * (len(request.turns) + 1)
-
-
-def _texts(turn: Turn) -> Iterable[str]:
-    yield turn.content
-    yield from (json.dumps(call.to_json(), ensure_ascii=False) for call in turn.calls)
-    yield from (output.content for output in turn.outputs)
-    if turn.thoughts is not None:
-        yield json.dumps(turn.thoughts, ensure_ascii=False)
 
 
 def text_tokens(text: str) -> int:

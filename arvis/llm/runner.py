@@ -17,11 +17,11 @@ from dataclasses import replace
 
 from arvis.domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from arvis.domain.markup import escape
-from arvis.domain.runs import Account, Cooldown, Image, Measure, ModelCall, RunRequest, RunResult, Turn
+from arvis.domain.runs import Account, Cooldown, ModelCall, RunRequest, RunResult
 from arvis.domain.text import presentable
-from arvis.llm.attempts import Attempt, Receipts, Run, RunFailed, Trail, Try, Unserved
-from arvis.llm.model_limits import Counting, Counts, limit_in, model_key
-from arvis.llm.prices import Prices, estimate_micros, prompt_tokens
+from arvis.llm.attempts import Attempt, LargestUse, Receipts, Run, RunFailed, Trail, Try, Unserved
+from arvis.llm.model_limits import ModelLimits, ModelProfile, limit_in
+from arvis.llm.prices import Prices, prompt_tokens
 from arvis.llm.selection import DEMO, TOOLLESS, Asked, Choice, Cooldowns, Load, Selection, candidates, select
 from arvis.ports.clock import Clock
 from arvis.ports.conversations import Calibration
@@ -39,18 +39,12 @@ def without_pictures(request: RunRequest) -> RunRequest:
     """The request with a line in place of each picture."""
     if not any(turn.images for turn in request.turns):
         return request
-    return replace(request, turns=tuple(_named(turn) for turn in request.turns))
-
-
-def _named(turn: Turn) -> Turn:
-    if not turn.images:
-        return turn
-    return replace(turn, content="\n".join([turn.content, *map(_line, turn.images)]), images=())
-
-
-def _line(image: Image) -> str:
-    name = " ".join(image.name.split()) or "without a name"
-    return f"[Image {escape(name)}: this model cannot see images. Tell the person.]"
+    turns = []
+    for turn in request.turns:
+        names = [escape(" ".join(image.name.split()) or "without a name") for image in turn.images]
+        lines = [f"[Image {name}: this model cannot see images. Tell the person.]" for name in names]
+        turns.append(replace(turn, content="\n".join([turn.content, *lines]), images=()))
+    return replace(request, turns=tuple(turns))
 
 
 def refused_pictures(request: RunRequest, error: ProviderError) -> bool:
@@ -75,11 +69,6 @@ _LEAST_PROBE = 1.0
 OnText = Callable[[int, str], None]
 
 
-def _all_see(_provider: str, _model: str) -> bool:
-    """Return True, if nothing better is known."""
-    return True
-
-
 #: Errors that any other account would give as well.
 HOPELESS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.REFUSED, ProviderErrorKind.TOO_LONG})
 
@@ -92,9 +81,9 @@ class Runner:
     """Runs model calls; any number may run concurrently and share the knowledge about accounts.
 
     `accounts` returns the present ones, `new_id` makes the ids of receipts, `random` returns a number from 0 up to 1 for the
-    jitter; `deadline` bounds a run in seconds. Without `prices` the built-in ones count, and without `counting` no request is
-    too long. `sees` tells if a provider's model gets images; `first_byte` bounds the silence of an account (seconds) while
-    another one could answer.
+    jitter; `deadline` bounds a run in seconds. Without `prices` the built-in ones count, and without `limits` no request is
+    too long. `sees` tells if a provider's model gets images (None: all do); `first_byte` bounds the silence of an account (seconds)
+    while another one could answer.
     """
 
     def __init__(
@@ -107,8 +96,8 @@ class Runner:
         random: Callable[[], float],
         deadline: float = 900.0,
         prices: Prices | None = None,
-        counting: Counting | None = None,
-        sees: Callable[[str, str], bool] = _all_see,
+        limits: ModelLimits | None = None,
+        sees: Callable[[str, str], bool] | None = None,
         first_byte: float = FIRST_BYTE,
     ) -> None:
         self._providers = providers
@@ -122,7 +111,7 @@ class Runner:
         self._new_id = new_id
         self._receipts = Receipts(prices=self._prices, clock=clock, new_id=new_id)
         self._rests = Cooldowns()
-        self._counts = Counts(counting)
+        self._limits = limits or ModelLimits()
         self._sees = sees
         self._first_byte = first_byte
         #: Models that have refused pictures.
@@ -130,49 +119,35 @@ class Runner:
         self._load = Load()
         self._changed = asyncio.Event()
 
-    def learn(self, rests: Iterable[Cooldown]) -> None:
-        """Take over what is stored of the accounts."""
-        self._rests.learn(rests)
+    def learn(self, cooldowns: Iterable[Cooldown] = (), calibrations: Iterable[Calibration] = ()) -> None:
+        """Take over the stored knowledge about accounts, and about the token counts of models."""
+        self._rests.learn(cooldowns)
+        self._limits.learn(calibrations)
 
-    def learn_counts(self, calibrations: Iterable[Calibration]) -> None:
-        """Take over what is stored of how models count."""
-        self._counts.learn(calibrations)
+    def profile(self, model: str | None, fallbacks: Sequence[str] = ()) -> ModelProfile:
+        """Return the limits of the model that would be called first now."""
+        return self._limits.of(self._first(candidates(self._accounts(), model, fallbacks)))
 
-    def window(self, model: str | None, fallbacks: Sequence[str] = ()) -> int:
-        """Return the window, in tokens, of the model that would be called first now, prompt and reply together."""
-        return self._counts.window(self._first(model, fallbacks))
-
-    def reply_tokens(self, model: str | None, fallbacks: Sequence[str] = ()) -> int | None:
-        """Return how long its reply may be, in tokens; None where nothing is configured."""
-        return self._counts.reply(self._first(model, fallbacks))
-
-    def counts(self, model: str | None, fallbacks: Sequence[str] = ()) -> str:
-        """Return that model as `provider/model`: the name under which its calibration is stored."""
-        return model_key(self._first(model, fallbacks))
-
-    def estimate(self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = ()) -> int:
-        """Return the most that a reply may cost, in millionths of a US dollar, at any candidate; 0 if no price is
-        known. The parameters are those of `run`."""
-        return estimate_micros(request, self._prices, candidates(self._accounts(), model, fallbacks))
-
-    def most(self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = ()) -> ModelCall | None:
-        """Return the receipt of a call whose end is not seen: the most that it can use, at the account that would be
-        called first. None if nothing is spent."""
-        choice = self._first(model, fallbacks)
-        if choice.account.provider == DEMO.provider:
-            return None
-        return ModelCall(
+    def largest(self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = ()) -> LargestUse:
+        """Return the most that one call of `run` with these parameters can use and cost."""
+        choices = candidates(self._accounts(), model, fallbacks)
+        first, tokens = self._first(choices), prompt_tokens(request)
+        micros = self._prices.at_most(choices, tokens, request.max_tokens)
+        if first.account.provider == DEMO.provider:
+            return LargestUse(micros, None)
+        receipt = ModelCall(
             id=self._new_id(),
-            account=choice.account.name,
-            provider=choice.account.provider,
-            model=choice.model,
+            account=first.account.name,
+            provider=first.account.provider,
+            model=first.model,
             started_at=self._clock.now(),
             duration_ms=0,
-            input_tokens=prompt_tokens(request),
+            input_tokens=tokens,
             output_tokens=request.max_tokens,
-            cost_micros=self.estimate(request, model=model, fallbacks=fallbacks),
-            priced=self._prices.of(choice.account.provider, choice.model) is not None,
+            cost_micros=micros,
+            priced=self._prices.of(first.account.provider, first.model) is not None,
         )
+        return LargestUse(micros, receipt)
 
     async def run(
         self,
@@ -187,21 +162,21 @@ class Runner:
         for the accounts' own. `on_text` gets each streamed piece with its offset in characters; a new attempt starts
         at offset 0. Raise `RunFailed`. Cancellation ends the call in progress immediately; its receipt is in `trail`."""
         trail = Trail() if trail is None else trail
-        attempt = Attempt(self._clock.monotonic() + self._deadline, trail, self._counts.measure(request))
-        choices = attempt.others = candidates(self._accounts(), model, fallbacks)
+        choices = candidates(self._accounts(), model, fallbacks)
         if not choices:
             raise Unserved(model)
+        attempt = Attempt(self._clock.monotonic() + self._deadline, trail, self._limits.measure(request), choices)
         for delay in (*RETRY_DELAYS, None):
-            result = await self._ask_each(choices, request, on_text, attempt)
+            result = await self._ask_each(request, on_text, attempt)
             if result is not None:
                 return Run(result, tuple(trail.calls), tuple(trail.rests))
-            selection = self._select(attempt.helpful(choices), request)
-            wait = self._wait(attempt, selection, delay)
+            wait = self._wait(attempt, self._select(attempt.helpful, request), delay)
             if wait is None:
                 break
             await self._pause(wait)
-            attempt.next_round()
-        verdict = attempt.verdict(self._select(attempt.helpful(choices)), self._clock.now())
+            attempt.tried.clear()
+            attempt.round += 1
+        verdict = attempt.verdict(self._select(attempt.helpful), self._clock.now())
         raise RunFailed(verdict, tuple(trail.calls), tuple(trail.rests))
 
     async def _pause(self, seconds: float) -> None:
@@ -214,15 +189,18 @@ class Runner:
             slept.cancel()
             back.cancel()
 
-    async def _ask_each(
-        self, choices: Sequence[Choice], request: RunRequest, on_text: OnText, attempt: Attempt
-    ) -> RunResult | None:
+    async def _ask_each(self, request: RunRequest, on_text: OnText, attempt: Attempt) -> RunResult | None:
         """Make one round: call the available accounts until one answers. The choice is made again before each call,
         because other runs learn about accounts meanwhile."""
-        while now := self._select(attempt.left(choices), request).now:
-            choice = now[0]
+        while True:
+            selection = self._select([choice for choice in attempt.helpful if choice not in attempt.tried], request)
+            if not selection.now:
+                return None
+            choice = selection.now[0]
+            # All choices count here, also those that were tried in this round.
+            others = self._select(attempt.helpful, request) if attempt.tried else selection
             attempt.tried.add(choice)
-            within = self._begin_within(choice, choices, request, attempt)
+            within = self._begin_within(choice, others, attempt)
             try:
                 result = await self._try(choice, replace(request, begin_within=within), on_text, attempt)
             except _GaveWay:
@@ -230,19 +208,16 @@ class Runner:
                 continue
             if result is not None:
                 return result
-        return None
 
-    def _begin_within(
-        self, choice: Choice, choices: Sequence[Choice], request: RunRequest, attempt: Attempt
-    ) -> float | None:
+    def _begin_within(self, choice: Choice, selection: Selection, attempt: Attempt) -> float | None:
         """Return the seconds until the first byte, if another account could answer instead; longer in each round, for
         a model that is slow everywhere."""
-        selection, now = self._select(attempt.helpful(choices), request), self._clock.now()
+        now = self._clock.now()
         back = [
             each.at for each in selection.later if each.certain and each.at <= now + _SOON and each.choice != choice
         ]
         bound: float = self._first_byte * (1 << attempt.round)
-        if len(choices) > 1 and self._rests.is_out_of_order(choice):
+        if len(attempt.choices) > 1 and self._rests.is_out_of_order(choice):
             # It has hung before: no longer than until the next account is back, and shorter before its time has come.
             if not back:
                 return bound
@@ -253,9 +228,9 @@ class Runner:
             return bound
         return 2 * bound if selection.later else None
 
-    def _first(self, model: str | None, fallbacks: Sequence[str]) -> Choice:
-        """Return the first candidate; while none is available, the preferred one."""
-        choices = candidates(self._accounts(), model, fallbacks) or candidates(self._accounts(), None)
+    def _first(self, choices: Sequence[Choice]) -> Choice:
+        """Return the first candidate; while none is available, the preferred one; without candidates, any account's."""
+        choices = choices or candidates(self._accounts(), None)
         return (self._select(choices).now or choices)[0]
 
     def _select(self, choices: Sequence[Choice], request: RunRequest | None = None) -> Selection:
@@ -267,31 +242,34 @@ class Runner:
     async def _try(self, choice: Choice, request: RunRequest, on_text: OnText, attempt: Attempt) -> RunResult | None:
         """Make one call; return None if the next choice is to be tried. Raise `RunFailed` for an error that no other
         account can avoid."""
-        whole = request
+        whole, size = request, attempt.size
+        blind = self._sees is not None and not self._sees(choice.account.provider, choice.model)
+        if blind or choice.model_name in self._blind:
+            request, size = without_pictures(whole), replace(size, pictures=0)
         try:
-            request = self._fitted(whole, choice, attempt.size)
+            longest = self._limits.longest_reply(choice, size)
         except ProviderError as error:
-            attempt.errors[choice] = error
+            attempt.failed(choice, error)
             return None
+        request = replace(request, model=choice.model, max_tokens=min(request.max_tokens, longest))
         tried, trail = Try(choice, request, self._clock.now(), self._clock.monotonic()), attempt.trail
-        tried.others = attempt.others
         self._rests.asked(choice)
         try:
             with self._load.calling(choice):
-                result = await self._unless_others_are_back(tried, on_text)
+                result = await self._unless_others_are_back(tried, on_text, attempt)
         except _GaveWay:
             trail.calls.append(self._receipts.failed(tried, None))
             raise
         except ProviderError as error:
             trail.calls.append(self._receipts.failed(tried, error))
             if refused_pictures(request, error):
-                self._blind.add(model_key(choice))
+                self._blind.add(choice.model_name)
                 return await self._try(choice, whole, on_text, attempt)
             if (limit := limit_in(error)) is not None:
-                trail.limits.append((model_key(choice), limit))
+                trail.limits.append((choice.model_name, limit))
             if error.kind in HOPELESS and not error.elsewhere:
                 raise RunFailed(error, tuple(trail.calls), tuple(trail.rests)) from error
-            attempt.errors[choice] = error
+            attempt.failed(choice, error)
             if (rest := self._rests.failed(choice, error, self._clock.now(), asked=tried.at)) is not None:
                 trail.rests.append(rest)
                 self._tell()
@@ -302,7 +280,9 @@ class Runner:
         finally:
             self._rests.ended(choice)
         self._note_answer(tried, result, attempt)
-        return replace(result, left_out=_left_out(whole, request, choice))
+        pictures = any(turn.images for turn in whole.turns) and not any(turn.images for turn in request.turns)
+        tools = bool(whole.tools) and not whole.tools_off and choice.account.provider in TOOLLESS
+        return replace(result, left_out=(*(["pictures"] if pictures else []), *(["tools"] if tools else [])))
 
     def _note_answer(self, tried: Try, result: RunResult, attempt: Attempt) -> None:
         """Record knowledge about the account and its model from an answer."""
@@ -313,24 +293,16 @@ class Runner:
             trail.rests.append(rest)
             self._tell()
         if result.input_tokens and choice.account.provider != DEMO.provider:
-            trail.counted.append((model_key(choice), attempt.size, result.input_tokens))
+            trail.counted.append((choice.model_name, attempt.size, result.input_tokens))
         if result.window is not None:
-            trail.limits.append((model_key(choice), result.window))
-
-    def _fitted(self, request: RunRequest, choice: Choice, size: Measure) -> RunRequest:
-        """Return the request in the form for this model. Raise `ProviderError` if the model has no room for it."""
-        if model_key(choice) in self._blind or not self._sees(choice.account.provider, choice.model):
-            request, size = without_pictures(request), replace(size, pictures=0)
-        room = self._counts.room(choice, size)
-        most = min(request.max_tokens, room, self._counts.reply_cap(choice) or room)
-        return replace(request, model=choice.model, max_tokens=most)
+            trail.limits.append((choice.model_name, result.window))
 
     def _tell(self) -> None:
         """Wake all waiting runs, so that they check the accounts again."""
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def _unless_others_are_back(self, tried: Try, on_text: OnText) -> RunResult:
+    async def _unless_others_are_back(self, tried: Try, on_text: OnText, attempt: Attempt) -> RunResult:
         """Make one attempt. While it has no output and its account is failing, it is abandoned for an available
         account, or for a new attempt once the account answers others again. Raise `_GaveWay`."""
         was_open = self._rests.is_out_of_order(tried.choice)
@@ -340,20 +312,18 @@ class Runner:
                 changed = asyncio.create_task(self._changed.wait())
                 await asyncio.wait({call, changed}, return_when=asyncio.FIRST_COMPLETED)
                 changed.cancel()
-                if not call.done() and not tried.pieces and self._should_give_way(tried, was_open):
+                if not call.done() and not tried.pieces and self._should_give_way(tried.choice, was_open, attempt):
                     raise _GaveWay
             return await call
         finally:
             call.cancel()
 
-    def _should_give_way(self, tried: Try, was_open: bool) -> bool:
-        is_open = self._rests.is_out_of_order(tried.choice)
-        if not is_open:
+    def _should_give_way(self, tried: Choice, was_open: bool, attempt: Attempt) -> bool:
+        if not self._rests.is_out_of_order(tried):
             return was_open
-        now = self._select([choice for choice in tried.others if choice != tried.choice]).now
-        return any(
-            not self._rests.is_out_of_order(choice) and self._rests.is_free(choice, self._clock.now()) for choice in now
-        )
+        others = self._select([choice for choice in attempt.choices if choice != tried]).now
+        now = self._clock.now()
+        return any(not self._rests.is_out_of_order(other) and self._rests.is_free(other, now) for other in others)
 
     async def _call(self, tried: Try, on_text: OnText) -> RunResult:
         """Make one attempt, streamed if the provider supports it."""
@@ -405,10 +375,3 @@ def _with_offset(on_text: OnText, pieces: list[str]) -> Callable[[str], None]:
         offset += len(piece)
 
     return send
-
-
-def _left_out(whole: RunRequest, given: RunRequest, choice: Choice) -> tuple[str, ...]:
-    """Return the parts of a request that the model was not given."""
-    pictures = any(turn.images for turn in whole.turns) and not any(turn.images for turn in given.turns)
-    tools = bool(whole.tools) and not whole.tools_off and choice.account.provider in TOOLLESS
-    return (*(["pictures"] if pictures else []), *(["tools"] if tools else []))

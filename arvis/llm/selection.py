@@ -39,6 +39,16 @@ class Choice:
     model: str
     wish: int = field(default=0, compare=False)
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Return the key of its cooldown."""
+        return self.account.name, self.model
+
+    @property
+    def model_name(self) -> str:
+        """Return `provider/model`, under which the calibration of the model is stored."""
+        return f"{self.account.provider}/{self.model}"
+
 
 def candidates(accounts: Sequence[Account], model: str | None, fallbacks: Sequence[str] = ()) -> tuple[Choice, ...]:
     """Return every candidate, each account and model once: the preferred model (written `provider/model`, the first
@@ -46,20 +56,15 @@ def candidates(accounts: Sequence[Account], model: str | None, fallbacks: Sequen
     account with its own model. A model without fallbacks is the only one, so that there may be no candidate. Accounts
     are in the order of their priority."""
     ranked = sorted(accounts, key=lambda account: account.priority)
-    if not ranked:
-        return _at_demo(model, fallbacks)
     wanted = [model, *fallbacks] if model is not None else list(fallbacks)
+    if not ranked:
+        # Without an account the demo answers, under any name.
+        named = [choice for name in wanted for choice in _serving([DEMO], name)]
+        return tuple(dict.fromkeys([*named, Choice(DEMO, DEMO.model)]))
     found = [replace(choice, wish=wish) for wish, name in enumerate(wanted) for choice in _serving(ranked, name)]
     if model is None or fallbacks:
         found += [Choice(account, account.model, len(wanted)) for account in ranked]
     return tuple(dict.fromkeys(found))
-
-
-def _at_demo(model: str | None, fallbacks: Sequence[str]) -> tuple[Choice, ...]:
-    """Return the demo, which answers under any name if there is no account."""
-    wanted = [model, *fallbacks] if model is not None else list(fallbacks)
-    named = [choice for name in wanted for choice in _serving([DEMO], name)]
-    return tuple(dict.fromkeys([*named, Choice(DEMO, DEMO.model)]))
 
 
 def _serving(ranked: Sequence[Account], model: str) -> Iterator[Choice]:
@@ -100,8 +105,8 @@ def names_served(accounts: Sequence[Account]) -> frozenset[str] | None:
 #: Minutes of cooldown by the number of refusals in a row (behaviour.md 1.11), if the vendor names no time.
 COOLDOWNS = (1, 5, 25, 60)
 
-#: The cooldown (ms) of an account whose key or credit is refused, unless the vendor names a time.
-_CLOSED_MS = 60 * 60_000
+#: Minutes of cooldown of an account whose key or credit is refused, unless the vendor names a time.
+_CLOSED = 60
 CLOSED = frozenset({ProviderErrorKind.AUTH, ProviderErrorKind.QUOTA})
 
 #: The least cooldown (ms) of an account that is refused again right after the time that its vendor named.
@@ -121,45 +126,37 @@ class Cooldowns:
     """Cooldowns by account and model."""
 
     def __init__(self, known: Iterable[Cooldown] = ()) -> None:
-        self._rests: dict[Key, Cooldown] = {}
+        self.known: dict[Key, Cooldown] = {}
+        #: Open circuits that a request tries at this moment.
+        self.probed: set[Key] = set()
         #: Failures in a row while the circuit is closed.
         self._failures: dict[Key, int] = {}
-        self._probed: set[Key] = set()
         self.learn(known)
-
-    @property
-    def known(self) -> Mapping[Key, Cooldown]:
-        return self._rests
-
-    @property
-    def probed(self) -> frozenset[Key]:
-        """Open circuits that a request tries at this moment."""
-        return frozenset(self._probed)
 
     def is_out_of_order(self, choice: Choice) -> bool:
         """Return whether its circuit is open or half open."""
-        return is_open(self._rests.get(key_of(choice)))
+        return is_open(self.known.get(choice.key))
 
     def is_free(self, choice: Choice, now: int) -> bool:
         """Return whether it has no cooldown."""
-        rest = self._rests.get(key_of(choice))
+        rest = self.known.get(choice.key)
         return rest is None or rest.refusals == 0 or (rest.until <= now and not is_open(rest))
 
     def learn(self, rests: Iterable[Cooldown]) -> None:
         """Take over the findings of other processes or an earlier boot; the later one counts."""
         for rest in rests:
-            mine = self._rests.get((rest.account, rest.model))
+            mine = self.known.get((rest.account, rest.model))
             if mine is None or rest.at > mine.at:
-                self._rests[rest.account, rest.model] = rest
+                self.known[rest.account, rest.model] = rest
 
     def asked(self, choice: Choice) -> None:
         """A request begins: where the circuit is open, it is the probe."""
-        if is_open(self._rests.get(key_of(choice))):
-            self._probed.add(key_of(choice))
+        if is_open(self.known.get(choice.key)):
+            self.probed.add(choice.key)
 
     def ended(self, choice: Choice) -> None:
         """Record the end of the request, whatever its outcome."""
-        self._probed.discard(key_of(choice))
+        self.probed.discard(choice.key)
 
     def failed(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Cooldown | None:
         """Record why a request that began at `asked` gave no answer; return the row to store, if it matters to
@@ -174,9 +171,9 @@ class Cooldowns:
 
     def answered(self, choice: Choice, now: int) -> Cooldown | None:
         """An answer ends the row of refusals and closes the circuit; None when there was neither."""
-        key = key_of(choice)
+        key = choice.key
         self._failures.pop(key, None)
-        before = self._rests.get(key)
+        before = self.known.get(key)
         if before is None or before.refusals == 0:
             return None
         return self._keep(Cooldown(*key, now, 0, before.kind, now))
@@ -184,19 +181,20 @@ class Cooldowns:
     def refused(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Cooldown:
         """Set a cooldown exactly as long as the vendor asks; if it names no time, longer after each refusal. Calls
         that had started before the finding (`asked` is earlier) add nothing: together they count as one refusal."""
-        before = self._rests.get(key_of(choice))
+        before = self.known.get(choice.key)
         refusals = 1
         if before is not None and before.kind == error.kind and before.refusals:
             refusals = before.refusals + (asked >= before.at)
-        pause = _pause(error.kind, refusals)
+        minutes = _CLOSED if error.kind in CLOSED else COOLDOWNS[min(refusals, len(COOLDOWNS)) - 1]
+        pause = minutes * 60_000
         if error.retry_after is not None:
             pause = max(round(error.retry_after * 1000), _SHORTEST_PAUSE if refusals > 1 else 0)
-        return self._keep(Cooldown(*key_of(choice), now + pause, refusals, error.kind, now))
+        return self._keep(Cooldown(*choice.key, now + pause, refusals, error.kind, now))
 
     def _faulty(self, choice: Choice, error: ProviderError, now: int, asked: int) -> Cooldown | None:
         """Open the circuit after a hang, or after several failures; open it for longer when the probe fails."""
-        key = key_of(choice)
-        before = self._rests.get(key)
+        key = choice.key
+        before = self.known.get(key)
         if before is not None and is_open(before):
             probed = asked >= before.until
             return self._open(key, before.refusals + 1, now) if probed else None
@@ -211,24 +209,13 @@ class Cooldowns:
         return self._keep(Cooldown(*key, now + wait, times, CIRCUIT, now))
 
     def _keep(self, rest: Cooldown) -> Cooldown:
-        self._rests[rest.account, rest.model] = rest
+        self.known[rest.account, rest.model] = rest
         return rest
-
-
-def key_of(choice: Choice) -> Key:
-    return choice.account.name, choice.model
 
 
 def is_open(rest: Cooldown | None) -> bool:
     """Return whether this is an open circuit, also when its probe is due."""
     return rest is not None and rest.kind == CIRCUIT and rest.refusals > 0
-
-
-def _pause(kind: ProviderErrorKind, refusals: int) -> int:
-    """Return the cooldown in ms if the vendor names no time."""
-    if kind in CLOSED:
-        return _CLOSED_MS
-    return COOLDOWNS[min(refusals, len(COOLDOWNS)) - 1] * 60_000
 
 
 # -- the decision ------------------------------------------------------------------------------------------------------
@@ -348,14 +335,15 @@ def select(
     """Sort the candidates. If none is available now, open circuits are probed; a refused key is tried again if
     nothing else is left, or once a minute while the others wait."""
     found = _Sorted()
-    for choice in _in_order(choices, load or Load(), asked or Asked()):
-        _sort(choice, known.get(key_of(choice)), now, probed, found)
+    for choice in _in_order(choices, load or Load(), asked or Asked()) if len(choices) > 1 else choices:
+        _sort(choice, known.get(choice.key), now, probed, found)
     if found.now:
         return Selection(tuple(found.now), tuple(found.later), tuple(found.never))
-    refused = [each.choice for each in found.never if _may_ask_again(known[key_of(each.choice)], found, now)]
+    may_ask_again = [not found.later or now - known[each.choice.key].at >= _ASK_AGAIN_MS for each in found.never]
+    refused = [each.choice for each, again in zip(found.never, may_ask_again, strict=True) if again]
     if any(each.certain for each in found.later):
         # One request tries it; the others wait for what comes back for certain.
-        found.resort = [choice for choice in found.resort if key_of(choice) not in probed]
+        found.resort = [choice for choice in found.resort if choice.key not in probed]
     return Selection((*found.resort, *refused), tuple(found.later), tuple(found.never))
 
 
@@ -363,7 +351,7 @@ def _sort(choice: Choice, rest: Cooldown | None, now: int, probed: Collection[Ke
     if rest is None or rest.refusals == 0:
         found.now.append(choice)
     elif is_open(rest):
-        if rest.until <= now and key_of(choice) not in probed:
+        if rest.until <= now and choice.key not in probed:
             found.now.append(choice)
             return
         at = rest.until if rest.until > now else now + _PROBE_ENDS_MS
@@ -375,10 +363,6 @@ def _sort(choice: Choice, rest: Cooldown | None, now: int, probed: Collection[Ke
         found.never.append(Never(choice, rest.kind))
     else:
         found.later.append(Later(choice, rest.until, certain=True))
-
-
-def _may_ask_again(rest: Cooldown, found: _Sorted, now: int) -> bool:
-    return not found.later or now - rest.at >= _ASK_AGAIN_MS
 
 
 def _in_order(choices: Sequence[Choice], load: Load, asked: Asked) -> list[Choice]:

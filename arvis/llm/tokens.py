@@ -7,12 +7,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from operator import mul
 from string import ascii_letters
 
-from arvis.domain.runs import Measure, RunRequest, Turn
+from arvis.domain.runs import Measure, RunRequest
 from arvis.ports.conversations import Calibration
 
 #: Tokens for each letter, mark, word, dense and other character, message and request, in the order of `Measure`.
@@ -48,16 +48,11 @@ def _measured(text: str) -> Measure:
     plain = text.encode("ascii", "ignore")
     marks = len(plain.translate(None, delete=_LETTERS))
     dense = 0 if text.isascii() else sum(map(len, _DENSE.findall(text)))
-    return Measure(len(plain) - marks, marks, _words(text), dense, len(text) - len(plain) - dense)
+    words = sum(len(text[start : start + _PIECE].split()) for start in range(0, len(text), _PIECE))
+    return Measure(len(plain) - marks, marks, words, dense, len(text) - len(plain) - dense)
 
 
 _kept = lru_cache(maxsize=_KEPT)(_measured)
-
-
-def _words(text: str) -> int:
-    if len(text) <= _PIECE:
-        return len(text.split())
-    return sum(len(text[start : start + _PIECE].split()) for start in range(0, len(text), _PIECE))
 
 
 def measure_request(request: RunRequest) -> Measure:
@@ -67,7 +62,12 @@ def measure_request(request: RunRequest) -> Measure:
         requests=1,
         pictures=sum(len(turn.images) for turn in request.turns),
     )
-    for text in _texts(request):
+    texts = [request.system, request.changing, request.now]
+    for turn in request.turns:
+        texts += turn.texts
+    for tool in request.tools:
+        texts.append(json.dumps([tool.name, tool.description, tool.parameters], ensure_ascii=False, default=dict))
+    for text in texts:
         found += measure(text)
     return found
 
@@ -100,22 +100,6 @@ def estimate_tokens(text: str) -> int:
 def sizes(found: Measure) -> tuple[int, ...]:
     """Return the values that are multiplied by the weights."""
     return (found.letters, found.marks, found.words, found.dense, found.others, found.messages, found.requests)
-
-
-def _texts(request: RunRequest) -> Iterator[str]:
-    yield from (request.system, request.changing, request.now)
-    for turn in request.turns:
-        yield from _said(turn)
-    for tool in request.tools:
-        yield json.dumps([tool.name, tool.description, tool.parameters], ensure_ascii=False, default=dict)
-
-
-def _said(turn: Turn) -> Iterator[str]:
-    yield turn.content
-    yield from (json.dumps(call.to_json(), ensure_ascii=False) for call in turn.calls)
-    yield from (output.content for output in turn.outputs)
-    if turn.thoughts is not None:
-        yield json.dumps(turn.thoughts, ensure_ascii=False)
 
 
 # -- calibration -------------------------------------------------------------------------------------------------------

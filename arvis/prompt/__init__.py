@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from arvis.prompt.compose import Prompt, compose, taint_of_asked
-from arvis.prompt.history import first_zone
-from arvis.prompt.inputs import NO_EXTRAS, Budget, Extras, Ingredients, Overheard
+from arvis.prompt.compose import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, compose, taint_of_asked
+from arvis.prompt.history import Overheard, first_zone
 from arvis.prompt.instructions import plain_rules, reply_format
 from arvis.prompt.tool_rounds import Round, Words, behind, fit_rounds, turns_of
 

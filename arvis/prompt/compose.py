@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+from arvis.domain.agents import Agent
+from arvis.domain.conversations import Compaction
 from arvis.domain.markup import escape
 from arvis.domain.messages import FileKind, PastMessage, Role, StoredMessage
+from arvis.domain.plugins import PluginBlock
 from arvis.domain.runs import Measure, Turn, read_in
 from arvis.domain.taint import CLEAN, Label, Taint
+from arvis.domain.tools import ToolSpec
+from arvis.llm.tokens import Estimator
 from arvis.prompt import instructions
 from arvis.prompt import memory as notes
 from arvis.prompt.history import (
     NO_TEXT,
     OPENING,
     Line,
+    Overheard,
     alternating,
     clock_line,
     dated,
@@ -29,9 +36,106 @@ from arvis.prompt.history import (
     newest_that_fit,
     overheard_line,
 )
-from arvis.prompt.inputs import Ingredients
-from arvis.prompt.memory import Notes, Summaries, summaries_that_fit
-from arvis.prompt.tool_rounds import answers_room, cut_to_fit, fit_rounds, least_room, tools_cost
+from arvis.prompt.memory import NOTHING, Notes, Remembered, Summaries, summaries_that_fit
+from arvis.prompt.tool_rounds import Round, answers_room, cut_to_fit, fit_rounds, least_room, tools_cost
+
+# The token budget of one call, which trimming, compaction and replies share (behaviour §7).
+
+
+#: Room for the reply and for what estimates miss: the smaller of this and a quarter of the ceiling.
+RESERVE = 20_000
+#: The most tokens of a chat reply, unless the configuration says otherwise.
+LONGEST_REPLY = 4_096
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Of an agent on a model. `window` is what the model holds, prompt and reply together; `context_tokens` is the
+    agent's own ceiling (None: the whole window), `longest_reply` what the configuration allows. All in tokens."""
+
+    window: int
+    context_tokens: int | None = None
+    longest_reply: int = LONGEST_REPLY
+
+    @cached_property
+    def ceiling(self) -> int:
+        return min(self.window, self.context_tokens or self.window)
+
+    @cached_property
+    def reserve(self) -> int:
+        return min(max(RESERVE, self.longest_reply), self.ceiling // 4)
+
+    @cached_property
+    def usable(self) -> int:
+        """Return the tokens to which a prompt is trimmed."""
+        return self.ceiling - self.reserve
+
+    @cached_property
+    def threshold(self) -> int:
+        """Return the tokens above which a conversation is compacted. Never above `usable`, so that nothing is trimmed
+        without a summary."""
+        return self.ceiling * 3 // 4
+
+    @cached_property
+    def reply(self) -> int:
+        """The longest reply to ask for."""
+        return min(self.longest_reply, self.reserve)
+
+    @cached_property
+    def most(self) -> int:
+        """Return the tokens above which the model refuses a prompt."""
+        return self.window - self.reply
+
+    @cached_property
+    def room_for_tools(self) -> int:
+        """Return the most tokens of all tool rounds of a turn."""
+        return self.usable // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Additions of plugins: parts of the instructions, and texts added to messages, by their ids. `outside`: some of
+    it comes from an unverified source."""
+
+    blocks: Sequence[PluginBlock] = ()
+    added: Mapping[str, str] = field(default_factory=dict)
+    outside: bool = False
+
+
+NO_EXTRAS = Extras()
+
+
+@dataclass(frozen=True, slots=True)
+class Ingredients:
+    """Of one model call. `rules` say how the agent may keep, hand on and change things (`rules.plain_rules`, or the
+    conductor's own); `skills` are those that fit, as one text. `history` and `summaries` are in order, the oldest first.
+    `tools` are on offer, `rounds` were made with them in this turn, whole. `now` in ms; `asker` is the
+    principal whose turn it is; `group`: several people write here. `observed` is what people wrote
+    there to one another, in order; `incidents` are what went wrong since the last turn. `shrunk`: a model refused the
+    whole as too long. `extras` come from the agent's plugins."""
+
+    agent: Agent
+    rules: str
+    history: Sequence[PastMessage]
+    current: Sequence[StoredMessage]
+    budget: Budget
+    now: int
+    zone: str = "UTC"
+    estimator: Estimator = field(default_factory=Estimator)
+    skills: str = ""
+    recall: Remembered = NOTHING
+    summaries: Sequence[Compaction] = ()
+    tools: Sequence[ToolSpec] = ()
+    rounds: Sequence[Round] = ()
+    asker: str | None = None
+    observed: Sequence[Overheard] = ()
+    incidents: Sequence[str] = ()
+    group: bool = False
+    shrunk: bool = False
+    extras: Extras = NO_EXTRAS
+
+
+# -- composing ---------------------------------------------------------------------------------------------------------
 
 #: Layers that only agents with plugins have: stable blocks follow the tools, changing ones are at the end of
 #: `changing`.
@@ -112,8 +216,8 @@ def compose(given: Ingredients) -> Prompt:
     """Compose the prompt: obligatory parts first, then the others in order of importance while there is room."""
     sheet = _Sheet(given)
     system = sheet.system()
-    now = sheet.clock()
-    plugins = sheet.plugins()
+    now = sheet.counted("clock", clock_line(given.now, given.zone))
+    plugins = sheet.blocks(changing=True)
     sticky = sheet.sticky()
     current = sheet.current()
     rounds = sheet.rounds()
@@ -122,7 +226,7 @@ def compose(given: Ingredients) -> Prompt:
     incidents = sheet.incidents()
     summaries = sheet.summaries()
     aside = sheet.observed(current)
-    room = sheet.room()
+    room = sheet.left(sheet.usable)
     said, kept = sheet.talk(aside, current, room)
     left_out = len(given.history) - kept
     changing = {
@@ -134,7 +238,7 @@ def compose(given: Ingredients) -> Prompt:
     }
     return Prompt(
         system=system,
-        changing=_joined(*(changing[part] for part in _CHANGING)),
+        changing="\n\n".join(text for part in _CHANGING if (text := changing[part])),
         now=now,
         turns=alternating(said),
         rounds=rounds.turns,
@@ -164,42 +268,39 @@ class _Sheet:
         self._per_message = math.ceil(given.estimator.message_tokens)
         self._costs: dict[str, int] = {}
         self.layers = dict.fromkeys(LAYERS, 0)
+        # A prompt that a model refused as too long gets half the room.
+        part = 2 if given.shrunk else 1
+        self.usable = given.budget.usable // part
+        self._most = given.budget.most // part
+        self._room_for_tools = given.budget.room_for_tools // part
+        #: Reserved for the newest round of tools and for answers that must stay.
+        self._least_rounds = 0
+        if given.rounds:
+            share, estimator = self.usable // _ROUNDS, given.estimator
+            newest, answers = least_room(given.rounds, estimator), answers_room(given.rounds, estimator)
+            self._least_rounds = min(newest, share) + min(answers, share)
 
     def system(self) -> str:
         given = self._given
-        text = instructions.system_text(given.agent, given.rules, group=given.group)
-        hint = instructions.tools_hint(given.agent)
-        self.layers["identity"] = self._cost(text) + given.estimator.of(Measure(messages=1, requests=1))
-        self.layers["tools"] = self._cost(hint) + tools_cost(given.tools, (), given.estimator)
-        return _joined(text, hint, self._blocks(changing=False))
+        text = self.counted("identity", instructions.system_text(given.agent, given.rules, group=given.group))
+        self.layers["identity"] += given.estimator.of(Measure(messages=1, requests=1))
+        hint = self.counted("tools", instructions.TOOLS_HINT if given.agent.tools else "")
+        self.layers["tools"] += tools_cost(given.tools, (), given.estimator)
+        return "\n\n".join(part for part in (text, hint, self.blocks(changing=False)) if part)
 
-    def plugins(self) -> str:
-        """Return the plugin blocks that may differ in the next turn."""
-        return self._blocks(changing=True)
-
-    def _blocks(self, *, changing: bool) -> str:
+    def blocks(self, *, changing: bool) -> str:
+        """Return the plugin blocks that stay the same, or those that may differ in the next turn."""
         if not self._given.extras.blocks:
             return ""
-        text = instructions.block_text(self._given.extras.blocks, changing=changing)
-        self.layers[PLUGINS] = self.layers.get(PLUGINS, 0) + self._cost(text)
-        return text
-
-    def _line(self, message: PastMessage | StoredMessage) -> Line:
-        line = line_of(message, group=self._given.group)
-        added = self._given.extras.added.get(message.id) if self._given.extras.added else None
-        return line if added is None else line_with(line, added)
-
-    def clock(self) -> str:
-        line = clock_line(self._given.now, self._given.zone)
-        self.layers["clock"] = self._cost(line)
-        return line
+        self.layers.setdefault(PLUGINS, 0)
+        return self.counted(PLUGINS, instructions.block_text(self._given.extras.blocks, changing=changing))
 
     def sticky(self) -> Notes:
         """Return all sticky facts, unless the model's window cannot hold them. They never displace the messages of
         this turn."""
         asked = self._talk_cost([self._line(message) for message in self._given.current])
-        reserved = max(_LEAST_CURRENT, min(asked, self._given.usable // _ASKED)) + self._least_rounds()
-        room = self._left(self._given.most) - reserved
+        reserved = max(_LEAST_CURRENT, min(asked, self.usable // _ASKED)) + self._least_rounds
+        room = self.left(self._most) - reserved
         found = notes.that_fit(notes.sticky_notes(self._given.recall), room, self._count)
         self.layers["sticky"] = found.tokens
         return found
@@ -208,49 +309,44 @@ class _Sheet:
         """Return the messages to answer, whole, whatever the budget (vector I4). If the model would refuse them
         together, leave the later ones for a turn of their own; cut the first one if it is too long alone."""
         given = self._given
-        room = self._left(given.most) - self._least_rounds()
+        room = self.left(self._most) - self._least_rounds
         lines: list[Line] = []
-        for message in files_that_fit(given.current, given.usable // _FILES, self._count):
+        cost = 0
+        for message in files_that_fit(given.current, self.usable // _FILES, self._count):
             with_it = [*lines, self._line(message)]
-            if lines and self._talk_cost(dated((), with_it, given.zone)) > room:
+            cost_with_it = self._talk_cost(dated((), with_it, given.zone))
+            if lines and cost_with_it > room:
                 break
-            lines = with_it
-        if self._talk_cost(dated((), lines, given.zone)) > room:
+            lines, cost = with_it, cost_with_it
+        if cost > room:
             cut = cut_to_fit(lines[0].text, room - self._per_message, self._cost)
             lines = [replace(lines[0], text=cut or NO_TEXT)]
-        self.layers["current"] = self._talk_cost(dated((), lines, given.zone))
+            cost = self._talk_cost(dated((), lines, given.zone))
+        self.layers["current"] = cost
         return lines
 
     def rounds(self) -> _Rounds:
         """Return the tool rounds, which follow the messages that began the turn. Messages that people wrote meanwhile
         count as part of them."""
         given = self._given
-        most = self._left(given.most)
-        room = min(given.room_for_tools, most)
+        most = self.left(self._most)
+        room = min(self._room_for_tools, most)
         turns = fit_rounds(given.rounds, room, given.estimator, most)
         self.layers["tools"] += tools_cost((), turns, given.estimator)
         return _Rounds(turns, room, most)
 
-    def _least_rounds(self) -> int:
-        """Return the tokens that are reserved for the newest round of tools and for answers that must stay."""
-        rounds, share = self._given.rounds, self._given.usable // _ROUNDS
-        newest = least_room(rounds, self._given.estimator)
-        return min(newest, share) + min(answers_room(rounds, self._given.estimator), share)
-
     def skills(self) -> str:
-        room = min(SKILL_TOKENS, self._given.usable // _SKILLS, self._left(self._given.usable))
-        text = cut_to_fit(escape(self._given.skills), room, self._cost)
-        self.layers["tools"] += self._cost(text)
-        return text
+        room = min(SKILL_TOKENS, self.usable // _SKILLS, self.left(self.usable))
+        return self.counted("tools", cut_to_fit(escape(self._given.skills), room, self._cost))
 
     def memory(self) -> Notes:
-        room = min(self._given.usable // _MEMORY, self._left(self._given.usable))
+        room = min(self.usable // _MEMORY, self.left(self.usable))
         found = notes.that_fit(notes.other_notes(self._given.recall), room, self._count)
         self.layers["memory"] = found.tokens
         return found
 
     def summaries(self) -> Summaries:
-        room = min(self._given.usable // _SUMMARIES, self._left(self._given.usable))
+        room = min(self.usable // _SUMMARIES, self.left(self.usable))
         found = summaries_that_fit(self._given.summaries, room, self._given.zone, self._count)
         self.layers["summaries"] = found.tokens
         return found
@@ -258,26 +354,21 @@ class _Sheet:
     def incidents(self) -> str:
         if not self._given.incidents:
             return ""
-        text = cut_to_fit(escape("\n".join([_INCIDENTS, *self._given.incidents])), _INCIDENT_TOKENS, self._cost)
-        self.layers["incidents"] = self._cost(text)
-        return text
+        text = escape("\n".join([_INCIDENTS, *self._given.incidents]))
+        return self.counted("incidents", cut_to_fit(text, _INCIDENT_TOKENS, self._cost))
 
     def observed(self, current: Sequence[Line]) -> list[Line]:
         """Return as many of the newest overheard messages as fit into their share; they never take room from the
         turn's own messages."""
-        given, kept = self._given, list(self._given.observed)
-        room = min(given.usable // _OBSERVED, self._left(given.usable)) - self._per_message
+        kept = list(self._given.observed)
+        room = min(self.usable // _OBSERVED, self.left(self.usable)) - self._per_message
         while kept:
             line = overheard_line(kept, current[0].at)
-            if line is not None and self._cost(line.text) <= room:
+            if self._cost(line.text) <= room:
                 self.layers["observed"] = self._talk_cost([line])
                 return [line]
             kept = kept[len(kept) // 2 :] if len(kept) > 1 else []
         return []
-
-    def room(self) -> int:
-        """Return the room for the history, in tokens."""
-        return self._left(self._given.usable)
 
     def talk(self, aside: Sequence[Line], current: Sequence[Line], room: int) -> tuple[list[Line], int]:
         """Return as much of the history as fits, followed by overheard messages and the turn's own; and the number of
@@ -295,8 +386,19 @@ class _Sheet:
         self.layers["current"] = self._talk_cost(said[end + len(aside) :])
         return said, len(kept)
 
-    def _left(self, limit: int) -> int:
+    def counted(self, layer: str, text: str) -> str:
+        """Return the text, after adding its cost to a layer."""
+        self.layers[layer] += self._cost(text)
+        return text
+
+    def left(self, limit: int) -> int:
+        """Return the tokens up to this limit that no layer has taken yet."""
         return limit - sum(self.layers.values())
+
+    def _line(self, message: PastMessage | StoredMessage) -> Line:
+        line = line_of(message, group=self._given.group)
+        added = self._given.extras.added.get(message.id)
+        return line if added is None else line_with(line, added)
 
     def _cost(self, text: str) -> int:
         """Return the cost of a text with the empty line after it. Cached, because most lines are counted twice."""
@@ -322,7 +424,3 @@ def _taint_of_talk(given: Ingredients, left_out: int, *, overheard: bool) -> Tai
     people = overheard or any(each.principal_id != given.asker for each in messages if each.role is Role.USER)
     outside = {Label.TOOLS} if given.extras.outside else CLEAN
     return taint | ({Label.PEOPLE} if people else CLEAN) | outside
-
-
-def _joined(*parts: str) -> str:
-    return "\n\n".join(part for part in parts if part)

@@ -14,7 +14,6 @@ from arvis.domain.markup import escape
 from arvis.domain.messages import Attachment, FileKind, PastMessage, Role, StoredMessage
 from arvis.domain.runs import Turn, joined
 from arvis.media import path_of
-from arvis.prompt.inputs import Overheard
 from arvis.prompt.tool_rounds import cut_to_fit, fair_share
 
 # -- files: texts are quoted, images named, failures reported ----------------------------------------------------------
@@ -120,6 +119,15 @@ _MARK = 5
 
 
 @dataclass(frozen=True, slots=True)
+class Overheard:
+    """A message that the agent read along. `person` is the principal of its author, or the id on the platform."""
+
+    person: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     """A message as the model reads it, but for the day; `at` in ms (0: unknown). `message` is the id of one that this turn is
     to answer."""
@@ -140,9 +148,12 @@ def line_of(message: PastMessage | StoredMessage, *, group: bool) -> Line:
 def words_of(message: PastMessage | StoredMessage, *, group: bool) -> str:
     """Return a message with its files, and with the person's name if several people write. Escape the result in a
     prompt."""
-    text = _with_files(message) if isinstance(message, StoredMessage) else message.content
+    text = message.content
+    if isinstance(message, StoredMessage) and message.attachments:
+        files = [shown for file in message.attachments if (shown := file_text(file))]
+        text = "\n".join([text, *files] if text else files)
     text = text or NO_TEXT
-    return _attributed(message, text) if group else text
+    return _spoken(message.user_name, message.principal_id or "", text) if group else text
 
 
 def line_with(line: Line, added: str) -> Line:
@@ -152,10 +163,8 @@ def line_with(line: Line, added: str) -> Line:
     return replace(line, text=f"{line.text}\n{said}") if said else line
 
 
-def overheard_line(messages: Sequence[Overheard], at: int) -> Line | None:
+def overheard_line(messages: Sequence[Overheard], at: int) -> Line:
     """Return overheard messages of people, as data before the question; `at` (ms) is the time of the question."""
-    if not messages:
-        return None
     said = "\n".join(_spoken(message.name, message.person, message.text) for message in messages)
     return Line("user", escape(f"{_OVERHEARD}\n{said}"), at)
 
@@ -192,30 +201,16 @@ def alternating(lines: Sequence[Line]) -> tuple[Turn, ...]:
     """Join neighbours of one role: providers want user and assistant in turn."""
     turns: list[Turn] = []
     for line in lines:
-        if turns and turns[-1].role == line.role:
-            if line.role == "assistant" and line.text == NO_TEXT:
-                continue  # all was said on the way
-            turns[-1] = joined(turns[-1], Turn(line.role, line.text, messages=_ids(line)))
-        else:
-            turns.append(Turn(line.role, line.text, messages=_ids(line)))
+        turn = Turn(line.role, line.text, messages=(line.message,) if line.message else ())
+        if not turns or turns[-1].role != line.role:
+            turns.append(turn)
+        elif line.role != "assistant" or line.text != NO_TEXT:  # else all was said on the way
+            turns[-1] = joined(turns[-1], turn)
     return tuple(turns)
-
-
-def _ids(line: Line) -> tuple[str, ...]:
-    return (line.message,) if line.message else ()
 
 
 def _day(line: Line, zone: str) -> str:
     return day_of(line.at, zone) if line.at else ""
-
-
-def _with_files(message: StoredMessage) -> str:
-    files = [shown for file in message.attachments if (shown := file_text(file))]
-    return "\n".join([message.content, *files] if message.content else files)
-
-
-def _attributed(message: PastMessage | StoredMessage, text: str) -> str:
-    return _spoken(message.user_name, message.principal_id or "", text)
 
 
 def _spoken(name: str, person: str, text: str) -> str:

@@ -29,7 +29,7 @@ from arvis.graphs.agent.tools import ToolRules
 from arvis.inbox import InboxRules, InboxService
 from arvis.llm import Runner
 from arvis.llm.budgets import BudgetSession
-from arvis.llm.model_limits import ModelCounting
+from arvis.llm.model_limits import ModelLimits
 from arvis.llm.prices import Prices
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
@@ -145,7 +145,7 @@ class House:
             new_id=self.new_id,
             random=lambda: 0.0,
             prices=self._prices,
-            counting=ModelCounting(windows=self._models.windows),
+            limits=ModelLimits(windows=self._models.windows),
             sees=lambda _provider, _model: self.senses.sighted,
         )
         tools = ToolRules(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, Turn
 from arvis.llm import RunFailed, Runner, Trail
-from arvis.llm.model_limits import ModelCounting, note_counts
+from arvis.llm.model_limits import ModelLimits, note_counts
 from arvis.llm.tokens import Estimator, estimator_of
 from arvis.net.client import open_http_client
 from arvis.ports.store import Store
@@ -35,8 +35,8 @@ def fitting(history: Sequence[Turn], room: float, estimator: Estimator) -> RunRe
 
 async def talk(runner: Runner, store: Store, history: Sequence[Turn]) -> str | None:
     """One turn, with what is stored before it, and what it found out stored after it; None: it was too long."""
-    runner.learn_counts(await store.read(lambda tx: tx.calibrations.all()))
-    window, model = runner.window(None), runner.counts(None)
+    runner.learn((), await store.read(lambda tx: tx.calibrations.all()))
+    window, model = runner.profile(None).window, runner.profile(None).name
     estimator = estimator_of(await store.read(lambda tx: tx.calibrations.get(model)))
     trail = Trail()
     try:
@@ -66,7 +66,7 @@ async def test_at_most_one_refusal_and_the_window_well_used(store: Store) -> Non
             clock=clock,
             new_id=lambda: "call",
             random=lambda: 1.0,
-            counting=ModelCounting(windows={}),
+            limits=ModelLimits(windows={}),
         )
         history: list[Turn] = []
         for turn in range(120):
@@ -76,7 +76,7 @@ async def test_at_most_one_refusal_and_the_window_well_used(store: Store) -> Non
             assert reply is not None
             history.append(Turn("assistant", reply))
     assert server.refusals <= 1
-    assert runner.window(None) == 8_192
+    assert runner.profile(None).window == 8_192
     late = server.prompts[60:]
     assert max(late) <= 0.75 * 8_192
     assert sum(late) / len(late) > 0.55 * 8_192

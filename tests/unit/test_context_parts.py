@@ -12,8 +12,8 @@ from arvis.domain.markup import escape, find_tags
 from arvis.domain.runs import Turn, read_in
 from arvis.domain.tools import ToolCall, ToolOutput
 from arvis.llm.tokens import Estimator, estimate_tokens
+from arvis.prompt.compose import Budget
 from arvis.prompt.history import clock_line, day_of, first_zone
-from arvis.prompt.inputs import Budget
 from arvis.prompt.tool_rounds import Round, Words, behind, cut_to_fit, fair_share, fit_rounds, tools_cost
 from tests.context_kit import NOW
 

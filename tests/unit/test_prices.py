@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from arvis.domain.runs import Account, Image, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 from arvis.llm import Runner
-from arvis.llm.prices import Price, Prices, estimate_micros, prompt_tokens
+from arvis.llm.prices import Price, Prices, prompt_tokens
 from arvis.llm.selection import Choice
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
@@ -27,6 +27,10 @@ OWN = Prices(
 
 def request(text: str = "Hello", *, max_tokens: int = 100) -> RunRequest:
     return RunRequest("", (Turn("user", text),), None, "Helper", max_tokens=max_tokens)
+
+
+def estimate(asked: RunRequest, *choices: Choice) -> int:
+    return Prices().at_most(choices, prompt_tokens(asked), asked.max_tokens)
 
 
 def choice(provider: str, model: str) -> Choice:
@@ -86,10 +90,10 @@ def test_what_a_cache_holds_has_its_own_price(price: Price, tokens: tuple[int, i
 
 def test_the_estimate_is_that_of_the_dearest_who_may_be_asked() -> None:
     cheap, dear = choice("openai", "gpt-4o-mini"), choice("anthropic", "claude-opus-4-5")
-    alone = estimate_micros(request(), Prices(), [cheap])
-    assert 0 < alone < estimate_micros(request(), Prices(), [cheap, dear, choice("demo", "demo")])
-    assert estimate_micros(request(), Prices(), [choice("demo", "demo")]) == 0
-    assert estimate_micros(request(max_tokens=200), Prices(), [cheap]) == alone + 60
+    alone = estimate(request(), cheap)
+    assert 0 < alone < estimate(request(), cheap, dear, choice("demo", "demo"))
+    assert estimate(request(), choice("demo", "demo")) == 0
+    assert estimate(request(max_tokens=200), cheap) == alone + 60
 
 
 def test_everything_in_a_prompt_counts() -> None:
@@ -140,7 +144,7 @@ async def test_a_receipt_tells_of_the_cache_and_of_the_price() -> None:
 
     (call,) = (await made(prices).run(request(), model=None, on_text=lambda *_: None)).calls
     assert (call.cached_tokens, call.written_tokens, call.priced, call.cost_micros) == (400, 500, True, 2445)
-    assert made(prices).estimate(request(), model=None) > 0
+    assert made(prices).largest(request(), model=None).micros > 0
     (free,) = (await made(None).run(request(), model=None, on_text=lambda *_: None)).calls
     assert (free.priced, free.cost_micros) == (False, 0)
-    assert made(None).estimate(request(), model=None) == 0
+    assert made(None).largest(request(), model=None).micros == 0

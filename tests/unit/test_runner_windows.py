@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.llm import RunFailed, Runner, Trail
-from arvis.llm.model_limits import SMALLEST_REPLY, ModelCounting, limit_in
+from arvis.llm.model_limits import SMALLEST_REPLY, ModelLimits, limit_in
 from arvis.llm.tokens import estimator_of, measure_request
 from arvis.ports.conversations import Calibration
 from arvis.ports.provider import Provider
@@ -34,7 +34,7 @@ def runner(providers: dict[str, Provider], *accounts: Account, windows: dict[str
         clock=SteppedClock(),
         new_id=lambda: "call",
         random=lambda: 1.0,
-        counting=ModelCounting(windows=WINDOWS if windows is None else windows),
+        limits=ModelLimits(windows=WINDOWS if windows is None else windows),
     )
 
 
@@ -117,7 +117,7 @@ async def test_without_counting_nothing_is_too_long() -> None:
     )
     await made.run(request(4_000_000), model=None, on_text=ignore)
     assert plain.requests[0].max_tokens == 4_096
-    assert made.window(None) == 200_000
+    assert made.profile(None).window == 200_000
 
 
 # --- Who would be asked first ---
@@ -126,21 +126,21 @@ async def test_without_counting_nothing_is_too_long() -> None:
 async def test_the_window_is_that_of_whoever_is_asked_first() -> None:
     refusing = Scripted([ProviderError(KINDS.RATE_LIMIT, "slow down")])
     made = runner({"near": refusing, "far": Scripted(["Hi"])}, SMALL, LARGE)
-    assert (made.window(None), made.counts(None)) == (2_000, "near/small")
-    assert (made.window("far/large"), made.counts("far/large")) == (50_000, "far/large")
-    assert (made.window("far/other", ("near/small",)), made.counts("far/other")) == (200_000, "far/other")
+    assert (made.profile(None).window, made.profile(None).name) == (2_000, "near/small")
+    assert (made.profile("far/large").window, made.profile("far/large").name) == (50_000, "far/large")
+    assert (made.profile("far/other", ("near/small",)).window, made.profile("far/other").name) == (200_000, "far/other")
     await made.run(request(10), model=None, on_text=ignore)  # the small one rests now
-    assert (made.window(None), made.counts(None)) == (50_000, "far/large")
+    assert (made.profile(None).window, made.profile(None).name) == (50_000, "far/large")
 
 
 async def test_what_is_stored_counts() -> None:
     small = Scripted(["Hi"])
     made = runner({"near": small}, SMALL, windows={})
-    assert made.window(None) == 200_000
-    made.learn_counts([Calibration("near/small", (), 0, 1_500)])
-    assert made.window(None) == 1_500
+    assert made.profile(None).window == 200_000
+    made.learn((), [Calibration("near/small", (), 0, 1_500)])
+    assert made.profile(None).window == 1_500
     double = (2 / 3.5, 2 / 3.5, 0.0, 2.4, 1.2, 8.0, 0.0, *[0.0] * 57)
-    made.learn_counts([Calibration("near/small", double, 9, 1_500)])
+    made.learn((), [Calibration("near/small", double, 9, 1_500)])
     with pytest.raises(RunFailed):
         await made.run(request(3_500), model=None, on_text=ignore)
 

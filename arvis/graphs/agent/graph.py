@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
-from arvis.domain.agents import Agent
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import Delta, StatusChanged
 from arvis.domain.executions import Execution
@@ -28,7 +27,7 @@ from arvis.graphs.agent.completion import CHECK_NEW_MESSAGES, EXPLICIT, RULES, C
 from arvis.graphs.agent.files import FileNode, FileRules, is_voice, unsettled
 from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival
 from arvis.graphs.agent.plugins import Brought, Extending
-from arvis.graphs.agent.prompt import CallingAgent, PreparedCall, PromptBuilder, PromptInputs, written
+from arvis.graphs.agent.prompt import CallingAgent, CallLimits, PreparedCall, PromptBuilder, PromptInputs, written
 from arvis.graphs.agent.steering import (
     arrived_during_turn,
     head_of_turn,
@@ -131,34 +130,38 @@ class _Nodes:
 
     async def prepare(self, context: NodeContext) -> Decision:
         """Build the prompt from the rows of this moment. The state keeps only the size of the prompt."""
-        state, turn = AgentState.from_json(context.state), await self._turn_context(context)
+        state, turn = AgentState.from_json(context.state), context.carried
+        if not isinstance(turn, TurnContext):
+            turn = await self._store.read(load_turn_context, context.execution, context.now())
         if unsettled(turn.current):
             return Goto(READ_FILES)  # a message that joined the turn has files that were not read yet
         if (joined := await join_newer_messages(self._store, context, turn.agent)) is not None:
             return joined
-        self._briefing.learn(turn)
         arrived = arrived_during_turn(state, turn.current)
         head = head_of_turn(state, turn.current, arrived)
-        _announce_start(context, state, head)
+        if not (state.shrunk or state.rounds.count or is_run(context.execution)):
+            for message in head:
+                context.publish_now(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
 
         extended = await self._extending.open(context, replace(turn, current=head))
         if isinstance(extended, End):
             return extended  # the message was a command of a plugin
         brought = await self._extending.bring(context, extended)
         inputs = await self._prompt_inputs(context, state, extended, arrived, brought)
-        prompt = self._briefing.prompt(extended, inputs)
+        limits = self._briefing.limits(extended)
+        prompt = self._briefing.prompt(extended, inputs, limits)
         if outgrown(extended, prompt) and may_compact(context.execution):
             return Goto("compact", **changes(AgentState, room=prompt.room))
 
         context.record(touch, prompt.recalled, context.now())
-        call = self._prepared(state, extended, prompt, brought, messages=turn.current)
+        call = _prepared(state, extended, prompt, limits, brought, messages=turn.current)
         return Next(
             call.to_json(),
             **changes(
                 AgentState,
-                prompt=_size(prompt),
+                prompt={"tokens": dict(prompt.layers), "left_out": prompt.left_out},
                 taint=prompt.taint | taint_of_asked(turn.current),
-                ceiling=self._briefing.budget(extended).ceiling,
+                ceiling=limits.budget.ceiling,
                 last_incident=extended.incidents[-1].id if extended.incidents else None,
                 prompt_time=prompt_time(state, context.now()),
             ),
@@ -170,7 +173,9 @@ class _Nodes:
         state, call = AgentState.from_json(context.state), PreparedCall.from_json(context.value)
         if call is None:
             return Goto(PREPARE)  # an earlier version of Arvis composed this prompt
-        tools_off = self._tools_off(state)
+        # No tools are offered when the rounds are used up, or when the model repeats the same calls.
+        most_rounds = (state.run.rounds if state.run is not None else None) or self._tools.rounds
+        tools_off = state.looping or state.rounds.tool_rounds >= most_rounds
         request = await self._request(context, state, call, off=tools_off)
         try:
             answer = await context.once("model", partial(self._call, context, state, call, request))
@@ -179,7 +184,9 @@ class _Nodes:
                 return Goto(PREPARE, **changes(AgentState, shrunk=True))
             raise
         answered = RunResult.from_json(answer)
-        self._report_left_out(context, answered)
+        for what in answered.left_out:
+            text = notices.left_out(what, model=answered.model, account=answered.account)
+            context.record(messages.progress, context.execution, text, context.now())
         result = self._manner.read(answered if request.tools else replace(answered, calls=()))
         read = answer.get("read", read_in(request.turns))
         if result.calls and not tools_off:
@@ -190,16 +197,6 @@ class _Nodes:
         return await self._complete(
             context, call, marked(result), read, asked_for_tools=bool(result.calls or answered.calls)
         )
-
-    async def _turn_context(self, context: NodeContext) -> TurnContext:
-        if isinstance(context.carried, TurnContext):
-            return context.carried
-        return await self._store.read(load_turn_context, context.execution, context.now())
-
-    def _tools_off(self, state: AgentState) -> bool:
-        """True if the next call offers no tools: the rounds are used up, or the model repeats the same calls."""
-        most = (state.run.rounds if state.run is not None else None) or self._tools.rounds
-        return state.rounds.tool_rounds >= most or state.looping
 
     async def _complete(
         self,
@@ -212,27 +209,29 @@ class _Nodes:
     ) -> Decision:
         """Decide what follows a reply without calls: the end of the turn, one more cycle, or a question."""
         if not result.content.strip():
-            result = replace(result, content=_text_of_empty_reply(call.agent.name, asked_for_tools=asked_for_tools))
+            # The model called tools when it had to answer, or the tools did the work.
+            notice = notices.no_answer(call.agent.name) if asked_for_tools else notices.COMPLETED
+            result = replace(result, content=notice)
         files = await self._spoken.of(context, result.content) if call.voice else ()
         files = (*files, *await self._extending.read_reply(context, call.plugins, result.content))
         return Completion(context, call.agent.explicit, self._loops, read).decide(result, files)
-
-    def _report_left_out(self, context: NodeContext, result: RunResult) -> None:
-        """Report each thing that the model was not given to people, once."""
-        for what in result.left_out:
-            text = notices.left_out(what, model=result.model, account=result.account)
-            context.record(messages.progress, context.execution, text, context.now())
 
     async def _prompt_inputs(
         self, context: NodeContext, state: AgentState, turn: TurnContext, arrived: Sequence[str], brought: Brought
     ) -> PromptInputs:
         specs = await self._specs(context, turn.agent.tools)
-        used = await self._used(context, state.rounds.with_messages(arrived), group=self._briefing.in_group(turn))
+        used = await self._used(context, state.rounds.with_messages(arrived), group=turn.group)
+        # Beside those of every agent: how replies end, how tools are called, and the run's instructions.
+        rules = (
+            RULES if turn.agent.completion == EXPLICIT else "",
+            await self._manner.rules(turn.agent.tools),
+            state.run.instructions if state.run is not None else "",
+        )
         return PromptInputs(
             skills=await self._skills(),
             tools=_with_used(specs, self._manner.shown(turns_of(used))),
             rounds=used,
-            rules=await self._rules(state, turn.agent),
+            rules="\n\n".join(filter(None, rules)),
             shrunk=state.shrunk,
             now=prompt_time(state, context.now()),
             extras=brought.extras,
@@ -240,12 +239,6 @@ class _Nodes:
 
     async def _specs(self, context: NodeContext, names: Sequence[str]) -> tuple[ToolSpec, ...]:
         return (*await self._manner.specs(names), *subagents.specs_of(context.state))
-
-    async def _rules(self, state: AgentState, agent: Agent) -> str:
-        """Return the rules beside those of every agent: how replies end, how tools are called, and the run's instructions."""
-        ending = RULES if agent.completion == EXPLICIT else ""
-        instructions = state.run.instructions if state.run is not None else ""
-        return "\n\n".join(filter(None, [ending, await self._manner.rules(agent.tools), instructions]))
 
     async def _request(self, context: NodeContext, state: AgentState, call: PreparedCall, *, off: bool) -> RunRequest:
         used = await self._used(context, state.rounds, group=call.group)
@@ -296,43 +289,36 @@ class _Nodes:
         finally:
             showing.close()
 
-    def _prepared(
-        self,
-        state: AgentState,
-        turn: TurnContext,
-        prompt: Prompt,
-        brought: Brought,
-        *,
-        messages: Sequence[StoredMessage],
-    ) -> PreparedCall:
-        """Return the call. `messages` are all that the turn answers, also those behind a round."""
-        run = state.run
-        pictures = list(run.pictures) if run is not None else pictures_of(messages)
-        budget, counts = self._briefing.budget(turn), self._briefing.calibration(turn)
-        return PreparedCall(
-            agent=CallingAgent.of(turn.agent),
-            system=prompt.system,
-            changing=prompt.changing,
-            now=prompt.now,
-            turns=[[each.role, each.content, list(each.messages)] for each in prompt.turns],
-            pictures=pictures[-1 if state.shrunk else 0 :],
-            voice=any(is_voice(message) for message in messages),
-            newest=run.audience if run is not None else prompt.read[-1],
-            group=self._briefing.in_group(turn),
-            reply=budget.reply,
-            room=prompt.rounds_room,
-            most=prompt.rounds_most,
-            counts=asdict(counts) if counts is not None else None,
-            spender=asdict(turn.spender),
-            plugins=brought.promise,
-        )
 
-
-def _announce_start(context: NodeContext, state: AgentState, head: Sequence[StoredMessage]) -> None:
-    """Before the first call of a turn, publish that its messages are being answered."""
-    if not state.shrunk and not state.rounds.count and not is_run(context.execution):
-        for message in head:
-            context.publish_now(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
+def _prepared(
+    state: AgentState,
+    turn: TurnContext,
+    prompt: Prompt,
+    limits: CallLimits,
+    brought: Brought,
+    *,
+    messages: Sequence[StoredMessage],
+) -> PreparedCall:
+    """Return the call. `messages` are all that the turn answers, also those behind a round."""
+    run, calibration = state.run, limits.calibration
+    pictures = list(run.pictures) if run is not None else pictures_of(messages)
+    return PreparedCall(
+        agent=CallingAgent.of(turn.agent),
+        system=prompt.system,
+        changing=prompt.changing,
+        now=prompt.now,
+        turns=[[each.role, each.content, list(each.messages)] for each in prompt.turns],
+        pictures=pictures[-1 if state.shrunk else 0 :],
+        voice=any(is_voice(message) for message in messages),
+        newest=run.audience if run is not None else prompt.read[-1],
+        group=turn.group,
+        reply=limits.budget.reply,
+        room=prompt.rounds_room,
+        most=prompt.rounds_most,
+        counts=asdict(calibration) if calibration is not None else None,
+        spender=asdict(turn.spender),
+        plugins=brought.promise,
+    )
 
 
 def new_turn_state(agent_id: str, address: Address, conversation_id: str) -> dict[str, Any]:
@@ -368,18 +354,9 @@ def may_compact(execution: Execution) -> bool:
     return last is None or (last["rounds"] > 0 and last["failed"] is None)
 
 
-def _text_of_empty_reply(agent: str, *, asked_for_tools: bool) -> str:
-    """Return the notice for a reply without text: the model called tools when it had to answer, or the tools did the work."""
-    return notices.no_answer(agent) if asked_for_tools else notices.COMPLETED
-
-
 def _with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn]) -> tuple[ToolSpec, ...]:
     """A tool that was used in this turn stays named although it is gone: vendors refuse a call of what they do not
     know."""
     used = {call.name for turn in turns for call in turn.calls} - {spec.name for spec in specs}
     gone = [ToolSpec(name, "This tool no longer exists.", {"type": "object"}) for name in sorted(used)]
     return (*specs, *gone)
-
-
-def _size(prompt: Prompt) -> dict[str, Any]:
-    return {"tokens": dict(prompt.layers), "left_out": prompt.left_out}

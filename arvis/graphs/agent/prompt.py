@@ -18,11 +18,11 @@ from arvis.graphs.agent.input import sanitise
 from arvis.graphs.agent.steering import way_of
 from arvis.graphs.context import TurnContext
 from arvis.llm import Runner
-from arvis.llm.tokens import Estimator, estimator_of
+from arvis.llm.tokens import estimator_of
 from arvis.ports.conversations import Calibration
 from arvis.prompt import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, Round, compose, first_zone, plain_rules
+from arvis.prompt.compose import LONGEST_REPLY
 from arvis.prompt.history import line_of
-from arvis.prompt.inputs import LONGEST_REPLY
 from arvis.services.agents import conductor_rules
 from arvis.skills import Skill, choose
 
@@ -127,6 +127,14 @@ class PromptInputs:
     extras: Extras = NO_EXTRAS
 
 
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """The token budget of a call, and the calibration of the model that would be called first."""
+
+    budget: Budget
+    calibration: Calibration | None
+
+
 class PromptBuilder:
     """`zone` is the daemon's."""
 
@@ -134,31 +142,32 @@ class PromptBuilder:
         self._runner = runner
         self._zone = zone
 
-    def learn(self, turn: TurnContext) -> None:
-        """Load the stored cooldowns of accounts and the token calibrations."""
-        self._runner.learn(turn.rests)
-        self._runner.learn_counts(turn.calibrations)
-
-    def budget(self, turn: TurnContext) -> Budget:
+    def limits(self, turn: TurnContext) -> CallLimits:
+        """Take over the stored cooldowns and calibrations, and return the limits of a call by this agent."""
         agent = turn.agent
-        window = self._runner.window(agent.model, agent.fallbacks)
-        longest = self._runner.reply_tokens(agent.model, agent.fallbacks)
-        return Budget(window, agent.context_tokens, longest or LONGEST_REPLY)
+        self._runner.learn(turn.rests, turn.calibrations)
+        first = self._runner.profile(agent.model, agent.fallbacks)
+        return CallLimits(
+            budget=Budget(first.window, agent.context_tokens, first.reply or LONGEST_REPLY),
+            calibration=next((each for each in turn.calibrations if each.model == first.name), None),
+        )
 
-    def prompt(self, turn: TurnContext, brought: PromptInputs) -> Prompt:
-        agent, budget, estimator = turn.agent, self.budget(turn), estimator_of(self.calibration(turn))
+    def prompt(self, turn: TurnContext, brought: PromptInputs, limits: CallLimits) -> Prompt:
+        agent, estimator = turn.agent, estimator_of(limits.calibration)
         rules = conductor_rules(turn.agents, turn.bindings) if agent.is_conductor else plain_rules(_others(turn))
+        message = "\n".join(each.content for each in turn.current)
+        earlier = [each.content for each in turn.history if each.role is Role.USER][-_EARLIER:]
         prompt = compose(
             Ingredients(
                 agent=agent,
                 rules="\n\n".join(filter(None, [rules, brought.rules])),
                 history=[_clean(message) for message in turn.history],
                 current=[_clean(message) for message in turn.current],
-                budget=budget,
+                budget=limits.budget,
                 now=brought.now,
                 zone=first_zone(agent.timezone, self._zone),
                 estimator=estimator,
-                skills=_skill_text(turn, brought.skills, estimator),
+                skills=choose(brought.skills, message, earlier, agent.tools, estimator.tokens).text,
                 recall=turn.recall,
                 summaries=turn.summaries,
                 tools=brought.tools,
@@ -166,27 +175,12 @@ class PromptBuilder:
                 asker=turn.asker,
                 observed=turn.observed,
                 incidents=[incident.text for incident in turn.incidents],
-                group=_is_group(turn),
+                group=turn.group,
                 shrunk=brought.shrunk,
                 extras=brought.extras,
             )
         )
         return replace(prompt, taint=prompt.taint | turn.taint)
-
-    def in_group(self, turn: TurnContext) -> bool:
-        """Return True if several people write here; between two, the prompt needs no names."""
-        return _is_group(turn)
-
-    def calibration(self, turn: TurnContext) -> Calibration | None:
-        """Return the token calibration of the model that is called first."""
-        model = self._runner.counts(turn.agent.model, turn.agent.fallbacks)
-        return next((each for each in turn.calibrations if each.model == model), None)
-
-
-def _skill_text(turn: TurnContext, skills: Collection[Skill], estimator: Estimator) -> str:
-    message = "\n".join(each.content for each in turn.current)
-    earlier = [each.content for each in turn.history if each.role is Role.USER][-_EARLIER:]
-    return choose(skills, message, earlier, turn.agent.tools, estimator.tokens).text
 
 
 def _others(turn: TurnContext) -> list[Agent]:
@@ -204,12 +198,6 @@ def _others(turn: TurnContext) -> list[Agent]:
 def written(message: StoredMessage, *, group: bool) -> str:
     """A message that came while the turn ran, as the model reads it."""
     return line_of(_clean(message), group=group).text
-
-
-def _is_group(turn: TurnContext) -> bool:
-    said: list[PastMessage | StoredMessage] = [*turn.history, *turn.current]
-    people = {message.principal_id for message in said if message.role is Role.USER}
-    return not turn.run and (not turn.conversation.direct or len(people) > 1)
 
 
 def _clean(message: _Message) -> _Message:

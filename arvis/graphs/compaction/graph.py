@@ -347,8 +347,7 @@ class Compactor:
         load = partial(rows.load_backlog, planned=self._after is None, tried=plan.tried)
         found = await self._store.read(load, context.execution)
         if found is not None:
-            self._runner.learn(found.accounts)
-            self._runner.learn_counts(found.calibrations)
+            self._runner.learn(found.accounts, found.calibrations)
         return found
 
     def _chosen(self, found: Backlog, plan: Plan, left: int | None) -> list[PastMessage]:

@@ -42,17 +42,15 @@ class Adviser:
         self._reply_bytes = reply_bytes
 
     async def turn(self, context: NodeContext) -> TurnContext:
-        found = await self._store.read(load_turn_context, context.execution, context.now())
-        self._briefing.learn(found)
-        return found
+        return await self._store.read(load_turn_context, context.execution, context.now())
 
     async def room(self, context: NodeContext) -> int:
         """Return the characters of information for a child: half of its prompt."""
-        return self._briefing.budget(await self.turn(context)).usable * _CHARACTERS // 2
+        return self._briefing.limits(await self.turn(context)).budget.usable * _CHARACTERS // 2
 
     async def ask(self, context: NodeContext, turn: TurnContext, question: Question) -> str:
         """The reply; "" when the model gave none. Other failures go to the queue, which tries the node again later."""
-        room = self._briefing.budget(turn).usable * _CHARACTERS - len(question.task) - len(question.goal)
+        room = self._briefing.limits(turn).budget.usable * _CHARACTERS - len(question.task) - len(question.goal)
         known = clipped(question.known, max(room, 1_000))
         turns = (Turn("user", question.goal), Turn("assistant", known)) if known else (Turn("user", question.goal),)
         request = self.request(
@@ -81,7 +79,7 @@ class Adviser:
             turns=turns,
             model=None,
             agent_name=turn.agent.name,
-            max_tokens=min(most, self._briefing.budget(turn).reserve),
+            max_tokens=min(most, self._briefing.limits(turn).budget.reserve),
             max_bytes=self._reply_bytes,
             conversation=PlanningState.from_json(context.state).conversation,
             changing=changing,

@@ -43,10 +43,11 @@ class OutputNode:
 
     async def output(self, context: NodeContext) -> Decision:
         turn, evidence = await self._adviser.turn(context), await evidence_of(self._store, context)
-        notes = clipped(_notes(PlanningState.from_json(context.state), evidence), self._briefing.budget(turn).usable)
+        limits = self._briefing.limits(turn)
+        notes = clipped(_notes(PlanningState.from_json(context.state), evidence), limits.budget.usable)
         brought = PromptInputs(skills=(), tools=(), rounds=(), rules=notes, shrunk=False, now=context.now())
-        prompt = self._briefing.prompt(turn, brought)
-        result = await self._told(context, turn, prompt)
+        prompt = self._briefing.prompt(turn, brought, limits)
+        result = await self._told(context, turn, prompt, most=limits.budget.reply)
         state = PlanningState.from_json(context.state)
         words = without_documents(result.content) or _fallback(state)
         voiced = any(is_voice(message) for message in turn.current)
@@ -56,7 +57,7 @@ class OutputNode:
         sent = with_files(context.state, (*evidence.files, *files))
         return End(value, **sent, **changes(PlanningState, taint=taint, read=prompt.read))
 
-    async def _told(self, context: NodeContext, turn: TurnContext, prompt: Prompt) -> RunResult:
+    async def _told(self, context: NodeContext, turn: TurnContext, prompt: Prompt, *, most: int) -> RunResult:
         *earlier, newest = prompt.turns
         pictures = await load_pictures(self._store, pictures_of(turn.current))
         request = self._adviser.request(
@@ -66,7 +67,7 @@ class OutputNode:
             changing=prompt.changing,
             now=prompt.now,
             turns=(*earlier, replace(newest, images=pictures)),
-            most=self._briefing.budget(turn).reply,
+            most=most,
         )
         showing = _showing(context, turn)
         try:

@@ -184,19 +184,25 @@ class RetrievalNode:
         turn = context.carried if isinstance(context.carried, TurnContext) else await self._adviser.turn(context)
         if unsettled(turn.current):
             return Goto(self._files)  # of a message that joined the turn on the way
-        self._briefing.learn(turn)
-        self._tell(context, turn)
-        prompt = self._prompt(context, turn)
+        state = PlanningState.from_json(context.state)
+        if not is_run(context.execution) and not state.tries.get(PLAN_RETRIEVAL, 0):
+            for message in turn.current:
+                context.publish_now(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
+        limits = self._briefing.limits(turn)
+        brought = PromptInputs(skills=(), tools=(), rounds=(), shrunk=False, now=context.now())
+        prompt = self._briefing.prompt(turn, brought, limits)
         if outgrown(turn, prompt) and may_compact(context.execution):
             return Goto(self._compact, **changes(PlanningState, room=prompt.room))
         skills = [skill for skill in await self._skills() if usable(skill, turn.agent.tools)]
         found = _without_model(turn, skills) or await self._judged(context, turn, skills)
-        state = PlanningState.from_json(context.state)
         number = state.tries.get(PLAN_RETRIEVAL, 0) + 1
         if found is None and number < self._bounds.retrievals:
             return Repeat(**state.with_tries(PLAN_RETRIEVAL, number), **_begun(state, context.now()))
         found = found or Retrieval("", _request_of(turn), Complexity.HIGH)
-        prompt = await self._with_search(context, turn, found) or prompt
+        if found.memory_search:
+            words = " ".join([*found.memory_search, found.goal])
+            reminded = await self._store.read(_search, context.execution, turn, words, context.now())
+            prompt = self._briefing.prompt(replace(turn, recall=reminded), brought, limits)
         context.record(touch, prompt.recalled, context.now())
         return Next(
             (found.complexity or Complexity.HIGH).value,
@@ -207,20 +213,11 @@ class RetrievalNode:
                 lane=_shared(turn, prompt),
                 taint=turn.taint | prompt.taint,
                 prompt={"tokens": dict(prompt.layers), "left_out": prompt.left_out},
-                ceiling=self._briefing.budget(turn).ceiling,
+                ceiling=limits.budget.ceiling,
                 last_incident=turn.incidents[-1].id if turn.incidents else None,
             ),
             **_begun(state, context.now()),
         )
-
-    def _tell(self, context: NodeContext, turn: TurnContext) -> None:
-        if not is_run(context.execution) and not PlanningState.from_json(context.state).tries.get(PLAN_RETRIEVAL, 0):
-            for message in turn.current:
-                context.publish_now(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
-
-    def _prompt(self, context: NodeContext, turn: TurnContext) -> Prompt:
-        brought = PromptInputs(skills=(), tools=(), rounds=(), shrunk=False, now=context.now())
-        return self._briefing.prompt(turn, brought)
 
     async def _judged(self, context: NodeContext, turn: TurnContext, skills: list[Skill]) -> Retrieval | None:
         """Return a model's judgement; None when it cannot be read."""
@@ -235,14 +232,6 @@ class RetrievalNode:
         )
         reply = await self._adviser.ask(context, turn, question)
         return read_retrieval(reply, goal=request, skills={skill.slug for skill in skills})
-
-    async def _with_search(self, context: NodeContext, turn: TurnContext, found: Retrieval) -> Prompt | None:
-        """With what the model wanted to be reminded of; None when it wanted nothing."""
-        if not found.memory_search:
-            return None
-        words = " ".join([*found.memory_search, found.goal])
-        reminded = await self._store.read(_search, context.execution, turn, words, context.now())
-        return self._prompt(context, replace(turn, recall=reminded))
 
 
 def _begun(state: PlanningState, now: int) -> dict[str, Any]:
