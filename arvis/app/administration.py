@@ -99,12 +99,12 @@ class InstalledChoices:
             price=self.price(provider, model),
             window=window_of(provider, model, config.context_windows, None),
             sees=sees(provider, model, config.vision_models),
-            accounts=[each.name for each in accounts if each.provider == provider and _serves(each, model)],
+            accounts=[
+                each.name
+                for each in accounts
+                if each.provider == provider and (not each.models or model in {each.model, *each.models})
+            ],
         )
-
-
-def _serves(account: Account, model: str) -> bool:
-    return not account.models or model in {account.model, *account.models}
 
 
 def _vendor_of(model: str) -> str:

@@ -57,7 +57,11 @@ async def run(
             logging_to(stream=sys.stderr, folder=folder.logs, keep_days=None, redact=redact, clock=clock)
         )
         disk = await stack.enter_async_context(watch_disk(config, folder, clock))
-        box = SealedBox(file=secrets_key_file(folder.path), given=_given_key(config), tell=redact.learn)
+        box = SealedBox(
+            file=secrets_key_file(folder.path),
+            given=None if config.encryption_key is None else config.encryption_key.get_secret_value(),
+            tell=redact.learn,
+        )
         reaching = Reaching(config=config, say=say, stopping=stopping)
         base = await stack.enter_async_context(
             open_base(config, folder, disk, clock, new_id=new_id, box=box, reaching=reaching)
@@ -84,7 +88,7 @@ async def run(
         if "workers" in config.roles:
             stored = {account.provider for account in base.accounts.usable}
             stack.enter_context(_in_background(providers.warm(sorted(wanted | stored)), tools.warm()))
-        stack.enter_context(_in_background(_end_without_folder(_folder_watch(config, folder))))
+        stack.enter_context(_in_background(_end_without_folder(config, folder)))
         await stopping.wait()
         log.info("stopping")
 
@@ -98,15 +102,12 @@ async def _announce(
     log.info("ready", boot=folder.boot_id, roles=list(supervisor.health()), models=_models(base))
 
 
-async def _end_without_folder(watch: FolderWatch) -> None:
+async def _end_without_folder(config: Config, folder: DataFolder) -> None:
     """End immediately, as by a kill: an orderly stop would write to files that the next start does not find."""
-    lost = await watch.until_lost()
+    files = [folder.path / "lock", *([] if config.postgres_url else [folder.database])]
+    lost = await FolderWatch(folder.path, files).until_lost()
     log.critical("data_folder_lost", error=lost.what, why=lost.why, fix=lost.fix)
     os._exit(_WRONG_PLACE)
-
-
-def _folder_watch(config: Config, folder: DataFolder) -> FolderWatch:
-    return FolderWatch(folder.path, [folder.path / "lock", *([] if config.postgres_url else [folder.database])])
 
 
 @contextmanager
@@ -125,10 +126,6 @@ def _in_background(*tasks: Coroutine[Any, Any, None]) -> Iterator[None]:
 def _tell_of_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
         log.error("not_warmed", error=repr(error), why="what was to be loaded early is loaded when it is needed")
-
-
-def _given_key(config: Config) -> str | None:
-    return None if config.encryption_key is None else config.encryption_key.get_secret_value()
 
 
 def _models(base: Base) -> list[str]:

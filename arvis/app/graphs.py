@@ -75,7 +75,11 @@ def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
     rules = parts.tools
     graphs = (
         agent_graph(agent),
-        *([agent_graph(agent, _code(rules, parts.bench))] if parts.bench else []),
+        *(
+            [agent_graph(agent, CodeTools(registry=rules.registry, permit=rules.permit, bench=parts.bench))]
+            if parts.bench
+            else []
+        ),
         converse_graph(ConverseParts(store=parts.store, files=parts.files)),
         planning_graph(replace(agent, compactor=_compactor(parts, caller, after=PLAN_RETRIEVAL))),
         heartbeat_graph(HeartbeatParts(store=parts.store, skills=parts.skills, zone=parts.tools.timezone)),
@@ -85,10 +89,6 @@ def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
         reset_graph(store=parts.store, plugins=parts.plugins, sessions=rules.sessions, zone=rules.timezone),
     )
     return {graph.name: graph for graph in graphs}
-
-
-def _code(rules: ToolRules, bench: Workbench) -> CodeTools:
-    return CodeTools(registry=rules.registry, permit=rules.permit, bench=bench)
 
 
 def _extending(parts: GraphParts) -> Extending:

@@ -13,7 +13,6 @@ from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, SecretStr
-from pydantic.fields import FieldInfo
 
 from arvis.config.schema import ALERT_CHANNEL, SQLITE, Config, ConfigFile
 from arvis.config.sections import Section
@@ -111,17 +110,13 @@ def _settings(section: type[BaseModel], above: tuple[str, ...], platforms: Itera
         elif isinstance(inner, type) and issubclass(inner, Section):
             yield from _settings(inner, path, platforms)
         else:
-            yield _setting(path, _schema_of(section, above, name), _default(field))
+            yield _setting(path, _schema_of(section, above, name), field.get_default(call_default_factory=True))
 
 
 def _schema_of(section: type[BaseModel], above: tuple[str, ...], name: str) -> Mapping[str, Any]:
     whole = _schema()
     found: Mapping[str, Any] = (whole if not above else whole["$defs"][section.__name__])["properties"][name]
     return found
-
-
-def _default(field: FieldInfo) -> Any:
-    return field.get_default(call_default_factory=True)
 
 
 def _setting(path: tuple[str, ...], schema: Mapping[str, Any], default: Any) -> Setting:

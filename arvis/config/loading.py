@@ -76,8 +76,12 @@ class Overrides:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         ours = {name: value for name, value in environ.items() if name.upper().startswith(PREFIX)}
-        self._variables = {_path(name): name for name in ours}
-        self.problems = [_unknown(path) for path in self._variables if path[0] not in ConfigFile.model_fields]
+        self._variables = {tuple(name[len(PREFIX) :].lower().split(DELIMITER)): name for name in ours}
+        self.problems = [
+            Problem(path, "is not a known key", did_you_mean(path[:1], list(ConfigFile.model_fields)))
+            for path in self._variables
+            if path[0] not in ConfigFile.model_fields
+        ]
         self.values: dict[str, Any] = _Source(ours)() if ours else {}
 
     def variable_of(self, path: KeyPath) -> str | None:
@@ -90,14 +94,6 @@ class Overrides:
     def over(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """`values` with the environment laid over them; lists are replaced whole."""
         return _merge(values, self.values)
-
-
-def _path(name: str) -> KeyPath:
-    return tuple(name[len(PREFIX) :].lower().split(DELIMITER))
-
-
-def _unknown(path: KeyPath) -> Problem:
-    return Problem(path, "is not a known key", did_you_mean(path[:1], list(ConfigFile.model_fields)))
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,7 +189,9 @@ class _Loader:
 
     def _parse(self) -> ConfigFile:
         self._refuse_old_keys()
-        values = _laid_over(_without_empty_sections(self._document.values), self._changes)
+        # A section whose lines are all comments reads as null; it means its defaults.
+        written = {key: value for key, value in self._document.values.items() if value is not None}
+        values = _laid_over(written, self._changes)
         values = self._overrides.over(values)
         problems = [*self._document.problems, *self._overrides.problems]
         try:
@@ -332,11 +330,6 @@ def _read(file: Path) -> Document:
     except ValueError as error:
         fix = "Save the file as UTF-8 text."
         raise ConfigError(f"The configuration cannot be read: {file}", why="it is not UTF-8 text", fix=fix) from error
-
-
-def _without_empty_sections(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A section whose lines are all comments reads as null; it means its defaults."""
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def _laid_over(values: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> dict[str, Any]:

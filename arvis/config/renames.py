@@ -269,11 +269,8 @@ def _regrouped_speech(text: str, root: Any) -> _Edit:
         deeper = _applied(lines, edits).splitlines(keepends=True)
         shifted = "".join(" " * _INDENT + line if line.strip() else line for line in deeper)
         groups.setdefault(new[1], [f"{indent}{new[1]}:\n"]).append(shifted)
-    return starts[0], end, "".join(_ended(part) for parts in groups.values() for part in parts)
-
-
-def _ended(lines: str) -> str:
-    return lines if lines.endswith("\n") else lines + "\n"
+    parts = [part for found in groups.values() for part in found]
+    return starts[0], end, "".join(part if part.endswith("\n") else f"{part}\n" for part in parts)
 
 
 def _with_comments(text: str, position: int) -> int:

@@ -223,7 +223,7 @@ def _operation(endpoint: Endpoint, components: Components) -> dict[str, Any]:
         "summary": endpoint.summary,
         "description": "Public." if public else f"Roles: {', '.join(sorted(endpoint.access))}.",
         "operationId": _operation_id(endpoint),
-        "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint), *_header_parameters(endpoint)],
+        "parameters": _parameters(endpoint),
         "responses": {**_errors(endpoint, components), **_answers(endpoint, components)},
         "security": [] if public else [{"key": []}, {"cookie": []}],
     }
@@ -248,19 +248,16 @@ def _operation_id(endpoint: Endpoint) -> str:
     return "_".join([endpoint.method.lower(), *(word for word in words if word != "api")])
 
 
-def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
-    names = _PARAMETER.findall(endpoint.path)
-    return [{"name": name, "in": "path", "required": True, "schema": endpoint.names.get(name, _ID)} for name in names]
-
-
-def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
-    return [
+def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    in_path = [
+        {"name": name, "in": "path", "required": True, "schema": endpoint.names.get(name, _ID)}
+        for name in _PARAMETER.findall(endpoint.path)
+    ]
+    in_query = [
         {"name": name, "in": "query", "required": False, "schema": schema} for name, schema in endpoint.query.items()
     ]
-
-
-def _header_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
-    return [{"$ref": "#/components/parameters/IdempotencyKey"}] if takes_key(endpoint) else []
+    in_header = [{"$ref": "#/components/parameters/IdempotencyKey"}] if takes_key(endpoint) else []
+    return [*in_path, *in_query, *in_header]
 
 
 def _answers(endpoint: Endpoint, components: Components) -> dict[str, Any]:

@@ -150,26 +150,28 @@ class Assembly:
         return McpRoutes(tools=tools, message_bytes=deps.limits.message_bytes)
 
     def _resources(self) -> list[Endpoint]:
-        insights, operations = self._deps.insights, self._deps.operations
+        deps = self._deps
+        insights, operations, store, clock = deps.insights, deps.operations, deps.store, deps.clock
         return [
             *JobRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *ExecutionRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *QuestionRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
-            *self._agents().endpoints(),
+            *AgentRoutes(insights=insights, store=store, gate=self._gate, clock=clock).endpoints(),
             *ConversationRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *AuditRoutes(insights=insights).endpoints(),
-            *BackupRoutes(backups=self._deps.backups).endpoints(),
+            *BackupRoutes(backups=deps.backups).endpoints(),
             *self._money(),
             *self._overview().endpoints(),
-            *AccountRoutes(insights=insights, service=self._deps.accounts, clock=self._deps.clock).endpoints(),
-            *BotRoutes(service=self._deps.bots).endpoints(),
+            *AccountRoutes(insights=insights, service=deps.accounts, clock=clock).endpoints(),
+            *BotRoutes(service=deps.bots).endpoints(),
             *self._hooks(),
-            *self._variables().endpoints(),
-            *self._memory().endpoints(),
-            *SummaryRoutes(insights=insights, store=self._deps.store, clock=self._deps.clock).endpoints(),
+            *VariableRoutes(insights=insights, store=store, secrets=deps.secrets, clock=clock).endpoints(),
+            *MemoryRoutes(insights=insights, store=store, gate=self._gate, clock=clock).endpoints(),
+            *SummaryRoutes(insights=insights, store=store, clock=clock).endpoints(),
             *self._schedules().endpoints(),
-            *self._projects(),
-            *SkillRoutes(importer=self._deps.skills, gate=self._gate).endpoints(),
+            *ProjectRoutes(insights=insights, store=store, gate=self._gate, clock=clock).endpoints(),
+            *ActivityRoutes(store=store, clock=clock).endpoints(),
+            *SkillRoutes(importer=deps.skills, gate=self._gate).endpoints(),
             *self._people().endpoints(),
             *self._admin(),
             *self._workflows(),
@@ -227,11 +229,6 @@ class Assembly:
         platform_hooks = IncomingWebhookRoutes(connector_of=deps.bot_connector, inbox=deps.inbox, calls=calls)
         return [*platform_hooks.endpoints(), *webhooks.endpoints()]
 
-    def _projects(self) -> list[Endpoint]:
-        deps = self._deps
-        projects = ProjectRoutes(insights=deps.insights, store=deps.store, gate=self._gate, clock=deps.clock)
-        return [*projects.endpoints(), *ActivityRoutes(store=deps.store, clock=deps.clock).endpoints()]
-
     def _admin(self) -> list[Endpoint]:
         deps, admin = self._deps, self._deps.admin
         setup = SetupRoutes(
@@ -264,18 +261,6 @@ class Assembly:
             sessions=self.sessions,
             owners=owners,
         )
-
-    def _agents(self) -> AgentRoutes:
-        deps = self._deps
-        return AgentRoutes(insights=deps.insights, store=deps.store, gate=self._gate, clock=deps.clock)
-
-    def _memory(self) -> MemoryRoutes:
-        deps = self._deps
-        return MemoryRoutes(insights=deps.insights, store=deps.store, gate=self._gate, clock=deps.clock)
-
-    def _variables(self) -> VariableRoutes:
-        deps = self._deps
-        return VariableRoutes(insights=deps.insights, store=deps.store, secrets=deps.secrets, clock=deps.clock)
 
     def _money(self) -> list[Endpoint]:
         deps = self._deps

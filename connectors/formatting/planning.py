@@ -23,7 +23,13 @@ def pieces(delivery: Delivery, split: Callable[[str], Iterable[str]], max_parts:
     text = delivery.content.rstrip()
     parts = list(islice(split(text), max_parts + 1)) or [""]
     if len(parts) > max_parts:
-        return [Piece(_beginning(text, split), delivery.buttons, (*delivery.files, _whole(text)))]
+        return [
+            Piece(
+                _beginning(text, split),
+                delivery.buttons,
+                (*delivery.files, OutgoingFile(_FILENAME, "text/markdown", len(text.encode()), content=text)),
+            )
+        ]
     *first, last = parts
     return [*map(Piece, first), Piece(last, delivery.buttons, delivery.files)]
 
@@ -33,10 +39,6 @@ def _beginning(text: str, split: Callable[[str], Iterable[str]]) -> str:
     # The note is first put in front, so that room is left for it.
     first = next(iter(split(f"{_NOTE}\n\n{text}")))
     return f"{first.removeprefix(_NOTE).strip()}\n\n{_NOTE}".strip()
-
-
-def _whole(text: str) -> OutgoingFile:
-    return OutgoingFile(_FILENAME, "text/markdown", len(text.encode()), content=text)
 
 
 # The text that people read in place of a file that a platform did not accept.

@@ -127,9 +127,9 @@ class CatchingUp:
         async for page in self._history.pages(channel, "", since - _THREADS):
             roots = messages_of(page)
             for root in roots:
-                if _latest_reply(root) >= since:
+                if _stamp(answers.text(root, "latest_reply")) >= since:
                     found += await self._replies(channel, str(root["ts"]), since)
-                if microseconds(str(root["ts"])) >= since or _edited(root) >= since:
+                if microseconds(str(root["ts"])) >= since or _stamp(answers.text(root, "edited", "ts")) >= since:
                     found.append(root)
             known += all(microseconds(str(root["ts"])) < since for root in roots)
             if known > _THREAD_PAGES:
@@ -143,14 +143,6 @@ class CatchingUp:
             for reply in messages_of(page)
             if str(reply["ts"]) != thread
         ]
-
-
-def _edited(event: Event) -> int:
-    return _stamp(answers.text(event, "edited", "ts"))
-
-
-def _latest_reply(event: Event) -> int:
-    return _stamp(answers.text(event, "latest_reply"))
 
 
 def _stamp(ts: str) -> int:

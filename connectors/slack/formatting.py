@@ -79,7 +79,10 @@ def message_of(content: str, buttons: Sequence[Button], *, plain: bool = False) 
     simple = silent(_Mrkdwn(quiet).slackify().strip("\n")) if quiet else ""
     blocks: list[dict[str, Any]] = []
     if quiet and plain:
-        blocks = [_section(part) for part in split(simple, _SECTION_LIMIT, utf16_length)]
+        blocks = [
+            {"type": "section", "text": {"type": "mrkdwn", "text": part, "verbatim": True}}
+            for part in split(simple, _SECTION_LIMIT, utf16_length)
+        ]
     elif quiet:
         blocks = [{"type": "markdown", "text": quiet}]
     if buttons:
@@ -88,10 +91,6 @@ def message_of(content: str, buttons: Sequence[Button], *, plain: bool = False) 
         )
     labels = " / ".join(button.label for button in buttons)
     return {"text": split(simple or silent(labels) or "…", _FALLBACK_LIMIT, utf16_length)[0], "blocks": blocks}
-
-
-def _section(text: str) -> dict[str, Any]:
-    return {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
 
 
 def _button(number: int, button: Button) -> dict[str, Any]:

@@ -139,7 +139,13 @@ class Drafts:
 
     async def show(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str:
         try:
-            return await self._messages.post(address, beginning(text), buttons, _metadata(key), within=COSMETIC_SECONDS)
+            return await self._messages.post(
+                address,
+                beginning(text),
+                buttons,
+                {"event_type": DRAFT, "event_payload": {"id": key}},
+                within=COSMETIC_SECONDS,
+            )
         except ApiFailed as error:
             raise error.to_send_error() from None
 
@@ -155,7 +161,3 @@ class Drafts:
             await self._messages.remove(address, ts)
         except ApiFailed as error:
             raise error.to_send_error() from None
-
-
-def _metadata(key: str) -> dict[str, object]:
-    return {"event_type": DRAFT, "event_payload": {"id": key}}

@@ -165,12 +165,11 @@ def delete(*, name: str, as_json: bool, config: Path | None, data: Path | None) 
 
 
 def _row(account: Any) -> dict[str, object]:
-    return {**account, "key": "yes" if account["hasKey"] else "no", "health": account["problem"] or _health(account)}
-
-
-def _health(account: Any) -> str | None:
-    """Return the cooldowns of the account as text; None if it has none."""
-    return "; ".join(_rest(rest) for rest in account["health"]) or None
+    return {
+        **account,
+        "key": "yes" if account["hasKey"] else "no",
+        "health": account["problem"] or ("; ".join(_rest(rest) for rest in account["health"]) or None),
+    }
 
 
 def _rest(rest: Any) -> str:

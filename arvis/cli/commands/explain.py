@@ -88,11 +88,8 @@ def story(timeline: Json) -> Iterator[str]:
 
 
 def _told(step: Json, start: int) -> str:
-    tell = _STEPS.get(step["step"])
-    return tell(step, start) if tell else _unknown(step)
-
-
-def _unknown(step: Json) -> str:
+    if tell := _STEPS.get(step["step"]):
+        return tell(step, start)
     details = ", ".join(f"{name} {value}" for name, value in step.items() if name not in {"at", "step"} and value)
     return f"{step['step']}: {details}" if details else str(step["step"])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -21,15 +20,11 @@ from arvis.process.stalls import LoopWatch
 def run(*, config: Path | None, data: Path | None, roles: str | None) -> None:
     """Start the daemon and answer messages until it is stopped (SIGTERM or Ctrl-C; a second one stops it
     immediately)."""
-    settings = load(config, data, _environment(roles))
+    # The roles take the form that wins over the file.
+    settings = load(config, data, os.environ if roles is None else {**os.environ, "ARVIS__ROLES": roles})
     watch = LoopWatch()
     with asyncio.Runner(loop_factory=watch.new_loop) as runner:
         runner.run(daemon.run(settings, say=_say, watch=watch))
-
-
-def _environment(roles: str | None) -> Mapping[str, str]:
-    """The process's own, with the roles in the form that wins over the file."""
-    return os.environ if roles is None else {**os.environ, "ARVIS__ROLES": roles}
 
 
 def _say(line: str) -> None:

@@ -219,7 +219,9 @@ def runs(
     if as_json:
         print_json(page)
         return
-    print_table([_run_row(run) for run in page["items"]], _RUN_COLUMNS, nothing="It has not run yet.")
+    print_table(
+        [{**run, "due": moment(run["dueAt"])} for run in page["items"]], _RUN_COLUMNS, nothing="It has not run yet."
+    )
     tell_more(page)
 
 
@@ -314,10 +316,6 @@ def _print(schedule: Any) -> None:
     print("\nNext:" if schedule["nextRuns"] else "\nIt does not come any more.")
     for at in schedule["nextRuns"]:
         print(f"  {moment(at)}")
-
-
-def _run_row(run: Any) -> dict[str, object]:
-    return {**run, "due": moment(run["dueAt"])}
 
 
 def _row(schedule: Any) -> dict[str, object]:

@@ -221,7 +221,8 @@ def check_leases(scene: Scene) -> Verdict | None:
     if scene.records is None:
         return None
     running, expired = scene.records.running_jobs, scene.records.expired_leases
-    if _nobody_works(scene):
+    # A PostgreSQL database may have workers on other machines.
+    if scene.daemon is None and scene.config.postgres_url is None:
         return ok(f"Jobs that a stop or a crash interrupted, for the next start: {running}")
     if expired:
         why = f"{expired} jobs are held by a worker that has been silent for too long, and no process takes them back."
@@ -264,11 +265,6 @@ def check_deliveries(scene: Scene) -> Verdict | None:
         fix = "`arvis jobs list --kind deliver --status failed` shows those that can be sent again."
         return warn("Some answers did not reach their place", why, fix)
     return ok("Answers of the last week have reached their place")
-
-
-def _nobody_works(scene: Scene) -> bool:
-    """Only for SQLite: a PostgreSQL database may have workers on other machines."""
-    return scene.daemon is None and scene.config.postgres_url is None
 
 
 def _counted(number: int) -> str:

@@ -204,7 +204,7 @@ def _account(ask: Ask, around: Surroundings, say: Callable[[str], None]) -> NewA
     chosen = offers[ask("Provider", _best(offers, found), lambda text: _choice(text, list(offers)))]
     if chosen.provider in {"demo", ENVIRONMENT}:
         return None
-    usual = _url_of(chosen, around.environ)
+    usual = around.environ.get(chosen.url_variable) or chosen.url or ""
     url = ask("Address of the server", usual, _url) if usual else None
     variable = _variable(ask, chosen, url, around.environ)
     model = ask("Model", _model_of(chosen, url, variable, around), _line)
@@ -229,10 +229,6 @@ def _best(offers: Mapping[str, Offer], found: Sequence[Account]) -> str:
     # An address alone creates an account of `openai`, regardless of the server that listens there.
     wanted = ["custom" if account.base_url and account.provider == "openai" else account.provider for account in found]
     return next((name for name in [*wanted, "demo"] if name in offers), next(iter(offers)))
-
-
-def _url_of(offer: Offer, environ: Mapping[str, str]) -> str:
-    return environ.get(offer.url_variable) or offer.url or ""
 
 
 def _variable(ask: Ask, offer: Offer, url: str | None, environ: Mapping[str, str]) -> str | None:

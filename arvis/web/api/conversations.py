@@ -14,7 +14,6 @@ from arvis.domain.errors import NotFound
 from arvis.domain.messages import (
     Attachment,
     ButtonStyle,
-    Delivery,
     DeliveryState,
     FileKind,
     FileState,
@@ -196,7 +195,7 @@ def shown_view(shown: ShownMessage) -> Json:
             for each in deliveries
             for button in each.buttons
         ],
-        "delivery": _state_of(deliveries),
+        "delivery": deliveries[-1].state if deliveries else None,
         "question": _question(shown.question),
     }
 
@@ -255,10 +254,6 @@ def _attachment(message: StoredMessage, number: int, file: Attachment) -> Json:
         "problem": file.problem,
         "url": f"/api/messages/{message.id}/files/{number}" if stored else None,
     }
-
-
-def _state_of(deliveries: Sequence[Delivery]) -> str | None:
-    return deliveries[-1].state if deliveries else None
 
 
 # A whole conversation as a file, written while it is read: one page of it is in memory at a time.

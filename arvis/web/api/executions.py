@@ -17,6 +17,8 @@ from arvis.ports.insights import ExecutionView, Insights
 from arvis.ports.operations import Operations
 from arvis.ports.store import Store
 from arvis.services.activity import Activity, ActivityKind, ActivityStatus, activities
+from arvis.tasks.state import WorkState
+from arvis.tasks.task import source_of
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, READ
@@ -131,15 +133,14 @@ class ExecutionRoutes:
 
 
 def _view(execution: Execution, agents: Mapping[str, str]) -> Json:
-    state = execution.state
-    agent_id = state.get("agent")
+    state = WorkState.from_json(execution.state)
     return {
         "id": execution.id,
         "graph": execution.graph,
         "status": execution.status,
-        "agent": agents.get(agent_id, agent_id) if isinstance(agent_id, str) else None,
-        "source": state.get("run", {}).get("source", ""),
-        "statusNote": state.get("status_note", ""),
+        "agent": agents.get(state.agent, state.agent) if state.agent else None,
+        "source": source_of(execution),
+        "statusNote": state.status_note,
         "steps": execution.steps,
         "error": execution.error,
         "createdAt": execution.created_at,
@@ -150,13 +151,14 @@ def _view(execution: Execution, agents: Mapping[str, str]) -> Json:
 def _detail(found: ExecutionView, agents: Mapping[str, str]) -> Json:
     """Return the execution without its state, which holds prompts and outputs that may contain secrets."""
     execution, calls = found.execution, found.calls
+    state = PlanningState.from_json(execution.state)
     path = node_steps(found.steps, began=execution.created_at)
     steps = [*({name: each[name] for name in _SHOWN} for each in path), *map(call_step, calls)]
     return {
         **_view(execution, agents),
-        "conversationId": execution.state.get("conversation"),
+        "conversationId": state.conversation or None,
         "outcome": _outcome(execution.result),
-        "plan": PlanningState.from_json(execution.state).prd or None,
+        "plan": state.prd or None,
         "path": [_step(each, step["durationMs"]) for each, step in zip(found.steps, path, strict=True)],
         "steps": sorted(steps, key=lambda step: step["at"]),
         "costUsd": sum(call.cost_micros for call in calls) / _MICROS,

@@ -310,8 +310,8 @@ class LogRoutes:
             raise Unprocessable(
                 "`cursor` must be the `nextCursor` of the previous page.", fix="Start without a cursor."
             )
-        found = await asyncio.to_thread(read_back, self._folder, _wanted(call), start, call.limit)
-        return answer(_view(found))
+        page = await asyncio.to_thread(read_back, self._folder, _wanted(call), start, call.limit)
+        return answer({"items": [_line(line) for line in page.found], "nextCursor": page.cursor})
 
     async def _days(self, _: Call) -> Response:
         days = await asyncio.to_thread(days_of, self._folder)
@@ -343,10 +343,6 @@ def _time(call: Call, name: str) -> int | None:
     if not _WHOLE.fullmatch(text):
         raise Unprocessable(f"`{name}` must be milliseconds since 1970.", fix="Send a whole number.")
     return int(text)
-
-
-def _view(lines: LogPage) -> dict[str, Any]:
-    return {"items": [_line(line) for line in lines.found], "nextCursor": lines.cursor}
 
 
 def _line(line: LogLine) -> dict[str, Any]:

@@ -167,7 +167,9 @@ class DeliveryRoutes:
         data = await self._store.get_blob(file.sha256) if file.sha256 else file.content.encode()
         if data is None:
             raise NotFound("This file is no longer stored.", fix="Ask for it again.")
-        return Response(data, media_type=_media_type(file), headers=_headers(file))
+        return Response(
+            data, media_type=file.content_type if file.content_type in _SHOWN_AS else _BYTES, headers=_headers(file)
+        )
 
     async def _may_read(self, call: Call, principals: tuple[str | None, ...]) -> bool:
         """Return whether the caller may read the delivery. A chat key may read replies to its own messages."""
@@ -190,10 +192,6 @@ def _delivery_file_of(
         return None
     answered = [tx.messages.get(message_id) for message_id in delivery.answers]
     return delivery.files[int(number)], tuple(message.principal_id for message in answered if message is not None)
-
-
-def _media_type(file: OutgoingFile) -> str:
-    return file.content_type if file.content_type in _SHOWN_AS else _BYTES
 
 
 def _headers(file: OutgoingFile) -> dict[str, str]:

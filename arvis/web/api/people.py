@@ -144,7 +144,10 @@ class PeopleRoutes:
         return answer(page_view([each for each in shown if role in {None, each["role"]}], page.next_cursor))
 
     async def _show(self, call: Call) -> Response:
-        return await self._shown(call.id("person"))
+        person = await self._person(call.id("person"))
+        changes = await self._store.read(people.changes, call.id("person"), _MOST_CHANGES)
+        owners = await self._all_owners()
+        return answer({**_person_view(person, owners), "changes": [_change_view(each) for each in changes]})
 
     async def _change(self, call: Call) -> Response:
         fields = await call.fields()
@@ -161,7 +164,7 @@ class PeopleRoutes:
             now=self._clock.now(),
         )
         self._sessions.announce_end(ended)
-        return await self._shown(call.id("person"))
+        return await self._show(call)
 
     async def _pairings(self, call: Call) -> Response:
         page = await self._insights.pairings(
@@ -221,12 +224,6 @@ class PeopleRoutes:
         if person is None:
             raise NotFound("There is no such person.", fix="GET /api/people lists those who have written.")
         return person
-
-    async def _shown(self, person_id: str) -> Response:
-        person = await self._person(person_id)
-        changes = await self._store.read(people.changes, person_id, _MOST_CHANGES)
-        owners = await self._all_owners()
-        return answer({**_person_view(person, owners), "changes": [_change_view(each) for each in changes]})
 
     async def _all_owners(self) -> Owners:
         users = await self._store.read(_owners_here)

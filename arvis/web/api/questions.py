@@ -6,6 +6,7 @@ A credential with the role `chat` sees only the questions of its own conversatio
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.responses import Response
@@ -16,6 +17,7 @@ from arvis.domain.executions import PERSONAL_WAITS
 from arvis.domain.messages import Address, Principal
 from arvis.domain.tools import Risk
 from arvis.domain.workflows import PREFIX
+from arvis.engine.state import State, stored
 from arvis.ports.browsing import WaitView
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations, WaitAnswer, WaitRights
@@ -74,6 +76,26 @@ WAIT: Schema = object_schema(
 )
 
 
+@dataclass(slots=True)
+class AskingState(State):
+    """The fields in the state of an execution that describe its question."""
+
+    address: Address | None = stored(None, read=Address.from_json)  # noqa: RUF009 - it declares a field
+    conversation: str | None = None
+    #: Of a proposal: the state of the turn that proposes it, the change, its text and the hash of that.
+    turn: Mapping[str, Any] | None = stored(None, key="from")
+    proposal: Mapping[str, Any] | None = None
+    question: str = ""
+    digest: str = ""
+    #: The tool call that waits for a decision.
+    asking: Mapping[str, Any] | None = None
+
+    @property
+    def place(self) -> Address | None:
+        """The place of the execution, or of the turn that proposes a change."""
+        return self.address if self.turn is None else AskingState.from_json(self.turn).address
+
+
 def listed_view(view: WaitView, rights: WaitRights) -> Json:
     """Return the question for a list. A long text is cut and marked; `question_view` returns all of it."""
     shown = question_view(view, rights)
@@ -84,9 +106,8 @@ def listed_view(view: WaitView, rights: WaitRights) -> Json:
 
 
 def question_view(view: WaitView, rights: WaitRights) -> Json:
-    state, message = view.execution.state, view.message
-    saved: Mapping[str, Any] = state.get("from", state)
-    address = Address.from_json(saved["address"]) if "address" in saved else None
+    graph = view.execution.graph
+    address, message = AskingState.from_json(view.execution.state).place, view.message
     return {
         **wait_view(view.wait),
         "answeredByName": view.answerer,
@@ -94,7 +115,7 @@ def question_view(view: WaitView, rights: WaitRights) -> Json:
         "person": view.person,
         "messageId": message.id if message is not None else None,
         "conversationId": conversation_of(view),
-        "workflowId": _workflow(view.execution.graph),
+        "workflowId": graph.removeprefix(PREFIX) if graph.startswith(PREFIX) else None,
         "platform": address.platform if address else None,
         "connector": address.connector if address else None,
         "channelId": address.channel if address else None,
@@ -106,29 +127,24 @@ def question_view(view: WaitView, rights: WaitRights) -> Json:
 
 def conversation_of(view: WaitView) -> str | None:
     """Return the conversation of the asking execution: its own, or that of the turn which proposes a change."""
-    state = view.execution.state
-    return state.get("from", {}).get("conversation") or state.get("conversation")
-
-
-def _workflow(graph: str) -> str | None:
-    return graph.removeprefix(PREFIX) if graph.startswith(PREFIX) else None
+    state = AskingState.from_json(view.execution.state)
+    return AskingState.from_json(state.turn or {}).conversation or state.conversation
 
 
 def _wanted(view: WaitView) -> Json:
-    state = view.execution.state
-    if "proposal" in state:
-        proposal = state["proposal"]
-        change = {"text": state["question"], "hash": state["digest"]}
-        return {"tool": proposal["kind"], "arguments": proposal["fields"], "risk": None, "change": change}
+    state = AskingState.from_json(view.execution.state)
+    if state.proposal is not None:
+        change = {"text": state.question, "hash": state.digest}
+        return {"tool": state.proposal["kind"], "arguments": state.proposal["fields"], "risk": None, "change": change}
     question = question_of(view.execution, view.wait)
     if question is not None and "hash" in question and view.wait.answered_at is None:
         change = {"text": view.wait.prompt, "hash": question["hash"]}
         return {"tool": None, "arguments": None, "risk": None, "change": change}
-    asking = state.get("asking")
+    asking = state.asking
     # The state describes only the open question. For an earlier decision the prompt is the record.
     if asking is None or view.wait.subject is not None or view.wait.answered_at is not None:
         return {"tool": None, "arguments": None, "risk": None, "change": None}
-    call = Rounds.from_json(state).last.tool_calls()[asking["call"]]
+    call = Rounds.from_json(view.execution.state).last.tool_calls()[asking["call"]]
     return {
         "tool": call.name,
         "arguments": dict(call.arguments or {}),
@@ -209,7 +225,7 @@ class QuestionRoutes:
         view = await self._wait(call, by)
         (shown,) = await self._views([view], by)
         if call.identity.role not in READ and not shown["canAnswer"] and view.wait.answered_at is None:
-            raise _not_allowed()
+            raise Forbidden("You may not answer this question.", fix="Ask an owner or operator of this Arvis.")
         return answer(shown)
 
     async def _answer(self, call: Call) -> Response:
@@ -231,13 +247,8 @@ class QuestionRoutes:
 
 def _belongs_to(call: Call, view: WaitView, by: Principal) -> bool:
     """Return whether the question was asked in the caller's own channel, during work for the caller."""
-    state = view.execution.state
-    address = state.get("from", state).get("address")
-    return (
-        address is not None
-        and view.execution.principal_id == by.id
-        and is_own_place(call.identity, Address.from_json(address))
-    )
+    place = AskingState.from_json(view.execution.state).place
+    return place is not None and view.execution.principal_id == by.id and is_own_place(call.identity, place)
 
 
 def _unknown_question() -> NotFound:
@@ -245,10 +256,6 @@ def _unknown_question() -> NotFound:
         "There is no such question.",
         fix="Look it up in the list of open questions (`arvis questions list`, GET /api/questions).",
     )
-
-
-def _not_allowed() -> Forbidden:
-    return Forbidden("You may not answer this question.", fix="Ask an owner or operator of this Arvis.")
 
 
 def _wait_answer(fields: Fields) -> WaitAnswer:

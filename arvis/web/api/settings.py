@@ -121,7 +121,8 @@ class SettingRoutes:
         ]
 
     async def _list(self, _: Call) -> Response:
-        return await self._shown()
+        overview, agents = await self._service.overview(), await self._insights.agents()
+        return answer(_view(overview, self._service.file, agents))
 
     async def _change(self, call: Call) -> Response:
         changes = (await call.fields()).mapping("changes")
@@ -130,11 +131,11 @@ class SettingRoutes:
         if len(changes) > _MOST_CHANGES:
             raise unusable("changes", f"may hold {_MOST_CHANGES} keys")
         await self._service.change(changes, by=await self._by(call))
-        return await self._shown()
+        return await self._list(call)
 
     async def _undo(self, call: Call) -> Response:
         await self._service.undo(by=await self._by(call))
-        return await self._shown()
+        return await self._list(call)
 
     async def _versions(self, call: Call) -> Response:
         versions = await self._service.versions(min(call.limit, _MOST_VERSIONS))
@@ -145,10 +146,6 @@ class SettingRoutes:
 
     async def _by(self, call: Call) -> str:
         return (await self._gate.principal(self._gate.sender(call.identity))).id
-
-    async def _shown(self) -> Response:
-        overview, agents = await self._service.overview(), await self._insights.agents()
-        return answer(_view(overview, self._service.file, agents))
 
 
 def _view(overview: Overview, file: str | None, agents: Sequence[Agent]) -> dict[str, Any]:

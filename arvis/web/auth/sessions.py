@@ -296,18 +296,14 @@ class LoginService:
     async def _fits(self, user: User | None, password: str) -> bool:
         """Compare the password. An unknown user and the password of the configuration take as long as any other."""
         kept = None if user is None else user.password_hash
-        fits = await self._passwords.matches(_bounded(password), kept)
+        # The length is limited, so that a caller cannot cause expensive hashing.
+        fits = await self._passwords.matches(password[: LONGEST_PASSWORD + 1], kept)
         if user is not None and kept is None and user.id == FIRST_USER and self._configured is not None:
             return hmac.compare_digest(password.encode(), self._configured.encode())
         return fits
 
     def _secured(self, user: User) -> bool:
         return user.password_hash is not None or (user.id == FIRST_USER and self._configured is not None)
-
-
-def _bounded(password: str) -> str:
-    """Limit the length of a password, so that a caller cannot cause expensive hashing."""
-    return password[: LONGEST_PASSWORD + 1]
 
 
 def _any_password(tx: Transaction) -> bool:

@@ -194,11 +194,10 @@ def _refuse_others(value: Any, schema: Schema, where: str) -> None:
         return
     for name, part in value.items():
         if name not in known:
-            raise _unknown(f"{where}{name}"[:_LONGEST_NAME], sorted(known))
+            unknown = f"{where}{name}"[:_LONGEST_NAME]
+            raise Unprocessable(
+                f"There is no field `{unknown}` here.",
+                fix=f"Known are: {', '.join(sorted(known))}.",
+                code="unknown_field",
+            )
         _refuse_others(part, known[name], f"{where}{name}.")
-
-
-def _unknown(name: str, known: list[str]) -> Unprocessable:
-    return Unprocessable(
-        f"There is no field `{name}` here.", fix=f"Known are: {', '.join(known)}.", code="unknown_field"
-    )

@@ -113,10 +113,13 @@ class Page:
     accept gzip."""
 
     def __init__(self, folder: Path) -> None:
+        # A name that begins with a dot is a private note of the build.
         self._assets = {
             f"/{path.relative_to(folder).as_posix()}": _asset(path)
             for path in sorted(folder.rglob("*.*"))
-            if path.is_file() and path.suffix in _TYPES and not _is_hidden(path.relative_to(folder))
+            if path.is_file()
+            and path.suffix in _TYPES
+            and not any(part.startswith(".") for part in path.relative_to(folder).parts)
         }
 
     def opens(self, path: str) -> bool:
@@ -157,8 +160,3 @@ class Page:
 def _asset(path: Path) -> Asset:
     packed = path.with_name(f"{path.name}.gz")
     return Asset(path, packed if packed.is_file() else None, _TYPES[path.suffix])
-
-
-def _is_hidden(path: Path) -> bool:
-    """Return whether the file is a private note of the build."""
-    return any(part.startswith(".") for part in path.parts)

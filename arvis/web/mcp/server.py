@@ -98,13 +98,11 @@ class _Caller:
             raise MCPError(INVALID_PARAMS, f"There is no tool {asked.name[:100]} for this key.")
         found = await attempt(self._tools.call(identity, asked.name, asked.arguments or {}))
         if isinstance(found, Failure):
-            return _result(f"{found.message} {found.fix}".strip(), failed=True)
+            return CallToolResult(
+                content=[TextContent(type="text", text=f"{found.message} {found.fix}".strip())], is_error=True
+            )
         text = found.text or json.dumps(found.data, ensure_ascii=False)
         return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=dict(found.data))
-
-
-def _result(text: str, *, failed: bool) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=failed)
 
 
 def _tool(each: ToolDescription) -> Tool:

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arvis.domain.agents import Agent
 from arvis.domain.errors import NotFound
 from arvis.domain.messages import MessageStatus, StoredMessage
 from arvis.ports.clock import Clock
@@ -166,7 +165,14 @@ class ArvisTools:
         if identity.role is Role.CHAT:
             sender = self._gate.sender(identity)
             known = [agent for agent in known if reaches(sender, agent)]
-        return ToolResult({"agents": [_agent_view(agent) for agent in known]})
+        return ToolResult(
+            {
+                "agents": [
+                    {"slug": agent.slug, "name": agent.name, "description": agent.description, "status": agent.status}
+                    for agent in known
+                ]
+            }
+        )
 
     async def _search(self, identity: Identity, fields: Fields) -> ToolResult:
         query = fields.label("query")
@@ -213,10 +219,6 @@ def _outcome(timeline: MessageTimeline, event_id: str) -> ToolResult:
     return ToolResult(
         data, text if timeline.status in SETTLED_STATUSES else f"{text} Call again with the id {event_id} to wait on."
     )
-
-
-def _agent_view(agent: Agent) -> Mapping[str, Any]:
-    return {"slug": agent.slug, "name": agent.name, "description": agent.description, "status": agent.status}
 
 
 def _message_view(message: StoredMessage, content: str) -> dict[str, Any]:

@@ -58,13 +58,11 @@ def taint_of_history(before: Iterable[HistoryMessage], *, owner: bool) -> Taint:
     """Return the possible sources of these messages. The system text of an owner's key counts as the owner's own;
     that of any other key may come from anyone."""
     labels = {
-        Label.PEOPLE if each.role in SYSTEM_ROLES else _LABELS[each.role] for each in before if not _own(each, owner)
+        Label.PEOPLE if each.role in SYSTEM_ROLES else _LABELS[each.role]
+        for each in before
+        if not (owner and each.role in SYSTEM_ROLES)
     }
     return frozenset(labels)
-
-
-def _own(message: HistoryMessage, owner: bool) -> bool:
-    return owner and message.role in SYSTEM_ROLES
 
 
 def _block(message: HistoryMessage) -> str:

@@ -133,7 +133,8 @@ class CompletionRoutes:
         with ExitStack() as held:
             held.enter_context(self._slots.taken(call.identity.user_id))
             placed = await self._deps.store.write(place, wanted, self._deps.clock.now())
-            address = _address(agent, placed.request.thread)
+            # Separate from the holder's messages on the dashboard.
+            address = Address(PLATFORM, PLATFORM, f"{AGENT_CHANNEL}{agent.slug}", thread=placed.request.thread)
             live = AnswerEvents(address=address)
             if asked.stream:
                 held.enter_context(live.listening(self._deps.bus))
@@ -205,11 +206,6 @@ class CompletionRoutes:
                 code="model_not_found",
             )
         return found
-
-
-def _address(agent: Agent, thread: str) -> Address:
-    """Return the address of a conversation of this key, separate from the holder's messages on the dashboard."""
-    return Address(PLATFORM, PLATFORM, f"{AGENT_CHANNEL}{agent.slug}", thread=thread)
 
 
 def _drop(tx: Transaction, request_id: str) -> None:

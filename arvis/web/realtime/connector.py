@@ -330,11 +330,9 @@ class WebConnector:
 
     def _notices_missed(self, _: NoticesMissed) -> None:
         self._running.clear()
-        for client in self._clients():
-            client.look()
-
-    def _clients(self) -> Iterator[Client]:
-        return (client for room in self._rooms.values() for client in room)
+        for room in self._rooms.values():
+            for client in room:
+                client.look()
 
     def _push(self, address: Address, item: Frame) -> None:
         for client in self._rooms.get(address, ()):

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from arvis.domain.errors import Invalid, Unauthorised, Unprocessable
-from arvis.domain.messages import Delivery
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
 from arvis.web.api.message_input import Draft, MessageParser
@@ -216,14 +215,13 @@ class SocketRoute:
     async def _replay(self, socket: WebSocket, client: Client) -> None:
         """Send all deliveries after `client.seen`, in every state. The numbers of a channel run through all its
         threads, so deliveries in threads of other people are counted and skipped."""
-        while not client.ended and (missed := await self._missed(client)):
+        while not client.ended and (
+            missed := await self._insights.deliveries_after(client.address, client.seen, _SLICE)
+        ):
             for delivery in missed:
                 item = frame(delivery_frame(delivery), delivery.seq)
                 if client.accepts(item) and delivery.address == client.address:
                     await self._send(socket, item)
-
-    async def _missed(self, client: Client) -> Sequence[Delivery]:
-        return await self._insights.deliveries_after(client.address, client.seen, _SLICE)
 
     async def _send(self, socket: WebSocket, item: Frame) -> None:
         """Send a frame. Raises `TimeoutError` if the client does not accept it; the connection is then dropped."""
