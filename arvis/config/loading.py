@@ -76,7 +76,9 @@ class Overrides:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         ours = {name: value for name, value in environ.items() if name.upper().startswith(PREFIX)}
-        self._variables = {tuple(name[len(PREFIX) :].lower().split(DELIMITER)): name for name in ours}
+        self._variables: dict[KeyPath, str] = {
+            tuple(name[len(PREFIX) :].lower().split(DELIMITER)): name for name in ours
+        }
         self.problems = [
             Problem(path, "is not a known key", did_you_mean(path[:1], list(ConfigFile.model_fields)))
             for path in self._variables

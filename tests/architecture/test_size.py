@@ -1,12 +1,19 @@
-"""Modules of 100 to 400 lines; past 600, or 60 in a function, they are split by reason to change."""
+"""Modules of 100 to 400 lines; past 600, or 60 in a function, they are split by reason to change.
+
+The opposite is limited, too: a small module with one importer is a part of that importer, and a private helper that
+only passes its arguments on is a part of its caller. Both need a reason.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
 
-from tests.architecture.tree import functions, modules, python_files, relative
+from tests.architecture.metrics import SHORT, small_modules_of_one_importer
+from tests.architecture.tree import ROOT, functions, modules, parse, python_files, relative
 
 MODULE_AIM, MODULE_LIMIT = 400, 600
 FUNCTION_AIM, FUNCTION_LIMIT = 20, 60
@@ -40,3 +47,71 @@ def test_no_module_is_past_the_limit(figures: list[str]) -> None:
 def test_no_function_is_past_the_limit(figures: list[str]) -> None:
     figures.append(summary("functions", sizes_of_functions(modules()), FUNCTION_AIM))
     assert over(sizes_of_functions(python_files()), FUNCTION_LIMIT) == {}
+
+
+#: Modules of fewer than 60 lines with one importer that stay alone, and why.
+ALONE: Mapping[str, str] = {
+    "arvis.tools.send_file": "an entry point names it, as every tool; the turn of an agent uses its second function",
+}
+
+
+def test_a_small_module_with_one_importer_has_a_reason() -> None:
+    trees = {file: parse(file) for file in modules()}
+    assert set(small_modules_of_one_importer(trees, ROOT)) == set(ALONE)
+
+
+#: Private helpers that only forward to another function and stay, and why.
+FORWARDERS: Mapping[str, str] = {
+    "arvis/process/subprocesses.py _wait": "it gives the wait for a process the type of the other tasks",
+}
+
+
+def test_a_private_helper_that_only_forwards_has_a_reason() -> None:
+    found = [f"{relative(file)} {name}" for file in modules() for name in forwarders(parse(file))]
+    assert set(found) == set(FORWARDERS)
+
+
+def forwarders(tree: ast.Module) -> Iterator[str]:
+    """Yield the private functions of at most SHORT lines with one caller that call one other function with names, attributes
+    and constants, and do nothing else."""
+    names: Counter[str] = Counter()
+    called: Counter[str] = Counter()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute):
+            names[_name(node)] += 1
+        elif isinstance(node, ast.Call):
+            called[_name(node.func)] += 1
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.name.startswith("_")
+            and not node.name.startswith("__")
+            and names[node.name] == called[node.name] == 1
+            and _only_forwards(node)
+        ):
+            yield node.name
+
+
+def _only_forwards(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """A decorator does something, and so it makes a function more than a forwarder."""
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    if function.decorator_list or len(body) != 1 or (function.end_lineno or 0) - function.lineno >= SHORT:
+        return False
+    statement = body[0]
+    value = statement.value if isinstance(statement, ast.Return | ast.Expr) else None
+    call = value.value if isinstance(value, ast.Await) else value
+    if not isinstance(call, ast.Call):
+        return False
+    return all(_is_passed_on(each) for each in [call.func, *call.args, *(keyword.value for keyword in call.keywords)])
+
+
+def _is_passed_on(value: ast.expr) -> bool:
+    if isinstance(value, ast.Attribute | ast.Starred):
+        return _is_passed_on(value.value)
+    return isinstance(value, ast.Name | ast.Constant)
+
+
+def _name(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else ""
