@@ -5,11 +5,13 @@ as shown, and within the rights that the asker and the agent have at that time. 
 (`changes_of`), with the values that will be written, including defaults that the tag leaves out.
 """
 
+# ruff: noqa: RUF009 - `stored` declares fields, as `field` does
+
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from arvis.actions.administration import Plan, known_agent, plan_of, wanted_client
@@ -26,14 +28,15 @@ from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.jobs import NewJob, Priority
 from arvis.domain.messages import RANKS, Address, Principal, StoredMessage
 from arvis.domain.schedules import Schedule, ScheduleKind
-from arvis.domain.taint import CLEAN, taint_of, taint_text
+from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
 from arvis.engine import lifecycle
 from arvis.engine.context import NodeContext
 from arvis.engine.decisions import Decision, End, Graph, Pause
+from arvis.engine.state import State, changes, stored, to_changes
 from arvis.messaging import messages
 from arvis.ports.store import Transaction
 from arvis.services import agents
-from arvis.tasks.access import limited, standing_of
+from arvis.tasks.access import CallerLimits, caller_limits, limited
 from arvis.tasks.task import is_run, message_of
 from arvis.turns.questions import proposals_lane
 
@@ -189,13 +192,54 @@ OPEN_QUESTIONS = 10
 NOBODY = "nobody"
 
 
+@dataclass(slots=True)
+class ProposalOrigin(State):
+    """The turn that asked. It is stored under one key, because an execution with a conversation of its own would count
+    as a turn."""
+
+    agent: str = ""
+    principal: str | None = None
+    address: Address = stored(Address("", "", ""), read=Address.from_json, write=Address.to_json)
+    conversation: str = ""
+    execution: str = ""
+    message: str | None = None
+    limits: CallerLimits = stored(
+        CallerLimits(), key="standing", read=CallerLimits.from_json, write=CallerLimits.to_json
+    )
+    taint: Taint = stored(CLEAN, read=taint_of, write=taint_text)
+
+    def to_json(self) -> dict[str, Any]:
+        return to_changes(ProposalOrigin, {each.name: getattr(self, each.name) for each in fields(self)})
+
+
+@dataclass(slots=True)
+class ProposalState(State):
+    """The state of the graph `proposal`."""
+
+    question: str = ""
+    #: Hash of the exact change.
+    digest: str = ""
+    proposal: Proposal = stored(read=Proposal.from_json, write=Proposal.to_json)
+    origin: ProposalOrigin = stored(key="from", read=ProposalOrigin.from_json, write=ProposalOrigin.to_json)
+
+    def asks_the_same(self, other: ProposalState) -> bool:
+        """Return whether the same person wants the same action and would be shown the same change."""
+        same = replace(self.proposal, ordinal=0) == replace(other.proposal, ordinal=0)
+        return same and (self.question, self.digest) == (other.question, other.digest)
+
+
 def proposal_graph(*, deadline_ms: int, on_expiry: str) -> Graph:
     """Return the graph that asks once and ends with the decision: `{"decision", "by", …}`."""
 
     async def ask(context: NodeContext) -> Decision:
         if context.answer is None:
             until = context.now() + deadline_ms
-            return Pause(WaitKind.APPROVAL, context.state["question"], until=until, choices=(APPROVE, REJECT))
+            return Pause(
+                WaitKind.APPROVAL,
+                ProposalState.from_json(context.state).question,
+                until=until,
+                choices=(APPROVE, REJECT),
+            )
         given = verdict_of(context.answer, choices=(APPROVE, REJECT), on_expiry=on_expiry)
         return End({**given, "by": context.answer.by})
 
@@ -208,21 +252,16 @@ def proposal_graph(*, deadline_ms: int, on_expiry: str) -> Graph:
 def begin(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> EffectResult:
     """Begin a question to a person, built from the present state. Refuse it if it cannot be shown completely."""
     try:
-        changes = changes_of(tx, proposal, situation)
+        shown = changes_of(tx, proposal, situation)
     except UsageError as error:
         return not_done(proposal, Outcome.FAILED, error.code, error.what)
-    question = _question(proposal, changes, situation)
+    question = _question(proposal, shown, situation)
     if question is None:
         return not_done(proposal, Outcome.REFUSED, "too_long", "it is too long to be shown to a person")
-    state = {
-        "question": question,
-        "digest": _digest([*changes, *hidden_of(tx, proposal)]),
-        "proposal": proposal.to_json(),
-        "from": _saved(situation),
-    }
+    state = ProposalState(question, _digest([*shown, *hidden_of(tx, proposal)]), proposal, _origin(situation))
     talk = proposals_lane(situation.conversation.id)
     waiting = [tx.executions.get(wait.execution_id) for wait in tx.waits.open_in_lane(talk, WaitKind.APPROVAL)]
-    if any(_asks_the_same(each.state, state) for each in waiting if each is not None):
+    if any(state.asks_the_same(ProposalState.from_json(each.state)) for each in waiting if each is not None):
         return EffectResult(proposal, Outcome.ASKED, f"{wish(proposal)} (asked before)", "asked_before")
     if len(waiting) >= OPEN_QUESTIONS:
         return not_done(proposal, Outcome.REFUSED, "too_many_questions", f"{OPEN_QUESTIONS} wait for an answer here")
@@ -230,7 +269,7 @@ def begin(tx: Transaction, proposal: Proposal, situation: ActionContext, now: in
     return EffectResult(proposal, Outcome.ASKED, wish(proposal), "approval")
 
 
-def _put(tx: Transaction, state: dict[str, Any], situation: ActionContext, talk: str, now: int) -> None:
+def _put(tx: Transaction, state: ProposalState, situation: ActionContext, talk: str, now: int) -> None:
     execution_id = tx.new_id()
     # More urgent than a turn: it calls no model, and people wait for it.
     priority, principal_id = Priority.OWNER, situation.principal.id if situation.principal is not None else None
@@ -239,7 +278,13 @@ def _put(tx: Transaction, state: dict[str, Any], situation: ActionContext, talk:
         tx,
         execution_id,
         GRAPH,
-        state,
+        changes(
+            ProposalState,
+            question=state.question,
+            digest=state.digest,
+            proposal=state.proposal,
+            origin=state.origin,
+        ),
         lane=talk,
         priority=priority,
         principal_id=principal_id,
@@ -251,16 +296,10 @@ def _put(tx: Transaction, state: dict[str, Any], situation: ActionContext, talk:
     tx.jobs.add(job, now)
 
 
-def _asks_the_same(kept: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
-    """Return whether the same person wants the same action and would be shown the same change."""
-    wishes = [{**each["proposal"], "ordinal": 0} for each in (kept, state)]
-    return wishes[0] == wishes[1] and all(kept[name] == state[name] for name in ("question", "digest"))
-
-
 def tell(tx: Transaction, execution: Execution, now: int) -> None:
     """Post the open question where the change was requested, in the commit that pauses the execution."""
-    saved = execution.state["from"]
-    asked_in = _asked_in(tx, saved["message"], tx.executions.get(saved["execution"]))
+    origin = ProposalState.from_json(execution.state).origin
+    asked_in = _asked_in(tx, origin.message, tx.executions.get(origin.execution))
     if asked_in is not None:
         messages.show_questions(tx, execution, like=asked_in, now=now)
 
@@ -278,7 +317,7 @@ def _asked_in(tx: Transaction, message_id: str | None, asking: Execution | None)
 
 def conclude(tx: Transaction, execution: Execution, now: int, *, limits: Limits, zone: str = "UTC") -> EffectResult:
     """Do what was allowed, or say that it was not; in the commit that ends the execution."""
-    proposal, verdict = Proposal.from_json(execution.state["proposal"]), execution.result
+    proposal, verdict = ProposalState.from_json(execution.state).proposal, execution.result
     situation = _situation(tx, execution, limits, zone)
     if situation is None:
         return not_done(proposal, Outcome.FAILED, "gone", "the agent or the conversation is gone")
@@ -323,7 +362,7 @@ def _perform(
     against: Verdict = judge(tx, proposal, _lesser(situation, within), now, confirmed=True)
     if against.outcome is not None:
         return not_done(proposal, against.outcome, against.reason, against.words)
-    if not _stands(tx, proposal, situation, execution.state["digest"]):
+    if not _stands(tx, proposal, situation, ProposalState.from_json(execution.state).digest):
         return not_done(proposal, Outcome.FAILED, "changed", "it was changed since the question was asked")
     # A person has read and approved it: from now on it counts as their own request.
     return perform(tx, proposal, replace(situation, taint=CLEAN, confirmed=True), now)
@@ -355,35 +394,34 @@ def _announce(tx: Transaction, result: EffectResult, situation: ActionContext, n
 # -- what is kept of the turn that asked -------------------------------------------------------------------
 
 
-def _saved(situation: ActionContext) -> dict[str, Any]:
-    """Return the context under one key; an execution with a conversation of its own would count as a turn."""
-    return {
-        "agent": situation.agent.id,
-        "principal": situation.principal.id if situation.principal is not None else None,
-        "address": situation.address.to_json(),
-        "conversation": situation.conversation.id,
-        "execution": situation.execution.id,
-        "message": situation.message_id,
-        "standing": standing_of(situation.execution),
-        "taint": taint_text(situation.taint),
-    }
+def _origin(situation: ActionContext) -> ProposalOrigin:
+    return ProposalOrigin(
+        agent=situation.agent.id,
+        principal=situation.principal.id if situation.principal is not None else None,
+        address=situation.address,
+        conversation=situation.conversation.id,
+        execution=situation.execution.id,
+        message=situation.message_id,
+        limits=caller_limits(situation.execution.state),
+        taint=situation.taint,
+    )
 
 
 def _situation(tx: Transaction, execution: Execution, limits: Limits, zone: str) -> ActionContext | None:
     """Return the context as it is now, in the name of the turn that asked if it is still known; None if the agent or
     the conversation is gone."""
-    saved = execution.state["from"]
-    agent, conversation = tx.agents.get(saved["agent"]), tx.conversations.get(saved["conversation"])
+    origin = ProposalState.from_json(execution.state).origin
+    agent, conversation = tx.agents.get(origin.agent), tx.conversations.get(origin.conversation)
     if agent is None or conversation is None:
         return None
     return ActionContext(
         agent=agent,
-        principal=limited(tx, tx.principals.get(saved["principal"] or ""), saved.get("standing", {})),
-        taint=taint_of(saved["taint"]),
-        address=Address.from_json(saved["address"]),
+        principal=limited(tx, tx.principals.get(origin.principal or ""), origin.limits),
+        taint=origin.taint,
+        address=origin.address,
         conversation=conversation,
-        execution=tx.executions.get(saved["execution"]) or execution,
-        message_id=saved["message"],
+        execution=tx.executions.get(origin.execution) or execution,
+        message_id=origin.message,
         limits=limits,
         zone=zone,
     )

@@ -6,9 +6,7 @@ way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from arvis.actions.context import ActionContext, Limits
 from arvis.actions.gate import Lineage, lineage_of, room_below
@@ -21,9 +19,10 @@ from arvis.domain.executions import Execution
 from arvis.domain.jobs import Priority
 from arvis.domain.messages import Address
 from arvis.domain.taint import Label, Taint
+from arvis.engine.state import changes
 from arvis.ports.changes import Delegation
 from arvis.ports.store import Transaction
-from arvis.tasks.access import standing_of
+from arvis.tasks.access import Origin, PlacedState, caller_limits, origin_of
 from arvis.turns.turns import Task, begin_agent_turn
 
 #: Kinds of delegations, and the routes by which their messages came.
@@ -73,7 +72,7 @@ def apply_delegation(tx: Transaction, proposal: Proposal, situation: ActionConte
 def on_turn_end(tx: Transaction, execution: Execution, reply: str, taint: Taint, now: int, *, limits: Limits) -> None:
     """Report the answer of a turn to the agent that asked for a report, as a turn of that agent, in the commit that
     ends the turn. A report asks for no report, and counts like a task."""
-    given = tx.delegations.get(execution.id) if _wants_report(execution.state) else None
+    given = tx.delegations.get(execution.id) if origin_of(execution.state).report else None
     if given is None or given.depth >= limits.delegation_depth:
         return
     asking, speaker = tx.agents.get(given.path[-2]), tx.agents.get(given.agent_id)
@@ -86,7 +85,7 @@ def on_turn_end(tx: Transaction, execution: Execution, reply: str, taint: Taint,
         lineage=lineage,
         speaker=speaker,
         target=asking,
-        address=Address.from_json(execution.state["address"]),
+        address=PlacedState.from_json(execution.state).address,
         principal_id=execution.principal_id,
         taint=taint,
     )
@@ -96,19 +95,20 @@ def on_turn_end(tx: Transaction, execution: Execution, reply: str, taint: Taint,
 
 def _begin(tx: Transaction, step: _Step, text: str, now: int) -> None:
     depth, path = step.lineage.depth + 1, (*step.lineage.path, step.target.id)
-    talk = tx.conversations.get(step.parent.state["conversation"])
-    lineage = {
-        "root": step.lineage.root_id,
-        "parent": step.parent.id,
-        "report": step.wants_report,
-        "standing": standing_of(step.parent),
-    }
+    talk = tx.conversations.get(PlacedState.from_json(step.parent.state).conversation)
+    origin = changes(
+        Origin,
+        root=step.lineage.root_id,
+        parent=step.parent.id,
+        report=step.wants_report,
+        limits=caller_limits(step.parent.state),
+    )
     task = Task(
         speaker=step.speaker,
         text=text,
         principal_id=step.principal_id,
         taint=step.taint | {Label.AGENTS},
-        lineage=lineage,
+        origin=origin,
         route=step.kind,
         direct=talk is not None and talk.direct,
     )
@@ -125,10 +125,6 @@ def _begin(tx: Transaction, step: _Step, text: str, now: int) -> None:
             created_at=now,
         )
     )
-
-
-def _wants_report(state: Mapping[str, Any]) -> bool:
-    return bool(state.get("lineage", {}).get("report"))
 
 
 def _plain(name: str) -> str:

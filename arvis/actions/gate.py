@@ -19,8 +19,8 @@ from arvis.domain.memory import Category
 from arvis.domain.messages import PrincipalRole
 from arvis.engine import lifecycle
 from arvis.ports.store import Transaction
-from arvis.tasks.access import WAITING, Asker, may_reach, standing_of
-from arvis.tasks.task import RUN, is_run
+from arvis.tasks.access import Asker, PlacedState, caller_limits, may_reach, origin_of
+from arvis.tasks.task import is_run, task_in
 
 # Verdicts of the gate on a proposal.
 
@@ -69,7 +69,8 @@ def lineage_of(tx: Transaction, execution_id: str, agent_id: str) -> Lineage:
     within: tuple[str, ...] = (agent_id,)
     execution = tx.executions.get(execution_id)
     while execution is not None and (above := _caller(tx, execution)) is not None:
-        within = (above.state["agent"], *execution.state.get(WAITING, ()), *within)
+        waiting = PlacedState.from_json(execution.state).waiting
+        within = (PlacedState.from_json(above.state).agent, *waiting, *within)
         turn_id, execution = above.id, above
     within = tuple(agent for agent, _ in groupby(within))
     known = tx.delegations.get(turn_id)
@@ -119,18 +120,19 @@ def _refusals(tx: Transaction, target: Agent, lineage: Lineage, situation: Actio
 
 
 def _may_reach(tx: Transaction, target: Agent, situation: ActionContext) -> bool:
-    standing, person = standing_of(situation.execution), situation.principal
+    person = situation.principal
     if person is not None and situation.taint and is_run(lifecycle.root_of(tx, situation.execution)):
         # No person asked for this: text of others gets no more rights than its authors have.
         person = replace(person, role=PrincipalRole.MEMBER)
-    asker = Asker(person, standing, situation.address, situation.agent, own_words=not situation.taint)
+    limits = caller_limits(situation.execution.state)
+    asker = Asker(person, limits, situation.address, situation.agent, own_words=not situation.taint)
     return may_reach(tx, target, asker)
 
 
 def _is_within(tx: Transaction, target: Agent, execution: Execution) -> bool:
     """A run that may use some tools alone gets no others by way of other agents, whomever it acts for."""
-    bounds = [each.state.get(RUN, {}).get("tools") for each in _upwards(tx, execution)]
-    bounded = [set(allowed) for allowed in bounds if allowed is not None]
+    tasks = [task_in(each.state) for each in _upwards(tx, execution)]
+    bounded = [set(task.tools) for task in tasks if task is not None and task.tools is not None]
     return not bounded or (
         set.intersection(*bounded).issuperset(target.tools) and HARMLESS_PLUGINS.issuperset(target.plugins)
     )
@@ -143,7 +145,7 @@ def _upwards(tx: Transaction, execution: Execution) -> Iterator[Execution]:
         if current is None:
             return
         yield current
-        giver = current.state.get("lineage", {}).get("parent")
+        giver = origin_of(current.state).parent
         current = _caller(tx, current) or (tx.executions.get(giver) if giver is not None else None)
 
 

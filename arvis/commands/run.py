@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from arvis.commands.invocation import Invocation
 from arvis.domain.errors import NotFound, UsageError
 from arvis.domain.jobs import Priority
@@ -13,8 +11,7 @@ from arvis.memory.service import brief
 from arvis.ports.store import Transaction
 from arvis.services.graph_selection import matching
 from arvis.services.workflow_runs import NewWorkflowRun, agent_for, begin, check_pace, find, whole_version
-from arvis.tasks.access import Asker
-from arvis.turns.turns import limits_as
+from arvis.tasks.access import Asker, CallerLimits, limits_of_sender
 
 _ALL = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 _MOST = 30
@@ -43,7 +40,7 @@ def run(tx: Transaction, invocation: Invocation, now: int) -> str:
                 principal_id=invocation.principal.id,
                 trigger_kind="manual",
                 priority=Priority.MESSAGE,
-                more=_standing(invocation),
+                more={} if invocation.sender is None else limits_of_sender(invocation.sender).to_json(),
             ),
             now,
         )
@@ -86,12 +83,8 @@ def _is_within_reach(tx: Transaction, workflow: Workflow, invocation: Invocation
 
 
 def _asker(invocation: Invocation) -> Asker:
-    standing = {"reach": None, "paired": False, **_standing(invocation)}
-    return Asker(invocation.principal, standing, invocation.address, invocation.agent)
-
-
-def _standing(invocation: Invocation) -> dict[str, Any]:
-    return limits_as(invocation.sender) if invocation.sender is not None else {}
+    limits = CallerLimits() if invocation.sender is None else limits_of_sender(invocation.sender)
+    return Asker(invocation.principal, limits, invocation.address, invocation.agent)
 
 
 def _line(workflow: Workflow) -> str:

@@ -21,7 +21,7 @@ from arvis.memory import Recall, recall
 from arvis.ports.conversations import Calibration
 from arvis.ports.store import Transaction
 from arvis.prompt import Overheard
-from arvis.tasks.access import AUTHORS, asker_of, may_reach, standing_of, taint_of_authors
+from arvis.tasks.access import asker_of, caller_limits, may_reach, taint_of_authors
 from arvis.tasks.state import WorkState
 from arvis.tasks.task import RunTask, history_of, is_run, messages_of, task_in
 
@@ -166,7 +166,7 @@ def load_turn_context(tx: Transaction, execution: Execution, now: int) -> TurnCo
 def scopes_for(tx: Transaction, execution: Execution, place: Address, principal_id: str | None) -> tuple[str, ...]:
     """Return the scopes of facts that may be recalled. Text of an author with fewer rights recalls no facts about
     this person."""
-    authors = standing_of(execution).get(AUTHORS, ())
+    authors = caller_limits(execution.state).authors
     return scopes_of(place, None if taint_of_authors(tx, principal_id, authors) else principal_id)
 
 

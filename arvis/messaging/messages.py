@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from arvis.approvals import LONGEST_QUESTION, beginning, named_approvers
 from arvis.domain.agents import Agent
@@ -30,9 +30,11 @@ from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.domain.text import presentable
 from arvis.domain.workflows import PREFIX
 from arvis.engine import lifecycle
+from arvis.engine.state import State, changes, stored
 from arvis.llm.tokens import estimate_tokens
 from arvis.messaging import notices
 from arvis.ports.store import Transaction
+from arvis.tasks.access import PlacedState
 from arvis.tasks.task import is_run, message_of
 
 #: The platform whose one connector has its name.
@@ -79,14 +81,25 @@ _QUESTION_FILE = "question.md"
 _WHOLE = "The whole text is in the file {file}{command}. An answer counts for all of it."
 
 
+@dataclass(slots=True)
+class MentionedState(State):
+    """The part of an execution's state that holds which messages about it were sent."""
+
+    #: A progress notice was sent.
+    notified: bool = stored(default=False, key="told")
+    #: Ids of the questions that were shown, and of those that were shown a second time.
+    shown: Sequence[str] = ()
+    repeated: Sequence[str] = ()
+
+
 def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
     """Send a progress notice, once. It answers nothing and is not in the history; that of a child goes to the turn
     that it works for."""
     asked = tx.messages.of_turn(lifecycle.root_of(tx, execution).id)
-    if not asked or execution.state.get("told"):
+    if not asked or MentionedState.from_json(execution.state).notified:
         return
     notice(tx, like=asked[-1], text=text, priority=execution.priority, now=now)
-    tx.executions.save(replace(execution, state={**execution.state, "told": True}))
+    tx.executions.save(replace(execution, state={**execution.state, **changes(MentionedState, notified=True)}))
 
 
 def progress(tx: Transaction, execution: Execution, text: str, now: int, *, taint: Taint = CLEAN) -> None:
@@ -97,7 +110,7 @@ def progress(tx: Transaction, execution: Execution, text: str, now: int, *, tain
     asked, said = tx.messages.of_turn(turn.id), tx.messages.progress(turn.id)
     if not asked or _was_said(text, asked, said):
         return
-    agent = tx.agents.get(execution.state.get("agent") or "")
+    agent = tx.agents.get(PlacedState.from_json(execution.state).agent)
     message = replace(
         asked[-1],
         id=tx.new_id(),
@@ -145,7 +158,7 @@ def ask(tx: Transaction, execution: Execution, now: int) -> None:
 
 def _be_found(tx: Transaction, execution: Execution, run: Execution) -> None:
     """Route answers from the conversation that shows the questions to the workflow run, which has a lane of its own."""
-    talk = tx.conversations.get(run.state["conversation"])
+    talk = tx.conversations.get(PlacedState.from_json(run.state).conversation)
     for wait in tx.waits.of_execution(execution.id):
         if talk is not None and wait.answer is None and wait.kind in PERSONAL_WAITS:
             tx.waits.find_in(wait.id, talk.lane)
@@ -153,7 +166,7 @@ def _be_found(tx: Transaction, execution: Execution, run: Execution) -> None:
 
 def show_questions(tx: Transaction, execution: Execution, *, like: StoredMessage, now: int) -> None:
     """Show the open questions of an execution in the place of this message, each once."""
-    known = set(execution.state.get("shown", ()))
+    known = MentionedState.from_json(execution.state).shown
     open_ = [
         wait
         for wait in tx.waits.of_execution(execution.id)
@@ -169,8 +182,8 @@ def show_questions(tx: Transaction, execution: Execution, *, like: StoredMessage
             notice(tx, like=like, text=wait.prompt, priority=execution.priority, now=now, wait_id=wait.id)
             continue
         show_question(tx, execution, wait, like=like, now=now)
-    shown = [*known, *(wait.id for wait in open_)]
-    tx.executions.save(replace(execution, state={**execution.state, "shown": sorted(shown)}))
+    shown = changes(MentionedState, shown=sorted([*known, *(wait.id for wait in open_)]))
+    tx.executions.save(replace(execution, state={**execution.state, **shown}))
 
 
 def show_question(

@@ -15,6 +15,7 @@ from arvis.domain.messages import Address, Principal, PrincipalRole, StoredMessa
 from arvis.domain.workflows import STATE
 from arvis.messaging.messages import WEB, notice, say_in
 from arvis.ports.store import Transaction
+from arvis.tasks.task import source_of
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -125,7 +126,7 @@ def tell_of_dead_letter(tx: Transaction, job: Job, outcome: Fail, now: int) -> b
 
 def tell_of_failed_run(tx: Transaction, execution: Execution, error: str, now: int) -> bool:
     """Alert that a run without a waiting person failed; once an hour for each workflow and place."""
-    source = str(execution.state["run"]["source"])
+    source = source_of(execution)
     if source.partition(":")[0] not in _BY_ITSELF:
         return False
     workflow = tx.workflows.get(execution.state.get(STATE, {}).get("id", ""))

@@ -11,6 +11,7 @@ from arvis.domain.messages import OutgoingFile
 from arvis.engine.context import NodeContext
 from arvis.ports.store import Store, Transaction
 from arvis.ports.transcriber import Speaker, SpeechError
+from arvis.tasks.access import PlacedState
 
 #: Characters of a reply that are spoken: some minutes.
 _LONGEST = 4_000
@@ -46,7 +47,7 @@ class SpokenReply:
         if (problem := spoken.get("problem")) is None:
             return (OutgoingFile(**spoken),)
         text = f"Your last answer could not be spoken, and was sent as text only: {problem}."
-        context.record(_note, str(context.state["conversation"]), text, context.now())
+        context.record(_note, PlacedState.from_json(context.state).conversation, text, context.now())
         return ()
 
 

@@ -19,7 +19,7 @@ from arvis.domain.workflows import PREFIX
 from arvis.messaging.messages import posted_by
 from arvis.ports.store import Transaction
 from arvis.services import schedule_runs
-from arvis.services.reminders import errand_of
+from arvis.services.reminders import task_of
 from arvis.services.schedules import limits_of
 from arvis.services.workflow_runs import NewWorkflowRun, agent_of, asker_for, begin_keyed, entry_of, find, whole_version
 from arvis.tasks.access import refusal, taint_of_authors
@@ -56,7 +56,7 @@ def begin(
         return occurrence if begun else _end(tx, occurrence, STILL_RUNNING, now)
     if schedule.graph is not None and schedule.graph.startswith(PREFIX):
         return _walk(tx, schedule, ready, occurrence, now=now, by=by)
-    run = _run(tx, schedule, ready, errand_of(schedule), otherwise=_GRAPHS[schedule.kind], by=by)
+    run = _run(tx, schedule, ready, task_of(schedule), otherwise=_GRAPHS[schedule.kind], by=by)
     return _ask(tx, schedule, run, occurrence, priority=Priority.BACKGROUND, now=now)
 
 
@@ -194,7 +194,7 @@ def _run(
     graph = graph_named(schedule.graph or otherwise)
     return NewRun(
         agent=agent,
-        errand=replace(task, instructions=INSTRUCTIONS, taint=task.taint | _taint_of(tx, schedule)),
+        task=replace(task, instructions=INSTRUCTIONS, taint=task.taint | _taint_of(tx, schedule)),
         address=place,
         principal_id=schedule.principal_id,
         source=schedule.source,

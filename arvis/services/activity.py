@@ -14,7 +14,7 @@ from arvis.domain.markup import escape
 from arvis.domain.messages import Address
 from arvis.domain.schedules import ScheduleKind
 from arvis.ports.store import Transaction
-from arvis.tasks.state import LONGEST_NOTE
+from arvis.tasks.state import LONGEST_NOTE, WorkState
 from arvis.tasks.task import source_of
 
 #: The most jobs that are read; a process runs a few at once.
@@ -100,13 +100,14 @@ def active_agents_block(found: Sequence[Activity], me: str) -> str:
 def _of_line(tx: Transaction, execution: Execution, node: str, agents: Mapping[str, Agent]) -> Iterator[Activity]:
     """Yield one entry for each agent from the running execution up to its root: an agent that waits for a child is
     working as well."""
-    line = list(_upwards(tx, execution))
-    kind, place = _kind(tx, line[-1]), _place(line[-1])
-    conversation = tx.conversations.get(line[-1].state.get("conversation", ""))
+    line = [(each, WorkState.from_json(each.state)) for each in _upwards(tx, execution)]
+    root, top = line[-1]
+    kind, conversation = _kind(tx, root), tx.conversations.get(top.conversation)
+    note_above = next((state.status_note for _, state in line if state.status_note), "")
     note, below = "", ""
-    for each in line:
-        note = note or str(each.state.get("status_note") or "")
-        agent = agents.get(each.state.get("agent", ""))
+    for each, state in line:
+        note = note or state.status_note
+        agent = agents.get(state.agent)
         if agent is None or agent.id == below:
             continue
         below = agent.id
@@ -116,9 +117,9 @@ def _of_line(tx: Transaction, execution: Execution, node: str, agents: Mapping[s
             kind=kind,
             execution_id=each.id,
             graph=each.graph,
-            address=place,
+            address=top.address if top.address.platform else None,
             private=conversation is not None and conversation.direct,
-            status_note=(note or _note_above(line))[:LONGEST_NOTE],
+            status_note=(note or note_above)[:LONGEST_NOTE],
             node=node,
             started_at=each.created_at,
             last_active_at=each.updated_at,
@@ -136,11 +137,6 @@ def _upwards(tx: Transaction, execution: Execution) -> Iterator[Execution]:
         current = tx.executions.get(wait.execution_id) if wait is not None else None
 
 
-def _note_above(line: Sequence[Execution]) -> str:
-    """Return the note of the nearest execution above that has one."""
-    return next((str(note) for each in line if (note := each.state.get("status_note"))), "")
-
-
 def _kind(tx: Transaction, root: Execution) -> ActivityKind:
     source, _, row_id = source_of(root).partition(":")
     if root.graph == "heartbeat":
@@ -150,11 +146,6 @@ def _kind(tx: Transaction, root: Execution) -> ActivityKind:
         beats = schedule is not None and schedule.kind is ScheduleKind.HEARTBEAT
         return ActivityKind.HEARTBEAT if beats else ActivityKind.SCHEDULE
     return ActivityKind.WEBHOOK if source == "webhook" else ActivityKind.AGENT
-
-
-def _place(root: Execution) -> Address | None:
-    parts = root.state.get("address")
-    return Address.from_json(parts) if parts is not None else None
 
 
 def _line(each: Activity) -> str:

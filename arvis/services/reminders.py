@@ -28,7 +28,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller
 from arvis.services import schedules
 from arvis.services.schedules import PAIRED, REACH, Rules, is_reminder
-from arvis.tasks.access import standing_of
+from arvis.tasks.access import CallerLimits, caller_limits, origin_of
 from arvis.tasks.task import TaskSpec, source_of
 
 DAY_MS = 86_400_000
@@ -149,7 +149,7 @@ def cancel(tx: Transaction, principal_id: str, which: str, rules: Rules, now: in
     return f"Cancelled: {_called(found[0])}."
 
 
-def errand_of(schedule: Schedule) -> TaskSpec:
+def task_of(schedule: Schedule) -> TaskSpec:
     """Return the task of a due schedule: its prompt, or a note for a reminder from a conversation with text of other
     people."""
     taint = taint_of(str(schedule.memo.get(_TAINT, ""))) if is_reminder(schedule) else CLEAN
@@ -160,10 +160,10 @@ def errand_of(schedule: Schedule) -> TaskSpec:
 
 def _memo(tx: Transaction, wish: Wish) -> dict[str, Any]:
     turn = tx.executions.get(wish.execution_id)
-    standing = standing_of(turn) if turn is not None else {"reach": None, "paired": False}
+    limits = caller_limits(turn.state) if turn is not None else CallerLimits()
     tainted = {_TAINT: taint_text(wish.taint)} if wish.taint else {}
-    reach = {REACH: standing["reach"]} if standing["reach"] is not None else {}
-    return {_CALL: wish.call_id, PAIRED: standing["paired"]} | tainted | reach
+    reach = {REACH: list(limits.reach)} if limits.reach is not None else {}
+    return {_CALL: wish.call_id, PAIRED: limits.paired} | tainted | reach
 
 
 def _made_before(tx: Transaction, wish: Wish, rules: Rules) -> Schedule | None:
@@ -189,7 +189,7 @@ def _began_by_itself(tx: Transaction, execution_id: str) -> bool:
         if execution.parent_wait is not None:
             wait = tx.waits.get(execution.parent_wait)
             execution = tx.executions.get(wait.execution_id) if wait is not None else None
-        elif (giver := execution.state.get("lineage", {}).get("parent")) is not None:
+        elif (giver := origin_of(execution.state).parent) is not None:
             execution = tx.executions.get(giver)
         else:
             return False

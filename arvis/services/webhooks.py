@@ -155,8 +155,8 @@ def _begin(tx: Transaction, hook: Webhook, agent: Agent, place: Address, *, prom
             more=_limits(hook),
         )
         return begin(tx, wanted, now)
-    errand = TaskSpec(prompt=prompt, instructions=_INSTRUCTIONS.format(name=hook.name), taint=taint)
-    run = NewRun(agent, errand, place, hook.principal_id, hook.source, more=_limits(hook))
+    task = TaskSpec(prompt=prompt, instructions=_INSTRUCTIONS.format(name=hook.name), taint=taint)
+    run = NewRun(agent, task, place, hook.principal_id, hook.source, more=_limits(hook))
     return begin_run(tx, run, kind=JobKind.WEBHOOK, lane=hook.source, priority=Priority.MESSAGE, now=now)
 
 

@@ -44,11 +44,12 @@ from arvis.tasks.access import (
     AUTHORS,
     RUNS_THE_HOUSE,
     Asker,
+    PlacedState,
+    caller_limits,
     check_use,
     may_reach,
     out_of_reach,
     refusal,
-    standing_in,
     taint_of_authors,
     with_authors,
 )
@@ -93,8 +94,8 @@ def join(tx: Transaction, begun: Execution, of: Execution, now: int) -> None:
         return
     top = lifecycle.root_of(tx, of)
     given = tx.delegations.get(top.id)
-    agent = str(begun.state["agent"])
-    path = given.path if given is not None else (str(top.state["agent"]),)
+    agent = PlacedState.from_json(begun.state).agent
+    path = given.path if given is not None else (PlacedState.from_json(top.state).agent,)
     tx.delegations.add(
         Delegation(
             execution_id=begun.id,
@@ -225,7 +226,7 @@ def agent_of(tx: Transaction, version: WorkflowVersion, asker: Asker, otherwise:
     """Return the agent of the run: the agent that its document names, else `otherwise` (an id or a slug), else the
     conductor, else the first active one. A named agent must be usable by everybody who has a say (`Unprocessable`);
     of the others the first usable one is taken."""
-    asker = replace(asker, standing=with_authors(asker.standing, version.authors))
+    asker = replace(asker, limits=asker.limits.with_authors(version.authors))
     named = str(version.document.get("settings", {}).get("agent") or "")
     for name in filter(None, (named, otherwise)):
         if (agent := agents.find(tx, name)) is not None and agent.active:
@@ -244,7 +245,7 @@ def agent_of(tx: Transaction, version: WorkflowVersion, asker: Asker, otherwise:
 def agent_for(tx: Transaction, version: WorkflowVersion, asker: Asker) -> Agent:
     """Return the agent of a run that somebody started in a conversation with `asker.agent`, which does the parts that
     name no agent. Raise `Unprocessable` if the named agent cannot be used from there: a workflow grants no rights."""
-    asker = replace(asker, standing=with_authors(asker.standing, version.authors))
+    asker = replace(asker, limits=asker.limits.with_authors(version.authors))
     agent = agent_of(tx, version, asker, asker.agent.id if asker.agent is not None else None)
     own = asker.agent is not None and agent.id == asker.agent.id
     if not own and not may_reach(tx, agent, asker):
@@ -255,7 +256,7 @@ def agent_for(tx: Transaction, version: WorkflowVersion, asker: Asker) -> Agent:
 def asker_for(tx: Transaction, principal_id: str | None, address: Address, state: Mapping[str, Any]) -> Asker:
     """Return the asker of a run with these further parts of its state."""
     person = tx.principals.get(principal_id) if principal_id is not None else None
-    return Asker(person, standing_in(state), address, None)
+    return Asker(person, caller_limits(state), address, None)
 
 
 def place_of(workflow: Workflow) -> Address:
@@ -299,13 +300,13 @@ def begin_keyed(
     if not tx.jobs.add(job, now).created:
         return None
     conversation = tx.conversations.open(wanted.agent.id, wanted.address, now, direct=False)
-    errand = TaskSpec(wanted.trigger or as_text(wanted.input), taint=wanted.taint)
+    task = TaskSpec(wanted.trigger or as_text(wanted.input), taint=wanted.taint)
     state = {
         "agent": wanted.agent.id,
         "address": wanted.address.to_json(),
         "conversation": conversation.id,
         "taint": sorted(wanted.taint),
-        RUN: {**errand.to_json(), "source": wanted.source},
+        RUN: {**task.to_json(), "source": wanted.source},
         STATE: _part(wanted, version),
         **wanted.more,
     }

@@ -6,9 +6,11 @@ of all people involved: the person for whom the work is done, and the authors of
 (`AUTHORS`). `may_reach` adds the rules for work that one agent gives to another.
 """
 
+# ruff: noqa: RUF009 - `stored` declares fields, as `field` does
+
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,14 +19,14 @@ from arvis.domain.errors import Unprocessable
 from arvis.domain.executions import Execution
 from arvis.domain.messages import RANKS, Address, Principal, PrincipalRole, Sender
 from arvis.domain.taint import CLEAN, Label, Taint, taint_in
+from arvis.engine.state import State, stored
 from arvis.ports.store import Transaction
 from arvis.routing import WEB, key_reaches, may_call
 
-#: Key of a child's state: ids of the agents that wait for it within its turn, in order.
-WAITING = "waiting"
-#: Key of an execution's state: the authors of the text that it executes (ids of principals). The execution has only
-#: the rights that all of them have.
+#: Key of an execution's state and of stored limits: the authors of the text that is executed.
 AUTHORS = "authors"
+
+_NOWHERE = Address("", "", "")
 
 #: Graphs that give an agent no powers of their own.
 _PLAIN = frozenset({"agent", "planning", "handover"})
@@ -34,13 +36,72 @@ RUNS_THE_HOUSE = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 
 
 @dataclass(frozen=True, slots=True)
+class CallerLimits:
+    """The limits of an execution besides the role of its person. They are stored with the turn that the person began,
+    and with the work that follows from it."""
+
+    #: The agents that the person's key reaches (None: all).
+    reach: tuple[str, ...] | None = None
+    #: The place vouches for the person.
+    paired: bool = False
+    #: The authors of the text that is executed (ids of principals), which has only the rights that all of them have.
+    authors: tuple[str, ...] = ()
+
+    def with_authors(self, authors: Iterable[str]) -> CallerLimits:
+        return replace(self, authors=tuple(sorted({*self.authors, *authors})))
+
+    def to_json(self) -> dict[str, Any]:
+        limits = {"reach": None if self.reach is None else list(self.reach), "paired": self.paired}
+        return {**limits, AUTHORS: list(self.authors)} if self.authors else limits
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> CallerLimits:
+        reach = kept.get("reach")
+        authors = sorted(author for author in kept.get(AUTHORS, ()) if author is not None)
+        return cls(None if reach is None else tuple(reach), bool(kept.get("paired")), tuple(authors))
+
+
+@dataclass(slots=True)
+class Origin(State):
+    """The turn from which another agent's task, its report or the results of a workflow began this turn."""
+
+    #: Ids of the executions: the turn that a person asked for, and the one from which this turn follows.
+    root: str = ""
+    parent: str | None = None
+    #: True: the agent of `parent` gets a report of the answer.
+    report: bool = False
+    limits: CallerLimits | None = stored(None, key="standing", read=CallerLimits.from_json, write=CallerLimits.to_json)
+    #: Number of workflows that agents have started since the last message of a person.
+    starts: int = 0
+
+
+@dataclass(slots=True)
+class PlacedState(State):
+    """The part that every execution has which works in a place for an agent."""
+
+    #: Id of the agent, its place, and the id of its conversation there.
+    agent: str = ""
+    address: Address = stored(_NOWHERE, read=Address.from_json, write=Address.to_json)
+    conversation: str = ""
+    #: None in a turn of a person, and in a run.
+    origin: Origin | None = stored(None, key="lineage", read=Origin.from_json)
+    #: Ids of the agents that wait for this child within its turn, in order.
+    waiting: Sequence[str] = ()
+
+
+def origin_of(state: Mapping[str, Any]) -> Origin:
+    """Return the origin of an agent's turn; an empty one for all other executions."""
+    return PlacedState.from_json(state).origin or Origin()
+
+
+@dataclass(frozen=True, slots=True)
 class Asker:
-    """The person in whose name work continues: `principal` (None: no person, and no rights), limited by `standing`,
-    in the place `address`, through `agent` (None: it was deleted). `own_words`: only this person's own text led there
-    (no taint)."""
+    """The person in whose name work continues: `principal` (None: no person, and no rights) within `limits`, in the
+    place `address`, through `agent` (None: it was deleted). `own_words`: only this person's own text led there (no
+    taint)."""
 
     principal: Principal | None
-    standing: Mapping[str, Any]
+    limits: CallerLimits
     address: Address
     agent: Agent | None
     own_words: bool = False
@@ -48,11 +109,9 @@ class Asker:
     @property
     def sender(self) -> Sender:
         """As one who would write here themselves."""
-        reach = self.standing.get("reach")
-        agents = tuple(reach) if reach is not None else None
         person = self.principal
         user_id, name = (person.user_id, person.name) if person is not None else ("", "")
-        return Sender(user_id, name, paired=bool(self.standing.get("paired")), agents=agents)
+        return Sender(user_id, name, paired=self.limits.paired, agents=self.limits.reach)
 
 
 # -- the decision ------------------------------------------------------------------------------------------
@@ -60,14 +119,14 @@ class Asker:
 
 def refusal(tx: Transaction, target: Agent, asker: Asker) -> str | None:
     """None when everybody who has a say may use this agent now; else why not, as a sentence for people."""
-    reach = asker.standing.get("reach")
+    reach = asker.limits.reach
     owner = asker.principal is not None and asker.principal.role is PrincipalRole.OWNER
-    if reach is not None and not owner and not key_reaches(tuple(reach), target):
+    if reach is not None and not owner and not key_reaches(reach, target):
         return "The key that began it does not reach this agent."
-    against = _against(target, asker.principal, paired_there=bool(asker.standing.get("paired")))
+    against = _against(target, asker.principal, paired_there=asker.limits.paired)
     if against is not None:
         return against
-    for author in authors_of(tx, asker.standing):
+    for author in authors_of(tx, asker.limits.authors):
         # The trust in a place covers the person who asks there; an author is judged by the author's own rights.
         if (against := _against(target, author, paired_there=False)) is not None:
             return f"{author.name or author.user_id} wrote what would be done. {against}"
@@ -95,7 +154,7 @@ def may_reach(tx: Transaction, target: Agent, asker: Asker) -> bool:
     reads it."""
     if refusal(tx, target, asker) is not None:
         return False
-    acting = limited(tx, asker.principal, asker.standing)
+    acting = limited(tx, asker.principal, asker.limits)
     if acting is not None and acting.role in RUNS_THE_HOUSE:
         return True
     if target.is_conductor or not may_call(tx, asker.sender, target, asker.address):
@@ -128,8 +187,8 @@ def asker_of(tx: Transaction, execution: Execution, agent: Agent | None) -> Aske
     """Return in whose name an execution continues, through `agent`."""
     return Asker(
         principal=tx.principals.get(execution.principal_id or ""),
-        standing=standing_of(execution),
-        address=Address.from_json(execution.state["address"]),
+        limits=caller_limits(execution.state),
+        address=PlacedState.from_json(execution.state).address,
         agent=agent,
         own_words=not taint_in(execution.state),
     )
@@ -137,20 +196,20 @@ def asker_of(tx: Transaction, execution: Execution, agent: Agent | None) -> Aske
 
 def acting(tx: Transaction, execution: Execution) -> Principal | None:
     """The person for whom an execution works, with the fewest rights of all who have a say in it now."""
-    return limited(tx, tx.principals.get(execution.principal_id or ""), standing_of(execution))
+    return limited(tx, tx.principals.get(execution.principal_id or ""), caller_limits(execution.state))
 
 
-def limited(tx: Transaction, person: Principal | None, standing: Mapping[str, Any]) -> Principal | None:
+def limited(tx: Transaction, person: Principal | None, limits: CallerLimits) -> Principal | None:
     """This person with no more rights than the authors have."""
     if person is None:
         return None
-    roles = [person.role, *(author.role for author in authors_of(tx, standing))]
+    roles = [person.role, *(author.role for author in authors_of(tx, limits.authors))]
     return replace(person, role=min(roles, key=RANKS.index))
 
 
-def authors_of(tx: Transaction, standing: Mapping[str, Any]) -> list[Principal]:
-    """As they are now; of whom nothing is known any more, nothing follows."""
-    found = (tx.principals.get(author) for author in standing.get(AUTHORS, ()) if author is not None)
+def authors_of(tx: Transaction, authors: Iterable[str | None]) -> list[Principal]:
+    """Return these authors as they are now, without those of whom nothing is known any more."""
+    found = (tx.principals.get(author) for author in authors if author is not None)
     return [author for author in found if author is not None]
 
 
@@ -202,27 +261,24 @@ def _author_after(
 def has_more_rights(tx: Transaction, person_id: str | None, authors: Iterable[str]) -> bool:
     """Return True if this person has more rights than one of these people."""
     person = tx.principals.get(person_id) if person_id is not None else None
-    others = authors_of(tx, {AUTHORS: authors})
+    others = authors_of(tx, authors)
     return person is not None and any(RANKS.index(each.role) < RANKS.index(person.role) for each in others)
 
 
 def authors_may_use(tx: Transaction, target: Agent, authors: Iterable[str | None]) -> bool:
     """Return True if all authors of this text may use this agent."""
-    return all(_against(target, author, paired_there=False) is None for author in authors_of(tx, {AUTHORS: authors}))
+    return all(_against(target, author, paired_there=False) is None for author in authors_of(tx, authors))
 
 
-def standing_of(execution: Execution) -> dict[str, Any]:
-    """Return the limits of a turn besides the person's role. They are stored with the turn that the person began, and
-    with the tasks that follow from it."""
-    return standing_in(execution.state)
+def caller_limits(state: Mapping[str, Any]) -> CallerLimits:
+    """Return the limits of an execution with this state: those of the turn that it follows from, and its authors."""
+    own, inherited = CallerLimits.from_json(state), origin_of(state).limits
+    return own if inherited is None else inherited.with_authors(own.authors)
 
 
-def standing_in(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The same of an execution's state."""
-    kept = state.get("lineage", {}).get("standing", state)
-    authors = sorted({*kept.get(AUTHORS, ()), *state.get(AUTHORS, ())})
-    limits = {"reach": kept.get("reach"), "paired": bool(kept.get("paired"))}
-    return {**limits, AUTHORS: authors} if authors else limits
+def limits_of_sender(sender: Sender) -> CallerLimits:
+    """Return the limits of a person besides the role, for the actions of a turn in their name."""
+    return CallerLimits(sender.agents, sender.paired)
 
 
 def _is_no_stronger(target: Agent, agent: Agent) -> bool:

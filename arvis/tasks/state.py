@@ -14,12 +14,13 @@ from enum import StrEnum
 from typing import Any
 
 from arvis.domain.executions import Answer, ExecutionStatus
-from arvis.domain.messages import Address, FileKind, OutgoingFile, StoredMessage
+from arvis.domain.messages import FileKind, OutgoingFile, StoredMessage
 from arvis.domain.runs import Image
 from arvis.domain.taint import CLEAN, Label, Taint
-from arvis.engine.state import State, stored, whole
+from arvis.engine.state import stored, whole
 from arvis.ports.store import Store
 from arvis.tags import Reply
+from arvis.tasks.access import PlacedState
 from arvis.tasks.rounds import Rounds
 from arvis.tasks.task import RunTask, task_in
 
@@ -162,21 +163,15 @@ def with_files(state: Mapping[str, Any], more: Sequence[OutgoingFile]) -> dict[s
 #: messages.
 BY_DAEMON = "by daemon"
 
-_NOWHERE = Address("", "", "")
-
 
 def _taint(labels: Sequence[str]) -> Taint:
     return frozenset(Label(label) for label in labels)
 
 
 @dataclass(slots=True)
-class WorkState(State):
+class WorkState(PlacedState):
     """The part that all graphs have which work for an agent."""
 
-    #: Id of the agent, its place, and the id of its conversation there.
-    agent: str = ""
-    address: Address = stored(_NOWHERE, read=Address.from_json, write=Address.to_json)
-    conversation: str = ""
     #: Sources other than the person for whom the work is done.
     taint: Taint = stored(CLEAN, read=_taint, write=sorted)
     #: The task of a run; None in a turn.

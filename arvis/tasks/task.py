@@ -18,7 +18,7 @@ from arvis.domain.messages import Address, MessageStatus, PastMessage, Principal
 from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.engine import lifecycle
 from arvis.ports.store import Transaction
-from arvis.tasks.access import Asker, check_use, standing_in
+from arvis.tasks.access import Asker, PlacedState, caller_limits, check_use
 
 #: The key of the state that makes an execution a run.
 RUN = "run"
@@ -114,7 +114,7 @@ class NewRun:
     walks it; `more` are further parts of its state."""
 
     agent: Agent
-    errand: TaskSpec
+    task: TaskSpec
     address: Address
     principal_id: str | None
     source: str
@@ -146,8 +146,8 @@ def begin_run(
         "agent": run.agent.id,
         "address": run.address.to_json(),
         "conversation": conversation.id,
-        "taint": sorted(run.errand.taint),
-        RUN: {**run.errand.to_json(), "source": run.source},
+        "taint": sorted(run.task.taint),
+        RUN: {**run.task.to_json(), "source": run.source},
         **run.more,
     }
     return lifecycle.begin(
@@ -158,19 +158,19 @@ def begin_run(
 def asker_of_run(tx: Transaction, run: NewRun) -> Asker:
     """In whose name it would work."""
     person = tx.principals.get(run.principal_id) if run.principal_id is not None else None
-    return Asker(person, standing_in(run.more), run.address, run.agent)
+    return Asker(person, caller_limits(run.more), run.address, run.agent)
 
 
-def child_state(parent: Mapping[str, Any], errand: TaskSpec, *, agent_id: str | None = None) -> dict[str, Any]:
+def child_state(parent: Mapping[str, Any], task: TaskSpec, *, agent_id: str | None = None) -> dict[str, Any]:
     """The state of a child of this execution's state, for `Call("agent", …)`: it works in the same place, for the same
     person, and is tainted by what its parent read."""
     return {
         "agent": agent_id or parent["agent"],
         "address": parent["address"],
         "conversation": parent["conversation"],
-        "taint": sorted({*parent.get("taint", ()), *errand.taint}),
-        **standing_in(parent),
-        RUN: {**errand.to_json(), "source": "", _UNDER: _begun_by(parent)},
+        "taint": sorted({*parent.get("taint", ()), *task.taint}),
+        **caller_limits(parent).to_json(),
+        RUN: {**task.to_json(), "source": "", _UNDER: _begun_by(parent)},
     }
 
 
@@ -193,17 +193,18 @@ def messages_of(execution: Execution, person: Principal | None) -> list[StoredMe
 
 def message_of(execution: Execution, person: Principal | None) -> StoredMessage:
     """The prompt of a run in the form of a message; it is kept nowhere else than in the execution."""
+    place = PlacedState.from_json(execution.state)
     return StoredMessage(
         id=execution.id,
-        conversation_id=execution.state["conversation"],
+        conversation_id=place.conversation,
         role=Role.USER,
         content=_task_of(execution).prompt,
         tokens=0,
         status=MessageStatus.ACCEPTED,
-        address=Address.from_json(execution.state["address"]),
+        address=place.address,
         principal_id=execution.principal_id,
         user_name=_asker(execution, person),
-        agent_id=execution.state["agent"],
+        agent_id=place.agent,
         execution_id=execution.id,
         turn=None,
         created_at=execution.created_at,

@@ -20,6 +20,7 @@ from arvis.ports.bus import Bus
 from arvis.ports.store import Transaction
 from arvis.services.schedule_runs import run_ended
 from arvis.services.workflow_runs import is_workflow
+from arvis.tasks.access import PlacedState
 from arvis.tasks.task import is_run, source_of
 from arvis.turns import workflow_results
 from arvis.turns.turns import Ending, end_turn
@@ -135,7 +136,7 @@ def _stop_runs(
 ) -> Iterator[CancelledTurn]:
     """Cancel the workflow runs that people began there; these have lanes of their own."""
     for execution in tx.workflow_runs.at_work(_MOST_RUNS):
-        here = execution.state.get("conversation") in talks and source_of(execution) == "chat"
+        here = PlacedState.from_json(execution.state).conversation in talks and source_of(execution) == "chat"
         if here and asked_by in {None, execution.principal_id}:
             yield cancel_turn(tx, execution.id, by, now)
 

@@ -19,14 +19,13 @@ from arvis.domain.errors import Conflict, Unprocessable
 from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
 from arvis.domain.messages import Address, Principal, StoredMessage
 from arvis.engine import lifecycle
-from arvis.messaging.messages import show_question
+from arvis.engine.state import changes
+from arvis.messaging.messages import MentionedState, show_question
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.tasks.rounds import TOOL_EFFECT
+from arvis.tasks.state import AgentState
 from arvis.tasks.task import is_run
-
-#: Key of the state of an execution that asks: the questions that were shown a second time.
-_REPEATED = "repeated"
 
 
 def proposals_lane(conversation_id: str) -> str:
@@ -56,10 +55,11 @@ def repeat_questions(tx: Transaction, turn: Execution, reply: StoredMessage, now
         asking = tx.executions.get(wait.execution_id)
         if asking is None or wait.kind is WaitKind.USER or lifecycle.root_of(tx, asking).id == turn.id:
             continue
-        repeated = asking.state.get(_REPEATED, [])
+        repeated = MentionedState.from_json(asking.state).repeated
         if requester_of(tx, wait) == turn.principal_id and wait.id not in repeated:
             show_question(tx, asking, wait, like=reply, now=now, again=True)
-            tx.executions.save(replace(asking, state={**asking.state, _REPEATED: [*repeated, wait.id]}))
+            more = changes(MentionedState, repeated=[*repeated, wait.id])
+            tx.executions.save(replace(asking, state={**asking.state, **more}))
         return
 
 
@@ -233,7 +233,7 @@ def _replied(tx: Transaction, text: str, wait: Wait) -> WaitAnswer | None:
 
 def _is_of_a_tool(tx: Transaction, wait: Wait) -> bool:
     execution = tx.executions.get(wait.execution_id)
-    return execution is not None and execution.state.get("asking") is not None
+    return execution is not None and AgentState.from_json(execution.state).asking is not None
 
 
 def _free_text(text: str) -> WaitAnswer | None:

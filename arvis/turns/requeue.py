@@ -81,7 +81,7 @@ def _told_again(tx: Transaction, job: Job, by: Principal) -> tuple[Execution, St
         raise Conflict(
             f"The job {job.id} has not failed", why=f"it is {job.status}", fix="wait for its end, or cancel it first"
         )
-    if execution.state.get("task") or message.principal_id is None:
+    if AgentState.from_json(execution.state).task or message.principal_id is None:
         raise Conflict("An agent wrote this message", fix="edit the message of the person who asked that agent")
     author = tx.principals.get(message.principal_id)
     if author is not None and RANKS.index(author.role) > RANKS.index(by.role):
@@ -98,7 +98,7 @@ def _job(job: Job, execution: Execution, content: str) -> NewJob:
     return NewJob.answer(
         execution.lane,
         job.priority,
-        agent_id=execution.state["agent"],
+        agent_id=AgentState.from_json(execution.state).agent,
         principal_id=job.principal_id,
         message_id=job.message_id or "",
         execution_id=execution.id,

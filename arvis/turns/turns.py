@@ -22,11 +22,11 @@ from arvis.domain.messages import (
     Principal,
     PrincipalRole,
     Role,
-    Sender,
     StoredMessage,
 )
 from arvis.domain.taint import CLEAN, Label, Taint, taint_in
 from arvis.engine import lifecycle
+from arvis.engine.state import changes
 from arvis.graphs.agent.graph import new_turn_state
 from arvis.graphs.agent.input import examine
 from arvis.graphs.compaction.scripts import compaction_due, enqueue, room_is_short
@@ -38,7 +38,8 @@ from arvis.ports.store import Transaction
 from arvis.services import graph_selection
 from arvis.services.graph_selection import Selection, default_graph, select_graph
 from arvis.services.workflow_runs import is_workflow, note_begun
-from arvis.tasks.state import AgentState, files_of
+from arvis.tasks.access import limits_of_sender, origin_of
+from arvis.tasks.state import AgentState, WorkState, files_of
 from arvis.tasks.task import is_run
 from arvis.turns.questions import repeat_questions
 from arvis.turns.requeue import read_messages
@@ -81,9 +82,9 @@ def begin_turn(
     if asked is not None:
         message = _as_answer(tx, message, asked)
     else:
-        state = new_turn_state(agent.id, message.address, conversation.id) | limits_as(incoming.sender)
+        state = new_turn_state(agent.id, message.address, conversation.id) | limits_of_sender(incoming.sender).to_json()
         if incoming.wishes:
-            state["wishes"] = dict(incoming.wishes)
+            state |= changes(WorkState, wishes=dict(incoming.wishes))
         way = select_graph(tx, agent, message.content, message.address, files=bool(attachments))
         priority = priority_of(agent, principal.role)
         message = _queue_turn(tx, message, agent, way, state, priority=priority, now=now, run_at=run_at)
@@ -99,12 +100,6 @@ def _as_answer(tx: Transaction, message: StoredMessage, asked: Execution) -> Sto
     if is_run(asked):
         return replace(message, status=MessageStatus.ANSWERED)
     return replace(message, execution_id=asked.id, position=_last_position(tx, asked.id) + 1)
-
-
-def limits_as(sender: Sender) -> dict[str, Any]:
-    """Return the limits of this person besides the role, for the actions of the turn in their name."""
-    reach = list(sender.agents) if sender.agents is not None else None
-    return {"reach": reach, "paired": sender.paired}
 
 
 def _answer_question(
@@ -166,7 +161,7 @@ def _queue_turn(
         priority=priority,
         principal_id=principal_id,
         now=now,
-        begun_by=state.get("lineage", {}).get("parent"),
+        begun_by=origin_of(state).parent,
     )
     if is_workflow(execution):
         note_begun(tx, execution, "message", now)
@@ -186,15 +181,14 @@ def _queue_turn(
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task or report from one agent to another. `lineage` names the turn that it comes from (for `state` of the
-    execution), `route` is `delegation` or `report`; `taint` is that of this turn, and of agents; `direct`: only one
+    """A task or report from one agent to another. `origin` names the turn that it comes from (`Origin` as JSON), `route` is `delegation` or `report`; `taint` is that of this turn, and of agents; `direct`: only one
     person writes there."""
 
     speaker: Agent
     text: str
     principal_id: str | None
     taint: Taint
-    lineage: Mapping[str, Any]
+    origin: Mapping[str, Any]
     route: str
     direct: bool
 
@@ -223,7 +217,7 @@ def begin_agent_turn(
         taint=task.taint,
     )
     state = new_turn_state(agent.id, address, conversation.id)
-    state |= {"taint": sorted(task.taint), "lineage": dict(task.lineage), "task": task.route}
+    state |= {"taint": sorted(task.taint), "lineage": dict(task.origin), "task": task.route}
     way = replace(default_graph(tx, agent, task.text), alone=True)
     message = _queue_turn(tx, message, agent, way, state, priority=priority, now=now)
     tx.messages.add(message)

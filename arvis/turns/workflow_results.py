@@ -1,26 +1,28 @@
 """The results of a workflow run at its end: the last line of its log, and the report to the agent that started it, as
 the agent's next turn (behaviour.md 2.7). Parts of scripts."""
 
+# ruff: noqa: RUF009 - `stored` declares fields, as `field` does
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arvis.approvals import visible
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.jobs import Priority
-from arvis.domain.messages import Address
 from arvis.domain.taint import Label, Taint, taint_in
 from arvis.domain.workflows import ENDS, OUTPUT, RESULTS, STATE, SYSTEM, LogType, as_text
+from arvis.engine.state import State, changes, stored
 from arvis.graphs.agent.subagents import DELEGATES, close_calls
 from arvis.ports.store import Transaction
 from arvis.services.workflow_runs import is_workflow
+from arvis.tasks.access import CallerLimits, Origin, PlacedState
 from arvis.turns.turns import Task, begin_agent_turn
 
-#: Key of a run's state: the turn of the agent that started it (`{"execution", "agent", "conversation", "starts",
-#: "standing"}`).
+#: Key of a run's state: the turn of the agent that started it (`Starter`).
 STARTER = "starter"
 
 #: Characters of an error in the log; characters of a node's output in the report, and the number of nodes in it
@@ -29,6 +31,26 @@ _LONGEST_ERROR = 4_000
 LONGEST_OUTPUT = 200
 _MOST_NODES = 100
 _LONGEST_NAME = 60
+
+
+@dataclass(slots=True)
+class Starter(State):
+    """The turn of the agent that started a run."""
+
+    execution: str = ""
+    agent: str = ""
+    conversation: str = ""
+    starts: int = 0
+    limits: CallerLimits = stored(
+        CallerLimits(), key="standing", read=CallerLimits.from_json, write=CallerLimits.to_json
+    )
+
+
+@dataclass(slots=True)
+class StartedState(State):
+    """The part of a run's state that an agent's tool writes."""
+
+    starter: Starter | None = stored(None, read=Starter.from_json)
 
 
 def ended(tx: Transaction, execution: Execution, now: int, *, by: str = "") -> None:
@@ -85,11 +107,11 @@ def _last_line(tx: Transaction, execution: Execution, by: str, now: int) -> None
 def _report(tx: Transaction, execution: Execution, now: int) -> None:
     """Report the results as the next turn of the agent that started the run, if the agent and the conversation still
     exist."""
-    starter = execution.state.get(STARTER)
-    agent = tx.agents.get(starter["agent"]) if starter is not None else None
+    starter = StartedState.from_json(execution.state).starter
+    agent = tx.agents.get(starter.agent) if starter is not None else None
     if starter is None or agent is None or not agent.active:
         return
-    talk = tx.conversations.get(starter["conversation"])
+    talk = tx.conversations.get(starter.conversation)
     workflow = tx.workflows.get(execution.state[STATE]["id"])
     name = _plain(workflow.name if workflow is not None else "workflow")
     task = Task(
@@ -97,17 +119,18 @@ def _report(tx: Transaction, execution: Execution, now: int) -> None:
         text=_results(execution, name),
         principal_id=execution.principal_id,
         taint=taint_of(execution.state) | {Label.AGENTS},
-        lineage={
-            "root": starter["execution"],
-            "parent": starter["execution"],
-            "report": False,
-            "standing": starter["standing"],
-            "starts": starter["starts"],
-        },
+        origin=changes(
+            Origin,
+            root=starter.execution,
+            parent=starter.execution,
+            report=False,
+            limits=starter.limits,
+            starts=starter.starts,
+        ),
         route=RESULTS,
         direct=talk is not None and talk.direct,
     )
-    place = Address.from_json(execution.state["address"])
+    place = PlacedState.from_json(execution.state).address
     begin_agent_turn(tx, task, agent=agent, address=place, priority=_priority(execution, agent), now=now)
 
 

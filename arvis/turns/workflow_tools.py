@@ -10,20 +10,20 @@ from arvis.domain.errors import ToolError, UsageError
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import Priority
 from arvis.domain.markup import escape
-from arvis.domain.messages import Address
 from arvis.domain.workflows import Workflow
 from arvis.engine import lifecycle
+from arvis.engine.state import changes
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller
 from arvis.services import workflow_runs
 from arvis.services.workflow_runs import NewWorkflowRun, agent_for, begin_keyed, find, whole_version
-from arvis.tasks.access import asker_of, standing_of
+from arvis.tasks.access import PlacedState, asker_of, caller_limits, origin_of
 from arvis.tasks.task import is_run
 from arvis.turns import cancellation
 from arvis.turns.cancellation import CancelledTurn
-from arvis.turns.workflow_results import STARTER
+from arvis.turns.workflow_results import STARTER, StartedState, Starter
 
 #: The maximum of runs in a row without a message of a person.
 MOST_STARTS = 5
@@ -65,7 +65,7 @@ def listed(tx: Transaction) -> str:
 def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> str:
     """Begin it, unless this very call has, and say so."""
     turn = _turn(tx, caller)
-    starts = int(turn.state.get("lineage", {}).get("starts", 0)) + 1
+    starts = origin_of(turn.state).starts + 1
     if starts > MOST_STARTS:
         raise ToolError(
             f"{MOST_STARTS} workflows have followed one another already. Ask the person if you may continue."
@@ -79,25 +79,26 @@ def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> s
         workflow_runs.check_pace(tx, tx.principals.get(caller.principal_id or ""))
     except UsageError as refused:
         raise ToolError(f"{refused.what} Workflows:\n{listed(tx)}") from None
-    standing = standing_of(turn)
-    starter = {
-        "execution": turn.id,
-        "agent": caller.agent.id,
-        "conversation": caller.conversation_id,
-        "starts": starts,
-        "standing": standing,
-    }
+    limits = caller_limits(turn.state)
+    starter = changes(
+        Starter,
+        execution=turn.id,
+        agent=caller.agent.id,
+        conversation=caller.conversation_id or "",
+        starts=starts,
+        limits=limits,
+    )
     wanted = NewWorkflowRun(
         workflow=workflow,
         agent=agent,
-        address=Address.from_json(turn.state["address"]),
+        address=PlacedState.from_json(turn.state).address,
         source=f"agent:{turn.id}",
         input=given or None,
         trigger=given or workflow.name,
         principal_id=caller.principal_id,
         taint=caller.taint,
         priority=Priority.DELEGATION,
-        more={STARTER: starter, **standing},
+        more={STARTER: starter, **limits.to_json()},
     )
     begun = begin_keyed(tx, wanted, now, key=f"start:{caller.call_id}", live=False)
     if begun is not None:
@@ -109,9 +110,9 @@ def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> s
 def abort(tx: Transaction, caller: Caller, run: str, now: int) -> tuple[str, CancelledTurn]:
     """Abort a run that this agent started in this conversation. Return the workflow's name, and the turns to publish."""
     execution = tx.executions.get(run.strip())
-    starter = execution.state.get(STARTER, {}) if execution is not None else {}
-    own = (starter.get("agent"), starter.get("conversation")) == (caller.agent.id, caller.conversation_id)
-    if execution is None or not own:
+    starter = StartedState.from_json(execution.state).starter if execution is not None else None
+    here = (caller.agent.id, caller.conversation_id)
+    if execution is None or starter is None or (starter.agent, starter.conversation) != here:
         raise ToolError(f"You started no run {run.strip()[:40]!r} in this conversation.")
     if execution.status not in lifecycle.LIVE:
         raise ToolError("This run is over already.")

@@ -97,7 +97,7 @@ class Pulse:
                 tx.projects.add(project(slug, self.agent, number + 1, id=tx.new_id()))
         run = NewRun(
             agent=self.agent,
-            errand=TaskSpec(prompt=self.prompt),
+            task=TaskSpec(prompt=self.prompt),
             address=self.address,
             principal_id=None,
             source=f"schedule:{self.agent.slug}",

@@ -18,7 +18,7 @@ from arvis.domain.schedules import Cause, MadeBy, Missed, OccurrenceStatus, Sche
 from arvis.ports.store import Transaction
 from arvis.routing import permit
 from arvis.scheduler import beginning
-from arvis.tasks.access import AUTHORS, Asker, may_reach, refusal
+from arvis.tasks.access import Asker, CallerLimits, may_reach, refusal
 from arvis.tasks.task import NewRun, TaskSpec, begin_run
 from arvis.web.http.identity import OWNER_ID
 from tests.flows.hook_kit import called
@@ -27,7 +27,7 @@ from tests.flows.web_server import OPERATOR_KEY, Site, running_site
 PLACE = Address("web", "web", "hall")
 OPEN = Agent(id="a-open", slug="open", name="Open")
 CLOSED = Agent(id="a-closed", slug="closed", name="Closed", tools=("run_shell",))
-STANDING = {"reach": None, "paired": False}
+LIMITS = CallerLimits()
 PEOPLE = (("bob", PrincipalRole.OPERATOR), (OWNER_ID, PrincipalRole.OWNER))
 
 
@@ -239,7 +239,7 @@ async def test_agents_lead_an_operator_to_no_agent_that_is_closed_to_them(site: 
         person = tx.principals.seen("web", user, user, role, 0)
         target = tx.agents.get(CLOSED.id)
         assert target is not None
-        return may_reach(tx, target, Asker(person, STANDING, PLACE, OPEN))
+        return may_reach(tx, target, Asker(person, LIMITS, PLACE, OPEN))
 
     assert not await site.store.write(judge, PrincipalRole.OPERATOR, "bob")
     assert await site.store.write(judge, PrincipalRole.OWNER, OWNER_ID)
@@ -264,10 +264,10 @@ async def test_everybody_who_has_a_say_must_be_let_in(
     def judge(tx: Transaction) -> str | None:
         person = tx.principals.seen("chat", "one", "One", asker, 0)
         other = tx.principals.seen("chat", "two", "Two", author, 0)
-        standing = {**STANDING, AUTHORS: [] if author is None else [other.id]}
+        limits = LIMITS.with_authors([] if author is None else [other.id])
         target = tx.agents.get(CLOSED.id)
         assert target is not None
-        return refusal(tx, target, Asker(person, standing, PLACE, None))
+        return refusal(tx, target, Asker(person, limits, PLACE, None))
 
     assert (await site.store.write(judge) is None) is allowed
 
@@ -298,7 +298,7 @@ async def test_an_empty_list_is_for_owners_alone_and_none_for_everybody(
         kept = tx.agents.get(CLOSED.id)
         assert kept == target
         people = [tx.principals.seen("web", user, user, role, 0) for user, role in PEOPLE]
-        reached = [refusal(tx, kept, Asker(person, STANDING, PLACE, None)) is None for person in people]
+        reached = [refusal(tx, kept, Asker(person, LIMITS, PLACE, None)) is None for person in people]
         sender = Sender("bob", "Bob", PrincipalRole.OPERATOR, paired=True)
         question = IncomingMessage(Address("web", "web", "dashboard-agent-closed"), "", sender, "")
         talks = permit(question, kept, "dashboard_direct", PrincipalRole.OPERATOR, None) is None

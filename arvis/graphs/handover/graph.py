@@ -45,7 +45,7 @@ from arvis.messaging import messages as saying
 from arvis.messaging import notices
 from arvis.ports.store import Store, Transaction
 from arvis.prompt.history import words_of
-from arvis.tasks.access import WAITING, asker_of, may_reach, standing_of
+from arvis.tasks.access import CallerLimits, asker_of, caller_limits, may_reach
 from arvis.tasks.state import BY_DAEMON, WorkOutcome, WorkStatus, child_end, files_of, pictures_of, with_files
 from arvis.tasks.task import TaskSpec, child_state, task_in
 
@@ -247,7 +247,7 @@ class _Scene:
     messages: Sequence[tuple[str, str]]
     entries: Sequence[Entry]
     instructions: str
-    standing: Mapping[str, Any]
+    limits: CallerLimits
 
     @property
     def taint(self) -> Taint:
@@ -341,7 +341,7 @@ def _state_of_child(state: Mapping[str, Any], scene: _Scene) -> dict[str, Any]:
         messages=scene.messages,
     )
     child = child_state(state, task, agent_id=scene.talk.speaker)
-    return {**child, **scene.standing, WAITING: list(scene.talk.stack)}
+    return {**child, **scene.limits.to_json(), **changes(HandoverState, waiting=list(scene.talk.stack))}
 
 
 # -- scripts that read ---------------------------------------------------------------------------------------------------
@@ -362,7 +362,7 @@ def _load_scene(tx: Transaction, execution: Execution) -> _Scene:
         messages=messages,
         entries=remembered(tx, execution, talk),
         instructions=_instructions(talk, speaker, company),
-        standing=standing_of(execution),
+        limits=caller_limits(execution.state),
     )
 
 

@@ -25,9 +25,9 @@ from arvis.engine.decisions import Call, Decision, End, Node
 from arvis.ports.store import Transaction
 from arvis.services import workflow_runs
 from arvis.services.workflow_runs import NewWorkflowRun, begin, called_state, entry_of, find, note_begun, whole_version
-from arvis.tasks.access import AUTHORS, standing_in, taint_of_authors, with_authors
+from arvis.tasks.access import AUTHORS, caller_limits, taint_of_authors, with_authors
 from arvis.tasks.state import WorkOutcome, WorkState, WorkStatus, child_end, files_of, with_files
-from arvis.tasks.task import RUN, TaskSpec, is_run, source_of
+from arvis.tasks.task import RUN, TaskSpec, is_run, source_of, task_in
 from arvis.turns.workflow_results import STARTER
 from arvis.workflows.runtime.log import announce_state, line, write
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec
@@ -181,7 +181,8 @@ def begin_detached(
     continues."""
     state, text = execution.state, as_text(input_)
     source = f"{PREFIX}{execution.id}"
-    errand = TaskSpec(text, tools=state.get(RUN, {}).get("tools"))
+    outer = task_in(state)
+    task = TaskSpec(text, tools=None if outer is None else outer.tools)
     wanted = NewWorkflowRun(
         workflow=to.workflow,
         agent=to.agent,
@@ -193,7 +194,7 @@ def begin_detached(
         version=to.version.version,
         taint=taint,
         priority=execution.priority,
-        more={**standing_in(state), RUN: {**errand.to_json(), "source": speaks_for or source}, **more},
+        more={**caller_limits(state).to_json(), RUN: {**task.to_json(), "source": speaks_for or source}, **more},
     )
     begun = begin(tx, wanted, now)
     workflow_runs.join(tx, begun, execution, now)

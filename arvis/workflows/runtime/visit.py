@@ -260,7 +260,7 @@ async def ask_model(
 ) -> Call:
     """Let the agent of this node answer one question, without tools. The node is visited again with the answer, and
     reads it with `model_reply`. Raises `ExecutionError` if its agent does not exist or may not be used."""
-    errand = TaskSpec(
+    task = TaskSpec(
         prompt=prompt,
         instructions=instructions,
         completion="implicit",
@@ -269,7 +269,7 @@ async def ask_model(
         plain=True,
     )
     agent = await store.read(worker, context.execution, spec.data)
-    return Call("agent", child_state(context.state, errand, agent_id=agent.id), **changes)
+    return Call("agent", child_state(context.state, task, agent_id=agent.id), **changes)
 
 
 async def model_reply(context: NodeContext, *, store: Store) -> ModelReply:
