@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -177,14 +178,23 @@ async def test_what_was_wanted_stands_in_the_audit(place: Place) -> None:
     assert by_helper["messageId"]
 
 
+async def stored(place: Place) -> list[list[dict[str, Any]]]:
+    """Return what the conductor changes; without the times of schedules, one of which may run at any moment."""
+    paths = ("/api/agents", "/api/schedules", "/api/memory", "/api/audit", "/api/questions")
+    moving = {"lastRun", "nextRun"}
+    return [
+        [{name: value for name, value in row.items() if name not in moving} for row in await listed(place, path)]
+        for path in paths
+    ]
+
+
 async def test_a_restart_changes_nothing_and_a_question_that_was_open_still_counts(place: Place) -> None:
     await heard(place, "Fine. [MEMORY:user_preference] prefers tea [/MEMORY]", ATTIC, **ANN_HERSELF)
     _, question = await question_of(place, "[DELETE_AGENT:news]", "yard")
-    paths = ("/api/agents", "/api/schedules", "/api/memory", "/api/audit", "/api/questions")
-    before = [await listed(place, path) for path in paths]
+    before = await stored(place)
     await asyncio.to_thread(place.daemon.stop)
     await asyncio.to_thread(place.daemon.start)
-    assert [await listed(place, path) for path in paths] == before
+    assert await stored(place) == before
     assert "prefers tea" in await prompt(place, ATTIC, **ANN_HERSELF)
     assert (await place.ask("What is new?", "news-room"))["agent"] == "news"
 

@@ -61,11 +61,12 @@ async def test_what_cannot_be_read_is_told_in_the_form(dashboard: Page) -> None:
 
 
 async def test_a_run_by_hand_stands_in_the_history_and_leads_to_its_run(dashboard: Page, daemon: Daemon) -> None:
-    made = await schedule(daemon, "By hand")
+    made = await schedule(daemon, "By hand", prompt="demo: sleep 1\ndemo: say morning")
     await dashboard.goto(f"/schedules/{made['id']}")
     await dashboard.get_by_role("button", name="Run now").click()
     history = dashboard.get_by_role("list", name="History").get_by_role("listitem")
-    await expect(history).to_contain_text("Done", timeout=10_000)
+    await expect(history).to_contain_text("Running")
+    await expect(history).to_contain_text("Done", timeout=20_000)
     await expect(history).to_contain_text("By hand")
     (run,) = (await daemon.api("GET", f"/api/schedules/{made['id']}/runs"))["items"]
     link = history.get_by_role("link", name="Execution")

@@ -51,7 +51,7 @@ const ALSO: Record<string, string[]> = {
   bots: ["setup"],
   summaries: ["conversations"],
   executions: ["activity", "schedules", "projects", "runs"],
-  jobs: ["activity", "executions"],
+  jobs: ["activity", "executions", "schedules"],
   messages: ["conversations", "questions"],
   people: ["pairings"],
   schedules: ["names"],
