@@ -245,7 +245,8 @@ def _post_run(
     """Post the text of a run that no execution called, and note its end in its schedule or web hook."""
     visible = "" if _said_before(execution) else unsilenced(reply.visible)
     text = "\n\n".join(filter(None, [visible, report(results)]))
-    if text and _is_posted(execution, source):
+    # Callers of the API and agents read the result of a workflow from its run.
+    if text and (not is_workflow(execution) or source.partition(":")[0] in POSTED):
         post(
             tx,
             agent=situation.agent,
@@ -317,11 +318,6 @@ def _said_before(execution: Execution) -> bool:
         if name.startswith(SAID) and name != SAID + result.get("last", "")
     }
     return is_workflow(execution) and bool(result.get("content")) and result["content"] in said
-
-
-def _is_posted(execution: Execution, source: str) -> bool:
-    """Return True if the result of a run is posted; callers of the API and agents read it from the run."""
-    return not is_workflow(execution) or source.partition(":")[0] in POSTED
 
 
 def _with_earlier(reply: Reply, execution: Execution) -> Reply:

@@ -142,7 +142,7 @@ class Deliverer:
         if found.place is not None and (result := await self._closed_or_moved(job, delivery, found.place)) is not None:
             return result
         if all(
-            _is_untouched(part) for part in found.parts
+            part.state is PartState.PENDING and part.platform_id is None for part in found.parts
         ):  # also when it was tried, and showed nothing: it may be late now
             return await self._send_first(connector, job, delivery, found.asked_at)
         return await self._send_rest(connector, job, found.parts)
@@ -307,10 +307,6 @@ async def _divided(connector: Connector, delivery: Delivery) -> Sequence[Piece]:
     if len(delivery.content) <= _SHORT:
         return connector.plan(delivery)
     return await asyncio.to_thread(connector.plan, delivery)
-
-
-def _is_untouched(part: Part) -> bool:
-    return part.state is PartState.PENDING and part.platform_id is None
 
 
 def _delivery(tx: Transaction, delivery_id: str) -> Delivery | None:

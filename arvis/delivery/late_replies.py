@@ -60,7 +60,8 @@ class LateReplies:
         """Judge a delivery that is about to be sent for the first time; `asked_at` is the time (ms) at which its
         message was written."""
         after = self._after if capabilities.late_after is None else capabilities.late_after
-        if now - delivery.created_at <= after and not self._overdue(asked_at, now):
+        overdue = asked_at is not None and self._answer_within is not None and now - asked_at > self._answer_within
+        if now - delivery.created_at <= after and not overdue:
             return Timing.IN_TIME
         return Timing.EXPIRED if (capabilities.late or self._late) == "drop" else Timing.LATE
 
@@ -70,9 +71,6 @@ class LateReplies:
             return False
         oldest = first_id_at(delivery.created_at - self._answer_within)
         return any(each < oldest for each in delivery.answers)
-
-    def _overdue(self, asked_at: int | None, now: int) -> bool:
-        return asked_at is not None and self._answer_within is not None and now - asked_at > self._answer_within
 
     def wait_for(self, address: Address, now: int) -> float:
         """Return the seconds that a late message for this channel must wait; 0: it may be sent now."""

@@ -432,22 +432,6 @@ def closed(text: str) -> str:
     return text[: len(text) - scanner.unclosed].rstrip() if scanner.unclosed else text
 
 
-class VisibleStream:
-    """`visible` for text that arrives in pieces. Text that was returned is never changed; all returned pieces
-    together equal `visible` of the whole text."""
-
-    def __init__(self) -> None:
-        self._scanner = Scanner()
-
-    def feed(self, piece: str) -> str:
-        """Add a piece and return the text that became visible."""
-        return self._scanner.feed(piece)
-
-    def close(self) -> str:
-        """Return the remaining visible text. No piece may follow."""
-        return self._scanner.close()
-
-
 # -- untrusted text in prompts -----------------------------------------------------------------------------------------
 
 #: Full-width brackets and colon, which no tag contains.

@@ -105,10 +105,6 @@ def _kind(letter: str) -> _Kind:
     if letter.isascii():
         return _Kind.GAP
     category = unicodedata.category(letter)
-    if category == "So" or (category != "Zs" and _is_dense(ord(letter))):
+    if category == "So" or (category != "Zs" and any(first <= ord(letter) <= last for first, last in _DENSE)):
         return _Kind.DENSE
     return _Kind.SPELLED if category[0] in "LNM" and category != "Me" else _Kind.GAP
-
-
-def _is_dense(code: int) -> bool:
-    return any(first <= code <= last for first, last in _DENSE)

@@ -319,12 +319,14 @@ class Engine:
         graph = loaded.graph
         if graph is None:
             raise ExecutionError(f"There is no graph {execution.graph}", fix="install what provides it, then retry")
-        cursors = {cursor.id: _placed(cursor, graph) for cursor in loaded.cursors}
+        # A position that was never visited has no node yet: it is at the start.
+        cursors = {each.id: each if each.node else replace(each, node=graph.start) for each in loaded.cursors}
+        version = self._versions.get(graph.name) or graph.version
         effects: dict[tuple[str, int], list[Effect]] = defaultdict(list)
         for effect in loaded.effects:
             effects[effect.cursor_id, effect.visit].append(effect)
         return ExecutionUpdate(
-            execution=replace(execution, status=ExecutionStatus.RUNNING, version=self._version(graph)),
+            execution=replace(execution, status=ExecutionStatus.RUNNING, version=version),
             graph=graph,
             cursors=cursors,
             asked={wait.id: wait for wait in loaded.waits},
@@ -335,9 +337,6 @@ class Engine:
             carried=loaded.opened,
             visited=loaded.visited,
         )
-
-    def _version(self, graph: Graph) -> str:
-        return self._versions.get(graph.name) or graph.version
 
     async def _commit(self, job: Job, update: ExecutionUpdate, effect: Effect | None = None) -> None:
         """Commit the steps since the last commit, or an effect and the steps that led to it."""
@@ -389,11 +388,6 @@ class Engine:
 
     async def _keep_alone(self, job: Job, effect: Effect) -> None:
         await self._store.write(lifecycle.keep_fenced, job, effect)
-
-
-def _placed(cursor: Cursor, graph: Graph) -> Cursor:
-    """Return the position at the start of the graph if it was never visited, and has no node yet."""
-    return cursor if cursor.node else replace(cursor, node=graph.start)
 
 
 def _has_failed(visit: _Visit) -> bool:

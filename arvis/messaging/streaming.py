@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable
 
 from arvis.domain.events import Delta, StatusChanged
-from arvis.domain.markup import VisibleStream
+from arvis.domain.markup import Scanner
 from arvis.domain.messages import FINAL_STATUSES
 from arvis.ports.bus import Bus
 
@@ -63,12 +63,12 @@ class Showing:
 
     def __init__(self, *, send: OnDelta) -> None:
         self._coalescer = Coalescer(send=send)
-        self._stream = VisibleStream()
+        self._stream = Scanner()
         self._shown = 0
 
     def add(self, offset: int, text: str) -> None:
         if offset == 0:
-            self._stream, self._shown = VisibleStream(), 0
+            self._stream, self._shown = Scanner(), 0
         if piece := self._stream.feed(text):
             self._coalescer.add(self._shown, piece)
             self._shown += len(piece)

@@ -85,10 +85,10 @@ class RetryingStore:
         return self._store.shared
 
     async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await self._until_done(lambda: self._store.write(script, *args, **kwargs))
+        return await until_done(self._clock, lambda: self._store.write(script, *args, **kwargs))
 
     async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await self._until_done(lambda: self._store.read(script, *args, **kwargs))
+        return await until_done(self._clock, lambda: self._store.read(script, *args, **kwargs))
 
     def attend(self, claimer: Claimer | None) -> None:
         self._store.attend(claimer)
@@ -97,13 +97,10 @@ class RetryingStore:
         return await self._store.wait_for_change(timeout)
 
     async def put_blob(self, data: bytes) -> str:
-        return await self._until_done(lambda: self._store.put_blob(data))
+        return await until_done(self._clock, lambda: self._store.put_blob(data))
 
     async def get_blob(self, sha256: str) -> bytes | None:
-        return await self._until_done(lambda: self._store.get_blob(sha256))
-
-    async def _until_done(self, call: Callable[[], Awaitable[R]]) -> R:
-        return await until_done(self._clock, call)
+        return await until_done(self._clock, lambda: self._store.get_blob(sha256))
 
 
 async def until_done(clock: Clock, call: Callable[[], Awaitable[R]]) -> R:

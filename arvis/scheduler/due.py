@@ -121,15 +121,11 @@ def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -
     for orphan in orphans:
         schedule_runs.end(tx, orphan, OccurrenceStatus.CANCELLED, _LOST, now)
     due = tx.schedules.due(now, SLICE)
-    over = _restored_at(tx) if due else 0
+    # Until `over` (ms), schedules may have been handled in a database that a backup has replaced.
+    over = int(tx.kv.get(RESTORED_AT) or 0) if due else 0
     for schedule in due:
         _take(tx, schedule, rules, late, now, over=over)
     return max(len(due), len(orphans)) == SLICE
-
-
-def _restored_at(tx: Transaction) -> int:
-    """Return the time (ms) up to which schedules may have been handled in a database that was replaced by a backup."""
-    return int(tx.kv.get(RESTORED_AT) or 0)
 
 
 def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int, *, back: int) -> int:

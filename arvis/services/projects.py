@@ -63,7 +63,7 @@ def undo_project(tx: Transaction, name: str, now: int, *, by: str | None) -> Pro
     if before is None:
         remove_project(tx, name, now, by=by)
         return None
-    wanted = _project_of(before)
+    wanted = Project(**{**before, "status": ProjectStatus(before["status"])})
     wanted = replace(
         wanted, principal_id=by, author_id=wanted.author
     )  # taking a version back makes its words no other person's
@@ -128,10 +128,6 @@ def _keep(tx: Transaction, before: Project | None, after: Project | None, by: st
 
 def _content(project: Project) -> Project:
     return replace(project, updated_at=0, principal_id=None, author_id=None)
-
-
-def _project_of(data: Mapping[str, Any]) -> Project:
-    return Project(**{**data, "status": ProjectStatus(data["status"])})
 
 
 def _free_slug(tx: Transaction, title: str) -> str:

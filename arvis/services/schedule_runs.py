@@ -40,7 +40,9 @@ def run_ended(tx: Transaction, execution: Execution, status: str, report: str, n
 def end(tx: Transaction, occurrence: Occurrence, status: OccurrenceStatus, report: str, now: int) -> None:
     """Record the end once: an ended time does not change, except that a failed one may succeed when repeated by hand."""
     known = tx.occurrences.get(occurrence.id)
-    if known is None or (known.ended_at is not None and not _is_mended(known, status)):
+    if known is None or (
+        known.ended_at is not None and not (known.status is OccurrenceStatus.FAILED and status in _WELL)
+    ):
         return
     short = storable(report.strip())[:LONGEST_REPORT]
     tx.occurrences.save(replace(known, status=status, report=short, ended_at=now))
@@ -51,10 +53,6 @@ def end(tx: Transaction, occurrence: Occurrence, status: OccurrenceStatus, repor
         tx.schedules.rate(schedule.id, 0, None)
     elif status is OccurrenceStatus.FAILED:
         _failed(tx, schedule, short, now)
-
-
-def _is_mended(known: Occurrence, status: OccurrenceStatus) -> bool:
-    return known.status is OccurrenceStatus.FAILED and status in _WELL
 
 
 def rest_of(schedule: Schedule, now: int) -> int | None:

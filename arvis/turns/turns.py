@@ -270,7 +270,8 @@ def end_turn(
     newest = asked[-1]
     agent = tx.agents.get(newest.agent_id or "")
     turn = tx.conversations.next_turn(newest.conversation_id or "", now)
-    straight = _went_straight(execution)
+    # No message can have been sent between the question and the reply.
+    straight = execution.graph == "agent" and not AgentState.from_json(execution.state).rounds.count
     reply = replace(
         newest,
         id=tx.new_id(),
@@ -305,11 +306,6 @@ def end_turn(
         repeat_questions(tx, execution, reply, now)
     _compact_if_due(tx, execution, reply, agent, now)
     return asked
-
-
-def _went_straight(execution: Execution) -> bool:
-    """Return whether no message can have been sent between the question and the reply."""
-    return execution.graph == "agent" and not AgentState.from_json(execution.state).rounds.count
 
 
 def _compact_if_due(tx: Transaction, execution: Execution, reply: StoredMessage, agent: Agent | None, now: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from arvis.domain.markup import VisibleStream, escape, find_tags, unescape, visible
+from arvis.domain.markup import Scanner, escape, find_tags, unescape, visible
 
 _PARTS = """\
 [MEMORY:sticky] [/MEMORY] [STATE:k.x] [/STATE] [DELEGATE:bob] [DELEGATE:bob|report] [/DELEGATE] [CREATE_AGENT]
@@ -29,7 +29,7 @@ def cut(text: str, sizes: Iterable[int]) -> Iterator[str]:
 def broken_rules(pieces: Sequence[str]) -> list[str]:
     """Those that do not hold for a text that comes in these pieces."""
     text = "".join(pieces)
-    shown, harmless, stream = visible(text), escape(text), VisibleStream()
+    shown, harmless, stream = visible(text), escape(text), Scanner()
     streamed = "".join([*map(stream.feed, pieces), stream.close()])
     foreign = set("\uff3b\uff1c\uff1a") & set(text)
     rules = {

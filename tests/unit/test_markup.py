@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arvis.domain.markup import MOST_BYTES, MOST_TAGS, VisibleStream, escape, find_tags, scan, unescape, visible
+from arvis.domain.markup import MOST_BYTES, MOST_TAGS, Scanner, escape, find_tags, scan, unescape, visible
 from tests.unit.markup_kit import FRAGMENTS, broken_rules, cut
 
 Found = list[tuple[str, str, str]]
@@ -154,7 +154,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def streamed(text: str) -> None:
-    stream = VisibleStream()
+    stream = Scanner()
     for start in range(0, len(text), 5):
         stream.feed(text[start : start + 5])
     stream.close()
