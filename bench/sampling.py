@@ -26,7 +26,7 @@ CARRIERS = frozenset(
             "arvis.app.roles",
             "arvis.bus",
             "arvis.bus",
-            "arvis.engine.context",
+            "arvis.engine.graph",
         ),
         *(
             "arvis.engine.engine",

@@ -30,8 +30,7 @@ from arvis.domain.messages import RANKS, Address, Principal, StoredMessage
 from arvis.domain.schedules import Schedule, ScheduleKind
 from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
 from arvis.engine import lifecycle
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, End, Graph, Pause
+from arvis.engine.graph import Decision, End, Graph, NodeContext, Pause
 from arvis.engine.state import State, changes, stored, to_changes
 from arvis.messaging import messages
 from arvis.ports.store import Transaction

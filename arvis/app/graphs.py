@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from arvis.actions.approvals import proposal_graph
 from arvis.domain.agents import Agent
-from arvis.engine.decisions import Graph
+from arvis.engine.graph import Graph
 from arvis.graphs.agent.files import FileRules
 from arvis.graphs.agent.graph import PREPARE, AgentParts, agent_graph
 from arvis.graphs.agent.plugins import Extending

@@ -16,12 +16,12 @@ from arvis.domain.memory import (
     FactStatus,
     NewFact,
     State,
+    asked_words,
     principal_scope,
     room_scope,
 )
 from arvis.domain.messages import PrincipalRole
 from arvis.domain.money import day_of
-from arvis.domain.words import asked_words
 from arvis.memory import Kept, Refused, confirm, forget, remember, undo
 from arvis.memory.service import brief, whole
 from arvis.ports.store import Transaction

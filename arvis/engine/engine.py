@@ -34,8 +34,18 @@ from arvis.domain.executions import (
 )
 from arvis.domain.jobs import Job
 from arvis.engine import lifecycle
-from arvis.engine.context import EffectInterrupted, Fact, Memory, NodeContext, StepWrite
-from arvis.engine.decisions import Call, Decision, Goto, Graph, Pause
+from arvis.engine.graph import (
+    Call,
+    Decision,
+    EffectInterrupted,
+    Fact,
+    Goto,
+    Graph,
+    Memory,
+    NodeContext,
+    Pause,
+    StepWrite,
+)
 from arvis.engine.lifecycle import OnComplete
 from arvis.engine.unit_of_work import ExecutionUpdate
 from arvis.ports.bus import Bus

@@ -24,8 +24,7 @@ from arvis.domain.executions import (
 )
 from arvis.domain.jobs import CALLED, Done, Job, JobStatus, NewJob, Settlement, Snooze
 from arvis.domain.messages import MessageStatus
-from arvis.engine.context import Fact
-from arvis.engine.decisions import Graph
+from arvis.engine.graph import Fact, Graph
 from arvis.engine.unit_of_work import ExecutionUpdate, new_execution
 from arvis.ports.store import Transaction
 

@@ -23,8 +23,22 @@ from arvis.domain.executions import (
     WaitKind,
 )
 from arvis.domain.jobs import NewJob
-from arvis.engine.context import DurableWrite, Fact
-from arvis.engine.decisions import Call, Decision, End, Fail, Gate, Goto, Graph, Next, Pause, Repeat, SwitchGraph, Watch
+from arvis.engine.graph import (
+    Call,
+    Decision,
+    DurableWrite,
+    End,
+    Fact,
+    Fail,
+    Gate,
+    Goto,
+    Graph,
+    Next,
+    Pause,
+    Repeat,
+    SwitchGraph,
+    Watch,
+)
 from arvis.ports.store import Transaction
 
 #: Of a longer value (in characters of JSON) only the beginning is kept. A loop would write it once for each step.

@@ -23,8 +23,7 @@ from arvis.domain.projects import Project
 from arvis.domain.runs import RunResult
 from arvis.domain.schedules import OccurrenceStatus
 from arvis.domain.taint import CLEAN, Label, Taint, taint_in
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Call, Decision, End, Graph, Next, Repeat
+from arvis.engine.graph import Call, Decision, End, Graph, Next, NodeContext, Repeat
 from arvis.engine.state import changes, stored
 from arvis.graphs.agent.completion import EXPLICIT
 from arvis.graphs.context import INCIDENTS, OBSERVED_MS

@@ -10,7 +10,7 @@ from typing import Any
 
 from arvis.domain.money import Spender
 from arvis.domain.runs import Cooldown, RunRequest
-from arvis.engine.context import DurableWrite, NodeContext
+from arvis.engine.graph import DurableWrite, NodeContext
 from arvis.llm import RunFailed, Runner, Trail
 from arvis.llm.budgets import BudgetSession
 from arvis.llm.model_limits import note_counts

@@ -14,8 +14,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation
 from arvis.domain.jobs import NewJob, Priority
 from arvis.engine import lifecycle
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, End, Graph
+from arvis.engine.graph import Decision, End, Graph, NodeContext
 from arvis.engine.state import changes
 from arvis.graphs.agent.plugins import workspace_of
 from arvis.plugins import Plugins

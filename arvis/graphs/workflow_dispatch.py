@@ -11,8 +11,7 @@ from typing import Any
 from arvis.domain.executions import Answer, Execution
 from arvis.domain.markup import escape
 from arvis.domain.workflows import STATE
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Call, Decision, Fail, Graph, SwitchGraph
+from arvis.engine.graph import Call, Decision, Fail, Graph, NodeContext, SwitchGraph
 from arvis.ports.store import Transaction
 from arvis.services import workflow_runs
 from arvis.services.graph_selection import DISPATCH

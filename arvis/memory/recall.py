@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from arvis.domain.memory import Category, Fact, State, is_personal
+from arvis.domain.memory import Category, Fact, State, asked_words, is_personal
 from arvis.domain.messages import RANKS
 from arvis.domain.taint import Label
-from arvis.domain.words import asked_words
 from arvis.ports.store import Transaction
 
 #: Sticky facts and states: how many, and of how many letters. Other facts: shown, and looked at.

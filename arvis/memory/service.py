@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State
+from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State, asked_words
 from arvis.domain.messages import RANKS
 from arvis.domain.taint import CLEAN
 from arvis.domain.text import storable
-from arvis.domain.words import asked_words
 from arvis.memory.similarity import Similarity, Wording, similarity
 from arvis.memory.updating import updates
 from arvis.ports.memory import FactChange

@@ -12,7 +12,7 @@ import unicodedata
 from collections import defaultdict
 from dataclasses import dataclass
 
-from arvis.domain.words import words_of
+from arvis.domain.memory import words_of
 
 #: Letters of the longer text that may differ; its length that may differ.
 _NEAR = 0.15

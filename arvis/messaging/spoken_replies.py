@@ -8,7 +8,7 @@ from typing import Any
 
 from arvis.domain.markup import visible
 from arvis.domain.messages import OutgoingFile
-from arvis.engine.context import NodeContext
+from arvis.engine.graph import NodeContext
 from arvis.ports.store import Store, Transaction
 from arvis.ports.transcriber import Speaker, SpeechError
 from arvis.tasks.access import PlacedState

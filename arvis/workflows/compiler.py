@@ -16,8 +16,7 @@ from arvis.domain.errors import Unprocessable
 from arvis.domain.executions import Execution
 from arvis.domain.runs import RunResult
 from arvis.domain.workflows import PREFIX, STATE, SYSTEM, LogType, WorkflowVersion, as_text
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, Edge, End, Fail, Gate, Goto, Graph, Node
+from arvis.engine.graph import Decision, Edge, End, Fail, Gate, Goto, Graph, Node, NodeContext
 from arvis.ports.store import Transaction
 from arvis.services import workflow_runs
 from arvis.services.workflow_runs import note_begun, source_for

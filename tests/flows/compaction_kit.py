@@ -18,8 +18,8 @@ from arvis.domain.memory import Fact, principal_scope, room_scope
 from arvis.domain.messages import Address, MessageStatus, PastMessage, PrincipalRole, Role, StoredMessage
 from arvis.domain.money import SpendingLimits
 from arvis.domain.runs import Account, RunRequest, RunResult
-from arvis.engine.decisions import Graph
 from arvis.engine.engine import Engine, nothing
+from arvis.engine.graph import Graph
 from arvis.graphs.compaction import scripts as rows
 from arvis.graphs.compaction.graph import Compactor, Measures, compaction_graph
 from arvis.graphs.model import ModelCaller

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from arvis.domain.executions import Wait, WaitKind
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, End, Graph, Next, Pause
 from arvis.engine.engine import START_OVER
+from arvis.engine.graph import Decision, End, Graph, Next, NodeContext, Pause
 from tests.flows.engine_kit import Graphs, World, graphs, nodes, say_yes
 
 

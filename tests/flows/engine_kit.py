@@ -19,8 +19,8 @@ from arvis.domain.errors import LeaseLost
 from arvis.domain.executions import PERSONAL_WAITS, Answer, Execution, ExecutionStatus, Wait
 from arvis.domain.jobs import Done, Job, JobResult, NewJob, Retry
 from arvis.engine import lifecycle
-from arvis.engine.decisions import Graph, Node
 from arvis.engine.engine import RUN_AGAIN, SKIP, Engine
+from arvis.engine.graph import Graph, Node
 from arvis.engine.lifecycle import Drawn
 from arvis.message_flow import MessageFlow
 from arvis.ports.job_store import Slots

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from arvis.domain.executions import ExecutionStatus, WaitKind
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import END, Call, Decision, Edge, End, Goto, Graph, Next, Pause, Repeat
+from arvis.engine.graph import END, Call, Decision, Edge, End, Goto, Graph, Next, NodeContext, Pause, Repeat
 from tests.flows.engine_changes import asking, grown, replaced, start_over
 from tests.flows.engine_kit import Graphs, Scenario, World, graphs, nodes, say_nothing
 

@@ -23,8 +23,8 @@ from arvis.domain.money import SpendingLimits
 from arvis.domain.runs import Account
 from arvis.domain.tools import Permit
 from arvis.engine import lifecycle
-from arvis.engine.decisions import Graph
 from arvis.engine.engine import Engine
+from arvis.engine.graph import Graph
 from arvis.graphs.agent.tools import ToolRules
 from arvis.inbox import InboxRules, InboxService
 from arvis.llm import Runner

@@ -16,8 +16,7 @@ from arvis.domain.messages import PrincipalRole, Role
 from arvis.domain.runs import RunRequest
 from arvis.domain.taint import Label
 from arvis.engine import lifecycle
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, End, Goto, Graph
+from arvis.engine.graph import Decision, End, Goto, Graph, NodeContext
 from arvis.graphs.compaction import scripts as rows
 from arvis.graphs.compaction.graph import summary_tokens
 from arvis.graphs.compaction.scripts import KEPT_SHARE

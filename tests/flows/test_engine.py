@@ -14,9 +14,8 @@ from arvis.domain.executions import Answer, Execution, ExecutionStatus, Wait, Wa
 from arvis.domain.jobs import Job, JobStatus, NewJob
 from arvis.domain.messages import MessageStatus
 from arvis.engine import lifecycle
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Call, Decision, Edge, End, Goto, Graph, Next, Pause, Repeat
 from arvis.engine.engine import LOOK_AGAIN, START_OVER, Engine, nothing
+from arvis.engine.graph import Call, Decision, Edge, End, Goto, Graph, Next, NodeContext, Pause, Repeat
 from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database
 from arvis.testing.clock import SteppedClock

@@ -12,8 +12,7 @@ from arvis.domain.errors import Conflict, Forbidden, NotFound, ProviderError, Pr
 from arvis.domain.executions import Wait, WaitKind
 from arvis.domain.jobs import Job, JobStatus, NewJob
 from arvis.domain.messages import MessageStatus, Principal, PrincipalRole
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, End, Graph, Pause
+from arvis.engine.graph import Decision, End, Graph, NodeContext, Pause
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.store.open import Database

@@ -16,8 +16,7 @@ from arvis.domain.executions import ExecutionStatus
 from arvis.domain.jobs import JobKind
 from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.runs import RunResult
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, End, Graph
+from arvis.engine.graph import Decision, End, Graph, NodeContext
 from arvis.ports.store import Transaction
 from arvis.store.open import Database
 from arvis.tasks.state import WorkOutcome, WorkStatus

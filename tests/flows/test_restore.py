@@ -14,8 +14,7 @@ from arvis.domain.executions import WaitKind
 from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import Address, DeliveryState, MessageStatus, PrincipalRole
 from arvis.domain.schedules import Missed, OccurrenceStatus, ScheduleKind
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Call, Decision, End, Graph, Node, Pause
+from arvis.engine.graph import Call, Decision, End, Graph, Node, NodeContext, Pause
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.store.backups.making import make_backup

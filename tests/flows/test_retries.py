@@ -7,8 +7,7 @@ import pytest
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.jobs import POISON_CRASHES, Job, JobStatus
 from arvis.domain.messages import MessageStatus, StoredMessage
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, Graph
+from arvis.engine.graph import Decision, Graph, NodeContext
 from arvis.messaging import notices
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction

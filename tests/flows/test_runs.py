@@ -14,8 +14,7 @@ from arvis.domain.runs import RunResult
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.tools import Permit
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Call, Decision, End, Graph
+from arvis.engine.graph import Call, Decision, End, Graph, NodeContext
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.store.open import Database

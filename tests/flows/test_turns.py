@@ -12,8 +12,7 @@ from arvis.domain.events import StatusChanged
 from arvis.domain.executions import WaitKind
 from arvis.domain.jobs import JobKind, JobStatus
 from arvis.domain.messages import MessageStatus
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Call, Decision, End, Graph, Pause
+from arvis.engine.graph import Call, Decision, End, Graph, NodeContext, Pause
 from arvis.ports.job_store import Slots
 from arvis.store.open import Database
 from arvis.tasks.state import BY_DAEMON

@@ -10,8 +10,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.jobs import POISON, POISON_CRASHES, SUSPECT_CRASHES
 from arvis.domain.messages import MessageStatus
 from arvis.domain.runs import Account, RunResult
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, End, Graph
+from arvis.engine.graph import Decision, End, Graph, NodeContext
 from arvis.graphs.agent.steering import STEER, join_waiting_messages
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arvis.domain.agents import Agent
-from arvis.domain.memory import Category, Fact, FactStatus, NewFact
+from arvis.domain.memory import Category, Fact, FactStatus, NewFact, asked_words
 from arvis.domain.taint import CLEAN, Label, Taint
-from arvis.domain.words import asked_words
 from arvis.memory import Kept, Remembered, confirm, forget, remember, undo
 from arvis.ports.store import Transaction
 from arvis.store.sql.migrations import available, migrate

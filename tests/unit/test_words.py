@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.domain.words import asked_words, words_of
+from arvis.domain.memory import asked_words, words_of
 
 TABLE = [
     ("C++ or c#?", ["c", "c++", "or", "c", "c#"]),

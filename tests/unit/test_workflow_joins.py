@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from arvis.domain.executions import Cursor
-from arvis.engine.decisions import Opened
+from arvis.engine.graph import Opened
 from arvis.workflows.runtime.joins import ALL, ANY, COUNT, Join, LastOne, gate_of, merge_behind, merges_of, opened
 from arvis.workflows.runtime.token import Token
 from tests.flows.drawn_kit import drawing, node

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arvis.domain.executions import Answer, Cursor, Execution, ExecutionStatus, Step, Wait
-from arvis.engine.context import Memory, NodeContext
-from arvis.engine.decisions import Decision, Graph
+from arvis.engine.graph import Decision, Graph, Memory, NodeContext
 from arvis.engine.unit_of_work import ExecutionUpdate, new_execution
 from arvis.ports.store import Transaction
 from arvis.workflows.compiler import compile_document

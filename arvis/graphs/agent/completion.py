@@ -15,8 +15,7 @@ from arvis.domain.executions import WaitKind
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, End, Goto, Pause
+from arvis.engine.graph import Decision, End, Goto, NodeContext, Pause
 from arvis.engine.state import changes
 from arvis.messaging import messages
 from arvis.messaging.messages import is_silent

@@ -17,8 +17,7 @@ from typing import Any
 from arvis.domain.errors import ToolError, Unavailable
 from arvis.domain.messages import Address, Attachment, FileKind, FileState, StoredMessage
 from arvis.domain.runs import RunResult
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, End, Next
+from arvis.engine.graph import Decision, End, Next, NodeContext
 from arvis.engine.state import changes
 from arvis.graphs.context import load_asked
 from arvis.llm.tokens import estimate_tokens

@@ -19,8 +19,7 @@ from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, MessageStatus, StoredMessage
 from arvis.domain.runs import RunRequest, RunResult, Turn, read_in
 from arvis.domain.tools import ToolSpec
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, End, Goto, Graph, Next
+from arvis.engine.graph import Decision, End, Goto, Graph, Next, NodeContext
 from arvis.engine.state import changes
 from arvis.graphs.agent import subagents
 from arvis.graphs.agent.completion import CHECK_NEW_MESSAGES, EXPLICIT, RULES, Completion, listen

@@ -17,8 +17,7 @@ from arvis.domain.executions import Execution
 from arvis.domain.messages import PastMessage, Role, StoredMessage
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, End, Goto, Next
+from arvis.engine.graph import Decision, End, Goto, Next, NodeContext
 from arvis.engine.state import changes
 from arvis.graphs.agent.files import unsettled
 from arvis.graphs.compaction.scripts import compaction_due

@@ -20,8 +20,7 @@ from arvis.domain.plugins import Addition, AttributeSpec, Item, NextMessage, Plu
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label
 from arvis.domain.text import split_command
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import End
+from arvis.engine.graph import End, NodeContext
 from arvis.engine.state import changes
 from arvis.graphs.context import Asked, TurnContext, load_asked
 from arvis.llm.tokens import estimate_tokens

@@ -13,8 +13,7 @@ from typing import Any
 from arvis.domain.agents import Agent
 from arvis.domain.jobs import SUSPECT_CRASHES, Job, JobKind
 from arvis.domain.messages import StoredMessage
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, Goto
+from arvis.engine.graph import Decision, Goto, NodeContext
 from arvis.engine.state import changes
 from arvis.graphs.agent.completion import EXPLICIT
 from arvis.ports.store import Store, Transaction

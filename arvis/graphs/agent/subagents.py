@@ -19,8 +19,7 @@ from arvis.domain.taint import Taint, taint_in
 from arvis.domain.text import storable
 from arvis.domain.tools import Permit, Risk, ToolCall, ToolOutput, ToolSpec
 from arvis.domain.workflows import LogType
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Call
+from arvis.engine.graph import Call, NodeContext
 from arvis.engine.state import changes
 from arvis.graphs.agent.tool_calls import Planned, told
 from arvis.ports.store import Store, Transaction

@@ -19,7 +19,7 @@ from arvis.domain.messages import OutgoingFile, StoredMessage
 from arvis.domain.taint import Label, Taint
 from arvis.domain.text import BEFORE, own_words, storable
 from arvis.domain.tools import Permit, ToolCall, ToolOutput
-from arvis.engine.context import NodeContext
+from arvis.engine.graph import NodeContext
 from arvis.ports.tool import Caller, Tool, Wary
 from arvis.tasks.rounds import effect_name, output_of
 from arvis.tools.registry import Offer

@@ -15,8 +15,7 @@ from arvis.domain.executions import Answer, WaitKind
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.tools import Permit, Risk, ToolCall, ToolOutput
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, End, Next, Pause
+from arvis.engine.graph import Decision, End, Next, NodeContext, Pause
 from arvis.engine.state import changes
 from arvis.graphs.agent import subagents, tool_calls
 from arvis.graphs.agent.plugins import Extending

@@ -26,8 +26,7 @@ from arvis.domain.messages import PastMessage, Role
 from arvis.domain.money import day_of
 from arvis.domain.runs import RunRequest, RunResult, Turn
 from arvis.domain.taint import taint_of, taint_text
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, End, Goto, Graph, Node
+from arvis.engine.graph import Decision, End, Goto, Graph, Node, NodeContext
 from arvis.engine.state import changes
 from arvis.graphs.compaction import scripts as ranges
 from arvis.graphs.compaction import scripts as rows

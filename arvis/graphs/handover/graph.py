@@ -20,8 +20,7 @@ from arvis.domain.executions import Execution
 from arvis.domain.messages import MessageStatus, OutgoingFile, PastMessage, Role, StoredMessage
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import CLEAN, Label, Taint, taint_in, taint_of, taint_text
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Call, Decision, End, Goto, Graph, Next
+from arvis.engine.graph import Call, Decision, End, Goto, Graph, Next, NodeContext
 from arvis.engine.state import changes
 from arvis.graphs.agent.files import FileNode, FileRules
 from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival

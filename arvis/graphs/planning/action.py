@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arvis.domain.executions import Answer
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, Goto, Next, Repeat
+from arvis.engine.graph import Decision, Goto, Next, NodeContext, Repeat
 from arvis.engine.state import changes
 from arvis.graphs.planning import prompts
 from arvis.graphs.planning.documents import harmless, tick

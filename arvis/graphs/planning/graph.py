@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arvis.engine.decisions import Graph, Node
+from arvis.engine.graph import Graph, Node
 from arvis.graphs.agent.files import FileNode
 from arvis.graphs.agent.graph import AgentParts
 from arvis.graphs.agent.input import READ_FILES, InputNode, load_arrival

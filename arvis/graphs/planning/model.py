@@ -9,7 +9,7 @@ from typing import Any
 
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import RunRequest, RunResult, Turn
-from arvis.engine.context import NodeContext
+from arvis.engine.graph import NodeContext
 from arvis.graphs.agent.prompt import PromptBuilder
 from arvis.graphs.context import TurnContext, load_turn_context
 from arvis.graphs.model import ModelCaller, unheard

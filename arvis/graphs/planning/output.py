@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from arvis.domain.events import Delta
 from arvis.domain.runs import RunResult
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, End
+from arvis.engine.graph import Decision, End, NodeContext
 from arvis.engine.state import changes
 from arvis.graphs.agent.files import is_voice
 from arvis.graphs.agent.prompt import PromptBuilder, PromptInputs

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection
 
 from arvis.domain.executions import Answer
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, Goto, Next, Repeat
+from arvis.engine.graph import Decision, Goto, Next, NodeContext, Repeat
 from arvis.engine.state import changes
 from arvis.graphs.planning import prompts
 from arvis.graphs.planning.documents import carry_ticks, harmless, read_brief, read_draft, without_documents

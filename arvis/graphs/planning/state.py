@@ -13,8 +13,7 @@ from typing import Any
 from arvis.domain.executions import PERSONAL_WAITS, Execution
 from arvis.domain.messages import OutgoingFile, PastMessage, Role
 from arvis.domain.taint import Taint, taint_in
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Call
+from arvis.engine.graph import Call, NodeContext
 from arvis.engine.state import changes, stored
 from arvis.graphs.planning.documents import harmless
 from arvis.ports.store import Store, Transaction

@@ -13,8 +13,7 @@ from arvis.domain.events import StatusChanged
 from arvis.domain.executions import Execution
 from arvis.domain.messages import MessageStatus
 from arvis.domain.text import storable_json
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, Goto, Next, Repeat
+from arvis.engine.graph import Decision, Goto, Next, NodeContext, Repeat
 from arvis.engine.state import changes
 from arvis.graphs.agent.files import unsettled
 from arvis.graphs.agent.graph import may_compact, outgrown

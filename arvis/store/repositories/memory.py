@@ -6,9 +6,8 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State
+from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State, words_of
 from arvis.domain.taint import taint_of, taint_text
-from arvis.domain.words import words_of
 from arvis.ports.memory import FactChange
 from arvis.store.sql.session import Row, Session
 

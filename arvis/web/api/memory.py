@@ -13,8 +13,7 @@ from starlette.responses import Response
 
 from arvis.domain.agents import Agent
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
-from arvis.domain.memory import EVERYWHERE, Category, Fact, FactStatus, NewFact, State, principal_scope
-from arvis.domain.words import asked_words
+from arvis.domain.memory import EVERYWHERE, Category, Fact, FactStatus, NewFact, State, asked_words, principal_scope
 from arvis.memory import Refused, confirm, forget, remember, undo
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights

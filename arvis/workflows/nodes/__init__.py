@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from arvis.engine.decisions import Node
+from arvis.engine.graph import Node
 from arvis.workflows.nodes import agents, branching, control_flow, other_workflows, people, tools
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec
 

@@ -18,8 +18,7 @@ from arvis.domain.executions import Answer, Execution
 from arvis.domain.taint import Taint, taint_in
 from arvis.domain.tools import wire_name
 from arvis.domain.workflows import OUTPUT, LogType, as_text
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Call, Decision, Node
+from arvis.engine.graph import Call, Decision, Node, NodeContext
 from arvis.graphs.agent.subagents import DEEPEST, DELEGATES, Subagent, words_of
 from arvis.graphs.context import narrowed
 from arvis.ports.store import Transaction

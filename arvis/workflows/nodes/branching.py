@@ -14,8 +14,7 @@ from typing import Any
 
 from arvis.domain.taint import Label
 from arvis.domain.workflows import LogType, as_text
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, Node
+from arvis.engine.graph import Decision, Node, NodeContext
 from arvis.workflows.runtime.conditions import checks, decide, says_yes
 from arvis.workflows.runtime.log import line, write
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec

@@ -15,8 +15,7 @@ from dataclasses import replace
 
 from arvis.domain.executions import WaitKind
 from arvis.domain.workflows import STATE, LogType, as_text
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, Node, Pause
+from arvis.engine.graph import Decision, Node, NodeContext, Pause
 from arvis.workflows.document.view import Drawing
 from arvis.workflows.runtime import log
 from arvis.workflows.runtime.conditions import says_stop, says_yes

@@ -20,8 +20,7 @@ from arvis.domain.runs import RunResult
 from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.domain.workflows import DEPTH, PREFIX, SAID, STATE, SYSTEM, LogType, Workflow, WorkflowVersion, as_text
 from arvis.engine import lifecycle
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Call, Decision, End, Node
+from arvis.engine.graph import Call, Decision, End, Node, NodeContext
 from arvis.ports.store import Transaction
 from arvis.services import workflow_runs
 from arvis.services.workflow_runs import NewWorkflowRun, begin, called_state, entry_of, find, note_begun, whole_version

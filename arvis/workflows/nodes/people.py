@@ -18,8 +18,7 @@ from arvis.domain.executions import Answer, Execution, ExecutionStatus, WaitKind
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.workflows import SAID, LogType, as_text
 from arvis.engine import lifecycle
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, Node, Pause
+from arvis.engine.graph import Decision, Node, NodeContext, Pause
 from arvis.messaging import messages
 from arvis.messaging.messages import post, unsilenced
 from arvis.messaging.owner_alerts import Hint, tell_owner

@@ -16,8 +16,7 @@ from arvis.domain.messages import Principal
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.tools import Permit, Risk, ToolCall, wire_name
 from arvis.domain.workflows import LogType
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Decision, Node, Pause
+from arvis.engine.graph import Decision, Node, NodeContext, Pause
 from arvis.graphs.agent import tool_calls
 from arvis.graphs.agent.tool_calls import CallRunner, Planned, unnamed
 from arvis.graphs.agent.tools import APPROVE, REJECT, TOO_LONG, ToolRules

@@ -16,7 +16,7 @@ from typing import Any
 
 from arvis.domain.executions import Cursor
 from arvis.domain.workflows import OUTPUT
-from arvis.engine.decisions import Opened, Watch
+from arvis.engine.graph import Opened, Watch
 from arvis.workflows.document.kinds import SUBAGENT
 from arvis.workflows.document.view import label_of
 from arvis.workflows.runtime.token import MOST_OUTPUT, Token, cut

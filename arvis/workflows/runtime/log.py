@@ -10,7 +10,7 @@ from arvis.domain.events import Changed, RunAdvanced
 from arvis.domain.text import storable
 from arvis.domain.workflows import SYSTEM, LogType
 from arvis.engine import lifecycle
-from arvis.engine.context import NodeContext
+from arvis.engine.graph import NodeContext
 from arvis.graphs.agent.subagents import DELEGATES, close_calls
 from arvis.ports.store import Transaction
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from arvis.domain.workflows import OUTPUT, as_text
-from arvis.engine.decisions import Next
+from arvis.engine.graph import Next
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.domain.workflows import OUTPUT, SYSTEM, LogType
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Call, Decision, Fail, Goto, Node, Pause
+from arvis.engine.graph import Call, Decision, Fail, Goto, Node, NodeContext, Pause
 from arvis.graphs.agent.subagents import words_of
 from arvis.graphs.context import narrowed
 from arvis.ports.store import Store, Transaction

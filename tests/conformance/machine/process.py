@@ -29,8 +29,8 @@ from arvis.domain.jobs import (
 from arvis.domain.messages import Delivery, Principal, PrincipalRole
 from arvis.domain.platforms import Part, Piece
 from arvis.engine import lifecycle
-from arvis.engine.decisions import Graph
 from arvis.engine.engine import Engine
+from arvis.engine.graph import Graph
 from arvis.inbox import InboxRules, InboxService
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations

@@ -14,8 +14,7 @@ from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.executions import WaitKind
 from arvis.domain.messages import StoredMessage
 from arvis.domain.runs import RunResult
-from arvis.engine.context import NodeContext
-from arvis.engine.decisions import Call, Decision, End, Goto, Graph, Next, Pause
+from arvis.engine.graph import Call, Decision, End, Goto, Graph, Next, NodeContext, Pause
 from arvis.llm import RunFailed
 from arvis.ports.store import Transaction
 from tests.conformance.machine.backends import Fate

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from arvis.domain.memory import EVERYWHERE, Category, Fact, FactStatus, NewFact, State
+from arvis.domain.memory import EVERYWHERE, Category, Fact, FactStatus, NewFact, State, asked_words
 from arvis.domain.taint import CLEAN, Label
-from arvis.domain.words import asked_words
 from arvis.ports.store import Store, Transaction
 from tests.conformance.store.scripts import AGENT, NOW, add_agent
 from tests.conformance.store.transactions import TransactionCases
