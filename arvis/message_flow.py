@@ -42,7 +42,7 @@ from arvis.graphs.compaction import scripts
 from arvis.graphs.compaction.scripts import COMPACTION
 from arvis.llm import RunFailed, Unserved
 from arvis.messaging import messages, notices
-from arvis.messaging.owner_alerts import tell_of_dead_letter
+from arvis.messaging.owner_alerts import alert_dead_letter
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
@@ -129,7 +129,7 @@ class MessageFlow:
             _give_up(tx, job, execution, result, now, limits=self._limits)
             return
         asked = [message.id for message in tx.messages.of_turn(execution.id)]
-        workflow_runs.tell(tx, job, execution, result, now)
+        workflow_runs.log_retry(tx, job, execution, result, now)
         match result:
             case Retry(run_at=run_at, error=error):
                 tx.timeline.note(asked, "retried", {"error": error, "runAt": run_at}, now)
@@ -236,7 +236,7 @@ def _give_up(tx: Transaction, job: Job, execution: Execution, failed: Fail, now:
     lifecycle.fail(tx, execution.id, failed.error, now, reason=failed.reason)
     if execution.graph == COMPACTION:
         scripts.give_up(tx, execution, now, reason=failed.reason, error=failed.error)
-    tell_of_dead_letter(tx, job, failed, now)
+    alert_dead_letter(tx, job, failed, now)
     if is_run(execution) and source_of(execution):
         run_ended(tx, execution, "failed", failed.error, now)
     if is_workflow(execution) and (ended := tx.executions.get(execution.id)) is not None:
@@ -254,6 +254,6 @@ def _report_delay(tx: Transaction, execution: Execution, run_at: int, reason: st
         waiting = changes(WorkState, waits_since=since)
         execution = replace(execution, state={**execution.state, **waiting})
     if run_at - since >= NOTICE_AFTER * 1000:
-        messages.tell(tx, execution, notices.delayed((run_at - now) / 1000, reason), now)
+        messages.send_notice_once(tx, execution, notices.delayed((run_at - now) / 1000, reason), now)
     elif since == now and reason == BUSY:
         tx.executions.save(execution)

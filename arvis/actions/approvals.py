@@ -295,7 +295,7 @@ def _put(tx: Transaction, state: ProposalState, situation: ActionContext, talk: 
     tx.jobs.add(job, now)
 
 
-def tell(tx: Transaction, execution: Execution, now: int) -> None:
+def post_question(tx: Transaction, execution: Execution, now: int) -> None:
     """Post the open question where the change was requested, in the commit that pauses the execution."""
     origin = ProposalState.from_json(execution.state).origin
     asked_in = _asked_in(tx, origin.message, tx.executions.get(origin.execution))
@@ -450,6 +450,6 @@ def _why(verdict: dict[str, Any]) -> str:
     return "expired" if verdict.get("by") == NOBODY else "rejected"
 
 
-def _by(tx: Transaction, verdict: dict[str, Any], said: str) -> str:
+def _by(tx: Transaction, verdict: dict[str, Any], decided: str) -> str:
     person = tx.principals.get(verdict.get("by") or "")
-    return f"{person.name} {said}" if person is not None else "nobody answered in time"
+    return f"{person.name} {decided}" if person is not None else "nobody answered in time"

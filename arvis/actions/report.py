@@ -73,9 +73,9 @@ LISTS = frozenset({EffectKind.LIST_AGENTS, EffectKind.LIST_CRONS, EffectKind.LIS
 def report(results: Sequence[EffectResult]) -> str:
     """Return the line, or "" if there is nothing to report: stored facts are not reported unless a person was asked.
     Requested lists follow below the line. Names from a model may contain tags, which are made harmless."""
-    told = [result for result in results if result.report]
-    lists = [result.report for result in told if _is_list(result)]
-    others = [result for result in told if not _is_list(result)]
+    reported = [result for result in results if result.report]
+    lists = [result.report for result in reported if _is_list(result)]
+    others = [result for result in reported if not _is_list(result)]
     parts = [
         _part("Done", others, Outcome.DONE),
         _part("Waits for an answer", others, Outcome.ASKED),

@@ -33,7 +33,7 @@ from arvis.graphs.agent.graph import is_turn
 from arvis.graphs.context import working_agent
 from arvis.messaging import messages, notices
 from arvis.messaging.messages import post, unsilenced
-from arvis.messaging.owner_alerts import tell_of_failed_run
+from arvis.messaging.owner_alerts import alert_failed_run
 from arvis.ports.store import Transaction
 from arvis.services.schedule_runs import run_ended
 from arvis.services.workflow_runs import is_workflow
@@ -166,7 +166,7 @@ class TurnEnd:
         text = _shown(reply, results)
         if _status(execution) is WorkStatus.EXHAUSTED:
             text = f"{text}{notices.exhausted(_stopped_for(execution))}"
-        if AgentState.from_json(execution.state).cycle > 1 and messages.was_said(tx, execution, text):
+        if AgentState.from_json(execution.state).cycle > 1 and messages.was_posted(tx, execution, text):
             text = ""  # a progress message of this turn already has this text
         if _said_before(execution):
             text = ""
@@ -184,7 +184,7 @@ class TurnEnd:
         if is_run(execution):
             if source_of(execution):
                 run_ended(tx, execution, "failed", error, now)
-                tell_of_failed_run(tx, execution, error, now)
+                alert_failed_run(tx, execution, error, now)
         elif is_turn(execution):
             text = notices.workflow_failed(error)
             ending = Ending(MessageStatus.FAILED, Role.NOTICE, text, WORKFLOW_FAILED)
@@ -273,7 +273,7 @@ def _wait(tx: Transaction, execution: Execution, now: int) -> TurnResult:
     """Ask people, where the execution waits for them; else mark its messages as waiting, or as running while children work."""
     open_ = {wait.kind for wait in tx.waits.of_execution(execution.id) if wait.answer is None}
     if open_ & PERSONAL_WAITS:
-        messages.ask(tx, execution, now)
+        messages.ask_questions(tx, execution, now)
         return TurnResult(tx.messages.of_turn(lifecycle.root_of(tx, execution).id))
     at_work = WaitKind.CHILD in open_
     tx.messages.mark_turn(execution.id, MessageStatus.RUNNING if at_work else MessageStatus.WAITING)
@@ -281,7 +281,7 @@ def _wait(tx: Transaction, execution: Execution, now: int) -> TurnResult:
 
 
 def _ask_for_approval(tx: Transaction, execution: Execution, now: int) -> TurnResult:
-    approvals.tell(tx, execution, now)
+    approvals.post_question(tx, execution, now)
     return TurnResult()
 
 
@@ -312,12 +312,12 @@ def _said_before(execution: Execution) -> bool:
     """Return True if a node of a workflow already sent the text with which the run ends. The text of the last node is
     left to the end."""
     result = execution.result if isinstance(execution.result, dict) else {}
-    said = {
+    posted = {
         text
         for name, text in execution.state.items()
         if name.startswith(SAID) and name != SAID + result.get("last", "")
     }
-    return is_workflow(execution) and bool(result.get("content")) and result["content"] in said
+    return is_workflow(execution) and bool(result.get("content")) and result["content"] in posted
 
 
 def _with_earlier(reply: Reply, execution: Execution) -> Reply:
@@ -333,8 +333,8 @@ def _with_earlier(reply: Reply, execution: Execution) -> Reply:
 
 def _status(execution: Execution) -> WorkStatus | None:
     """Return the status with which the work says that it ended."""
-    said = (execution.result or {}).get("outcome", {}).get("status")
-    return WorkStatus(said) if said in set(WorkStatus) else None
+    status = (execution.result or {}).get("outcome", {}).get("status")
+    return WorkStatus(status) if status in set(WorkStatus) else None
 
 
 def _note_of(execution: Execution) -> str:

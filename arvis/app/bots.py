@@ -56,7 +56,7 @@ def build_supervisor(base: Base, bots: Bots, inbox: InboxService) -> BotSupervis
     connectors up to date with the registry."""
     running = RunnerParts(
         inbox_for=inbox.fenced_by,
-        tell_owner=owner_alerts.tell_of_bot,
+        tell_owner=owner_alerts.alert_bot_problem,
         owner=base.folder.boot_id,
         node=base.folder.node_id,
         random=random.random,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from arvis.commands.invocation import Invocation, Said
+from arvis.commands.invocation import CommandAnswer, Invocation
 from arvis.domain.agents import Agent, Binding
 from arvis.domain.messages import IncomingMessage, PrincipalRole, Respond, Sender
 from arvis.graphs.reset import begin_reset
@@ -21,19 +21,19 @@ _OTHERS = (
 )
 
 
-def new(tx: Transaction, invocation: Invocation, now: int) -> Said:
+def new(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
     stopped = _close(tx, invocation, now)
-    return Said(f"{_FRESH}{_put_aside(stopped)}", stopped)
+    return CommandAnswer(f"{_FRESH}{_put_aside(stopped)}", stopped)
 
 
-def reset(tx: Transaction, invocation: Invocation, now: int) -> Said:
+def reset(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
     """Reset the conversation. Where several people write, only an owner or operator may do it, because the history
     does not come back."""
     if not (invocation.conversation.direct or _looks_after(invocation)):
-        return Said(_OTHERS)
+        return CommandAnswer(_OTHERS)
     stopped = _close(tx, invocation, now)
     begin_reset(tx, invocation.conversation, invocation.principal.id, now)
-    return Said(f"{_EMPTY}{_put_aside(stopped)}", stopped)
+    return CommandAnswer(f"{_EMPTY}{_put_aside(stopped)}", stopped)
 
 
 def _close(tx: Transaction, invocation: Invocation, now: int) -> Sequence[CancelledTurn]:
@@ -58,13 +58,13 @@ def _put_aside(stopped: Sequence[CancelledTurn]) -> str:
 _NOTHING = "Nothing is at work for you here."
 
 
-def stop(tx: Transaction, invocation: Invocation, now: int) -> Said:
+def stop(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
     person = invocation.principal
     looks_after = person.role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
     asked_by = None if looks_after else person.id
     stopped = stop_turns(tx, invocation.address, person.name, now, asked_by=asked_by, shown=invocation.shown)
     if not stopped:
-        return Said(_NOTHING)
+        return CommandAnswer(_NOTHING)
     runs = sum(turn.run is not None and not turn.asked for turn in stopped)
     questions = len(stopped) - runs
     words = []
@@ -72,7 +72,7 @@ def stop(tx: Transaction, invocation: Invocation, now: int) -> Said:
         words.append("Your question was put aside." if questions == 1 else f"{questions} questions were put aside.")
     if runs:
         words.append("The workflow was stopped." if runs == 1 else f"{runs} runs of workflows were stopped.")
-    return Said(" ".join(words), stopped)
+    return CommandAnswer(" ".join(words), stopped)
 
 
 #: Rules that give a place to one agent: no other agent answers there, under any name.
@@ -87,16 +87,16 @@ def agents(tx: Transaction, invocation: Invocation, _now: int) -> str:
 
 
 def _lines(tx: Transaction, invocation: Invocation) -> Iterator[str]:
-    yield f"The agent here is {_told(invocation.agent)}"
+    yield f"The agent here is {_description(invocation.agent)}"
     others = _others(tx, invocation)
     if others:
         yield "Others answer here when you call them by name:"
-    yield from (f"@{agent.slug}: {_told(agent)}" for agent in others[:_MOST])
+    yield from (f"@{agent.slug}: {_description(agent)}" for agent in others[:_MOST])
     if len(others) > _MOST:
         yield "… and more."
 
 
-def _told(agent: Agent) -> str:
+def _description(agent: Agent) -> str:
     about = f", {brief(agent.description, _LONGEST)}" if agent.description else ""
     return f"{brief(agent.name, _LONGEST)}{about}"
 

@@ -46,7 +46,7 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CommandAnswer:
     """The answer of a command, and the turns that it ended: these are announced after the commit."""
 
     text: str

@@ -71,8 +71,8 @@ def _overview(tx: Transaction, invocation: Invocation) -> str:
     if not invocation.conversation.direct:
         room = room or f"{invocation.agent.name} keeps nothing about this room in mind."
         return f"{room}\n\n{_ELSEWHERE}"
-    told = "\n\n".join(filter(None, [_section(tx, invocation, "About you:", _mine(invocation)), room]))
-    return told or f"{invocation.agent.name} keeps nothing about you or this room in mind."
+    text = "\n\n".join(filter(None, [_section(tx, invocation, "About you:", _mine(invocation)), room]))
+    return text or f"{invocation.agent.name} keeps nothing about you or this room in mind."
 
 
 def _section(tx: Transaction, invocation: Invocation, title: str, scope: str) -> str:
@@ -173,8 +173,8 @@ def _fact_line(tx: Transaction, invocation: Invocation, fact: Fact) -> str:
 
 def _line(tx: Transaction, invocation: Invocation, fact: Fact, text: str) -> str:
     author = tx.principals.get(fact.author_id) if fact.author_id else None
-    told_by = f"by {brief(author.name, 40)}" if author else ""
-    notes = [str(fact.category), told_by, day_of(fact.created_at, invocation.zone), _doubt(fact)]
+    author_note = f"by {brief(author.name, 40)}" if author else ""
+    notes = [str(fact.category), author_note, day_of(fact.created_at, invocation.zone), _doubt(fact)]
     return f"#{fact.number} {text} ({', '.join(filter(None, notes))})"
 
 

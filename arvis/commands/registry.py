@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from arvis.commands.conversation import agents, how_to_address, is_start, new, reset, start, stop
-from arvis.commands.invocation import Invocation, Said, Spoken
+from arvis.commands.invocation import CommandAnswer, Invocation, Spoken
 from arvis.commands.memory import memory
 from arvis.commands.reports import usage, why
 from arvis.commands.run import run
@@ -19,7 +19,7 @@ from arvis.ports.store import Transaction
 class Command:
     """A script with a short description; an `unlisted` one appears in no list."""
 
-    run: Callable[[Transaction, Invocation, int], str | Said]
+    run: Callable[[Transaction, Invocation, int], str | CommandAnswer]
     about: str
     unlisted: bool = False
 
@@ -33,10 +33,10 @@ def parse(text: str) -> Spoken | None:
     return Spoken(*found)
 
 
-def perform(tx: Transaction, invocation: Invocation, now: int) -> Said:
+def perform(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
     """Carry out the command and return its answer; `invocation.name` comes from `parse`."""
-    said = COMMANDS[invocation.name].run(tx, invocation, now)
-    return said if isinstance(said, Said) else Said(said)
+    answer = COMMANDS[invocation.name].run(tx, invocation, now)
+    return answer if isinstance(answer, CommandAnswer) else CommandAnswer(answer)
 
 
 def command_hints() -> Sequence[CommandHint]:

@@ -152,12 +152,12 @@ def _tools(timeline: MessageTimeline) -> Iterator[str]:
 def _delays(timeline: MessageTimeline) -> Iterator[str]:
     counted = Counter(step.step for step in timeline.steps)
     words = {"retried": "tried again", "snoozed": "postponed", "recovered": "taken up again after a crash"}
-    told = [f"{name} ×{counted[step]}" for step, name in words.items() if counted[step]]
+    notes = [f"{name} ×{counted[step]}" for step, name in words.items() if counted[step]]
     started = [step.at for step in timeline.steps if step.step == "started"]
     if started:
-        told.append(f"waited {_seconds(max(0, min(started) - timeline.message.created_at))} for its turn")
-    if told:
-        yield f"Queue: {', '.join(told)}."
+        notes.append(f"waited {_seconds(max(0, min(started) - timeline.message.created_at))} for its turn")
+    if notes:
+        yield f"Queue: {', '.join(notes)}."
 
 
 def _seconds(ms: int) -> str:

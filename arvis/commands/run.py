@@ -23,7 +23,7 @@ def run(tx: Transaction, invocation: Invocation, now: int) -> str:
     """`/run NAME [input]`; without a name it lists the workflows."""
     name, _, given = invocation.argument.partition(" ")
     if not name:
-        return _told(tx, invocation)
+        return _listing(tx, invocation)
     try:
         workflow = _named(tx, invocation, name)
         check_pace(tx, invocation.principal)
@@ -57,7 +57,7 @@ def _named(tx: Transaction, invocation: Invocation, name: str) -> Workflow:
     return workflow
 
 
-def _told(tx: Transaction, invocation: Invocation) -> str:
+def _listing(tx: Transaction, invocation: Invocation) -> str:
     found = _allowed(tx, invocation)
     lines = [_line(each) for each in found[:_MOST]]
     if len(found) > _MOST:

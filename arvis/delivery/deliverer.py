@@ -19,7 +19,7 @@ from arvis.domain.events import DeliveryPostponed, DeliverySettled
 from arvis.domain.jobs import Done, Fail, Job, JobResult, Retry, Snooze, Unfinished
 from arvis.domain.messages import Address, Delivery, DeliveryState
 from arvis.domain.platforms import ChannelStatus, Part, PartState, Piece
-from arvis.messaging.owner_alerts import tell_of_dead_letter
+from arvis.messaging.owner_alerts import alert_dead_letter
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Connector, Guarantee, SendError
@@ -43,7 +43,7 @@ def record(tx: Transaction, job: Job, outcome: Fail, now: int) -> None:
     tx.deliveries.set_state(delivery.id, state, now, error=outcome.error)
     _inform_agent(tx, delivery, state, outcome.error, now)
     _record_step(tx, delivery, outcome.reason, now)
-    tell_of_dead_letter(tx, job, outcome, now)
+    alert_dead_letter(tx, job, outcome, now)
 
 
 def expire(tx: Transaction, job: Job, delivery: Delivery, now: int) -> None:
@@ -76,8 +76,8 @@ def _one_line(text: str, longest: int) -> str:
 
 
 def _record_step(tx: Transaction, delivery: Delivery, reason: str, now: int) -> None:
-    told = delivery.answers or ((delivery.reply_to,) if delivery.reply_to else ())
-    tx.timeline.note(told, "undelivered", {"delivery": delivery.id, "reason": reason}, now)
+    asked = delivery.answers or ((delivery.reply_to,) if delivery.reply_to else ())
+    tx.timeline.note(asked, "undelivered", {"delivery": delivery.id, "reason": reason}, now)
 
 
 #: Minimum pause in seconds, so that a platform that always answers "retry immediately" causes no tight loop.

@@ -123,13 +123,13 @@ def _words(cursor: Cursor, waits: Mapping[str, Wait]) -> dict[str, Wait]:
 
 
 def _says_again(word: Wait) -> bool:
-    said = word.answer.value if word.answer is not None else None
-    return (said or {}).get("decision") == "approve" or _text(word) == RUN_AGAIN
+    answer = word.answer.value if word.answer is not None else None
+    return (answer or {}).get("decision") == "approve" or _text(word) == RUN_AGAIN
 
 
 def _text(word: Wait) -> str | None:
-    said = word.answer.value if word.answer is not None else None
-    text: str | None = (said or {}).get("text")
+    answer = word.answer.value if word.answer is not None else None
+    text: str | None = (answer or {}).get("text")
     return text
 
 

@@ -29,7 +29,7 @@ from arvis.graphs.agent.completion import EXPLICIT
 from arvis.graphs.context import INCIDENTS, OBSERVED_MS
 from arvis.memory.similarity import Wording, similarity
 from arvis.messaging.messages import is_silent
-from arvis.messaging.owner_alerts import DAY_MS, tell_owner
+from arvis.messaging.owner_alerts import DAY_MS, alert_owner
 from arvis.ports.store import Store, Transaction
 from arvis.prompt import first_zone
 from arvis.prompt.history import clock_line
@@ -397,7 +397,7 @@ def look_around(tx: Transaction, execution: Execution, now: int) -> Look:
         observed=observed,
         incidents=tx.incidents.unreported(conversation.id, INCIDENTS),
         others=active_agents_block(found, agent.id),
-        heard=any(each.said for each in found),
+        heard=any(each.shown_note for each in found),
     )
 
 
@@ -435,4 +435,4 @@ def _tell(tx: Transaction, execution: Execution, outcome: WorkOutcome, *, posted
         f"{agent.name if agent else 'An agent'} cannot go on with its work: {outcome.reason or 'it is blocked.'}{needs}"
     )
     place = state.address if posted else None
-    tell_owner(tx, f"blocked:{source_of(execution) or execution.id}", text, now, DAY_MS, unless=place)
+    alert_owner(tx, f"blocked:{source_of(execution) or execution.id}", text, now, DAY_MS, unless=place)

@@ -275,7 +275,7 @@ def _answer_question(tx: Transaction, routed: Routed, rules: InboxRules, now: in
     if message.forwarded or not (message.in_reply_to or tx.waits.any_open()):
         return None  # a person who passes words on says neither yes nor no
     by = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
-    answer = questions.Said(message.content, message.address, message.sent_at, message.in_reply_to)
+    answer = questions.WrittenAnswer(message.content, message.address, message.sent_at, message.in_reply_to)
     if (wait := questions.replied_question(tx, answer)) is not None:
         text = questions.review_reply(tx, answer, wait, by=by, approvers=rules.approvers, now=now)
     elif talk := next((each for each in tx.conversations.in_place(answer.place) if each.agent_id == agent.id), None):

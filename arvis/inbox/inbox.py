@@ -37,7 +37,7 @@ from arvis.domain.text import presentable
 from arvis.inbox.accept import LONGEST_OBSERVED, EventSource, Fence, Handled, InboxRules, handle_message, unfenced
 from arvis.llm.tokens import estimate_tokens
 from arvis.messaging.messages import STOP, WAIT
-from arvis.messaging.owner_alerts import tell_owner
+from arvis.messaging.owner_alerts import alert_owner
 from arvis.messaging.streaming import StreamedTexts, nothing_shown
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
@@ -370,7 +370,7 @@ def move_channel(tx: Transaction, source: EventSource, old: Address, new_channel
     """Move the rows of a channel to its new id. Only the owner can change an id in the configuration file."""
     source.advance(tx)
     tx.channel_status.move(old, new_channel, now)
-    tell_owner(
+    alert_owner(
         tx,
         f"moved:{old.lane}",
         f"{old.platform.title()} has given the group {old.channel} the new id {new_channel}. Its conversations and "

@@ -92,7 +92,7 @@ class MentionedState(State):
     repeated: Sequence[str] = ()
 
 
-def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
+def send_notice_once(tx: Transaction, execution: Execution, text: str, now: int) -> None:
     """Send a progress notice, once. It answers nothing and is not in the history; that of a child goes to the turn
     that it works for."""
     asked = tx.messages.of_turn(lifecycle.root_of(tx, execution).id)
@@ -102,13 +102,13 @@ def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
     tx.executions.save(replace(execution, state={**execution.state, **changes(MentionedState, notified=True)}))
 
 
-def progress(tx: Transaction, execution: Execution, text: str, now: int, *, taint: Taint = CLEAN) -> None:
+def post_progress(tx: Transaction, execution: Execution, text: str, now: int, *, taint: Taint = CLEAN) -> None:
     """Post text of an agent before its answer, each text once (until a person writes): shown in the chat and stored
     in its history. Text of a child is posted in the turn that it works for; without such a turn it is not posted.
     `taint` is added to what the execution has read."""
     turn = lifecycle.root_of(tx, execution)
-    asked, said = tx.messages.of_turn(turn.id), tx.messages.progress(turn.id)
-    if not asked or _was_said(text, asked, said):
+    asked, posted = tx.messages.of_turn(turn.id), tx.messages.progress(turn.id)
+    if not asked or _was_posted(text, asked, posted):
         return
     agent = tx.agents.get(PlacedState.from_json(execution.state).agent)
     message = replace(
@@ -123,7 +123,7 @@ def progress(tx: Transaction, execution: Execution, text: str, now: int, *, tain
         turn=None,
         created_at=now,
         reply_to=asked[-1].id,
-        position=max(each.position for each in (*asked, *said)) + 1,
+        position=max(each.position for each in (*asked, *posted)) + 1,
         attachments=(),
         taint=taint_in(execution.state) | taint,
     )
@@ -132,17 +132,17 @@ def progress(tx: Transaction, execution: Execution, text: str, now: int, *, tain
     deliver(tx, replace(message, execution_id=None), agent=agent, answers=(), priority=execution.priority, now=now)
 
 
-def was_said(tx: Transaction, execution: Execution, text: str) -> bool:
+def was_posted(tx: Transaction, execution: Execution, text: str) -> bool:
     """Return whether the agent already posted this text and no person has written since."""
-    return _was_said(text, tx.messages.of_turn(execution.id), tx.messages.progress(execution.id))
+    return _was_posted(text, tx.messages.of_turn(execution.id), tx.messages.progress(execution.id))
 
 
-def _was_said(text: str, asked: Sequence[StoredMessage], said: Sequence[StoredMessage]) -> bool:
+def _was_posted(text: str, asked: Sequence[StoredMessage], posted: Sequence[StoredMessage]) -> bool:
     newest = max((each.position for each in asked), default=0)
-    return any(each.content == text and each.position > newest for each in said)
+    return any(each.content == text and each.position > newest for each in posted)
 
 
-def ask(tx: Transaction, execution: Execution, now: int) -> None:
+def ask_questions(tx: Transaction, execution: Execution, now: int) -> None:
     """Show the open questions of a turn in its chat, each once; those of a child, in the turn that it works for. A
     run without a message asks where it would post."""
     turn = lifecycle.root_of(tx, execution)
@@ -176,7 +176,7 @@ def show_questions(tx: Transaction, execution: Execution, *, like: StoredMessage
         return
     for wait in open_:
         if wait.kind is WaitKind.USER and not is_run(lifecycle.root_of(tx, execution)):
-            progress(tx, execution, wait.prompt, now)
+            post_progress(tx, execution, wait.prompt, now)
             continue
         if wait.kind is WaitKind.USER:
             notice(tx, like=like, text=wait.prompt, priority=execution.priority, now=now, wait_id=wait.id)
@@ -247,7 +247,7 @@ def notice(
 ) -> StoredMessage:
     """Send a notice of the daemon in the place of this message (or of a run), after it: not in the history. It ends
     only the messages that it `answers`; `wait_id` is the question that it shows."""
-    said = replace(
+    message = replace(
         like,
         id=tx.new_id(),
         role=Role.NOTICE,
@@ -263,14 +263,14 @@ def notice(
         taint=CLEAN,
         wait_id=wait_id,
     )
-    tx.messages.add(said)
-    deliver(tx, said, agent=None, answers=answers, priority=priority, now=now, buttons=buttons, files=files)
-    return said
+    tx.messages.add(message)
+    deliver(tx, message, agent=None, answers=answers, priority=priority, now=now, buttons=buttons, files=files)
+    return message
 
 
-def say_in(tx: Transaction, address: Address, text: str, *, priority: int, now: int) -> None:
+def send_to_place(tx: Transaction, address: Address, text: str, *, priority: int, now: int) -> None:
     """Send a notice of the daemon to a place that may have no conversation."""
-    said = StoredMessage(
+    message = StoredMessage(
         id=tx.new_id(),
         conversation_id=None,
         role=Role.NOTICE,
@@ -285,8 +285,8 @@ def say_in(tx: Transaction, address: Address, text: str, *, priority: int, now: 
         turn=None,
         created_at=now,
     )
-    tx.messages.add(said)
-    deliver(tx, said, agent=None, answers=(), priority=priority, now=now)
+    tx.messages.add(message)
+    deliver(tx, message, agent=None, answers=(), priority=priority, now=now)
 
 
 def deliver(

@@ -13,7 +13,7 @@ from arvis.domain.executions import Execution
 from arvis.domain.jobs import Fail, Job, JobKind, Priority
 from arvis.domain.messages import Address, Principal, PrincipalRole, StoredMessage
 from arvis.domain.workflows import STATE
-from arvis.messaging.messages import WEB, notice, say_in
+from arvis.messaging.messages import WEB, notice, send_to_place
 from arvis.ports.store import Transaction
 from arvis.tasks.task import source_of
 
@@ -69,7 +69,7 @@ def choose_place(tx: Transaction, address: Address | None, now: int) -> None:
         tx.kv.put(_CHOSEN, chosen, now)
 
 
-def tell_owner(
+def alert_owner(
     tx: Transaction,
     about: str,
     text: str,
@@ -88,7 +88,7 @@ def tell_owner(
         return False
     talked, chosen = tx.messages.get(tx.kv.get(_PLACE) or ""), _chosen(tx)
     if chosen is not None and not _same_bot(chosen, unless):
-        say_in(tx, chosen, text + hint.for_reader_at(chosen), priority=Priority.BACKGROUND, now=now)
+        send_to_place(tx, chosen, text + hint.for_reader_at(chosen), priority=Priority.BACKGROUND, now=now)
     elif talked is not None and not _same_bot(talked.address, unless):
         shown = text + hint.for_reader_at(talked.address)
         notice(tx, like=talked, text=shown, priority=Priority.BACKGROUND, now=now)
@@ -98,14 +98,14 @@ def tell_owner(
     return True
 
 
-def tell_of_bot(tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str = "down") -> bool:
+def alert_bot_problem(tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str = "down") -> bool:
     """Alert that a bot cannot be reached, or that its token was refused (`cause` is one word for it). Another bot
     sends it."""
     unless = Address(platform, name, "")
-    return tell_owner(tx, f"bot:{platform}/{name}:{cause}", text, now, unless=unless, hint=_BOTS)
+    return alert_owner(tx, f"bot:{platform}/{name}:{cause}", text, now, unless=unless, hint=_BOTS)
 
 
-def tell_of_dead_letter(tx: Transaction, job: Job, outcome: Fail, now: int) -> bool:
+def alert_dead_letter(tx: Transaction, job: Job, outcome: Fail, now: int) -> bool:
     """A delivery or a turn was given up; once an hour for each bot or agent and reason."""
     error = " ".join(outcome.error[: 4 * _LONGEST_ERROR].split())[:_LONGEST_ERROR]
     if job.kind is JobKind.DELIVER:
@@ -115,16 +115,16 @@ def tell_of_dead_letter(tx: Transaction, job: Job, outcome: Fail, now: int) -> b
         address = delivery.address
         bot = f"{address.platform}/{address.connector}"
         text = f"A message could not be delivered to {address.channel} on {bot}: {error}"
-        return tell_owner(tx, f"undelivered:{bot}:{outcome.reason}", text, now, unless=address, hint=_GIVEN_UP)
+        return alert_owner(tx, f"undelivered:{bot}:{outcome.reason}", text, now, unless=address, hint=_GIVEN_UP)
     if outcome.reason.startswith("budget"):
         return False
     agent = tx.agents.get(job.agent_id or "")
     who = agent.name if agent is not None else "An agent"
     text = f"{who} had to give up a task ({outcome.reason}): {error}"
-    return tell_owner(tx, f"given_up:{job.agent_id or job.kind}:{outcome.reason}", text, now, hint=_GIVEN_UP)
+    return alert_owner(tx, f"given_up:{job.agent_id or job.kind}:{outcome.reason}", text, now, hint=_GIVEN_UP)
 
 
-def tell_of_failed_run(tx: Transaction, execution: Execution, error: str, now: int) -> bool:
+def alert_failed_run(tx: Transaction, execution: Execution, error: str, now: int) -> bool:
     """Alert that a run without a waiting person failed; once an hour for each workflow and place."""
     source = source_of(execution)
     if source.partition(":")[0] not in _BY_ITSELF:
@@ -134,7 +134,7 @@ def tell_of_failed_run(tx: Transaction, execution: Execution, error: str, now: i
     short = " ".join(error[: 4 * _LONGEST_ERROR].split())[:_LONGEST_ERROR]
     text = f"The workflow {name} has failed: {short}"
     hint = Hint(f"\n`arvis workflows runs --id {execution.id}` shows more.", "\nThe page Runs shows more.")
-    return tell_owner(tx, f"run_failed:{execution.graph}:{source}", text, now, hint=hint)
+    return alert_owner(tx, f"run_failed:{execution.graph}:{source}", text, now, hint=hint)
 
 
 def _chosen(tx: Transaction) -> Address | None:

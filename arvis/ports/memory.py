@@ -42,7 +42,7 @@ class Facts(Protocol):
         ...
 
     def search(self, agent_id: str, scopes: Sequence[str], words: Sequence[str], limit: int) -> list[Fact]:
-        """Return active facts that contain any of these words (as split by `domain.words.asked_words`), best match
+        """Return active facts that contain any of these words (as split by `domain.memory.asked_words`), best match
         first."""
         ...
 
@@ -131,7 +131,7 @@ class MemoryInsights(Protocol):
         limit: int,
         cursor: str | None,
     ) -> Page[Fact]:
-        """Return facts, newest first. With `words` (as split by `domain.words.asked_words`) best match first, active
+        """Return facts, newest first. With `words` (as split by `domain.memory.asked_words`) best match first, active
         facts on one page only. `agent` is an id or a slug."""
         ...
 

@@ -126,8 +126,8 @@ def _walk(
     try:
         begun = begin_keyed(tx, _wanted(tx, schedule, *ready, by), now, key=schedule.key)
     except UsageError as gone:
-        told = " ".join(filter(None, [gone.what, gone.why, gone.fix]))
-        schedule_runs.end(tx, occurrence, OccurrenceStatus.FAILED, told, now)
+        problem = " ".join(filter(None, [gone.what, gone.why, gone.fix]))
+        schedule_runs.end(tx, occurrence, OccurrenceStatus.FAILED, problem, now)
         return tx.occurrences.get(occurrence.id) or occurrence
     if begun is None:
         return _end(tx, occurrence, STILL_RUNNING, now)

@@ -59,7 +59,7 @@ class Activity:
     last_active_at: int | None = None
 
     @property
-    def said(self) -> str:
+    def shown_note(self) -> str:
         """Return the status text that others may read."""
         return "" if self.private else self.status_note
 
@@ -156,6 +156,6 @@ def _line(each: Activity) -> str:
     if each.status is ActivityStatus.RUNNING:
         where = "" if each.private or each.address is None else f" in {each.address.platform} {each.address.channel}"
         what = f"running ({each.kind}){where}"
-        if each.said:
-            what += f": {' '.join(each.said.split())}"
+        if each.shown_note:
+            what += f": {' '.join(each.shown_note.split())}"
     return escape(f"{who}: {what}{f' – {about}' if about else ''}")

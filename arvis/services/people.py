@@ -20,7 +20,7 @@ from arvis.domain.messages import RANKS, IncomingMessage, Principal, PrincipalRo
 from arvis.domain.platforms import Pairing, PairingStatus
 from arvis.domain.users import FIRST_USER, UserRole
 from arvis.domain.versions import Version, Versioned
-from arvis.messaging.messages import say_in
+from arvis.messaging.messages import send_to_place
 from arvis.ports.store import Transaction
 
 #: User ids by platform, as configured; for the web also those with an owner's login or key.
@@ -254,7 +254,7 @@ def approve(tx: Transaction, code: str, by: str, now: int) -> Paired | WrongCode
     tx.pairings.settle(pairing.id, PairingStatus.APPROVED, by, now)
     known = tx.principals.seen(pairing.address.platform, pairing.user_id, pairing.user_name, None, now)
     tx.principals.pair(known.id, now)
-    say_in(tx, pairing.address, WELCOME, priority=Priority.MESSAGE, now=now)
+    send_to_place(tx, pairing.address, WELCOME, priority=Priority.MESSAGE, now=now)
     return Paired(keep_change(tx, known, by, now))
 
 

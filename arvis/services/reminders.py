@@ -100,7 +100,7 @@ class ReminderService:
 
     async def list(self, caller: Caller) -> str:
         person, _ = _person(caller)
-        return await self._store.read(told, person, self._rules, self._clock.now())
+        return await self._store.read(list_reminders, person, self._rules, self._clock.now())
 
     async def cancel(self, caller: Caller, which: str) -> str:
         person, _ = _person(caller)
@@ -128,7 +128,7 @@ def create(tx: Transaction, wish: Wish, rules: Rules, now: int) -> str:
     return f"Made: {_line(tx, made, rules, now, times=schedules.TOLD)}"
 
 
-def told(tx: Transaction, principal_id: str, rules: Rules, now: int) -> str:
+def list_reminders(tx: Transaction, principal_id: str, rules: Rules, now: int) -> str:
     """Return the pending reminders of this person, with all agents."""
     mine = _mine(tx, principal_id, rules)
     if not mine:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from arvis.domain.executions import Execution
 from arvis.domain.schedules import Occurrence, OccurrenceStatus, Schedule
 from arvis.domain.text import storable
-from arvis.messaging.owner_alerts import Hint, tell_owner
+from arvis.messaging.owner_alerts import Hint, alert_owner
 from arvis.ports.store import Transaction
 from arvis.tasks.state import WorkStatus
 
@@ -73,4 +73,4 @@ def _failed(tx: Transaction, schedule: Schedule, report: str, now: int) -> None:
             "It continues by itself, less often."
         )
         hint = Hint(f" `arvis schedules show {schedule.id}` shows more.", " The page Schedules shows more.")
-        tell_owner(tx, f"schedule:{schedule.id}", text, now, every=0, hint=hint)
+        alert_owner(tx, f"schedule:{schedule.id}", text, now, every=0, hint=hint)

@@ -393,8 +393,8 @@ def note_begun(
             created_at=execution.created_at,
         )
     )
-    said = " ".join(str(part["trigger"]).split())
-    tx.workflow_runs.log(execution.id, [(SYSTEM, LogType.START_PROMPT, said[:_NOTED])], now)
+    trigger = " ".join(str(part["trigger"]).split())
+    tx.workflow_runs.log(execution.id, [(SYSTEM, LogType.START_PROMPT, trigger[:_NOTED])], now)
 
 
 def source_for(execution: Execution, parent: str | None = None) -> str:
@@ -434,7 +434,7 @@ def _part(wanted: NewWorkflowRun, version: WorkflowVersion) -> dict[str, Any]:
 _LONGEST = 1_000
 
 
-def tell(tx: Transaction, job: Job, execution: Execution, outcome: Retry | Snooze, now: int) -> str | None:
+def log_retry(tx: Transaction, job: Job, execution: Execution, outcome: Retry | Snooze, now: int) -> str | None:
     """Write the line for the run that this job works for, at the node that waits for it. Return the id of the run for
     its watchers; None if there is no such run, or it waits only for its own children."""
     found = _run_of(tx, execution)
@@ -450,8 +450,8 @@ def tell(tx: Transaction, job: Job, execution: Execution, outcome: Retry | Snooz
     return run_id
 
 
-def tell_tools(tx: Transaction, execution_id: str, told: Sequence[Mapping[str, Any]], now: int) -> None:
-    """Write the tool calls of an agent that works for a run, at its node; `told` as stored in the timeline."""
+def log_tool_calls(tx: Transaction, execution_id: str, calls: Sequence[Mapping[str, Any]], now: int) -> None:
+    """Write the tool calls of an agent that works for a run, at its node; `calls` as stored in the timeline."""
     execution = tx.executions.get(execution_id)
     found = _run_of(tx, execution) if execution is not None and execution.parent_wait is not None else None
     if found is None:
@@ -459,7 +459,7 @@ def tell_tools(tx: Transaction, execution_id: str, told: Sequence[Mapping[str, A
     run_id, node = found
     lines = [
         line
-        for each in told
+        for each in calls
         for line in (
             (node, LogType.TOOL_CALL.value, json.dumps({"tool": each["tool"], "arguments": each["arguments"]})),
             (node, LogType.TOOL_RESULT.value, f"{'failed: ' if each['failed'] else ''}{each['output']}"),

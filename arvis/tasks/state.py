@@ -63,8 +63,8 @@ class WorkOutcome:
     @property
     def note(self) -> str:
         """One line about the present status."""
-        said = self.reason or self.report or self.result or self.visible
-        return " ".join(said.split())[:LONGEST_NOTE]
+        text = self.reason or self.report or self.result or self.visible
+        return " ".join(text.split())[:LONGEST_NOTE]
 
     @property
     def summary(self) -> str:

@@ -67,8 +67,8 @@ def _ending(tx: Transaction, execution: Execution, shown: Shown) -> Ending:
     texts = (shown(message.id).rstrip() for message in reversed(tx.messages.of_turn(execution.id)))
     if (text := next(filter(None, texts), "")) == "":
         return Ending(MessageStatus.CANCELLED, Role.NOTICE, notices.STOPPED, "stopped")
-    said = with_mark(text, notices.STOPPED_HERE)
-    return Ending(MessageStatus.CANCELLED, Role.ASSISTANT, said, "stopped", taint=taint_in(execution.state))
+    text_so_far = with_mark(text, notices.STOPPED_HERE)
+    return Ending(MessageStatus.CANCELLED, Role.ASSISTANT, text_so_far, "stopped", taint=taint_in(execution.state))
 
 
 def withdraw_turn(tx: Transaction, execution_id: str, now: int) -> CancelledTurn:

@@ -148,7 +148,7 @@ _ANSWERED = "This question is answered already."
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class WrittenAnswer:
     """A message that may be an answer: `at` is when it was written (ms, None: just now), `in_reply_to` the id of the message that
     it directly replies to."""
 
@@ -158,22 +158,22 @@ class Said:
     in_reply_to: str | None = None
 
 
-def replied_question(tx: Transaction, said: Said) -> Wait | None:
+def replied_question(tx: Transaction, written: WrittenAnswer) -> Wait | None:
     """Return the question that the message directly replies to."""
-    if said.in_reply_to is None:
+    if written.in_reply_to is None:
         return None
-    found = tx.waits.shown_as(said.place, said.in_reply_to)
+    found = tx.waits.shown_as(written.place, written.in_reply_to)
     wait = tx.waits.get(found) if found is not None else None
     return wait if wait is not None and wait.kind in PERSONAL_WAITS else None
 
 
 def review_reply(
-    tx: Transaction, said: Said, wait: Wait, *, by: Principal, approvers: Approvers, now: int
+    tx: Transaction, written: WrittenAnswer, wait: Wait, *, by: Principal, approvers: Approvers, now: int
 ) -> str | None:
     """Answer the question that a message directly replies to. Return the text for the person, or None when it is no answer."""
     if not may_answer(tx, wait, by, approvers):
         return None
-    given = _replied(tx, said.text, wait)
+    given = _replied(tx, written.text, wait)
     if given is None:
         return None
     if wait.answered_at is not None:
@@ -182,15 +182,15 @@ def review_reply(
 
 
 def review(
-    tx: Transaction, said: Said, *, talk: Conversation, by: Principal, approvers: Approvers, now: int
+    tx: Transaction, written: WrittenAnswer, *, talk: Conversation, by: Principal, approvers: Approvers, now: int
 ) -> str | None:
     """Answer the newest question of the place with a plain message. Return the text for the person, or None when the message is
     no answer. A message that was written before the question was asked is not about it."""
-    heard = now if said.at is None else said.at + _CLOCKS_APART
-    asked = [each for each in open_questions(tx, talk) if each.asked_at <= heard]
+    written_at = now if written.at is None else written.at + _CLOCKS_APART
+    asked = [each for each in open_questions(tx, talk) if each.asked_at <= written_at]
     theirs = [each for each in asked if _is_for(tx, each, talk, by, approvers)]
     wait = next(iter(theirs), None)
-    if wait is None or (given := _plainly(tx, said.text, wait, talk, by=by, now=now)) is None:
+    if wait is None or (given := _plainly(tx, written.text, wait, talk, by=by, now=now)) is None:
         return None
     if _is_unread(tx, wait, theirs, now):
         return _UNREAD
@@ -247,13 +247,13 @@ def _answer(tx: Transaction, wait: Wait, given: WaitAnswer, *, by: Principal, ap
         return _ANSWERED
     except Unprocessable as wrong:
         return f"{wrong.what} {wrong.fix or ''}".strip()
-    said = {
+    confirmations = {
         "approve": "Allowed.",
         "reject": "Not allowed.",
         "edit": "Allowed with your change.",
         "answer": "Passed on.",
     }
-    return said.get(given.decision, "Passed on; nothing was done.")
+    return confirmations.get(given.decision, "Passed on; nothing was done.")
 
 
 def _is_unread(tx: Transaction, wait: Wait, open_: Sequence[Wait], now: int) -> bool:

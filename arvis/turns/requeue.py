@@ -40,7 +40,7 @@ def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int
     job = tx.jobs.get(job_id)
     if job is None:
         raise NotFound(f"There is no job {job_id}")
-    execution, message = _told_again(tx, job, by)
+    execution, message = _correctable(tx, job, by)
     agent = tx.agents.get(message.agent_id or "")
     if agent is None:
         raise Conflict("The agent that was asked is gone", fix="write a new message to another agent")
@@ -71,7 +71,7 @@ def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int
     return added.id
 
 
-def _told_again(tx: Transaction, job: Job, by: Principal) -> tuple[Execution, StoredMessage]:
+def _correctable(tx: Transaction, job: Job, by: Principal) -> tuple[Execution, StoredMessage]:
     """Return the execution and the message of a job, if this person may change its text."""
     message = tx.messages.get(job.message_id or "") if job.kind is JobKind.MESSAGE else None
     execution = tx.executions.get(job.execution_id or "")

@@ -130,8 +130,8 @@ def _questions(tx: Transaction, waits: Sequence[Wait]) -> Iterator[Wait]:
 
 
 def _last_position(tx: Transaction, execution_id: str) -> int:
-    said = (*tx.messages.of_turn(execution_id), *tx.messages.progress(execution_id))
-    return max((each.position for each in said), default=0)
+    messages = (*tx.messages.of_turn(execution_id), *tx.messages.progress(execution_id))
+    return max((each.position for each in messages), default=0)
 
 
 def _queue_turn(
@@ -333,6 +333,6 @@ def answer_at_once(
         _user_message(tx, incoming, conversation, principal, route=route, now=now), status=MessageStatus.ANSWERED
     )
     tx.messages.add(asked, event_id=incoming.event_id)
-    said = notice(tx, like=asked, text=text, priority=Priority.OWNER, now=now, answers=[asked.id])
-    tx.messages.answered_by(asked.id, said.id)
+    sent = notice(tx, like=asked, text=text, priority=Priority.OWNER, now=now, answers=[asked.id])
+    tx.messages.answered_by(asked.id, sent.id)
     return asked

@@ -140,8 +140,8 @@ def _priority(execution: Execution, agent: Agent) -> int:
 
 def _results(execution: Execution, name: str) -> str:
     """The status, and what each node gave."""
-    said = {ExecutionStatus.DONE: "is done", ExecutionStatus.CANCELLED: "was cancelled"}
-    lines = [f"[The workflow {name} that you started {said.get(execution.status, 'has failed')} (run {execution.id}).]"]
+    ends = {ExecutionStatus.DONE: "is done", ExecutionStatus.CANCELLED: "was cancelled"}
+    lines = [f"[The workflow {name} that you started {ends.get(execution.status, 'has failed')} (run {execution.id}).]"]
     if execution.error:
         lines.append(f"Error: {_short(execution.error)}")
     given = outputs_of(execution.state)

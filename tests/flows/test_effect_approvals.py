@@ -98,7 +98,7 @@ def _completion(execution: Execution) -> Callable[[Transaction, int], None]:
         if execution.status is ExecutionStatus.DONE:
             approvals.conclude(tx, execution, now, limits=Limits())
         else:
-            approvals.tell(tx, execution, now)
+            approvals.post_question(tx, execution, now)
 
     return closing
 

@@ -6,7 +6,7 @@ import pytest
 
 from arvis.domain.jobs import Fail, Job
 from arvis.domain.messages import Address, DeliveryState
-from arvis.messaging.owner_alerts import HOUR_MS, choose_place, tell_of_bot, tell_of_dead_letter, tell_owner
+from arvis.messaging.owner_alerts import HOUR_MS, alert_bot_problem, alert_dead_letter, alert_owner, choose_place
 from arvis.ports.connector import SendError
 from tests.flows.house import House
 from tests.flows.scripted import BOT, PLATFORM
@@ -18,7 +18,7 @@ OFFICE = Address(PLATFORM, BOT, "ops")
 async def test_owners_are_told_where_the_configuration_says(either_house: House) -> None:
     house = either_house
     await house.store.write(choose_place, OFFICE, NOW)
-    assert await house.store.write(tell_owner, "fire", "It burns.", house.clock.now())
+    assert await house.store.write(alert_owner, "fire", "It burns.", house.clock.now())
     assert await house.until_sent(1, "ops") == ["It burns."]
     [delivery] = await house.deliveries("ops")
     assert delivery.state is DeliveryState.SENT
@@ -27,28 +27,28 @@ async def test_owners_are_told_where_the_configuration_says(either_house: House)
 async def test_one_cause_is_told_once_an_hour(house: House) -> None:
     write = house.store.write
     await write(choose_place, OFFICE, NOW)
-    assert await write(tell_owner, "fire", "It burns.", NOW)
-    assert not await write(tell_owner, "fire", "It burns.", NOW + HOUR_MS - 1)
-    assert await write(tell_owner, "flood", "It is wet.", NOW)
-    assert await write(tell_owner, "fire", "It still burns.", NOW + HOUR_MS)
+    assert await write(alert_owner, "fire", "It burns.", NOW)
+    assert not await write(alert_owner, "fire", "It burns.", NOW + HOUR_MS - 1)
+    assert await write(alert_owner, "flood", "It is wet.", NOW)
+    assert await write(alert_owner, "fire", "It still burns.", NOW + HOUR_MS)
 
 
 async def test_without_any_place_nobody_is_told_and_it_is_not_taken_for_told(house: House) -> None:
     write = house.store.write
-    assert not await write(tell_owner, "fire", "It burns.", NOW)
+    assert not await write(alert_owner, "fire", "It burns.", NOW)
     await write(choose_place, OFFICE, NOW)
-    assert await write(tell_owner, "fire", "It burns.", NOW)
+    assert await write(alert_owner, "fire", "It burns.", NOW)
     await write(choose_place, None, NOW)
-    assert not await write(tell_owner, "flood", "It is wet.", NOW)
+    assert not await write(alert_owner, "flood", "It is wet.", NOW)
 
 
 async def test_a_bot_that_is_down_does_not_tell_of_itself(house: House) -> None:
     write = house.store.write
     await write(choose_place, OFFICE, NOW)
-    assert not await write(tell_of_bot, PLATFORM, BOT, "It is down.", NOW)
-    assert await write(tell_of_bot, PLATFORM, "other", "It is down.", NOW)
-    assert await write(lambda tx: tell_of_bot(tx, PLATFORM, "other", "Its token is refused.", NOW, cause="token"))
-    assert not await write(tell_of_bot, PLATFORM, "other", "It is down.", NOW)
+    assert not await write(alert_bot_problem, PLATFORM, BOT, "It is down.", NOW)
+    assert await write(alert_bot_problem, PLATFORM, "other", "It is down.", NOW)
+    assert await write(lambda tx: alert_bot_problem(tx, PLATFORM, "other", "Its token is refused.", NOW, cause="token"))
+    assert not await write(alert_bot_problem, PLATFORM, "other", "It is down.", NOW)
 
 
 async def test_a_delivery_that_is_given_up_is_told(house: House) -> None:
@@ -66,7 +66,7 @@ async def test_a_delivery_that_is_given_up_is_told(house: House) -> None:
 async def test_what_could_not_be_told_is_not_told_in_the_same_place(house: House) -> None:
     await house.store.write(choose_place, OFFICE, NOW)
     house.connector.script.append(SendError("kicked out", permanent=True))
-    assert await house.store.write(tell_owner, "fire", "It burns.", house.clock.now())
+    assert await house.store.write(alert_owner, "fire", "It burns.", house.clock.now())
     await house.until_idle()
     assert [one.state for one in await house.deliveries("ops")] == [DeliveryState.FAILED]
 
@@ -76,8 +76,8 @@ async def test_a_turn_that_is_given_up_is_told_but_no_budget_that_is_used_up(hou
     await house.store.write(choose_place, OFFICE, NOW)
     job: Job = next(job for job in await house.jobs() if job.message_id == asked.message.id and job.execution_id)
     write = house.store.write
-    assert not await write(tell_of_dead_letter, job, Fail("budget_day", "used up"), NOW)
-    assert await write(tell_of_dead_letter, job, Fail("auth", "the key is refused"), NOW)
+    assert not await write(alert_dead_letter, job, Fail("budget_day", "used up"), NOW)
+    assert await write(alert_dead_letter, job, Fail("auth", "the key is refused"), NOW)
     told = await house.until_sent(1, "ops")
     assert told[-1].startswith("Helper had to give up a task (auth): the key is refused")
 
@@ -93,7 +93,7 @@ async def test_a_turn_that_is_given_up_is_told_but_no_budget_that_is_used_up(hou
 async def test_a_notice_names_what_its_reader_has_at_hand(house: House, place: Address, words: str) -> None:
     write = house.store.write
     await write(choose_place, place, NOW)
-    assert await write(tell_of_bot, PLATFORM, "other", "It is down.", NOW)
+    assert await write(alert_bot_problem, PLATFORM, "other", "It is down.", NOW)
     [delivery] = await house.insights.deliveries_after(place, 0, 100)
     assert words in delivery.content
     assert delivery.agent is None

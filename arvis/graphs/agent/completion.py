@@ -124,7 +124,7 @@ class Completion:
     def _show(self, text: str) -> None:
         """Send the progress to people, each text once."""
         if text and not is_run(self.context.execution):
-            self.context.record(messages.progress, self.context.execution, text, self.context.now())
+            self.context.record(messages.post_progress, self.context.execution, text, self.context.now())
             self.context.commit_first()
 
 

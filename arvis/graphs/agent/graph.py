@@ -185,7 +185,7 @@ class _Nodes:
         answered = RunResult.from_json(answer)
         for what in answered.left_out:
             text = notices.left_out(what, model=answered.model, account=answered.account)
-            context.record(messages.progress, context.execution, text, context.now())
+            context.record(messages.post_progress, context.execution, text, context.now())
         result = self._manner.read(answered if request.tools else replace(answered, calls=()))
         read = answer.get("read", read_in(request.turns))
         if result.calls and not tools_off:

@@ -273,4 +273,4 @@ def _note_tools(tx: Transaction, execution_id: str, lines: Sequence[Mapping[str,
     asked = [message.id for message in tx.messages.of_turn(execution_id)]
     for each in lines:
         tx.timeline.note(asked, "tool", each, now)
-    workflow_runs.tell_tools(tx, execution_id, lines, now)
+    workflow_runs.log_tool_calls(tx, execution_id, lines, now)

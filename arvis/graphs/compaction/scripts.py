@@ -23,7 +23,7 @@ from arvis.llm.budgets import spender_of
 from arvis.memory import remember
 from arvis.memory.service import ARVIS
 from arvis.messaging import notices
-from arvis.messaging.owner_alerts import DAY_MS, tell_owner
+from arvis.messaging.owner_alerts import DAY_MS, alert_owner
 from arvis.ports.conversations import Calibration, Size
 from arvis.ports.store import Transaction
 from arvis.prompt import Budget
@@ -281,7 +281,7 @@ def note_failure(
     tx.timeline.note(_concerned(tx, execution, messages), "compaction_failed", {"reason": reason, "error": error}, now)
     agent = tx.agents.get(WorkState.from_json(execution.state).agent)
     text = notices.compaction_failed(agent.name if agent else "An agent", error)
-    tell_owner(tx, f"compaction:{WorkState.from_json(execution.state).conversation}", text, now, DAY_MS)
+    alert_owner(tx, f"compaction:{WorkState.from_json(execution.state).conversation}", text, now, DAY_MS)
 
 
 def give_up(tx: Transaction, execution: Execution, now: int, *, reason: str, error: str) -> None:

@@ -297,7 +297,7 @@ class _Nodes:
                 return _go_on(spoken, words.refusal(name, why), more)
             case HandedOver(target=target) | Answered(target=target):
                 # Rows first, events second: the move is stored before people see it.
-                context.record(saying.progress, context.execution, words.moved(target), context.now())
+                context.record(saying.post_progress, context.execution, words.moved(target), context.now())
                 context.commit_first()
                 failed = said.outcome is None
                 heard = words.failure_of(spoken.speaker) if failed else words.message_from(spoken.speaker, text)

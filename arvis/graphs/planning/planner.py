@@ -159,7 +159,7 @@ class PlannerNode:
             return Goto(OUTPUT, None, **changes(PlanningState, stopped=TRIES), **more)
         for words in dict.fromkeys(filter(None, (*_beside_calls(evidence), draft.chatter))):
             text = clipped(words, _LONGEST_CHATTER)
-            context.record(messages.progress, context.execution, text, context.now())
+            context.record(messages.post_progress, context.execution, text, context.now())
             context.commit_first()  # people read it while the work goes on
         return Next(
             None,

@@ -21,7 +21,7 @@ from arvis.engine import lifecycle
 from arvis.engine.graph import Decision, Node, NodeContext, Pause
 from arvis.messaging import messages
 from arvis.messaging.messages import post, unsilenced
-from arvis.messaging.owner_alerts import Hint, tell_owner
+from arvis.messaging.owner_alerts import Hint, alert_owner
 from arvis.ports.store import Transaction
 from arvis.tasks.state import WorkState
 from arvis.tasks.task import is_run, source_of
@@ -150,7 +150,7 @@ def _tell(tx: Transaction, run_id: str, label: str, now: int) -> None:
     hint = Hint(
         " `arvis questions list` shows the question.", " The Questions page of the dashboard shows the question."
     )
-    tell_owner(tx, f"escalated:{run_id}:{label}", text, now, every=0, hint=hint)
+    alert_owner(tx, f"escalated:{run_id}:{label}", text, now, every=0, hint=hint)
 
 
 # -- user-input --------------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def _speak(tx: Transaction, execution_id: str, node_id: str, text: str, *, taint
     if root.id == execution.id and _is_left_to_the_end(tx, execution, node_id):
         return
     if tx.messages.of_turn(root.id):
-        messages.progress(tx, execution, text, now, taint=taint)
+        messages.post_progress(tx, execution, text, now, taint=taint)
         return
     agent = tx.agents.get(WorkState.from_json(execution.state).agent)
     if is_run(root) and agent is not None and unsilenced(text):
