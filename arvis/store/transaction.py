@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from arvis.domain.errors import StoreError
 from arvis.domain.jobs import Job
-from arvis.ports.job_store import Claimer, JobStore
+from arvis.ports.job_store import Claimer, JobStore, Slots
 from arvis.ports.store import Transaction
 from arvis.store.repositories.accounts import SqlAccounts, SqlCooldowns, SqlVariables
 from arvis.store.repositories.agents import SqlAgents
@@ -63,26 +64,22 @@ def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> 
     return result
 
 
+@dataclass(slots=True)
 class Claim:
-    """A claim of jobs within a commit. Its creator settles it exactly once."""
+    """A claim of jobs within a commit. Its creator settles it exactly once. `reserved` is None if no claim is needed."""
 
-    def __init__(self, claimer: Claimer, notices: Notices) -> None:
-        self._claimer = claimer
-        self._ended = tuple(notices.ended)
-        self._due_at = notices.due_at
-        self._reserved = claimer.reserve(self._ended) if notices.want_claim else None
-        self.jobs: Sequence[Job] = ()
-
-    def take(self, jobs: JobStore) -> None:
-        if self._reserved:
-            self.jobs = jobs.claim(self._reserved, *self._claimer.lease())
+    claimer: Claimer
+    ended: Sequence[str]
+    due_at: int | None
+    reserved: Slots | None
+    jobs: Sequence[Job] = ()
 
     def settle(self, *, committed: bool) -> None:
         """Pass the claimed jobs to the queue if they were committed, else free the reserved slots."""
-        if self._reserved is not None:
-            self._claimer.deliver(self._reserved, self._ended, self.jobs if committed else None)
-        if committed and self._due_at is not None:
-            self._claimer.due(self._due_at)
+        if self.reserved is not None:
+            self.claimer.deliver(self.reserved, self.ended, self.jobs if committed else None)
+        if committed and self.due_at is not None:
+            self.claimer.due(self.due_at)
 
 
 class CommitUnknown(Exception):
@@ -99,9 +96,11 @@ def claim_and_commit(
     if claimer is None:
         commit()
         return ()
-    claim = Claim(claimer, notices)
+    ended = tuple(notices.ended)
+    claim = Claim(claimer, ended, notices.due_at, claimer.reserve(ended) if notices.want_claim else None)
     try:
-        claim.take(jobs)
+        if claim.reserved:
+            claim.jobs = jobs.claim(claim.reserved, *claimer.lease())
         commit()
     except CommitUnknown as unknown:
         unknown.claim = claim

@@ -158,6 +158,7 @@ class Walk:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, int]] = []
+        self._closed = False
         self._begins: dict[CodeType, int] = {}
         self._roots = tuple(str(HERE / package) + "/" for package in PACKAGES)
 
@@ -167,7 +168,7 @@ class Walk:
             return
         # A coroutine that goes on after an `await` is one more call event, at a later instruction.
         begins_at = self._begins.setdefault(code, frame.f_lasti)
-        if frame.f_lasti <= begins_at:
+        if frame.f_lasti <= begins_at and not self._closed:
             self.calls.append((code.co_filename, code.co_qualname, code.co_firstlineno))
 
     def __enter__(self) -> Self:
@@ -179,6 +180,7 @@ class Walk:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._closed = True  # threads that began before keep their profile function
         sys.setprofile(None)
         threading.setprofile(None)
 

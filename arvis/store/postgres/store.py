@@ -27,7 +27,7 @@ from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
 from arvis.store.postgres.errors import AGAIN, failure, must_reconnect, unreachable, with_options
 from arvis.store.postgres.session import Mark, PostgresSession, Queries, connect
-from arvis.store.sql.session import IdMaker
+from arvis.store.sql.session import IdMaker, Notices
 from arvis.store.transaction import Claim, CommitUnknown, SqlTransaction, claim_and_commit, run_script, store_closed
 
 P = ParamSpec("P")
@@ -153,8 +153,7 @@ class PostgresStore:
     def _attempt(
         self, script: Callable[[Transaction], R], loop: asyncio.AbstractEventLoop, session: PostgresSession
     ) -> _Written[R]:
-        notices = session.notices
-        notices.clear()
+        notices = session.notices = Notices()
         session.begin()
         transaction = SqlTransaction(session)
         result = run_script(script, transaction)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -19,17 +18,18 @@ EVERYBODY = "null"
 
 def agent_of(row: Row) -> Agent:
     """Return an agent; one with an unreadable row is paused, and has no tools."""
-    return lenient(
-        "agents", "slug", row, sound_agent, lambda row: _agent(row, lambda _: (), lambda _: AgentStatus.PAUSED)
-    )
+    return lenient("agents", "slug", row, sound_agent, _paused_agent)
+
+
+def _paused_agent(row: Row) -> Agent:
+    allowed = EVERYBODY if row["allow_users"] == EVERYBODY else NOTHING
+    emptied = dict.fromkeys(("fallbacks", "tools", "plugins", "helpers"), NOTHING)
+    sound = {"allow_users": allowed, "status": AgentStatus.PAUSED, **emptied}
+    return sound_agent({name: row[name] for name in row.keys()} | sound)  # noqa: SIM118 a row of SQLite is no mapping
 
 
 def sound_agent(row: Row) -> Agent:
     """Raises what `UNREADABLE` names."""
-    return _agent(row, _texts_of, AgentStatus)
-
-
-def _agent(row: Row, texts: Callable[[str], tuple[str, ...]], status: Callable[[str], AgentStatus]) -> Agent:
     return Agent(
         id=row["id"],
         slug=row["slug"],
@@ -38,17 +38,17 @@ def _agent(row: Row, texts: Callable[[str], tuple[str, ...]], status: Callable[[
         description=row["description"],
         prompt=row["prompt"],
         model=row["model"],
-        fallbacks=texts(row["fallbacks"]),
-        tools=texts(row["tools"]),
+        fallbacks=_texts_of(row["fallbacks"]),
+        tools=_texts_of(row["tools"]),
         graph=row["graph"],
         completion=row["completion"],
         context_tokens=row["context_tokens"],
         timezone=row["timezone"],
-        allow_users=None if row["allow_users"] == EVERYBODY else texts(row["allow_users"]),
-        status=status(row["status"]),
+        allow_users=None if row["allow_users"] == EVERYBODY else _texts_of(row["allow_users"]),
+        status=AgentStatus(row["status"]),
         on_new_message=row["on_new_message"],
-        plugins=texts(row["plugins"]),
-        helpers=texts(row["helpers"]),
+        plugins=_texts_of(row["plugins"]),
+        helpers=_texts_of(row["helpers"]),
     )
 
 

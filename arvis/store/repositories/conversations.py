@@ -160,20 +160,18 @@ class SqlConversations:
     def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False) -> Conversation:
         row = self._session.one("open_conversation", agent_id=agent_id, **place(address))
         if row is not None:
-            return self._known(conversation_of(row), direct=direct)
+            known = conversation_of(row)
+            if direct and not known.direct:
+                # A caller that posts without a message of a person does not know whether the chat is direct; the
+                # message of a person shows it.
+                self._session.execute("note_direct", id=known.id)
+                return replace(known, direct=True)
+            return known
         made = Conversation(self._session.new_id(), agent_id, address, turns=0, created_at=now, direct=direct)
         self._session.execute(
             "add_conversation", id=made.id, agent_id=agent_id, now=now, direct=int(direct), **place(address)
         )
         return made
-
-    def _known(self, known: Conversation, *, direct: bool) -> Conversation:
-        """A caller that posts without a message of a person does not know whether the chat is direct; the message of
-        a person shows it."""
-        if direct and not known.direct:
-            self._session.execute("note_direct", id=known.id)
-            return replace(known, direct=True)
-        return known
 
     def close(self, conversation_id: str, now: int) -> None:
         self._session.execute("close_conversation", id=conversation_id, now=now)

@@ -34,12 +34,9 @@ from arvis.ports.job_store import AddedJob, Slots
 from arvis.store.repositories.messages import delivery_of
 from arvis.store.sql.session import Row, Session, dump
 
-# Lanes of jobs over SQL: adding and removing jobs, and the position of a job in its lane. Only the head of a lane may
-# run.
-
 
 class Lanes:
-    """The lanes in one transaction."""
+    """The lanes in one transaction. Only the job at the head of a lane may run."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -212,7 +209,12 @@ class SqlJobs:
             now=now,
             lease_until=lease_until,
         )
-        claimed = [job_of(row, followers=row["followers"], delivery=self._delivery_of(row)) for row in rows]
+        claimed: list[Job] = []
+        for row in rows:
+            # Reading the delivery of a job of kind `deliver` in the claim saves a query.
+            found = None if row["delivery_id"] is None else self._session.one("get_delivery", id=row["delivery_id"])
+            delivery = delivery_of(found) if found else None
+            claimed.append(job_of(row, followers=row["followers"], delivery=delivery))
         return sorted(claimed, key=lambda job: (job.rank, job.id))
 
     def extend(self, job_ids: Sequence[str], owner: str, lease_until: int) -> set[str]:
@@ -379,11 +381,6 @@ class SqlJobs:
 
     def prune(self, before: int, limit: int) -> int:
         return self._session.execute("prune_jobs", oldest=first_id_at(before), before=before, limit=limit)
-
-    def _delivery_of(self, row: Row) -> Delivery | None:
-        """Return the delivery of a job of kind `deliver`. Reading it in the claim saves a query."""
-        found = self._session.one("get_delivery", id=row["delivery_id"]) if row["delivery_id"] is not None else None
-        return delivery_of(found) if found else None
 
     def move_lane(self, old: str, new: str, now: int) -> int:
         """Move all waiting jobs of a lane to the tail of another lane, in order; running jobs stay. Return their

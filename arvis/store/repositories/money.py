@@ -101,7 +101,11 @@ class SqlSpending:
         return _spent(row) if row else Spent()
 
     def hold(self, pots: Sequence[Pot]) -> Mapping[Pot, Spent]:
-        return {pot: self._held(pot) for pot in pots}
+        if not self._session.locks_rows:
+            # A single writer needs no lock, and so no row before there is an amount to write.
+            return {pot: self.get(pot) for pot in pots}
+        rows = {pot: self._session.one("hold_spending", **_key(pot)) for pot in pots}
+        return {pot: _spent(row) if row else Spent() for pot, row in rows.items()}
 
     def book(self, pot: Pot, more: Spent) -> None:
         self._session.execute("book_spending", **_key(pot), micros=more.micros, calls=more.calls, turns=more.turns)
@@ -170,13 +174,6 @@ class SqlSpending:
         for scope in _DAILY:
             gone += self._session.execute("prune_days", scope=scope, day=day, limit=limit)
         return gone + self._session.execute("prune_reservations", now=now, limit=limit)
-
-    def _held(self, pot: Pot) -> Spent:
-        """A single writer needs no lock, and so no row before there is an amount to write."""
-        if not self._session.locks_rows:
-            return self.get(pot)
-        row = self._session.one("hold_spending", **_key(pot))
-        return _spent(row) if row else Spent()
 
 
 def _open_call(row: Row) -> OpenCall:

@@ -104,9 +104,6 @@ class Notices:
         self.heads, self.look, length, self.due_at = mark
         del self.ended[length:]
 
-    def clear(self) -> None:
-        self.back_to((0, False, 0, None))
-
 
 class Session(Protocol):
     """One open transaction."""
@@ -124,8 +121,7 @@ class Session(Protocol):
         """Run a statement that returns no rows; return how many rows it changed."""
         ...
 
-    @property
-    def notices(self) -> Notices: ...
+    notices: Notices
 
     def new_id(self) -> str: ...
 

@@ -67,16 +67,6 @@ class SqliteSession:
         self._columns: dict[str, list[str]] = {}
 
     def rows(self, query: str, **parameters: Any) -> Sequence[Row]:
-        return self._found(query, parameters)
-
-    def one(self, query: str, **parameters: Any) -> Row | None:
-        rows = self._found(query, parameters)
-        return rows[0] if rows else None
-
-    def execute(self, query: str, **parameters: Any) -> int:
-        return self._connection.execute(self._queries[query], parameters).rowcount
-
-    def _found(self, query: str, parameters: Mapping[str, Any]) -> Sequence[Row]:
         """Fetch all rows: an open statement keeps its transaction's snapshot."""
         cursor = self._connection.execute(self._queries[query], parameters)
         found = cursor.fetchall()
@@ -86,6 +76,13 @@ class SqliteSession:
         if columns is None:
             columns = self._columns[query] = [column[0] for column in cursor.description]
         return found if len(columns) < WIDE else [dict(zip(columns, row, strict=True)) for row in found]
+
+    def one(self, query: str, **parameters: Any) -> Row | None:
+        rows = self.rows(query, **parameters)
+        return rows[0] if rows else None
+
+    def execute(self, query: str, **parameters: Any) -> int:
+        return self._connection.execute(self._queries[query], parameters).rowcount
 
 
 @contextlib.contextmanager

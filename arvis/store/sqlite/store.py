@@ -28,7 +28,7 @@ from arvis.domain.errors import StoreLost
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
 from arvis.store.blobs import Blobs
-from arvis.store.sql.session import IdMaker, Row, Snapshot, SqliteDialect, load_queries
+from arvis.store.sql.session import IdMaker, Notices, Row, Snapshot, SqliteDialect, load_queries
 from arvis.store.sqlite.checkpoint import Sealing
 from arvis.store.sqlite.errors import Emergency, as_store_error, is_fatal, is_full, is_locked, store_lost
 from arvis.store.sqlite.session import SqliteSession, close_abandoned, connect
@@ -44,19 +44,6 @@ class Submission:
     future: asyncio.Future[Any]
     result: Any = None
     error: BaseException | None = None
-
-    def run(self, transaction: Transaction) -> None:
-        self.result = self.error = None
-        self.result = run_script(self.script, transaction)
-
-    def resolve(self) -> None:
-        """Runs on the event loop. A cancelled waiter must not affect the others."""
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
 
 
 def refuse_all(error: StoreLost, group: list[Submission], waiting: queue.SimpleQueue[Submission | None]) -> None:
@@ -79,8 +66,14 @@ def wake_waiters(group: list[Submission]) -> None:
 
 
 def _resolve_all(submissions: list[Submission]) -> None:
+    """Runs on the event loop. A cancelled waiter must not affect the others."""
     for submission in submissions:
-        submission.resolve()
+        if submission.future.done():
+            continue
+        if submission.error is not None:
+            submission.future.set_exception(submission.error)
+        else:
+            submission.future.set_result(submission.result)
 
 
 log = structlog.get_logger(__name__)
@@ -107,21 +100,25 @@ class Writer(threading.Thread):
     """Owns the writing connection during its whole life."""
 
     def __init__(
-        self, *, connection: sqlite3.Connection, session: SqliteSession, sealing: Sealing, emergency: Emergency
+        self,
+        *,
+        connection: sqlite3.Connection,
+        session: SqliteSession,
+        work: queue.SimpleQueue[Submission | None],
+        sealing: Sealing,
+        emergency: Emergency,
     ) -> None:
         super().__init__(name="arvis-writer", daemon=True)
         self._connection = connection
         self._session = session
+        self._work = work
         self._sealing = sealing
         self._emergency = emergency
         self._transaction = SqlTransaction(session)
-        self._waiting: queue.SimpleQueue[Submission | None] = queue.SimpleQueue()
+        self._commit = partial(connection.execute, "COMMIT")
         self._claimer: Claimer | None = None
         self._changes_at_checkpoint = 0
         self._stopping = threading.Event()
-
-    def submit(self, submission: Submission) -> None:
-        self._waiting.put(submission)
 
     def attend(self, claimer: Claimer | None) -> None:
         self._claimer = claimer
@@ -129,7 +126,7 @@ class Writer(threading.Thread):
     def stop(self) -> None:
         """Finish waiting scripts, then end. The writer no longer waits for a lock of another program."""
         self._stopping.set()
-        self._waiting.put(None)
+        self._work.put(None)
 
     def run(self) -> None:
         group: list[Submission] = []
@@ -137,7 +134,10 @@ class Writer(threading.Thread):
             self._connection.execute(f"PRAGMA busy_timeout = {LOCK_SLICE_MS}")
             while (first := self._next()) is not None:
                 group = [first]
-                self._serve(group)
+                try:
+                    self._commit_group(group)
+                except Exception as error:  # noqa: BLE001 locked, full, a bug: any error: no caller has an answer yet
+                    self._serve_again(group, error.__cause__ if isinstance(error, _TransactionEnded) else error)
                 wake_waiters(group)
                 group = []
                 if self._changes() > CHECKPOINT_BUSY:
@@ -146,23 +146,17 @@ class Writer(threading.Thread):
         except BaseException as error:  # noqa: BLE001 whatever it was: a daemon whose writer is dead must not go on
             lost = store_lost(error)
             self._emergency.lost(lost)
-            refuse_all(lost, group, self._waiting)
+            refuse_all(lost, group, self._work)
             close_abandoned(self._connection)
 
     def _next(self) -> Submission | None:
         if self._changes() > CHECKPOINT_IDLE:
             with contextlib.suppress(queue.Empty):
-                return self._waiting.get(timeout=MOMENT)
+                return self._work.get(timeout=MOMENT)
             self._checkpoint()
-        return self._waiting.get()
+        return self._work.get()
 
     # -- one group -----------------------------------------------------------------------------------------
-
-    def _serve(self, group: list[Submission]) -> None:
-        try:
-            self._commit_group(group)
-        except Exception as error:  # noqa: BLE001 locked, full, a bug: any error: no caller has an answer yet
-            self._serve_again(group, error.__cause__ if isinstance(error, _TransactionEnded) else error)
 
     def _serve_again(self, group: list[Submission], error: BaseException | None) -> None:
         """Roll back the group. Its error decides which scripts may be retried."""
@@ -182,21 +176,21 @@ class Writer(threading.Thread):
         self._run_in_savepoint(group[0])
         while len(group) < GROUP_SIZE and time.monotonic() < deadline:
             try:
-                following = self._waiting.get_nowait()
+                following = self._work.get_nowait()
             except queue.Empty:
                 break
             if following is None:
-                self._waiting.put(None)
+                self._work.put(None)
                 break
             group.append(following)
             self._run_in_savepoint(following)
-        self._claim_and_commit()
+        claim_and_commit(self._claimer, self._session.notices, self._transaction.jobs, self._commit)
 
     def _run_in_savepoint(self, submission: Submission) -> None:
         mark = self._session.notices.mark()
         self._connection.execute("SAVEPOINT script")
         try:
-            submission.run(self._transaction)
+            submission.result = run_script(submission.script, self._transaction)
         except BaseException as error:  # whatever a script throws is its caller's: the writer lives on
             if not self._connection.in_transaction or is_full(error) or is_fatal(error):
                 raise _TransactionEnded from error
@@ -208,10 +202,11 @@ class Writer(threading.Thread):
     def _commit_singly(self, group: list[Submission]) -> None:
         """Commit each script separately, so that a script that cannot be committed affects no other."""
         for submission in group:
+            submission.error = None
             try:
                 self._begin()
-                submission.run(self._transaction)
-                self._claim_and_commit()
+                submission.result = run_script(submission.script, self._transaction)
+                claim_and_commit(self._claimer, self._session.notices, self._transaction.jobs, self._commit)
             except BaseException as error:  # as above
                 if is_fatal(error):
                     raise
@@ -220,31 +215,24 @@ class Writer(threading.Thread):
 
     def _begin(self) -> None:
         """Wait while another program holds the lock: waiting scripts are neither refused nor confirmed."""
-        self._session.notices.clear()
+        self._session.notices = Notices()
         since, said = time.monotonic(), False
-        while not self._has_begun():
+        while True:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                break
+            except sqlite3.OperationalError as error:
+                if not is_locked(error) or self._stopping.is_set():
+                    raise
             if not said and time.monotonic() - since >= LOCK_PATIENCE:
                 said = True
                 log.warning("database_locked", why="another program holds its lock", fix="end that program")
         if said:
             log.info("database_unlocked", seconds=round(time.monotonic() - since, 1))
 
-    def _has_begun(self) -> bool:
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if not is_locked(error) or self._stopping.is_set():
-                raise
-            return False
-        return True
-
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
-
-    def _claim_and_commit(self) -> None:
-        commit = partial(self._connection.execute, "COMMIT")
-        claim_and_commit(self._claimer, self._session.notices, self._transaction.jobs, commit)
 
     def _changes(self) -> int:
         return self._connection.total_changes - self._changes_at_checkpoint
@@ -319,9 +307,11 @@ class SqliteStore:
     def __init__(self, *, path: Path, blobs: Blobs, new_id: IdMaker, emergency: Emergency) -> None:
         queries = load_queries(SqliteDialect())
         connection = connect(path, writing=True)
+        self._writes: queue.SimpleQueue[Submission | None] = queue.SimpleQueue()
         self._writer = Writer(
             connection=connection,
             session=SqliteSession(connection=connection, queries=queries, new_id=new_id),
+            work=self._writes,
             sealing=Sealing(connection=connection, file=path),
             emergency=emergency,
         )
@@ -355,7 +345,7 @@ class SqliteStore:
 
     async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         submission = self._submission(script, *args, **kwargs)
-        self._writer.submit(submission)
+        self._writes.put(submission)
         result: R = await submission.future
         return result
 
@@ -422,7 +412,7 @@ class Reader(threading.Thread):
     def _serve(self, submission: Submission) -> None:
         try:
             self._connection.execute("BEGIN")
-            submission.run(self._transaction)
+            submission.result = run_script(submission.script, self._transaction)
         except BaseException as error:  # whatever a script throws is its caller's: the reader lives on
             if is_fatal(error):
                 raise

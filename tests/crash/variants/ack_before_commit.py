@@ -18,8 +18,8 @@ VARIANT = Variant(
         ),
         Edit(
             WRITER,
-            old="    def _claim_and_commit(self) -> None:\n",
-            new="    def _claim_and_commit(self) -> None:\n        time.sleep(0.05)\n",
+            old="            self._run_in_savepoint(following)\n",
+            new="            self._run_in_savepoint(following)\n        time.sleep(0.05)\n",
         ),
     ),
     caught_by=[every_accepted_message_is_answered],

@@ -11,12 +11,12 @@ VARIANT = Variant(
     edits=(
         Edit(
             "arvis/store/transaction.py",
-            old="        claim.take(jobs)\n        commit()\n",
-            new="        claim.take(jobs)\n"
+            old="            claim.jobs = jobs.claim(claim.reserved, *claimer.lease())\n        commit()\n",
+            new="            claim.jobs = jobs.claim(claim.reserved, *claimer.lease())\n"
             "        if early := [job for job in claim.jobs if job.delivery is not None]:\n"
-            "            claimer.deliver(claim._reserved, claim._ended, early)\n"
+            "            claimer.deliver(claim.reserved, claim.ended, early)\n"
             "            __import__('time').sleep(0.05)\n"
-            "            claim._ended, claim._reserved = (), claimer.reserve(())\n"
+            "            claim.ended, claim.reserved = (), claimer.reserve(())\n"
             "            claim.jobs = [job for job in claim.jobs if job.delivery is None]\n"
             "        commit()\n",
         ),
