@@ -21,7 +21,7 @@ from arvis.domain.messages import Attachment, FileKind
 from arvis.domain.text import storable
 from arvis.media import child
 from arvis.media.sniffing import DOCX, PDF, PICTURES, picture_problem, sniff, sound_seconds, text_of
-from arvis.ports.sandbox import Finished, Programs, Sandbox, Task
+from arvis.ports.sandbox import Programs, Sandbox, Task
 from arvis.ports.transcriber import Sound, SpeechError, Transcriber
 
 #: The child's names of the types.
@@ -70,7 +70,11 @@ class DocumentReader:
         """Read a document, which takes a few seconds at most."""
         try:
             with await asyncio.to_thread(TemporaryDirectory, prefix="arvis-document-") as folder:
-                finished = await self._run(self._task(data, KINDS[content_type], Path(folder)))
+                task = self._task(data, KINDS[content_type], Path(folder))
+                if self._sandbox is not None and await self._sandbox.refusal() is None:
+                    finished = await self._sandbox.run(task)
+                else:
+                    finished = await self._programs.run(task)
         except ToolError as failed:
             return Document("", whole=False, problem=f"the program that reads documents did not start ({failed.what})")
         text = finished.stdout.decode("utf-8", "ignore").strip()
@@ -81,18 +85,14 @@ class DocumentReader:
         problem = _PROBLEMS.get(finished.exit_code, "the document takes too much time or memory to read")
         return Document("", whole=False, problem=problem)
 
-    async def _run(self, task: Task) -> Finished:
-        if self._sandbox is None or await self._sandbox.refusal() is not None:
-            return await self._programs.run(task)
-        return await self._sandbox.run(task)
-
     def _task(self, data: bytes, kind: str, folder: Path) -> Task:
+        shown = (*_PREFIXES, *self._libraries)  # a sandbox shows /usr by default
         return Task(
             argv=[str(_INTERPRETER), "-I", "-B", str(_CHILD), kind, *map(str, self._libraries)],
             folder=folder,
             stdin=data,
             environment={"PATH": os.defpath, "LANG": "C.UTF-8", "MALLOC_ARENA_MAX": "1"},
-            readable=[_CHILD, *_beyond_the_system((*_PREFIXES, *self._libraries))],
+            readable=[_CHILD, *sorted({path for path in shown if not path.is_relative_to("/usr")})],
             timeout=_PATIENCE,
             max_output=_MOST_OUTPUT,
             memory=_MEMORY,
@@ -103,11 +103,6 @@ def _libraries() -> Sequence[Path]:
     """Return the folders of the libraries that the child needs, without loading them."""
     specs = [find_spec(name) for name in child.LIBRARIES]
     return sorted({Path(spec.origin).resolve().parents[1] for spec in specs if spec is not None and spec.origin})
-
-
-def _beyond_the_system(paths: Sequence[Path]) -> list[Path]:
-    """Return the folders that a sandbox does not show by default."""
-    return sorted({path for path in paths if not path.is_relative_to("/usr")})
 
 
 _FOLDER = "files"
@@ -169,16 +164,13 @@ class MediaReader:
         if content_type.startswith("audio/"):
             return await self._transcribed(Sound(data, content_type, filename), spoken=spoken)
         if content_type in KINDS:
-            return await self._document(data, content_type)
+            found = await self._documents.read(data, content_type)
+            content = _cut(found.text, whole=found.whole) if found.text else ""
+            return Reading(content_type, FileKind.DOCUMENT, content, found.problem)
         text = await asyncio.to_thread(text_of, data)
         if text is None:
             return Reading(content_type, FileKind.OTHER, problem=_UNREADABLE)
         return Reading(content_type, FileKind.DOCUMENT, _cut(text, whole=True))
-
-    async def _document(self, data: bytes, content_type: str) -> Reading:
-        found = await self._documents.read(data, content_type)
-        content = _cut(found.text, whole=found.whole) if found.text else ""
-        return Reading(content_type, FileKind.DOCUMENT, content, found.problem)
 
     async def _transcribed(self, sound: Sound, *, spoken: bool) -> Reading:
         kind = FileKind.VOICE if spoken else FileKind.DOCUMENT

@@ -77,7 +77,9 @@ def sniff(data: bytes, filename: str) -> str:
         return PDF
     if _MP3_SYNC.match(data):
         return "audio/mpeg"
-    return _flavour(filename) if text_of(data) is not None else BINARY
+    if text_of(data) is None:
+        return BINARY
+    return _FLAVOURS.get(PurePosixPath(filename.lower()).suffix, "text/plain")
 
 
 def text_of(data: bytes) -> str | None:
@@ -98,10 +100,6 @@ def _decoded(data: bytes, charset: str) -> str | None:
         return data.decode(charset)
     except UnicodeDecodeError:
         return None
-
-
-def _flavour(filename: str) -> str:
-    return _FLAVOURS.get(PurePosixPath(filename.lower()).suffix, "text/plain")
 
 
 #: The maximums of vendors: pixels, pixels of a side, and bytes (5 MiB as base64).

@@ -51,7 +51,9 @@ class AiohttpClient:
         idle_timeout: float,
         max_bytes: int,
     ) -> AsyncIterator[HttpResponse]:
-        content = _encode(json)
+        # Lone surrogates have no UTF-8 form; a question mark in the prompt is better than a failed call.
+        text = json_format.dumps(json, ensure_ascii=False, separators=(",", ":"))
+        content = text.encode("utf-8", "replace")
         headers = {"Content-Type": "application/json", **headers}
         limits = aiohttp.ClientTimeout(total=timeout, sock_read=idle_timeout)
         async with self._exchange(
@@ -157,11 +159,6 @@ def _socket(address: tuple[Any, ...]) -> socket.socket:
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVED)
     return made
-
-
-def _encode(document: Mapping[str, Any]) -> bytes:
-    # Lone surrogates have no UTF-8 form; a question mark in the prompt is better than a failed call.
-    return json_format.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _host(url: str) -> str:

@@ -71,17 +71,14 @@ class Unpacker:
             self._body += _inflate(inflater, chunk, min(_PIECE, self._limit + 1 - len(self._body)))
             chunk = inflater.unconsumed_tail
             self._taken += before - len(chunk)
-            self._check_ratio()
+            if len(self._body) > max(_FREE, _LARGEST_RATIO * self._taken):
+                raise FetchFailed(f"The answer expands more than {_LARGEST_RATIO} times when it is decompressed.")
 
     def finish(self) -> bytes:
         """Return the body, after the last piece or once it is full."""
         if self._inflater is not None and not self._inflater.eof and not self.full:
             raise FetchFailed("The answer ended early.")
         return bytes(self._body[: self._limit])
-
-    def _check_ratio(self) -> None:
-        if len(self._body) > max(_FREE, _LARGEST_RATIO * self._taken):
-            raise FetchFailed(f"The answer expands more than {_LARGEST_RATIO} times when it is decompressed.")
 
 
 def _inflater(encoding: str, start: bytes) -> zlib._Decompress:
@@ -197,7 +194,8 @@ class GuardedFetcher:
         addresses = await self._addresses(target)
         async with self._session(target, addresses) as session:
             with as_http_error(target.host):
-                sent = _sent(headers)
+                own = {name.title(): value for name, value in headers.items()}
+                sent = {**_HEADERS, **own, "Accept-Encoding": ACCEPTED}  # the caller never decides about compression
                 response = await session.get(URL(target.url, encoded=True), headers=sent, allow_redirects=False)
             try:
                 return _elsewhere(response) or await _read(response, target, max_bytes)
@@ -279,11 +277,6 @@ def _result(host: str, address: IPAddress, port: int) -> ResolveResult:
 
 def _origin(target: Target) -> tuple[str, str, int]:
     return target.scheme, target.host, target.port
-
-
-def _sent(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return our headers with the caller's; the caller never decides about compression."""
-    return {**_HEADERS, **{name.title(): value for name, value in headers.items()}, "Accept-Encoding": ACCEPTED}
 
 
 def _elsewhere(response: aiohttp.ClientResponse) -> str | None:

@@ -255,7 +255,9 @@ def read_url(text: str, rules: FetchRules) -> Target:
     port = _PORTS[scheme] if port is None else port
     trusted = (host, port) in rules.allow or ((host, None) in rules.allow and port in rules.ports)
     if not trusted:
-        _check_port(port, rules)
+        if port not in rules.ports:
+            usual = " and ".join(str(known) for known in sorted(rules.ports))
+            _refuse(f"port {port} is not one of {usual}")
         _check_host(host)
     tail = _quoted(path or "/") + ("" if query is None else "?" + _quoted(query))
     return Target(scheme=scheme, host=host, port=port, path=tail, trusted=trusted)
@@ -294,12 +296,6 @@ def _host_and_port(authority: str) -> tuple[str, int | None]:
     if found is None:
         raise BadHost("its host or port is invalid")
     return canonical_host(found[1]), int(found[2]) if found[2] else None
-
-
-def _check_port(port: int, rules: FetchRules) -> None:
-    if port not in rules.ports:
-        usual = " and ".join(str(known) for known in sorted(rules.ports))
-        _refuse(f"port {port} is not one of {usual}")
 
 
 def _check_host(host: str) -> None:

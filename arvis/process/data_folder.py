@@ -165,18 +165,14 @@ def holder_of(path: Path) -> Holder | None:
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return _holder(_signature(lock))
+        words = _signature(lock)  # it is not there in the first moment
+        pid = int(words[0]) if words and words[0].isdecimal() else 0
+        return Holder(pid, words[1] if len(words) > 1 and words[1] != _COMMAND else None)
     except OSError as error:
         raise _not_lockable(path, error) from error
     finally:
         os.close(lock)
     return None
-
-
-def _holder(words: list[str]) -> Holder:
-    """By its signature, which is not there in the first moment."""
-    pid = int(words[0]) if words and words[0].isdecimal() else 0
-    return Holder(pid, words[1] if len(words) > 1 and words[1] != _COMMAND else None)
 
 
 @contextmanager

@@ -96,7 +96,8 @@ class RoleLeaseManager:
         since = self._clock.monotonic()
         while True:
             begin = self._clock.monotonic()
-            if self._is_free(seen) or begin - since >= self._pace.silence:
+            is_free = seen is None or seen.owner is None or seen.node == self._node
+            if is_free or begin - since >= self._pace.silence:
                 taken = await self._store.write(_take, self._name, self._owner, self._node, seen)
                 if taken is not None:
                     return taken, Holding(clock=self._clock, lease=taken, until=begin + self._pace.trust)
@@ -105,9 +106,6 @@ class RoleLeaseManager:
             found = await self._store.read(_find, self._name)
             if found != seen:
                 seen, since = found, self._clock.monotonic()
-
-    def _is_free(self, lease: RoleLease | None) -> bool:
-        return lease is None or lease.owner is None or lease.node == self._node
 
     async def _hold(self, lease: RoleLease, holding: Holding, work: Work) -> bool:
         """Return true if the work ended by itself, false if the role was lost."""

@@ -88,17 +88,13 @@ class Redactor:
     def __call__(self, text: str) -> str:
         # One pattern for all secrets would not be faster and would have to be compiled again for each new one.
         for form in self._known:
-            if form in text:
-                text = _without(form, text)
+            if form in text and len(form) >= _ALONE_BELOW:
+                text = text.replace(form, _MASK)
+            elif form in text:
+                text = re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", _MASK, text)
         for pattern in _PATTERNS:
             text = pattern.sub(_masked, text)
         return text
-
-
-def _without(form: str, text: str) -> str:
-    if len(form) >= _ALONE_BELOW:
-        return text.replace(form, _MASK)
-    return re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", _MASK, text)
 
 
 def _masked(match: re.Match[str]) -> str:

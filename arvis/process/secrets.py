@@ -152,7 +152,10 @@ class SealedBox:
     def _sealed(self, text: str) -> str:
         from nacl.secret import SecretBox  # noqa: PLC0415 - see the module's docstring
 
-        key = self._key_to_seal()
+        with self._guard:
+            if self._key is None:
+                self._key = _key_in(self._file) or _kept(_Key(self._random_bytes(KEY_BYTES)), self._file)
+            key = self._key
         sealed = base64.urlsafe_b64encode(SecretBox(key.data).encrypt(text.encode())).decode()
         return f"{_VERSION}.{key.fingerprint}.{sealed}"
 
@@ -174,12 +177,6 @@ class SealedBox:
         if len(text) >= _SHORTEST_SECRET:
             self._tell([text])
 
-    def _key_to_seal(self) -> _Key:
-        with self._guard:
-            if self._key is None:
-                self._key = _key_in(self._file) or _kept(_Key(self._random_bytes(KEY_BYTES)), self._file)
-            return self._key
-
     def _key_to_open(self, fingerprint: str) -> _Key:
         with self._guard:
             if self._key is None:
@@ -188,12 +185,12 @@ class SealedBox:
         if key is not None and key.fingerprint == fingerprint:
             return key
         here = f"the key here is {key.fingerprint}" if key is not None else "there is no key here"
-        raise _lost(f"it was sealed with the key {fingerprint}, and {here}", self._way_back())
-
-    def _way_back(self) -> str:
-        if self._is_given:
-            return f"Give the key that sealed it with `encryption_key`, or enter it again. {_SHARING}"
-        return f"Put {self._file} back as it was, or enter it again. {_SHARING}"
+        fix = (
+            "Give the key that sealed it with `encryption_key`"
+            if self._is_given
+            else f"Put {self._file} back as it was"
+        )
+        raise _lost(f"it was sealed with the key {fingerprint}, and {here}", f"{fix}, or enter it again. {_SHARING}")
 
 
 class Unheard:

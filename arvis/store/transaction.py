@@ -117,6 +117,7 @@ class SqlTransaction:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.new_id = session.new_id
         self.jobs = SqlJobs(session)
         self.messages = SqlMessages(session)
         self.conversations = SqlConversations(session)
@@ -173,6 +174,3 @@ class SqlTransaction:
     @property
     def completions(self) -> SqlCompletionRequests:
         return SqlCompletionRequests(self._session)
-
-    def new_id(self) -> str:
-        return self._session.new_id()

@@ -71,7 +71,10 @@ def back_up_to(database: Database, file: Path, now: int, *, at_rest: bool) -> Ba
     with disk_trouble(f"The backup {file} cannot be made"):
         path = free_path(file, now, None) if file.is_dir() else file
         if path.exists():
-            _check_backup(path)
+            try:
+                read_manifest(path)
+            except BackupDamaged as error:
+                raise Conflict(f"{path} is there already, and is no backup", fix="give another name") from error
         return _Backup(database, path, now, None, at_rest, threading.Event()).make()
 
 
@@ -100,13 +103,6 @@ def _check_source(database: Database) -> None:
     refuse_server(database)
     if not database.file.exists():
         raise no_database(database)
-
-
-def _check_backup(path: Path) -> None:
-    try:
-        read_manifest(path)
-    except BackupDamaged as error:
-        raise Conflict(f"{path} is there already, and is no backup", fix="give another name") from error
 
 
 # -- making one --------------------------------------------------------------------------------------------

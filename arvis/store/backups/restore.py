@@ -228,17 +228,14 @@ def _unpack(database: Database, source: Path, half: Path, now: int) -> _Ready:
                     file.writelines(pieces)
                 ready = _make_ready(source, half, now)
             else:
-                _add_blob(database, manifest.files[name].sha256, pieces)
+                sha256 = manifest.files[name].sha256
+                path = database.blobs.path(sha256)
+                if sha256_of(path, never) != sha256:
+                    path.unlink(missing_ok=True)
+                    database.blobs.keep(b"".join(pieces))
     if ready is None:
         raise damaged(source, "it holds no database")
     return replace(ready, created_at=manifest.created_at)
-
-
-def _add_blob(database: Database, sha256: str, pieces: Iterator[bytes]) -> None:
-    path = database.blobs.path(sha256)
-    if sha256_of(path, threading.Event()) != sha256:
-        path.unlink(missing_ok=True)
-        database.blobs.keep(b"".join(pieces))
 
 
 def _copy_plain(_: Database, source: Path, half: Path, now: int) -> _Ready:

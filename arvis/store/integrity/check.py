@@ -93,7 +93,8 @@ def _examine_with_sums(file: Path, workshop: Path, sums: PageSums) -> Sound | Lo
     plays = log.size > 0 and not log.superseded
     changed = sums.differing(file, size=log.size if plays else sums.pages, beside=log.pages if plays else ())
     if changed:
-        return Damaged([_named(changed)])
+        names = ", ".join(map(str, changed[:_NAMED])) + (", …" if len(changed) > _NAMED else "")
+        return Damaged([f"pages that are not as they were written: {len(changed)} ({names})"])
     if log.lost is not None or log.superseded:
         return LogCut(log.lost, log.superseded)
     if plays and (damage := _complaints(file, "quick_check")):
@@ -163,11 +164,6 @@ def _missing_frames(counted: int, known: int) -> str | None:
 
 def _holds_something(file: Path) -> bool:
     return file.exists() and file.stat().st_size > 0
-
-
-def _named(pages: Sequence[int]) -> str:
-    names = ", ".join(map(str, pages[:_NAMED])) + (", …" if len(pages) > _NAMED else "")
-    return f"pages that are not as they were written: {len(pages)} ({names})"
 
 
 def _complaints(file: Path, check: str) -> list[str]:

@@ -157,7 +157,9 @@ def make_sound(database: Database, now: int) -> Finding | None:
         return None
     with store_errors(), disk_trouble(f"The database {database.file} cannot be examined"):
         finish_restore(database)
-        _clear(database)
+        # Files that a process left when it died during a check: hard links, which keep the space of deleted files in use.
+        for left in (workshop(database), *database.folder.glob(".look-*")):
+            shutil.rmtree(left, ignore_errors=True)
         _give_back_log(database.file)
         match examine(database.file, workshop(database)):
             case Damaged(damage):
@@ -187,13 +189,6 @@ def _begun_empty(database: Database) -> Finding | None:
 def workshop(database: Database) -> Path:
     """Return the folder in which logs are checked."""
     return database.folder / ".examination"
-
-
-def _clear(database: Database) -> None:
-    """Remove files that a process left when it died during a check: hard links, which keep the space of deleted files
-    in use."""
-    for left in (workshop(database), *database.folder.glob(".look-*")):
-        shutil.rmtree(left, ignore_errors=True)
 
 
 def _give_back_log(file: Path) -> None:
@@ -273,7 +268,11 @@ def _copy_aside(database: Database, note: _Note, files: Sequence[Path]) -> None:
 
 def _report_cut(database: Database, note: _Note, now: int) -> Finding:
     """The lost commits may have sent messages, so nothing old is sent again."""
-    given_up = None if note.lost is None else _settle(database, now)
+    given_up: Settlement | None = None
+    if note.lost is not None:
+        with sealed(database.file) as connection:
+            migrate(SqliteTarget(connection=connection, now=now, back_up=lambda _: None), available())
+            given_up = settle(connection, now)
     text = cut_report(note.lost, note.found_at, given_up)
     report = write_report(private_folder(database.aside / note.folder), text)
     _note_file(database).unlink()
@@ -282,12 +281,6 @@ def _report_cut(database: Database, note: _Note, now: int) -> Finding:
         return Finding("warning", "log_damaged", what, report)
     what = f"its log was damaged, and its sound part was kept; missing: {note.lost}"
     return Finding("error", "log_damaged", what, report)
-
-
-def _settle(database: Database, now: int) -> Settlement:
-    with sealed(database.file) as connection:
-        migrate(SqliteTarget(connection=connection, now=now, back_up=lambda _: None), available())
-        return settle(connection, now)
 
 
 def _free_name(database: Database, now: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -195,7 +195,7 @@ class PostgresSession:
         return self.connection.execute(self._queries[query], values)
 
 
-def connect(url: str, queries: Queries, new_id: IdMaker, name: Callable[[], str]) -> PostgresSession:
+def connect(url: str, queries: Queries, new_id: IdMaker, name: str) -> PostgresSession:
     """Return a session over a new connection. Removes marks of connections that ended long ago."""
     connection = psycopg.connect(url, autocommit=True, row_factory=dict_row)
     try:
@@ -203,4 +203,4 @@ def connect(url: str, queries: Queries, new_id: IdMaker, name: Callable[[], str]
     except psycopg.Error:
         connection.close()
         raise
-    return PostgresSession(connection=connection, queries=queries, new_id=new_id, name=name())
+    return PostgresSession(connection=connection, queries=queries, new_id=new_id, name=name)

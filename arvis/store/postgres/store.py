@@ -198,7 +198,8 @@ class PostgresStore:
                         session.close()
                     raise failure(error) from error
             finally:
-                self._leave(session)
+                if not session.leave() and session in self._sessions:  # it could not roll back, and is closed
+                    self._sessions.remove(session)
 
     def _session(self) -> PostgresSession:
         """Return this thread's connection, a new one if the last one broke."""
@@ -213,20 +214,12 @@ class PostgresStore:
         if self._undialled is not None and time.monotonic() < self._undialled[0]:
             raise unreachable(self._undialled[1])
         try:
-            session = connect(self._url, self._queries, self._new_id, self._session_name)
+            session = connect(self._url, self._queries, self._new_id, f"{self._name}:{next(self._numbers)}")
         except psycopg.Error as error:
             self._undialled = time.monotonic() + DIAL_PAUSE, error
             raise unreachable(error) from error
         self._undialled = None
         return session
-
-    def _session_name(self) -> str:
-        return f"{self._name}:{next(self._numbers)}"
-
-    def _leave(self, session: PostgresSession) -> None:
-        """End the transaction; a connection that cannot roll back is closed."""
-        if not session.leave() and session in self._sessions:
-            self._sessions.remove(session)
 
     # -- commits whose outcome is unknown --------------------------------------------------------------------
 

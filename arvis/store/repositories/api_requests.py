@@ -81,7 +81,7 @@ class SqlIdempotencyKeys:
         if self._session.execute("reserve_idempotency_key", asker=asker, key=key, request=request, now=now):
             return None
         row = self._session.one("idempotency_key", asker=asker, key=key)
-        return _request_of(row) if row else None
+        return KeyedRequest(row["request_hash"], row["status"], row["content"], row["created_at"]) if row else None
 
     def take_over(self, asker: str, key: str, begun_at: int, now: int) -> bool:
         return self._session.execute("take_over_idempotency_key", asker=asker, key=key, begun_at=begun_at, now=now) == 1
@@ -94,9 +94,3 @@ class SqlIdempotencyKeys:
 
     def prune(self, before: int, limit: int) -> int:
         return self._session.execute("prune_idempotency_keys", before=before, limit=limit)
-
-
-def _request_of(row: Row) -> KeyedRequest:
-    return KeyedRequest(
-        request=row["request_hash"], status=row["status"], content=row["content"], created_at=row["created_at"]
-    )

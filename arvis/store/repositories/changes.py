@@ -48,6 +48,7 @@ _ACCESS = frozenset(AccessKind)
 
 
 def entry_of(row: Row) -> AuditEntry:
+    proposal = json.loads(row["proposal"])
     return AuditEntry(
         id=row["id"],
         at=row["at"],
@@ -55,17 +56,12 @@ def entry_of(row: Row) -> AuditEntry:
         message_id=row["message_id"],
         agent_id=row["agent_id"],
         principal_id=row["principal_id"],
-        proposal=_wanted(row),
+        proposal=Attempt.from_json(proposal) if row["kind"] in _ACCESS else Proposal.from_json(proposal),
         taint=row["taint"],
         outcome=Outcome(row["outcome"]),
         reason=row["reason"],
         report=row["report"],
     )
-
-
-def _wanted(row: Row) -> Proposal | Attempt:
-    data = json.loads(row["proposal"])
-    return Attempt.from_json(data) if row["kind"] in _ACCESS else Proposal.from_json(data)
 
 
 def delegation_of(row: Row) -> Delegation:

@@ -35,7 +35,9 @@ class Mover:
     def move(self, now: int) -> None:
         self._move_lanes(self._threads("threads_on_their_way"), now)
         for thread in self._threads("threads_of_conversations"):
-            self._move_memory(thread)
+            old, new = (room_scope(replace(address, thread=thread)) for address in (self._old, self._new))
+            SqlFacts(self._session).move(old, new)
+            self._session.execute("move_states", old=old, new=new)
         self._execute("move_bindings")
         self._execute("drop_moved_bindings")
         self._execute("close_doubled_conversations")
@@ -55,11 +57,6 @@ class Mover:
             )
         for old, new in places:
             jobs.move_lane(old.lane, new.lane, now)
-
-    def _move_memory(self, thread: str) -> None:
-        old, new = (room_scope(replace(address, thread=thread)) for address in (self._old, self._new))
-        SqlFacts(self._session).move(old, new)
-        self._session.execute("move_states", old=old, new=new)
 
     def _threads(self, query: str) -> list[str]:
         """The channel itself is one of the threads."""

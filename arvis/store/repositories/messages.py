@@ -44,10 +44,6 @@ def attachment_of(row: Row) -> Attachment:
     )
 
 
-def _on_one_line(name: str) -> str:
-    return " ".join(name.translate(_NO_BRACKETS).split())
-
-
 def _columns(attachment: Attachment) -> dict[str, Any]:
     return {
         "filename": attachment.filename,
@@ -79,9 +75,11 @@ class SqlFiles:
         for ordinal, attachment in enumerate(attachments, start=first):
             self._session.execute("add_attachment", message_id=message_id, ordinal=ordinal, **_columns(attachment))
         # A voice message is shown as its transcript and needs no name.
-        named = [_on_one_line(each.filename) for each in attachments if each.kind is not FileKind.VOICE]
+        named = [each.filename.translate(_NO_BRACKETS) for each in attachments if each.kind is not FileKind.VOICE]
         if named:
-            self._session.execute("name_files", message_id=message_id, names=", ".join(named))
+            self._session.execute(
+                "name_files", message_id=message_id, names=", ".join(" ".join(name.split()) for name in named)
+            )
 
     def put(self, message_id: str, ordinal: int, attachment: Attachment) -> None:
         self._session.execute("put_attachment", message_id=message_id, ordinal=ordinal, **_columns(attachment))

@@ -296,14 +296,11 @@ def _user(row: Row) -> User:
 
 def _key(row: Row) -> StoredKey:
     fields = {name: row[name] for name in StoredKey.__slots__}
-    return StoredKey(**{**fields, "role": _role(row), "agents": _agents(row)})
+    # An unreadable list allows no agent; an empty one would allow all.
+    agents = lenient("api_keys", "id", row, lambda row: texts_of(row["agents"]), lambda _: ("",))
+    return StoredKey(**{**fields, "role": _role(row), "agents": agents})
 
 
 def _role(row: Row) -> UserRole:
     """Return a role; an unreadable one becomes the one with the fewest rights."""
     return UserRole(row["role"]) if row["role"] in {role.value for role in UserRole} else UserRole.CHAT
-
-
-def _agents(row: Row) -> tuple[str, ...]:
-    """An unreadable list allows no agent; an empty one would allow all."""
-    return lenient("api_keys", "id", row, lambda row: texts_of(row["agents"]), lambda _: ("",))

@@ -40,7 +40,8 @@ def current_status(stored: MessageStatus, job_status: str | None) -> MessageStat
 
 
 def timeline_of(rows: MessageRows) -> MessageTimeline:
-    message = message_of(rows.message, [attachment_of(row) for row in rows.attachments if _belongs(row, rows.message)])
+    files = [row for row in rows.attachments if row["message_id"] == rows.message["id"]]
+    message = message_of(rows.message, [attachment_of(row) for row in files])
     job = job_of(rows.jobs[-1]) if rows.jobs else None
     reply = rows.reply[0] if rows.reply else None
     return MessageTimeline(
@@ -115,10 +116,6 @@ _CALL = (
 
 def _step(at: int, step: str, **data: Any) -> TimelineStep:
     return TimelineStep(at, step, data)
-
-
-def _belongs(attachment: Row, message: Row) -> bool:
-    return bool(attachment["message_id"] == message["id"])
 
 
 class SqlTimeline:

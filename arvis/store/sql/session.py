@@ -64,13 +64,10 @@ def load_queries(dialect: Dialect) -> dict[str, str]:
         texts += sorted((e for e in own.iterdir() if e.name.endswith(".sql")), key=lambda e: e.name)
     queries: dict[str, str] = {}
     for text in texts:
-        queries.update(_parse(text.read_text("utf-8"), dialect))
+        parts = _HEADER.split(text.read_text("utf-8"))[1:]
+        for name, body in zip(parts[::2], parts[1::2], strict=True):
+            queries[name] = dialect.text(_without_comments(body))
     return queries
-
-
-def _parse(text: str, dialect: Dialect) -> dict[str, str]:
-    parts = _HEADER.split(text)[1:]
-    return {name: dialect.text(_without_comments(body)) for name, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def _without_comments(body: str) -> str:

@@ -150,7 +150,8 @@ def sealed(file: Path) -> Iterator[sqlite3.Connection]:
             yield connection
         finally:
             sealing.close()
-    if not sealing.is_sealed and _is_empty(log_file(file)):
+    left = log_file(file)
+    if not sealing.is_sealed and (not left.exists() or not left.stat().st_size):
         _save(PageSums.of_file(file, page_size), file)
 
 
@@ -171,7 +172,9 @@ class Sealing:
         self._connection = connection
         self._file = file
         self._opened = _identity(file)
-        self._sums = _load(sums_file(file))
+        self._sums: PageSums | None = None
+        with contextlib.suppress(FileNotFoundError, SumsDamaged):
+            self._sums = PageSums.load(sums_file(file))
         _keep(log_file(file), kept_log(file))
 
     @property
@@ -258,17 +261,6 @@ def _identity(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _is_empty(file: Path) -> bool:
-    return not file.exists() or not file.stat().st_size
-
-
-def _load(path: Path) -> PageSums | None:
-    try:
-        return PageSums.load(path)
-    except (FileNotFoundError, SumsDamaged):
-        return None
 
 
 def _keep(log: Path, kept: Path) -> None:

@@ -67,7 +67,10 @@ class SqlWorkflowInsights:
         bounds = {"before": min(before, _NEWEST), "limit": limit + 1}
         async with self._snapshots.snapshot() as snapshot:
             rows = await snapshot.rows("list_workflow_versions", workflow_id=workflow_id, **bounds)
-        shown = [_version(row) for row in rows[:limit]]
+        shown = [
+            VersionRow(row["version"], row["problems"], row["note"], row["principal_name"], row["at"])
+            for row in rows[:limit]
+        ]
         return Page(shown, str(shown[-1].version) if len(rows) > limit else None)
 
     async def runs(
@@ -105,7 +108,7 @@ class SqlWorkflowInsights:
             return RunView(
                 row=await _run(snapshot, found[0]),
                 execution=execution_of((await snapshot.rows("get_execution", id=run_id))[0]),
-                places=[_place(row) for row in places],
+                places=[Place(row["node"], row["kind"] and WaitKind(row["kind"])) for row in places],
                 visits={row["node"]: int(row["visits"]) for row in visits},
                 children=[_child(row) for row in children],
                 message_id=asked[-1]["id"] if asked else None,
@@ -193,14 +196,6 @@ def status_of(stored: ExecutionStatus, steps: int, *, at_work: bool) -> RunStatu
             return RunStatus.RUNNING if at_work else RunStatus.PAUSED
         case _:
             return ENDS[stored]
-
-
-def _version(row: Row) -> VersionRow:
-    return VersionRow(row["version"], row["problems"], row["note"], row["principal_name"], row["at"])
-
-
-def _place(row: Row) -> Place:
-    return Place(row["node"], None if row["kind"] is None else WaitKind(row["kind"]))
 
 
 def _child(row: Row) -> RunChild:

@@ -29,7 +29,7 @@ from arvis.store.repositories.executions import execution_of, wait_of
 from arvis.store.repositories.messages import address_of, attachment_of, delivery_of, message_of, past_message_of
 from arvis.store.repositories.timeline import current_status
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
-from arvis.store.views.queue import id_of_agent
+from arvis.store.views.queue import WorkState, id_of_agent
 
 # Pages about summaries of conversations. A base class of `SqlInsights`.
 
@@ -246,15 +246,17 @@ async def _question(snapshot: Snapshot, row: Row) -> WaitView:
     """Return a question with the message that its turn answers: the turn is the execution at the top."""
     wait = wait_of(row)
     execution = execution_of((await snapshot.rows("get_execution", id=wait.execution_id))[0])
-    saved = execution.state.get("from", {})
-    agent_id = saved.get("agent") or execution.state.get("agent") or ""
+    work = WorkState.from_json(execution.state)
+    agent_id = (work.origin and work.origin.agent) or work.agent
     agents = await snapshot.rows("get_agent", id=agent_id)
     people = await snapshot.rows("get_principal", id=execution.principal_id) if execution.principal_id else []
     answerers = await snapshot.rows("get_principal", id=wait.answered_by) if wait.answered_by else []
     return WaitView(
         wait=wait,
         execution=execution,
-        message=await _asked_for(snapshot, execution.id, execution.parent_wait, saved.get("message")),
+        message=await _asked_for(
+            snapshot, execution.id, execution.parent_wait, work.origin.message if work.origin else None
+        ),
         person=people[0]["name"] if people else None,
         agent=agents[0]["slug"] if agents else None,
         answerer=answerers[0]["name"] if answerers else None,

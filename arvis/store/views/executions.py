@@ -12,7 +12,7 @@ from arvis.ports.pages import Page
 from arvis.ports.receipts import ModelCall, Receipts, ToolUse
 from arvis.store.repositories.executions import execution_of, step_of, wait_of
 from arvis.store.sql.session import LAST, Row, Snapshot, Snapshots, page
-from arvis.store.views.queue import call_of
+from arvis.store.views.queue import WorkState, call_of
 
 # Receipts of executions, read in one snapshot. A base class of `SqlInsights`.
 
@@ -31,12 +31,16 @@ class SqlReceiptInsights:
 
     async def receipts(self, of: str) -> Receipts | None:
         async with self._snapshots.snapshot() as snapshot:
-            found = await snapshot.rows("get_execution", id=of) or await _begun_by(snapshot, of)
+            found = await snapshot.rows("get_execution", id=of)
+            if not found:
+                messages = await snapshot.rows("get_message", id=of)
+                found = await snapshot.rows("get_execution", id=messages[0]["execution_id"]) if messages else []
             if not found:
                 return None
             execution = execution_of(found[0])
             execution_id = execution.id
-            agent_id = str(execution.state.get("agent") or "")
+            work = WorkState.from_json(execution.state)
+            agent_id = work.agent
             agents = await snapshot.rows("get_agent", id=agent_id)
             asked = await snapshot.rows("messages_of_turn", execution_id=execution_id)
             notes = await snapshot.rows("notes_of_message", message_id=asked[0]["id"]) if asked else []
@@ -45,17 +49,12 @@ class SqlReceiptInsights:
                 ancestors=await _ancestors(snapshot, execution.parent_wait),
                 agent_id=agent_id,
                 agent=agents[0]["slug"] if agents else agent_id,
-                conversation_id=str(execution.state.get("conversation") or ""),
+                conversation_id=work.conversation,
                 calls=[_call_of(row) for row in await snapshot.rows("usage_of_turn", execution_id=execution_id)],
                 tools=list(await _tools(snapshot, execution_id, execution.created_at, notes)),
                 question="\n\n".join(row["content"] for row in asked),
                 reply=await _reply(snapshot, asked),
             )
-
-
-async def _begun_by(snapshot: Snapshot, message_id: str) -> Sequence[Row]:
-    messages = await snapshot.rows("get_message", id=message_id)
-    return await snapshot.rows("get_execution", id=messages[0]["execution_id"]) if messages else []
 
 
 async def _ancestors(snapshot: Snapshot, parent_wait: str | None) -> Sequence[str]:

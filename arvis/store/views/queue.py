@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from arvis.domain.ids import first_id_at
@@ -71,9 +72,40 @@ async def _headline(snapshot: Snapshot, day: str) -> Headline:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class WorkState:
+    """The part of an execution's state that pages show; `tasks/state.py` declares the stored keys. `origin` is the turn that
+    proposed an action, in the state of its approval; `source` is the kind and the id of what gave a task."""
+
+    agent: str = ""
+    conversation: str = ""
+    message: str | None = None
+    address: Address | None = None
+    status_note: str = ""
+    source: str = ""
+    origin: WorkState | None = None
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> WorkState:
+        address, origin = stored.get("address"), stored.get("from")
+        return cls(
+            agent=stored.get("agent") or "",
+            conversation=stored.get("conversation") or "",
+            message=stored.get("message"),
+            address=None if address is None else Address.from_json(address),
+            status_note=str(stored.get("status_note") or ""),
+            source=str(stored.get("run", {}).get("source", "")),
+            origin=None if origin is None else cls.from_json(origin),
+        )
+
+
+def _state_of(row: Row) -> WorkState:
+    return WorkState.from_json(json.loads(row["state"])) if row["state"] else WorkState()
+
+
 def _work_of(row: Row, agents: Mapping[str, Row]) -> RunningWork:
-    state: Mapping[str, Any] = json.loads(row["state"]) if row["state"] else {}
-    agent = agents.get(row["agent_id"] or state.get("agent") or "")
+    work = _state_of(row)
+    agent = agents.get(row["agent_id"] or work.agent)
     return RunningWork(
         job_id=row["id"],
         kind=row["kind"],
@@ -85,17 +117,10 @@ def _work_of(row: Row, agents: Mapping[str, Row]) -> RunningWork:
         graph=row["graph"],
         node=row["node_now"],
         tool=row["effect_now"],
-        note=str(state.get("status_note") or "") or None,
-        conversation_id=row["conversation_id"] or state.get("conversation"),
-        place=_place_of(row, state),
+        note=work.status_note or None,
+        conversation_id=row["conversation_id"] or work.conversation or None,
+        place=work.address if row["platform"] is None else address_of(row),
     )
-
-
-def _place_of(row: Row, state: Mapping[str, Any]) -> Address | None:
-    if row["platform"] is not None:
-        return Address(row["platform"], row["connector"], row["channel"], row["thread"])
-    parts = state.get("address")
-    return Address.from_json(parts) if parts is not None else None
 
 
 #: The maximum length of a job's subject, in characters.
@@ -214,18 +239,18 @@ class _Names:
 
     async def item(self, row: Row) -> QueueItem:
         job = job_of(row)
-        state: Mapping[str, Any] = json.loads(row["state"]) if row["state"] else {}
-        state = state.get("from", state)
+        work = _state_of(row)
+        work = work.origin or work
         return QueueItem(
             job=job,
-            agent=row["agent_slug"] or await self._slug(job.agent_id or state.get("agent")),
-            about=_cut(row["text"] or row["schedule"] or await self._about(row, state)),
-            address=_address(row, state),
+            agent=row["agent_slug"] or await self._slug(job.agent_id or work.agent),
+            about=_cut(row["text"] or row["schedule"] or await self._about(row, work)),
+            address=work.address if row["platform"] is None else address_of(row),
             person=row["person"] or row["user_name"] or None,
         )
 
-    async def _about(self, row: Row, state: Mapping[str, Any]) -> str:
-        kind, _, source_id = str(state.get("run", {}).get("source", "")).partition(":")
+    async def _about(self, row: Row, work: WorkState) -> str:
+        kind, _, source_id = work.source.partition(":")
         if not source_id:
             kind, source_id = "schedule", str(json.loads(row["payload"]).get("schedule", ""))
         name = await self._name(kind, source_id) if source_id else ""
@@ -238,19 +263,13 @@ class _Names:
             self._known[kind, row_id] = rows[0]["name"] if rows else ""
         return self._known[kind, row_id]
 
-    async def _slug(self, agent_id: object) -> str | None:
-        if not isinstance(agent_id, str):
+    async def _slug(self, agent_id: str) -> str | None:
+        if not agent_id:
             return None
         if ("agent", agent_id) not in self._known:
             rows = await self._snapshot.rows("get_agent", id=agent_id)
             self._known["agent", agent_id] = rows[0]["slug"] if rows else agent_id
         return self._known["agent", agent_id]
-
-
-def _address(row: Row, state: Mapping[str, Any]) -> Address | None:
-    if row["platform"] is not None:
-        return address_of(row)
-    return Address.from_json(state["address"]) if "address" in state else None
 
 
 def _cut(text: str) -> str:
