@@ -183,6 +183,7 @@ async def test_a_writer_that_dies_of_anything_else_is_told_of(file: Path) -> Non
     witness = Witness()
     async with opened(Database(file, None, file.parent), emergency=witness.emergency) as store:
         assert isinstance(store, SqliteStore)
+        await store.write(put_setting, "word", "kept")  # the writer now waits, and does not use the connection
         store._writer._connection.close()
         with pytest.raises(StoreLost, match="The writer"):
             await store.write(put_setting, "word", "lost")

@@ -98,8 +98,7 @@ class Attempt:
 
     def run(self, script: Script, claimer: Claimer | None) -> Outcome:
         """As the stores do it. What the database itself says (a deadlock) is raised."""
-        notices: Notices = self.session.notices
-        notices.clear()
+        notices = self.session.notices = Notices()
         transaction = RecordedTransaction(self.session, self._progress)
         outcome = Outcome()
         try:
