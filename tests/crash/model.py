@@ -22,8 +22,8 @@ from tests.crash.history import Call, Turn, answers_in
 from tests.crash.trigger import Moments, Sight
 from tests.crash.work import MODEL, Asks, Step, next_steps
 
-#: Stands in what the daemon tells a model that looks through the oldest part of a conversation.
-ABOUT_TO_LEAVE = "is about to leave"
+#: Part of the instructions of a model that extracts facts from a conversation or summarizes it.
+OLDEST_PART = "oldest part of a conversation"
 
 #: How long a whole answer takes, in seconds.
 THINKING = (0.02, 0.2)
@@ -77,7 +77,7 @@ class Model:
         told = "\n".join(turn.content for turn in said if turn.role == "system")
         prompt = tuple(turn for turn in said if turn.role in {"user", "assistant"})
         call = Call(len(self._calls), boot, time.monotonic(), None, prompt, "", answers_in(told))
-        if ABOUT_TO_LEAVE in told:
+        if OLDEST_PART in told:
             # It sums up, and answers nobody.
             record = answers_in("\n".join(turn.content for turn in prompt))
             call = replace(call, prompt=(), answer="\n".join(record) or "Nothing was said.")

@@ -41,7 +41,9 @@ OFFENDERS: Rules = {
         SELECT conversation_id, id, turn, previous FROM (
             SELECT conversation_id, id, turn, lag(turn) OVER (PARTITION BY conversation_id ORDER BY id) AS previous
             FROM messages WHERE role = 'user'
-            AND NOT EXISTS (SELECT 1 FROM waits w WHERE w.execution_id = messages.execution_id)) AS turns
+            AND NOT EXISTS (SELECT 1 FROM waits w WHERE w.execution_id = messages.execution_id)
+            AND NOT EXISTS (SELECT 1 FROM timeline t, waits w WHERE t.message_id = messages.id AND t.step = 'requeued'
+                AND t.data LIKE '%' || w.execution_id || '%')) AS turns
         WHERE turn < previous""",
     "a conversation counts its turns": """
         SELECT c.id, c.turns, max(m.turn) FROM conversations c JOIN messages m ON m.conversation_id = c.id
@@ -100,9 +102,12 @@ OFFENDERS: Rules = {
         SELECT id, kind, attempts, error FROM jobs WHERE attempts > 0""",
 }
 
-#: The messages whose turn waited for a person, and how many receipts the turn of each message has.
+#: The messages whose turn waited for a person, or which had joined such a turn before a crash gave them a turn of their own;
+#: and how many receipts the turn of each message has.
 WAITED: LiteralString = """
-    SELECT DISTINCT m.id FROM messages m JOIN waits w ON w.execution_id = m.execution_id WHERE m.role = 'user'"""
+    SELECT m.id FROM messages m JOIN waits w ON w.execution_id = m.execution_id WHERE m.role = 'user'
+    UNION SELECT t.message_id FROM timeline t, waits w
+    WHERE t.step = 'requeued' AND t.data LIKE '%' || w.execution_id || '%'"""
 RECEIPTS: LiteralString = """
     SELECT m.content, count(u.id) FROM messages m LEFT JOIN usage u ON u.execution_id = m.execution_id
     WHERE m.role = 'user' GROUP BY m.id, m.content"""

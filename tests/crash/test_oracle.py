@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from arvis.graphs.compaction.graph import FLUSH, summary_task
 from tests.crash.calls import recoveries
 from tests.crash.history import Boot, Call, History, Poisoned, Sent, Shown, Timeline, Turn
+from tests.crash.model import OLDEST_PART
 from tests.crash.oracle import RULES, judge
 from tests.crash.verdict import Kind
 
@@ -347,3 +349,8 @@ def test_a_stop_between_two_turns_passes() -> None:
     history = stopped(perfect())
     calls = [replace(history.calls[0], number=0), replace(history.calls[2], number=1), history.calls[3]]
     assert not [each for each in judge(replace(history, calls=calls)) if each.rule.startswith("a_stop")]
+
+
+def test_the_model_recognises_the_instructions_of_both_calls_of_a_compaction() -> None:
+    assert OLDEST_PART in FLUSH
+    assert OLDEST_PART in summary_task(500)
