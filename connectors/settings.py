@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
@@ -131,15 +131,11 @@ def read_settings(kind: type[Config], settings: BotSettings) -> Config:
     try:
         return kind.model_validate(dict(settings.values))
     except ValidationError as error:
-        first, *others = _complaints(error, kind)
+        details = error.errors(include_url=False, include_input=False)
+        first, *others = (_complaint(each, list(kind.model_fields)) for each in details)
         if others:
             first.text += f" (and {len(others)} more: {', '.join(other.key for other in others)})"
         raise first from None
-
-
-def _complaints(error: ValidationError, kind: type[BaseModel]) -> Iterator[BadSetting]:
-    for details in error.errors(include_url=False, include_input=False):
-        yield _complaint(details, list(kind.model_fields))
 
 
 def _complaint(details: ErrorDetails, known: list[str]) -> BadSetting:

@@ -58,21 +58,20 @@ class GraphParts:
 
 def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
     """By name."""
-    caller = ModelCaller(runner=parts.runner, purse=parts.purse)
+    caller, rules = ModelCaller(runner=parts.runner, purse=parts.purse), parts.tools
     agent = AgentParts(
         store=parts.store,
         caller=caller,
-        briefing=PromptBuilder(runner=parts.runner, zone=parts.tools.timezone),
+        briefing=PromptBuilder(runner=parts.runner, zone=rules.timezone),
         skills=parts.skills,
         compactor=_compactor(parts, caller, after=PREPARE),
-        tools=parts.tools,
+        tools=rules,
         files=parts.files,
-        extending=_extending(parts),
+        extending=Extending(store=parts.store, plugins=parts.plugins, sessions=rules.sessions, zone=rules.timezone),
         reply_bytes=parts.reply_bytes,
         speaker=parts.speaker,
         loops=parts.loops,
     )
-    rules = parts.tools
     graphs = (
         agent_graph(agent),
         *(
@@ -89,11 +88,6 @@ def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
         reset_graph(store=parts.store, plugins=parts.plugins, sessions=rules.sessions, zone=rules.timezone),
     )
     return {graph.name: graph for graph in graphs}
-
-
-def _extending(parts: GraphParts) -> Extending:
-    rules = parts.tools
-    return Extending(store=parts.store, plugins=parts.plugins, sessions=rules.sessions, zone=rules.timezone)
 
 
 def _compactor(parts: GraphParts, caller: ModelCaller, *, after: str | None) -> Compactor:

@@ -114,7 +114,9 @@ class BotSupervisor:
         if (running := self._running) is None:
             return
         if not bot.spec.enabled:
-            await self._note_stopped(bot.spec)
+            # A process that died may have left another state.
+            with suppress(StoreError):
+                await self._store.write(_stopped, bot.spec.key, self._clock.now())
             return
         role = RoleLeaseManager(
             name=f"bot:{bot.spec.platform}:{bot.spec.name}",
@@ -159,11 +161,6 @@ class BotSupervisor:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         self._runs.pop(key, None)
-
-    async def _note_stopped(self, spec: BotSpec) -> None:
-        """Write the state of a stopped bot, because a process that died may have left another one."""
-        with suppress(StoreError):
-            await self._store.write(_stopped, spec.key, self._clock.now())
 
     def _is_up(self, key: Key) -> bool:
         run = self._runs.get(key)

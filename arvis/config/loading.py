@@ -42,7 +42,6 @@ from arvis.config.values import (
 from arvis.config.yaml_text import MAX_TEXT, Document, UnreadableText
 from arvis.domain.agents import flaws, flaws_of_binding
 from arvis.domain.errors import ConfigError
-from arvis.domain.runs import Account
 
 # `ARVIS__WEB__PORT=6000`: environment variables that win over the file.
 
@@ -185,7 +184,7 @@ class _Loader:
             **{name: getattr(parsed, name) for name in Common.model_fields},
             config_file=self._file.absolute() if self._file is not None else None,
             data_dir=self._data_dir(data_dir, parsed),
-            accounts=self._accounts(parsed),
+            accounts=tuple(map(account, parsed.accounts)) or accounts_from_environment(self._environ),
             bots=bots,
         )
 
@@ -219,11 +218,6 @@ class _Loader:
             why="\n".join(lines),
             fix=" ".join(fixes),
         )
-
-    def _accounts(self, parsed: ConfigFile) -> tuple[Account, ...]:
-        if parsed.accounts:
-            return tuple(account(entry) for entry in parsed.accounts)
-        return accounts_from_environment(self._environ)
 
     def _refuse(self, problems: list[Problem]) -> None:
         if problems:

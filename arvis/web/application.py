@@ -54,7 +54,10 @@ class EndpointHandler:
                 found = await attempt(self._serve(endpoint, request))
             except asyncio.CancelledError:  # only a stop whose grace is over cancels a request
                 found = STOPPING
-            response = _refusal(endpoint, found) if isinstance(found, Failure) else found
+            if isinstance(found, Failure):
+                response = found.to_response() if endpoint.errors is None else endpoint.errors.response(found)
+            else:
+                response = found
             self._announce(endpoint, request, response)
             self._metrics.count_request(request.method, path, response.status_code)
             return response
@@ -79,10 +82,6 @@ class EndpointHandler:
             _refuse_unknown_query(endpoint, request)
         limit = self._large_body if endpoint.large else SMALL
         return await self._idempotency.serve(endpoint, Call(request, identity, limit, endpoint.body))
-
-
-def _refusal(endpoint: Endpoint, failure: Failure) -> Response:
-    return failure.to_response() if endpoint.errors is None else endpoint.errors.response(failure)
 
 
 def build_application(

@@ -178,7 +178,10 @@ class Polling:
             case MessageEdit():
                 await self._inbox.edit(event)
             case Click():
-                await self._click(event)
+                clicked = await self._inbox.click(event)
+                task = asyncio.create_task(self._answer(event, clicked))
+                self._answering.add(task)
+                task.add_done_callback(self._answering.discard)
             case Move():
                 await self._inbox.move(event.old, event.new_channel, event.position)
             case Access(reason=""):
@@ -187,12 +190,6 @@ class Polling:
                 await self._inbox.unreachable(event.place, event.reason, event.position)
             case FeedPosition():
                 await self._inbox.passed(PLATFORM, self._name, event)
-
-    async def _click(self, click: Click) -> None:
-        clicked = await self._inbox.click(click)
-        task = asyncio.create_task(self._answer(click, clicked))
-        self._answering.add(task)
-        task.add_done_callback(self._answering.discard)
 
     async def _answer(self, click: Click, clicked: Clicked) -> None:
         """Answer a click. Telegram shows a clock on the button until then; by now the answer may be too late."""

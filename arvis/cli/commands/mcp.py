@@ -62,15 +62,12 @@ class Bridge:
                 self._pass_on(message)
             else:
                 threads = [thread for thread in threads if thread.is_alive()]
-                threads.append(self._started(message))
+                self._room.acquire()
+                thread = threading.Thread(target=self._pass_on_and_make_room, args=(message,), daemon=True)
+                thread.start()
+                threads.append(thread)
         for thread in threads:
             thread.join()
-
-    def _started(self, message: Mapping[str, Any]) -> threading.Thread:
-        self._room.acquire()
-        thread = threading.Thread(target=self._pass_on_and_make_room, args=(message,), daemon=True)
-        thread.start()
-        return thread
 
     def _pass_on_and_make_room(self, message: Mapping[str, Any]) -> None:
         try:

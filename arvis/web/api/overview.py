@@ -254,6 +254,7 @@ class OverviewRoutes:
         day, budget = day_of(now, self._zone), self._limits().daily
         found = await self._insights.overview(now, day)
         self._latency.sample(found.headline.pending)
+        bots = await self._bots.statuses()
         return answer(
             {
                 "at": now,
@@ -265,7 +266,7 @@ class OverviewRoutes:
                 "questions": [wait_view(wait) for wait in found.waits],
                 "failures": [job_view(job, found.agents) for job in found.failures],
                 "accounts": await self._account_health(now),
-                "bots": await self._bot_health(),
+                "bots": [bot_view(spec, bots.get(spec.key)) for spec in self._bots.registry.specs],
                 "series": await self._series(span),
             }
         )
@@ -291,10 +292,6 @@ class OverviewRoutes:
                 )
             )
         return shown
-
-    async def _bot_health(self) -> list[Json]:
-        statuses = await self._bots.statuses()
-        return [bot_view(spec, statuses.get(spec.key)) for spec in self._bots.registry.specs]
 
     async def _series(self, span: Span) -> Json:
         points = await self._latency.points(span)

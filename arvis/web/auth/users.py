@@ -28,7 +28,11 @@ def implied(user_id: str, created_at: int) -> User | None:
 
 def first_user(tx: Transaction, now: int) -> User:
     """Return the first user, created if missing."""
-    return tx.users.get(FIRST_USER) or _made(tx, User(FIRST_USER, "Owner", UserRole.OWNER, None, now, now))
+    if (known := tx.users.get(FIRST_USER)) is not None:
+        return known
+    user = User(FIRST_USER, "Owner", UserRole.OWNER, None, now, now)
+    tx.users.add(user)
+    return user
 
 
 def principal_of(tx: Transaction, user: User, now: int) -> Principal:
@@ -123,11 +127,6 @@ def check_password(password: str) -> None:
         raise Unprocessable(
             f"The password has more than {LONGEST_PASSWORD} characters.", fix="Shorten it.", code="long_password"
         )
-
-
-def _made(tx: Transaction, user: User) -> User:
-    tx.users.add(user)
-    return user
 
 
 def _check_stays(user: User) -> None:
