@@ -37,6 +37,17 @@ def page_options(command: _Function) -> _Function:
     return limit(cursor(command))
 
 
+def all_options(*options: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds these options to a command, in their order."""
+
+    def decorate(command: _Function) -> _Function:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 def channel_of(text: str) -> dict[str, str]:
     """The PLATFORM:CHANNEL behind `--to`, as the API takes it."""
     platform, colon, channel = text.partition(":")

@@ -44,6 +44,11 @@ def find(tx: Transaction, name: str) -> Agent | None:
     return tx.agents.get(name) or tx.agents.by_slug(name)
 
 
+def slugs(tx: Transaction) -> Mapping[str, str]:
+    """Return the slugs of all agents by their ids."""
+    return {agent.id: agent.slug for agent in tx.agents.all()}
+
+
 def create(tx: Transaction, agent: Agent, bindings: Sequence[Binding], *, by: str, now: int) -> Agent:
     """A new agent that lives in these channels; their `agent_id` does not count, and without an id it is given one."""
     _refuse(flaws(agent))

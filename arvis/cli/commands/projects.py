@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from arvis.cli.api_client import connect
-from arvis.cli.options import Commands, json_option, page_options, place_options
+from arvis.cli.options import Commands, all_options, json_option, page_options, place_options
 from arvis.cli.output import moment, print_fields, print_json, print_table, tell_more
 from arvis.domain.projects import ProjectStatus
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _COLUMNS = ("slug", "status", "agent", "title", "touched")
 _TIMES = ("createdAt", "updatedAt")
 _STATUS = click.Choice([*map(str, ProjectStatus)])
 
-_OPTIONS = (
+#: The options for creating and changing a project.
+_details = all_options(
     click.option("--goal", help="Its goal."),
     click.option("--notes", help="Notes; agents add their own lines."),
     click.option("--agent", help="The only agent that works on it; `none`: every agent that works by itself."),
     click.option("--slug", help="Its name in commands (default: derived from the title)."),
     click.option("--status", type=_STATUS, help="Agents work only on active projects."),
 )
-
-
-def _details(command: _Function) -> _Function:
-    """Add the options for creating and changing a project."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 @click.group(cls=Commands)

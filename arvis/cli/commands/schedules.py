@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -14,6 +14,7 @@ from arvis.calendar import Every, parse
 from arvis.cli.api_client import Api, connect
 from arvis.cli.options import (
     Commands,
+    all_options,
     as_graph,
     channel_of,
     json_option,
@@ -25,15 +26,14 @@ from arvis.cli.output import moment, print_fields, print_json, print_table, tell
 from arvis.domain.errors import Unprocessable
 from arvis.domain.schedules import MadeBy, Missed, ScheduleKind
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
 _COLUMNS = ("id", "kind", "agent", "name", "schedule", "to", "next")
 _RUN_COLUMNS = ("due", "cause", "status", "report")
 _ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 _MOST_NAMED = 200
 _TIMES = ("lastRun", "nextRun", "pausedUntil", "createdAt", "updatedAt")
 
-_OPTIONS = (
+#: The options for creating and changing a schedule.
+_details = all_options(
     click.option("--name", help="Its name (default: a free one)."),
     click.option("--prompt", help="The task of the agent."),
     click.option("--timezone", metavar="ZONE", help="Such as Europe/Berlin (default: the agent's, else the daemon's)."),
@@ -48,13 +48,6 @@ _OPTIONS = (
     click.option("--max-cycles", type=click.IntRange(1, 10), help="How many cycles a heartbeat may run (default: 1)."),
     click.option("--script", metavar="FILE", type=click.File(encoding="utf-8"), help="JSON of a script heartbeat."),
 )
-
-
-def _details(command: _Function) -> _Function:
-    """Add the options for creating and changing a schedule."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 @click.group(cls=Commands)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from arvis.cli.api_client import connect
 from arvis.cli.options import (
     Commands,
+    all_options,
     as_graph,
     channel_of,
     json_option,
@@ -23,12 +23,11 @@ from arvis.cli.options import (
 from arvis.cli.output import moment, print_fields, print_json, print_table, tell, tell_more
 from arvis.domain.webhooks import Preset
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
 _COLUMNS = ("id", "name", "url", "agent", "preset", "to", "calls", "last", "secret")
 _TIMES = ("lastTriggered", "createdAt", "updatedAt")
 
-_OPTIONS = (
+#: The options for creating and changing a web hook.
+_details = all_options(
     click.option("--name", help="Its name (default: its path)."),
     click.option(
         "--preset", type=click.Choice([*map(str, Preset)]), help="The signature scheme of the caller (default: plain)."
@@ -37,13 +36,6 @@ _OPTIONS = (
     click.option("--thread", help="The thread of the channel that they are posted in."),
     workflow_option('A workflow that answers instead of the agent, by its slug or id; "": the agent.'),
 )
-
-
-def _details(command: _Function) -> _Function:
-    """Add the options for creating and changing a web hook."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 @click.group(cls=Commands)

@@ -312,7 +312,9 @@ class AgentRoutes:
         slug = fields.required_text("slug")
         agent = agents.changed_agent(Agent(id="", slug=slug, name=slug), written(fields))
         bindings = [binding_of(each, "") for each in fields.objects("bindings")]
-        made = await self._store.write(agents.create, agent, bindings, by=await self._by(call), now=self._clock.now())
+        made = await self._store.write(
+            agents.create, agent, bindings, by=await self._gate.principal_id(call.identity), now=self._clock.now()
+        )
         return await self._shown(made, 201)
 
     async def _update(self, call: Call) -> Response:
@@ -343,7 +345,9 @@ class AgentRoutes:
     async def _bind(self, call: Call) -> Response:
         agent = await self._agent(call)
         binding = binding_of(await call.fields(), agent.id)
-        await self._store.write(agents.bind, binding, by=await self._by(call), now=self._clock.now())
+        await self._store.write(
+            agents.bind, binding, by=await self._gate.principal_id(call.identity), now=self._clock.now()
+        )
         return await self._shown(agent, 201)
 
     async def _unbind(self, call: Call) -> Response:
@@ -352,15 +356,16 @@ class AgentRoutes:
             raise Unprocessable("`platform` and `channel` are required.", fix="Name the channel in the query.")
         agent = await self._agent(call)
         binding = Binding(platform, channel, agent.id, Permission.FULL)
-        await self._store.write(agents.unbind, binding, by=await self._by(call), now=self._clock.now())
+        await self._store.write(
+            agents.unbind, binding, by=await self._gate.principal_id(call.identity), now=self._clock.now()
+        )
         return await self._shown(agent)
 
     async def _changed(self, call: Call, change: Change, *arguments: Any) -> Agent:
         agent = await self._agent(call)
-        return await self._store.write(change, agent.id, *arguments, by=await self._by(call), now=self._clock.now())
-
-    async def _by(self, call: Call) -> str:
-        return (await self._gate.principal(self._gate.sender(call.identity))).id
+        return await self._store.write(
+            change, agent.id, *arguments, by=await self._gate.principal_id(call.identity), now=self._clock.now()
+        )
 
     async def _agent(self, call: Call) -> Agent:
         agent = await self._store.read(agents.find, call.id("agent"))

@@ -295,7 +295,9 @@ class ClientRoutes:
         wanted = changed_client(Client("", ""), fields)
         if not wanted.name:
             raise unusable("name", "is missing")
-        made = await self._store.write(billing.add_client, wanted, self._clock.now(), by=await self._by(call))
+        made = await self._store.write(
+            billing.add_client, wanted, self._clock.now(), by=await self._gate.principal_id(call.identity)
+        )
         return await self._shown(made.id, status=201)
 
     async def _show(self, call: Call) -> Response:
@@ -304,11 +306,13 @@ class ClientRoutes:
     async def _change(self, call: Call) -> Response:
         known = await self._client(call)
         wanted = changed_client(known, await call.fields())
-        await self._store.write(billing.change_client, wanted, self._clock.now(), by=await self._by(call))
+        await self._store.write(
+            billing.change_client, wanted, self._clock.now(), by=await self._gate.principal_id(call.identity)
+        )
         return await self._shown(known.id)
 
     async def _undo(self, call: Call) -> Response:
-        by = await self._by(call)
+        by = await self._gate.principal_id(call.identity)
         back = await self._store.write(billing.undo_client, call.id("client"), self._clock.now(), by=by)
         return await self._shown(back.id)
 
@@ -368,9 +372,6 @@ class ClientRoutes:
                 "`month` must be a month such as 2026-11.", fix="GET /openapi.json describes every parameter."
             )
         return max(0, start_of_day(first, self._zone)), max(0, start_of_day(first_of_next_month(first), self._zone))
-
-    async def _by(self, call: Call) -> str:
-        return (await self._gate.principal(self._gate.sender(call.identity))).id
 
     async def _client(self, call: Call) -> Client:
         client = await self._insights.client(call.id("client"))

@@ -259,7 +259,7 @@ class MemoryRoutes:
     async def _add(self, call: Call) -> Response:
         fields = await call.fields()
         agent = await self._agent(fields.label("agent"))
-        by_id = await self._asker(call)
+        by_id = await self._gate.principal_id(call.identity)
         new = NewFact(
             agent_id=agent.id,
             scope=named_scope(fields) or EVERYWHERE,
@@ -280,13 +280,20 @@ class MemoryRoutes:
 
     async def _forget(self, call: Call) -> Response:
         fact = await self._fact(call)
-        if await self._store.write(forget, fact.id, by_id=await self._asker(call), now=self._clock.now()) is None:
+        if (
+            await self._store.write(
+                forget, fact.id, by_id=await self._gate.principal_id(call.identity), now=self._clock.now()
+            )
+            is None
+        ):
             raise Conflict("This fact has been deleted already.", fix="Undo the deletion to restore it.")
         return answer({"ok": True})
 
     async def _confirm(self, call: Call) -> Response:
         fact = await self._fact(call)
-        confirmed = await self._store.write(confirm, fact.id, by_id=await self._asker(call), now=self._clock.now())
+        confirmed = await self._store.write(
+            confirm, fact.id, by_id=await self._gate.principal_id(call.identity), now=self._clock.now()
+        )
         if confirmed is None:
             raise Conflict(f"This fact is {fact.status}.", fix="Only active facts can be confirmed.")
         return await self._shown(confirmed)
@@ -295,7 +302,7 @@ class MemoryRoutes:
         fields = await call.fields()
         agent = await self._agent(fields.label("agent"))
         scope = await self._scope(call, named_scope(fields)) or EVERYWHERE
-        by_id = await self._asker(call)
+        by_id = await self._gate.principal_id(call.identity)
         undone = await self._store.write(undo, agent.id, [scope], by_id=by_id, now=self._clock.now())
         if undone is None:
             raise Conflict("There is nothing to undo.", fix="Look at the facts: GET /api/memory.")
@@ -333,10 +340,7 @@ class MemoryRoutes:
         """Return the requested scope. For a chat key it is always the scope of its own person."""
         if call.identity.role in READ:
             return wanted
-        return principal_scope(await self._asker(call))
-
-    async def _asker(self, call: Call) -> str:
-        return (await self._gate.principal(self._gate.sender(call.identity))).id
+        return principal_scope(await self._gate.principal_id(call.identity))
 
     async def _agent(self, named: str | None) -> Agent:
         if named is None:

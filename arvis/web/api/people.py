@@ -160,7 +160,7 @@ class PeopleRoutes:
             role=role,
             paired=paired,
             owners=await self._all_owners(),
-            by=await self._by(call),
+            by=await self._gate.principal_id(call.identity),
             now=self._clock.now(),
         )
         self._sessions.announce_end(ended)
@@ -178,7 +178,9 @@ class PeopleRoutes:
         code = (await call.fields()).label("code", _LONGEST_CODE)
         if code is None:
             raise unusable("code", "is missing")
-        found = await self._store.write(people.approve, code, await self._by(call), self._clock.now())
+        found = await self._store.write(
+            people.approve, code, await self._gate.principal_id(call.identity), self._clock.now()
+        )
         if not isinstance(found, Paired):
             raise self._refusal(found)
         return answer(_person_view(await self._person(found.principal.id), await self._all_owners()))
@@ -186,7 +188,7 @@ class PeopleRoutes:
     async def _reject(self, call: Call) -> Response:
         fields = await call.fields()
         code, pairing_id = fields.label("code", _LONGEST_CODE), fields.label("id")
-        by, now = await self._by(call), self._clock.now()
+        by, now = await self._gate.principal_id(call.identity), self._clock.now()
         if (code is None) == (pairing_id is None):
             raise Unprocessable("Either `code` or `id` is required.", fix="GET /api/pairings lists the requests.")
         if pairing_id is not None:
@@ -215,9 +217,6 @@ class PeopleRoutes:
             case TooManyTries(until=until):
                 minutes = max(1, round((until - self._clock.now()) / people.MINUTE_MS))
                 return TooMany("Too many wrong codes.", fix=f"Try again in {minutes} minutes.")
-
-    async def _by(self, call: Call) -> str:
-        return (await self._gate.principal(self._gate.sender(call.identity))).id
 
     async def _person(self, person_id: str) -> Person:
         person = await self._insights.person(person_id)

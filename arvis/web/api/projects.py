@@ -11,8 +11,9 @@ from arvis.domain.agents import SLUG
 from arvis.domain.projects import LONGEST_GOAL, LONGEST_NOTES, LONGEST_TITLE, Project, ProjectStatus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
-from arvis.ports.store import Store, Transaction
+from arvis.ports.store import Store
 from arvis.services import projects
+from arvis.services.agents import slugs
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE
@@ -65,11 +66,11 @@ class ProjectRoutes:
             limit=call.limit,
             cursor=call.query("cursor"),
         )
-        agents = await self._store.read(_slugs)
+        agents = await self._store.read(slugs)
         return answer(page_view([_view(project, agents) for project in page.items], page.next_cursor))
 
     async def _add(self, call: Call) -> Response:
-        fields, by = await call.fields(), await self._person(call)
+        fields, by = await call.fields(), await self._gate.principal_id(call.identity)
         fields.required_text("title")
         blank = Project(
             id="", slug="", agent_id=None, title="", goal="", status=ProjectStatus.ACTIVE, notes="", principal_id=by,
@@ -82,29 +83,24 @@ class ProjectRoutes:
         return await self._shown(await self._store.read(projects.find_project, call.id("project")))
 
     async def _change(self, call: Call) -> Response:
-        fields, by = await call.fields(), await self._person(call)
+        fields, by = await call.fields(), await self._gate.principal_id(call.identity)
         changed = await self._store.write(
             projects.change_project, call.id("project"), _changes(fields), self._clock.now(), by=by
         )
         return await self._shown(changed)
 
     async def _remove(self, call: Call) -> Response:
-        by = await self._person(call)
+        by = await self._gate.principal_id(call.identity)
         await self._store.write(projects.remove_project, call.id("project"), self._clock.now(), by=by)
         return answer({"ok": True})
 
     async def _undo(self, call: Call) -> Response:
-        by = await self._person(call)
+        by = await self._gate.principal_id(call.identity)
         back = await self._store.write(projects.undo_project, call.id("project"), self._clock.now(), by=by)
-        return answer({"project": None if back is None else _view(back, await self._store.read(_slugs))})
+        return answer({"project": None if back is None else _view(back, await self._store.read(slugs))})
 
     async def _shown(self, project: Project, *, status: int = 200) -> Response:
-        return answer(_view(project, await self._store.read(_slugs)), status)
-
-    async def _person(self, call: Call) -> str:
-        """Return the person for whom the project is changed."""
-        principal = await self._gate.principal(self._gate.sender(call.identity))
-        return principal.id
+        return answer(_view(project, await self._store.read(slugs)), status)
 
 
 def _changes(fields: Fields) -> dict[str, Any]:
@@ -117,10 +113,6 @@ def _changes(fields: Fields) -> dict[str, Any]:
             raise unusable("status", f"must be one of {', '.join(ProjectStatus)}")
         changes["status"] = ProjectStatus(status)
     return changes
-
-
-def _slugs(tx: Transaction) -> Mapping[str, str]:
-    return {agent.id: agent.slug for agent in tx.agents.all()}
 
 
 def _view(project: Project, agents: Mapping[str, str]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
 from arvis.scheduler.due import run_now
 from arvis.services import schedules
+from arvis.services.agents import slugs
 from arvis.services.schedules import Rules
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import FLAG, PAGING, Call, Endpoint, answer
@@ -250,11 +251,11 @@ class ScheduleRoutes:
             limit=call.limit,
             cursor=call.query("cursor"),
         )
-        agents = await self._store.read(_slugs)
+        agents = await self._store.read(slugs)
         return answer(page_view([schedule_view(schedule, agents) for schedule in page.items], page.next_cursor))
 
     async def _add(self, call: Call) -> Response:
-        fields, by = await call.fields(), await self._person(call)
+        fields, by = await call.fields(), await self._gate.principal_id(call.identity)
         kind = choice_of(fields, "kind", ScheduleKind)
         if kind is None:
             raise unusable("kind", "is missing")
@@ -274,7 +275,7 @@ class ScheduleRoutes:
         return await self._shown(call.id("schedule"))
 
     async def _change(self, call: Call) -> Response:
-        fields, by = await call.fields(), await self._person(call)
+        fields, by = await call.fields(), await self._gate.principal_id(call.identity)
         changed = await self._store.write(
             schedules.change_schedule,
             call.id("schedule"),
@@ -287,12 +288,12 @@ class ScheduleRoutes:
         return await self._shown(changed.id)
 
     async def _remove(self, call: Call) -> Response:
-        by = await self._person(call)
+        by = await self._gate.principal_id(call.identity)
         await self._store.write(schedules.remove_schedule, call.id("schedule"), self._clock.now(), by=by)
         return answer({"ok": True})
 
     async def _undo(self, call: Call) -> Response:
-        by = await self._person(call)
+        by = await self._gate.principal_id(call.identity)
         back = await self._store.write(
             schedules.undo_schedule, call.id("schedule"), self._rules, self._clock.now(), by=by
         )
@@ -307,7 +308,7 @@ class ScheduleRoutes:
         return answer(page_view([occurrence_view(occurrence) for occurrence in page.items], page.next_cursor))
 
     async def _run(self, call: Call) -> Response:
-        by = await self._person(call)
+        by = await self._gate.principal_id(call.identity)
         begun = await self._store.write(run_now, call.id("schedule"), self._clock.now(), by=by)
         return answer(occurrence_view(begun), 201)
 
@@ -319,16 +320,7 @@ class ScheduleRoutes:
         agents = {agent.id: agent.slug} if agent is not None else {}
         return {**schedule_view(schedule, agents), "nextRuns": times}
 
-    async def _person(self, call: Call) -> str:
-        """Return the person for whom the schedule acts."""
-        principal = await self._gate.principal(self._gate.sender(call.identity))
-        return principal.id
-
 
 def _look(tx: Transaction, schedule_id: str, rules: Rules, now: int) -> tuple[Schedule, Agent | None, list[int]]:
     schedule = schedules.find_schedule(tx, schedule_id)
     return schedule, tx.agents.get(schedule.agent_id), schedules.coming(tx, schedule, rules, now)
-
-
-def _slugs(tx: Transaction) -> Mapping[str, str]:
-    return {agent.id: agent.slug for agent in tx.agents.all()}

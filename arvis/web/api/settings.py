@@ -130,11 +130,11 @@ class SettingRoutes:
             raise unusable("changes", "is missing")
         if len(changes) > _MOST_CHANGES:
             raise unusable("changes", f"may hold {_MOST_CHANGES} keys")
-        await self._service.change(changes, by=await self._by(call))
+        await self._service.change(changes, by=await self._gate.principal_id(call.identity))
         return await self._list(call)
 
     async def _undo(self, call: Call) -> Response:
-        await self._service.undo(by=await self._by(call))
+        await self._service.undo(by=await self._gate.principal_id(call.identity))
         return await self._list(call)
 
     async def _versions(self, call: Call) -> Response:
@@ -143,9 +143,6 @@ class SettingRoutes:
             {"version": one.version, "at": one.at, "by": one.by_id, "values": dict(one.data or {})} for one in versions
         ]
         return answer({"items": items, "nextCursor": None})
-
-    async def _by(self, call: Call) -> str:
-        return (await self._gate.principal(self._gate.sender(call.identity))).id
 
 
 def _view(overview: Overview, file: str | None, agents: Sequence[Agent]) -> dict[str, Any]:

@@ -126,13 +126,13 @@ class SkillRoutes:
         if enabled is not None and not isinstance(enabled, bool):
             raise unusable("enabled", "must be true or false")
         if text is not None:
-            await self._importer.edit(slug, text, by=await self._by(call))
+            await self._importer.edit(slug, text, by=await self._gate.principal_id(call.identity))
         if enabled is not None:
             await self._importer.switch(slug, enabled=enabled)
         return await self._shown(slug)
 
     async def _undo(self, call: Call) -> Response:
-        skill = await self._importer.undo(_slug(call), by=await self._by(call))
+        skill = await self._importer.undo(_slug(call), by=await self._gate.principal_id(call.identity))
         shelved = await self._importer.shelf.current()
         return answer({"skill": None if skill is None else _detail(skill, shelved.off)})
 
@@ -143,15 +143,12 @@ class SkillRoutes:
             raise no_skill()
         return answer(_detail(skill, shelved.off), status)
 
-    async def _by(self, call: Call) -> str:
-        return (await self._gate.principal(self._gate.sender(call.identity))).id
-
     async def _add(self, call: Call) -> Response:
         fields = await call.fields()
         replace, seen = fields.raw("replace") or False, fields.label("expectedHash")
         if not isinstance(replace, bool):
             raise unusable("replace", "must be true or false")
-        by = await self._by(call)
+        by = await self._gate.principal_id(call.identity)
         text, url = _given(fields)
         if text is not None:
             skill = await self._importer.from_text(text, by=by, replace=replace)
@@ -165,7 +162,7 @@ class SkillRoutes:
         return answer({"skill": _detail(skill, frozenset()), "replaces": None if there is None else there.source})
 
     async def _remove(self, call: Call) -> Response:
-        await self._importer.remove(_slug(call), by=await self._by(call))
+        await self._importer.remove(_slug(call), by=await self._gate.principal_id(call.identity))
         return answer({"ok": True})
 
 

@@ -17,6 +17,7 @@ from arvis.ports.insights import Insights
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 from arvis.services import webhooks
+from arvis.services.agents import slugs
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE
@@ -127,11 +128,11 @@ class WebhookRoutes:
 
     async def _list(self, call: Call) -> Response:
         page = await self._insights.webhooks(agent=call.query("agent"), limit=call.limit, cursor=call.query("cursor"))
-        agents = await self._store.read(_slugs)
+        agents = await self._store.read(slugs)
         return answer(page_view([_view(webhook, agents) for webhook in page.items], page.next_cursor))
 
     async def _add(self, call: Call) -> Response:
-        fields, by = await call.fields(), await self._person(call)
+        fields, by = await call.fields(), await self._gate.principal_id(call.identity)
         for name in ("path", "agent", "template", "platform", "channelId"):
             fields.required_text(name)
         changes = _changes(fields)
@@ -163,7 +164,7 @@ class WebhookRoutes:
         return answer({"ok": True})
 
     async def _written(self, call: Call, changes: Mapping[str, Any], secret: str | None = None) -> Response:
-        by, webhook_id = await self._person(call), call.id("webhook")
+        by, webhook_id = await self._gate.principal_id(call.identity), call.id("webhook")
         await self._store.write(webhooks.change_webhook, webhook_id, changes, self._clock.now(), by=by)
         return await self._shown(webhook_id, secret=secret)
 
@@ -175,11 +176,6 @@ class WebhookRoutes:
         webhook, agent = await self._store.read(_look, webhook_id)
         view = _view(webhook, {agent.id: agent.slug} if agent is not None else {})
         return answer(view if secret is None else {**view, "secret": secret}, status)
-
-    async def _person(self, call: Call) -> str:
-        """Return the person for whom the webhook acts."""
-        principal = await self._gate.principal(self._gate.sender(call.identity))
-        return principal.id
 
 
 def _changes(fields: Fields) -> dict[str, Any]:
@@ -215,10 +211,6 @@ def _secret(fields: Fields) -> str | None:
 def _look(tx: Transaction, webhook_id: str) -> tuple[Webhook, Agent | None]:
     webhook = webhooks.find_webhook(tx, webhook_id)
     return webhook, tx.agents.get(webhook.agent_id)
-
-
-def _slugs(tx: Transaction) -> Mapping[str, str]:
-    return {agent.id: agent.slug for agent in tx.agents.all()}
 
 
 def _view(webhook: Webhook, agents: Mapping[str, str]) -> dict[str, Any]:

@@ -161,12 +161,18 @@ class WorkflowRoutes:
             return _refused(checked)
         wanted = replace(_wanted(fields, checked), name=fields.text("name"), expected=fields.whole("version"))
         known = await self._store.write(
-            service.update, call.id("workflow"), wanted, self._clock.now(), by=await self._by(call)
+            service.update,
+            call.id("workflow"),
+            wanted,
+            self._clock.now(),
+            by=await self._gate.principal_id(call.identity),
         )
         return await self._shown(known.id)
 
     async def _remove(self, call: Call) -> Response:
-        await self._store.write(service.remove, call.id("workflow"), self._clock.now(), by=await self._by(call))
+        await self._store.write(
+            service.remove, call.id("workflow"), self._clock.now(), by=await self._gate.principal_id(call.identity)
+        )
         return answer({"ok": True})
 
     async def _made(
@@ -177,7 +183,9 @@ class WorkflowRoutes:
         if checked.errors and not draft:
             return _refused(checked)
         wanted = replace(_wanted(fields, checked), name=name)
-        made = await self._store.write(service.create, wanted, self._clock.now(), by=await self._by(call))
+        made = await self._store.write(
+            service.create, wanted, self._clock.now(), by=await self._gate.principal_id(call.identity)
+        )
         return await self._shown(made.id, 201)
 
     # -- documents -------------------------------------------------------------------------------------------
@@ -240,7 +248,12 @@ class WorkflowRoutes:
         number = _number(str(call.request.path_params["version"]))
         known = await self._known(call.id("workflow"))
         saved = await self._store.write(
-            service.restore, call.id("workflow"), number, known, self._clock.now(), by=await self._by(call)
+            service.restore,
+            call.id("workflow"),
+            number,
+            known,
+            self._clock.now(),
+            by=await self._gate.principal_id(call.identity),
         )
         return await self._shown(saved.id)
 
@@ -264,9 +277,6 @@ class WorkflowRoutes:
 
     async def _names(self, call: Call) -> Response:
         return answer(names_view(await self._known(call.query("workflow"))))
-
-    async def _by(self, call: Call) -> str:
-        return (await self._gate.principal(self._gate.sender(call.identity))).id
 
 
 async def names_in(store: Store, choices: Choices, workflow: str | None) -> KnownNames:

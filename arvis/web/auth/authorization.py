@@ -107,6 +107,10 @@ class Authorizer:
         """Return the stored person of a sender, created on first use."""
         return await self._store.write(_seen, sender, self._clock.now())
 
+    async def principal_id(self, identity: Identity) -> str:
+        """Return the id of the person of a credential, created on first use."""
+        return (await self.principal(self.sender(identity))).id
+
     async def known(self, identity: Identity) -> Principal | None:
         """Return the stored person of a credential; None before their first recorded action."""
         return await self._store.read(_find, identity.user_id)

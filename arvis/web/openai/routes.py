@@ -23,7 +23,7 @@ from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
-from arvis.ports.store import Store, Transaction
+from arvis.ports.store import Store
 from arvis.routing import reaches
 from arvis.web.api.message_input import Draft, MessageParser, Sent
 from arvis.web.api.messages import SETTLED_STATUSES, StatusWaiter
@@ -38,7 +38,7 @@ from arvis.web.http.streams import EventStream, Timeouts
 from arvis.web.openai.conversation import PlacedRequest, place, request_identity
 from arvis.web.openai.models import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MODELS, REQUEST, refusal
 from arvis.web.openai.requests import ParsedRequest, parse_request, taint_of_history
-from arvis.web.openai.waiting import AnswerEvents, AnswerWaiter, Chunks, Ticket
+from arvis.web.openai.waiting import AnswerEvents, AnswerWaiter, Chunks, Ticket, forget_request
 
 #: Concurrent waiting requests, in total and per key.
 _MOST = 256
@@ -168,7 +168,7 @@ class CompletionRoutes:
                 timeline.message.execution_id, by="the program that sent the request"
             )
             await attempt(ended)
-            await attempt(self._deps.store.write(_drop, ticket.request_id))
+            await attempt(self._deps.store.write(forget_request, ticket.request_id))
 
     async def _send(self, call: Call, asked: ParsedRequest, placed: PlacedRequest, address: Address) -> Sent:
         """Send the message. A refused message leaves no trace: the next request continues as if it had not been sent."""
@@ -177,7 +177,7 @@ class CompletionRoutes:
             draft = await self._draft(asked, placed, owner=sender.role is PrincipalRole.OWNER)
             return await self._deps.parser.send(draft, address, sender)
         except ArvisError:
-            await self._deps.store.write(_drop, placed.request.id)
+            await self._deps.store.write(forget_request, placed.request.id)
             raise
 
     async def _draft(self, asked: ParsedRequest, placed: PlacedRequest, *, owner: bool) -> Draft:
@@ -206,10 +206,6 @@ class CompletionRoutes:
                 code="model_not_found",
             )
         return found
-
-
-def _drop(tx: Transaction, request_id: str) -> None:
-    tx.completions.drop(request_id)
 
 
 def _model_view(agent: Agent) -> Mapping[str, Any]:

@@ -288,7 +288,7 @@ class AnswerWaiter:
                 return Outcome(cut((timeline.reply or "").strip(), ticket.stops)[0].strip(), timeline)
             case MessageStatus.WAITING:
                 return Outcome(await self._question(timeline), timeline)
-        await self._store.write(_dropped, ticket.request_id)
+        await self._store.write(forget_request, ticket.request_id)
         return _failed(timeline)
 
     async def _question(self, timeline: MessageTimeline) -> str:
@@ -337,5 +337,5 @@ def _left(tx: Transaction, request_id: str, now: int) -> None:
     tx.completions.left(request_id, now)
 
 
-def _dropped(tx: Transaction, request_id: str) -> None:
+def forget_request(tx: Transaction, request_id: str) -> None:
     tx.completions.drop(request_id)
