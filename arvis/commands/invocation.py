@@ -38,7 +38,7 @@ class Invocation:
     #: Has limits of the person besides the role.
     sender: Sender | None = None
     #: The time zone of the daemon, whose midnight ends a budget's day.
-    house_zone: str = "UTC"
+    daemon_zone: str = "UTC"
     #: The commands of the agent's plugins.
     more: Sequence[PluginCommand] = ()
     #: Returns the part of an answer that people have seen.

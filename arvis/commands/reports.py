@@ -20,24 +20,24 @@ from arvis.ports.store import Transaction
 
 def usage(tx: Transaction, invocation: Invocation, now: int) -> str:
     """Show today and this month, by the daemon's midnight."""
-    today = date.fromisoformat(day_of(now, invocation.house_zone))
+    today = date.fromisoformat(day_of(now, invocation.daemon_zone))
     periods = {"today": today, "this month": today.replace(day=1)}
     lines = [f"You {words}: {_of_person(tx, invocation, first, today)}" for words, first in periods.items()]
     # In a group everybody reads the answer.
     if invocation.principal.role is PrincipalRole.OWNER and invocation.conversation.direct:
-        lines += [f"The whole system {words}: {_of_house(tx, first, today)}" for words, first in periods.items()]
+        lines += [f"The whole system {words}: {_of_all(tx, first, today)}" for words, first in periods.items()]
     return "\n".join(lines)
 
 
 def _of_person(tx: Transaction, invocation: Invocation, first: date, today: date) -> str:
     person = invocation.principal.id
     asked = _spent(tx, Budget.PRINCIPAL, person, first, today)
-    sums = tx.usage.of_person(person, start_of_day(first, invocation.house_zone))
+    sums = tx.usage.of_person(person, start_of_day(first, invocation.daemon_zone))
     tokens = f"{sums.input_tokens:,} tokens in, {sums.output_tokens:,} out"
     return f"{_questions(asked)}, {tokens}, {usd(sums.cost_micros)}."
 
 
-def _of_house(tx: Transaction, first: date, today: date) -> str:
+def _of_all(tx: Transaction, first: date, today: date) -> str:
     spent = _spent(tx, Budget.DAY, "", first, today)
     return f"{_questions(spent)}, {usd(spent.micros)}."
 

@@ -342,7 +342,7 @@ def _run_command(tx: Transaction, routed: Routed, command: Spoken, rules: InboxR
         zone=agent.timezone or rules.zone,
         route=routed.reason,
         sender=sender,
-        house_zone=rules.zone,
+        daemon_zone=rules.zone,
         more=rules.commands(agent.plugins) if agent.plugins else (),
         shown=rules.shown,
     )

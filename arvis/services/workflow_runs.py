@@ -42,7 +42,7 @@ from arvis.ports.store import Transaction
 from arvis.services import agents
 from arvis.tasks.access import (
     AUTHORS,
-    RUNS_THE_HOUSE,
+    OPERATING_ROLES,
     Asker,
     PlacedState,
     caller_limits,
@@ -76,7 +76,7 @@ def check_room(tx: Transaction, execution: Execution) -> None:
 
 def check_pace(tx: Transaction, person: Principal | None) -> None:
     """Raise `Unprocessable` if the person has the most concurrent runs; owners and operators have no limit."""
-    if person is None or person.role in RUNS_THE_HOUSE:
+    if person is None or person.role in OPERATING_ROLES:
         return
     going = sum(each.principal_id == person.id for each in tx.workflow_runs.at_work(MOST_RUNS))
     if going >= MOST_AT_ONCE:

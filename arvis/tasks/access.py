@@ -32,7 +32,7 @@ _NOWHERE = Address("", "", "")
 _PLAIN = frozenset({"agent", "planning", "handover"})
 
 #: Roles that reach every agent without an `allow_users` list.
-RUNS_THE_HOUSE = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
+OPERATING_ROLES = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def may_reach(tx: Transaction, target: Agent, asker: Asker) -> bool:
     if refusal(tx, target, asker) is not None:
         return False
     acting = limited(tx, asker.principal, asker.limits)
-    if acting is not None and acting.role in RUNS_THE_HOUSE:
+    if acting is not None and acting.role in OPERATING_ROLES:
         return True
     if target.is_conductor or not may_call(tx, asker.sender, target, asker.address):
         return False

@@ -74,7 +74,7 @@ class Together:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place]:
-    async with opened(tmp_path_factory.mktemp("house"), SETTINGS) as place:
+    async with opened(tmp_path_factory.mktemp("app"), SETTINGS) as place:
         yield place
 
 

@@ -23,7 +23,7 @@ PATIENCE = 30.0
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     agents = [{"slug": "helper", "name": "Helper", "model": "demo", "tools": ["calculate", "write_file"]}]
     settings = {"ARVIS__AGENTS": json.dumps(agents)}
-    with running_daemon(tmp_path_factory.mktemp("house"), settings=settings) as daemon:
+    with running_daemon(tmp_path_factory.mktemp("app"), settings=settings) as daemon:
         yield daemon
 
 

@@ -194,20 +194,20 @@ async def walk_of_a_hello() -> dict[str, str]:
     """Let a scripted model answer one plain message over a scripted platform; the second one, so that all is loaded."""
     from arvis.domain.events import DeliverySettled  # noqa: PLC0415 only for this tree
     from arvis.store.open import Database  # noqa: PLC0415 only for this tree
-    from tests.flows.house import open_house  # noqa: PLC0415 only for this tree
+    from tests.flows.app_harness import open_app  # noqa: PLC0415 only for this tree
 
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder) / "arvis.db", None, Path(folder))
         walk = Walk()
         threading.setprofile(walk._see)  # the threads of the store begin with the harness
-        async with open_house(database) as house:
-            await house.say("Hello")
-            await house.until_sent(1)
+        async with open_app(database) as app:
+            await app.say("Hello")
+            await app.until_sent(1)
             sent = asyncio.Event()
-            house.bus.subscribe(DeliverySettled, lambda _: sent.set())
+            app.bus.subscribe(DeliverySettled, lambda _: sent.set())
             walk.calls.clear()
             with walk:
-                await house.say("Hello again")
+                await app.say("Hello again")
                 await sent.wait()
     return {"one plain hello, accepted to sent": walk.figures()}
 

@@ -1,4 +1,4 @@
-"""The sources of the dashboard keep to the rules of the house, and what is made of the routes is up to date."""
+"""The sources of the dashboard keep to the rules of the project, and what is made of the routes is up to date."""
 
 from __future__ import annotations
 

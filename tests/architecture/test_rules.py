@@ -1,4 +1,4 @@
-"""House rules that no linter knows: where broad handlers, SQL, versions and addresses may stand."""
+"""Rules that no linter knows: where broad handlers, SQL, versions and addresses may stand."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 
-#: What runs in production; the house rules about size and exceptions are about these.
+#: What runs in production; the rules about size and exceptions are about these.
 PACKAGES = ("arvis", "connectors")
 
 

@@ -89,6 +89,6 @@ async def test_marks_that_hide_are_shown(dashboard: Page, daemon: Daemon) -> Non
 
 
 def test_every_reason_has_words() -> None:
-    """A code that is new in the house must not be shown bare."""
+    """A code that is new in the product must not be shown bare."""
     written = set(re.findall(r"^ {6}(\w+):", WORDS.read_text(), re.MULTILINE))
     assert {*CHOSEN, *_REFUSED, *_FAILED} - written == set()

@@ -1,4 +1,4 @@
-"""Users and keys: one's own password and logins, the users of the house, and keys for programs."""
+"""Users and keys: one's own password and logins, all users, and keys for programs."""
 
 from __future__ import annotations
 

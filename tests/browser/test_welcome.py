@@ -161,7 +161,7 @@ async def test_each_step_can_be_skipped_and_found_again(visitor: Page, own_daemo
     await expect(page.get_by_role("link", name="Finish setting up")).to_have_count(0)
 
 
-async def test_who_comes_back_goes_on_where_the_house_stands(
+async def test_who_comes_back_goes_on_where_the_daemon_stands(
     visitor: Page, own_daemon: Daemon, model: OpenAIServer
 ) -> None:
     account = {"name": "own", "provider": "openai", "baseUrl": model.base_url, "apiKey": KEY}

@@ -37,7 +37,7 @@ from arvis.providers.openai import create
 from arvis.store.open import Database
 from arvis.testing.openai_server import Behaviour, OpenAIServer, ReceivedRequest, Reply, openai_server
 from arvis.testing.providers import provider_services
-from tests.flows.house import House, Models, open_house
+from tests.flows.app_harness import AppHarness, Models, open_app
 from tests.flows.scripted import BOT, PLATFORM, ScriptedTool
 
 PAGE_TOOL = "http_fetch"
@@ -78,16 +78,16 @@ def furnish(tx: Transaction) -> None:
 
 
 @asynccontextmanager
-async def compromised_house(database: Database) -> AsyncIterator[Stage]:
+async def compromised_app(database: Database) -> AsyncIterator[Stage]:
     """Run the harness with its model, and the stage for all attacks, one after the other."""
     async with openai_server() as server, open_http_client() as http:
         account = Account("main", "custom", "model", base_url=server.base_url)
         provider = create("custom", provider_services(http, SystemClock()))
-        async with open_house(database, agents=AGENTS, models=Models({"custom": provider}, [account])) as house:
-            house.tools.look = ScriptedTool(PAGE_TOOL)
-            await house.store.write(furnish)
+        async with open_app(database, agents=AGENTS, models=Models({"custom": provider}, [account])) as app:
+            app.tools.look = ScriptedTool(PAGE_TOOL)
+            await app.store.write(furnish)
             with closing(Disk(database.file)) as disk:
-                yield Stage(house=house, server=server, disk=disk)
+                yield Stage(app=app, server=server, disk=disk)
 
 
 # -- the world, before and after ---------------------------------------------------------------------------
@@ -237,8 +237,8 @@ class Stage:
     """Runs one attack after the other, each in its own channel with its own people: an `owner`, an `operator`, a
     paired `member` and an unpaired `stranger`."""
 
-    def __init__(self, *, house: House, server: OpenAIServer, disk: Disk) -> None:
-        self.house = house
+    def __init__(self, *, app: AppHarness, server: OpenAIServer, disk: Disk) -> None:
+        self.app = app
         self.server = server
         self.disk = disk
         self.channel = ""
@@ -248,9 +248,9 @@ class Stage:
         """Prepare a new channel and new people, and record the state before the attack."""
         self._number += 1
         self.channel = f"channel-{self._number}"
-        self.house.events.clear()
+        self.app.events.clear()
         self.server.script.clear()
-        await self.house.store.write(self._meet)
+        await self.app.store.write(self._meet)
         return self.world()
 
     def world(self) -> World:
@@ -263,7 +263,7 @@ class Stage:
 
     def _meet(self, tx: Transaction) -> None:
         for who, role in _CAST.items():
-            tx.principals.seen(PLATFORM, self.user_id(who), who.title(), role, self.house.clock.now())
+            tx.principals.seen(PLATFORM, self.user_id(who), who.title(), role, self.app.clock.now())
 
     def user_id(self, who: str) -> str:
         return f"{who}-{self._number}"
@@ -274,7 +274,7 @@ class Stage:
         sender = Sender(self.user_id(who), who.title(), role, paired=who != "stranger")
         message = IncomingMessage(
             address=Address(PLATFORM, BOT, channel or self.channel),
-            event_id=self.house.new_id(),
+            event_id=self.app.new_id(),
             sender=sender,
             content=text,
             assigned_agent=agent,
@@ -282,7 +282,7 @@ class Stage:
             addressed=True,
             **more,
         )
-        received = await self.house.inbox.receive(message)
+        received = await self.app.inbox.receive(message)
         assert received.status is MessageStatus.ACCEPTED, received
         return received.message_id
 
@@ -290,8 +290,8 @@ class Stage:
         """Send a message, and wait for the answer and its consequences; an agent that reports that it is blocked
         waits for the person."""
         message_id = await self.say(who, agent, text, **more)
-        await self.house.until_status(message_id, MessageStatus.ANSWERED, MessageStatus.WAITING)
-        await self.house.until_idle()
+        await self.app.until_status(message_id, MessageStatus.ANSWERED, MessageStatus.WAITING)
+        await self.app.until_idle()
 
     async def forget(self) -> None:
         """Let later messages in this channel have no history."""
@@ -299,9 +299,9 @@ class Stage:
 
         def script(tx: Transaction) -> None:
             for conversation in tx.conversations.in_place(place):
-                tx.conversations.close(conversation.id, self.house.clock.now())
+                tx.conversations.close(conversation.id, self.app.clock.now())
 
-        await self.house.store.write(script)
+        await self.app.store.write(script)
 
     def audit(self, since: int) -> list[dict[str, Any]]:
         return self.disk.rows("audit WHERE rowid > ? ORDER BY rowid", since)
@@ -327,7 +327,7 @@ class Stage:
         change exactly."""
         sent = self.disk.rows("deliveries WHERE channel IN (?, ?)", self.channel, self.channel_before)
         streams: dict[str, str] = {}
-        for event in self.house.events:
+        for event in self.app.events:
             if isinstance(event, Delta):
                 streams[event.message_id] = streams.get(event.message_id, "") + event.text
         texts = [str(row["content"]) for row in sent] + list(streams.values())

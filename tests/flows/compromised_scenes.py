@@ -14,8 +14,8 @@ from arvis.domain.messages import MessageStatus, PrincipalRole
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.testing.openai_server import CallsTools, Reply
+from tests.flows.app_harness import upload
 from tests.flows.compromised import PAGE_TOOL, Attack, Meanwhile, Stage
-from tests.flows.house import upload
 from tests.flows.scripted import PLATFORM
 
 Scene = Callable[[Stage, Attack], Awaitable[None]]
@@ -38,7 +38,7 @@ def _reading(who: str, agent: str) -> Scene:
 
     async def scene(stage: Stage, attack: Attack) -> None:
         stage.server.script.append(_READS)
-        stage.house.tools.look.script.append(attack.page)
+        stage.app.tools.look.script.append(attack.page)
         await stage.ask(who, agent, attack.asks)
 
     return scene
@@ -109,15 +109,15 @@ def _meanwhile(who: str, agent: str, change: Callable[[Transaction, Stage], None
         stage.server.script.append(holding)
         asked = await stage.say(who, agent, attack.asks)
         await holding.asked.wait()
-        known = await stage.house.store.read(lambda tx: (tx.agents.by_slug("helper"), tx.agents.by_slug("conductor")))
-        await stage.house.store.write(change, stage)
+        known = await stage.app.store.read(lambda tx: (tx.agents.by_slug("helper"), tx.agents.by_slug("conductor")))
+        await stage.app.store.write(change, stage)
         holding.go.set()
-        await stage.house.until_status(asked, MessageStatus.ANSWERED)
-        await stage.house.until_idle()
+        await stage.app.until_status(asked, MessageStatus.ANSWERED)
+        await stage.app.until_idle()
         for each in known:
             assert each is not None
-            await stage.house.store.write(lambda tx, each: tx.agents.update(each, 1), each)
-        await stage.house.store.write(_set_role, stage, PrincipalRole.OWNER)
+            await stage.app.store.write(lambda tx, each: tx.agents.update(each, 1), each)
+        await stage.app.store.write(_set_role, stage, PrincipalRole.OWNER)
 
     return scene
 
@@ -126,7 +126,7 @@ def _set_status(slug: str, status: AgentStatus) -> Callable[[Transaction, Stage]
     def change(tx: Transaction, stage: Stage) -> None:
         agent = tx.agents.by_slug(slug)
         assert agent is not None
-        tx.agents.update(replace(agent, status=status), stage.house.clock.now())
+        tx.agents.update(replace(agent, status=status), stage.app.clock.now())
 
     return change
 
@@ -138,7 +138,7 @@ def _strike_off(tx: Transaction, stage: Stage) -> None:
 def _set_role(tx: Transaction, stage: Stage, role: PrincipalRole) -> None:
     owner = tx.principals.find(PLATFORM, stage.user_id("owner"))
     assert owner is not None
-    tx.principals.set_role(owner.id, role, stage.house.clock.now())
+    tx.principals.set_role(owner.id, role, stage.app.clock.now())
 
 
 # -- what is asked about -----------------------------------------------------------------------------------
@@ -151,23 +151,23 @@ def _answered(*answers: tuple[str, str], change: bool = False) -> Scene:
     async def scene(stage: Stage, attack: Attack) -> None:
         await SCENES["owner asks the conductor, which read a page"](stage, attack)
         if change:
-            await stage.house.store.write(_redescribe, "other news")
-        page = await stage.house.insights.waits(open_only=True, limit=100, cursor=None)
+            await stage.app.store.write(_redescribe, "other news")
+        page = await stage.app.insights.waits(open_only=True, limit=100, cursor=None)
         newest = max(page.items, key=lambda wait: wait.asked_at)
         for who, decision in answers:
             await _answer(stage, newest.id, who, decision)
-        await stage.house.until_idle()
+        await stage.app.until_idle()
         if change:
-            await stage.house.store.write(_redescribe, "reads the news")
+            await stage.app.store.write(_redescribe, "reads the news")
 
     return scene
 
 
 async def _answer(stage: Stage, wait_id: str, who: str, decision: str) -> None:
-    by = await stage.house.store.read(lambda tx: tx.principals.find(PLATFORM, stage.user_id(who)))
+    by = await stage.app.store.read(lambda tx: tx.principals.find(PLATFORM, stage.user_id(who)))
     assert by is not None
     try:
-        await stage.house.operations.answer_wait(wait_id, WaitAnswer(decision, arguments={}, text="approve"), by)
+        await stage.app.operations.answer_wait(wait_id, WaitAnswer(decision, arguments={}, text="approve"), by)
     except (Forbidden, Conflict):
         return
 
@@ -183,9 +183,9 @@ def _confirmed(who: str) -> Scene:
 
     async def scene(stage: Stage, attack: Attack) -> None:
         await stage.ask(who, "conductor", attack.asks)
-        page = await stage.house.insights.waits(open_only=True, limit=100, cursor=None)
+        page = await stage.app.insights.waits(open_only=True, limit=100, cursor=None)
         await _answer(stage, max(page.items, key=lambda wait: wait.asked_at).id, "owner", "approve")
-        await stage.house.until_idle()
+        await stage.app.until_idle()
 
     return scene
 

@@ -1,4 +1,4 @@
-"""Houses to test in: on SQLite, and for the central cases on PostgreSQL as well."""
+"""Apps to test with: on SQLite, and for the central cases on PostgreSQL as well."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from arvis.ports.store import Store
 from arvis.store.open import Database
 from tests.conformance.databases import opened
-from tests.flows.house import House, open_house
+from tests.flows.app_harness import AppHarness, open_app
 from tests.postgres import PostgresServer
 
 
@@ -26,15 +26,15 @@ def either_database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
 
 
 @pytest.fixture
-async def house(database: Database) -> AsyncIterator[House]:
-    async with open_house(database) as house:
-        yield house
+async def app(database: Database) -> AsyncIterator[AppHarness]:
+    async with open_app(database) as app:
+        yield app
 
 
 @pytest.fixture
-async def either_house(either_database: Database) -> AsyncIterator[House]:
-    async with open_house(either_database) as house:
-        yield house
+async def either_app(either_database: Database) -> AsyncIterator[AppHarness]:
+    async with open_app(either_database) as app:
+        yield app
 
 
 @pytest.fixture(scope="session")

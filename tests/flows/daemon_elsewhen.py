@@ -10,7 +10,7 @@ from pathlib import Path
 
 from arvis.app import daemon
 from arvis.config import load
-from tests.flows.house_parts import MovableClock
+from tests.flows.app_parts import MovableClock
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""A small house for effects: agents, people of every role, and turns whose replies ask for something."""
+"""A small app for effects: agents, people of every role, and turns whose replies ask for something."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Person:
     agents: tuple[str, ...] | None = None
 
     @property
-    def runs_the_house(self) -> bool:
+    def runs_the_daemon(self) -> bool:
         return self.role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
 
     @property
@@ -171,7 +171,7 @@ def complaints(town: Town, record: Record) -> list[str]:
 
 
 def reaches(person: Person, first: Agent, agent: Agent) -> bool:
-    if person.runs_the_house or agent == first:
+    if person.runs_the_daemon or agent == first:
         return True
     risky = not HARMLESS_TOOLS.issuperset(agent.tools)
     if person.agents is not None:

@@ -21,8 +21,8 @@ from arvis.process.clock import SystemClock
 from arvis.providers.openai import create
 from arvis.store.open import Database
 from arvis.testing.providers import provider_services
+from tests.flows.app_harness import HELPER, AppHarness, Models, agent_with, open_app
 from tests.flows.counting_server import Counted, Document, count_prompt, count_text, counting_server
-from tests.flows.house import HELPER, House, Models, agent_with, open_house
 from tests.unit.vendor_counters import KINDS, said
 
 WINDOW = 8_192
@@ -125,8 +125,8 @@ class Figures:
 class Observer:
     """Looks after every turn."""
 
-    def __init__(self, house: House, server: Counted, speaker: Speaker) -> None:
-        self._house = house
+    def __init__(self, app: AppHarness, server: Counted, speaker: Speaker) -> None:
+        self._app = app
         self._server = server
         self._speaker = speaker
         self._seen = 0
@@ -137,21 +137,21 @@ class Observer:
 
     async def turn(self, number: int) -> None:
         """One question, answered, and everything that must be true then."""
-        timeline = await self._house.ask(self._speaker.question(number))
-        await self._house.until_idle()
+        timeline = await self._app.ask(self._speaker.question(number))
+        await self._app.until_idle()
         asked = timeline.message
         self.conversation = asked.conversation_id or ""
         document = self._look_at_calls(number)
         failed = any(step.step == "compaction_failed" for step in timeline.steps)
         self.figures.failures += failed
-        summaries = await self._house.store.read(self._summaries)
+        summaries = await self._app.store.read(self._summaries)
         covered = [one for one in summaries if one in self._before or one.execution_id == asked.execution_id]
         self._before = summaries
         if not failed:
             self._look_at_prompt(number, marks_of(document), covered)
-        self._turn_of |= await self._house.store.read(_turns, asked, number)
+        self._turn_of |= await self._app.store.read(_turns, asked, number)
         _look_at_roles(document)
-        estimate = await self._house.store.read(_estimated, asked.execution_id or "")
+        estimate = await self._app.store.read(_estimated, asked.execution_id or "")
         self.figures.errors.append(estimate / count_prompt(document) - 1)
         self.figures.turns += 1
 
@@ -187,13 +187,13 @@ class Observer:
 
     async def end(self) -> Figures:
         """Count the summaries, and bring back everything that they stand for: it is what was said, byte for byte."""
-        found = await self._house.store.read(self._summaries)
-        graphs = Counter(await self._house.store.read(_graphs, found))
+        found = await self._app.store.read(self._summaries)
+        graphs = Counter(await self._app.store.read(_graphs, found))
         self.figures.planned = graphs.pop(COMPACTION, 0)
         self.figures.inline = graphs.total()
         for one in found:
-            await self._house.store.write(restore_messages, one.id, self._house.clock.now())
-        history = await self._house.store.read(lambda tx: tx.messages.history(self.conversation, _ALL))
+            await self._app.store.write(restore_messages, one.id, self._app.clock.now())
+        history = await self._app.store.read(lambda tx: tx.messages.history(self.conversation, _ALL))
         words = self._speaker.words
         said_in_order = [words[f"{side}{turn}"] for turn in range(self.figures.turns) for side in "QA"]
         assert [message.content for message in history] == said_in_order
@@ -202,15 +202,15 @@ class Observer:
 
 @asynccontextmanager
 async def long_talk(database: Database, variant: str) -> AsyncIterator[Observer]:
-    """A house with a model of this variant."""
+    """An app with a model of this variant."""
     agent, windows = VARIANTS[variant]
     speaker = Speaker()
     async with counting_server(window=WINDOW, reply=speaker.answer) as server, open_http_client() as http:
         account = Account("main", "custom", "small", base_url=server.url)
         provider = create("custom", provider_services(http, SystemClock()))
         models = Models({"custom": provider}, [account], windows)
-        async with open_house(database, agents=[agent], models=models) as house:
-            yield Observer(house, server, speaker)
+        async with open_app(database, agents=[agent], models=models) as app:
+            yield Observer(app, server, speaker)
 
 
 async def talk(database: Database, variant: str, messages: int) -> Figures:

@@ -10,8 +10,8 @@ from arvis.domain.workflows import Workflow, WorkflowVersion
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.services.workflow_runs import NewWorkflowRun, begin
+from tests.flows.app_harness import HELPER, AppHarness
 from tests.flows.drawn_kit import drawing, node
-from tests.flows.house import HELPER, House
 from tests.flows.scripted import BOT, PLATFORM
 
 OWNER = Principal("owner", PLATFORM, "owner", "Owner", PrincipalRole.OWNER)
@@ -20,8 +20,8 @@ ANN = Principal("ann-id", PLATFORM, "ann", "Ann", PrincipalRole.MEMBER)
 TRIGGER = node("go", "trigger", kind="message")
 
 
-async def drawn(house: House, document: dict[str, Any], slug: str = "flow") -> Workflow:
-    return await house.store.write(_draw, slug, document, house.clock.now())
+async def drawn(app: AppHarness, document: dict[str, Any], slug: str = "flow") -> Workflow:
+    return await app.store.write(_draw, slug, document, app.clock.now())
 
 
 def _draw(tx: Transaction, slug: str, document: dict[str, Any], now: int) -> Workflow:
@@ -32,10 +32,10 @@ def _draw(tx: Transaction, slug: str, document: dict[str, Any], now: int) -> Wor
 
 
 async def begun(
-    house: House, workflow: Workflow, *, user: str = "ann", role: PrincipalRole = PrincipalRole.MEMBER
+    app: AppHarness, workflow: Workflow, *, user: str = "ann", role: PrincipalRole = PrincipalRole.MEMBER
 ) -> str:
     """A run that somebody began in the chat."""
-    return await house.store.write(_begin, workflow, user, role, house.clock.now())
+    return await app.store.write(_begin, workflow, user, role, app.clock.now())
 
 
 def _begin(tx: Transaction, workflow: Workflow, user: str, role: PrincipalRole, now: int) -> str:
@@ -45,25 +45,25 @@ def _begin(tx: Transaction, workflow: Workflow, user: str, role: PrincipalRole, 
     return begin(tx, wanted, now).id
 
 
-async def ended(house: House, run_id: str) -> Execution:
+async def ended(app: AppHarness, run_id: str) -> Execution:
     async def look() -> Execution | None:
-        run = await house.store.read(lambda tx: tx.executions.get(run_id))
+        run = await app.store.read(lambda tx: tx.executions.get(run_id))
         assert run is not None
         return run if run.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED} else None
 
-    return await house.until(look)
+    return await app.until(look)
 
 
-async def question(house: House, but: str = "") -> Wait:
+async def question(app: AppHarness, but: str = "") -> Wait:
     async def look() -> Wait | None:
-        page = await house.insights.waits(open_only=True, limit=10, cursor=None)
+        page = await app.insights.waits(open_only=True, limit=10, cursor=None)
         return next((each for each in page.items if each.id != but and each.kind is not WaitKind.TIMER), None)
 
-    return await house.until(look)
+    return await app.until(look)
 
 
-async def lines(house: House, run_id: str, kind: str) -> list[str]:
-    entries = await house.store.read(lambda tx: tx.workflow_runs.entries(run_id, 0, 200))
+async def lines(app: AppHarness, run_id: str, kind: str) -> list[str]:
+    entries = await app.store.read(lambda tx: tx.workflow_runs.entries(run_id, 0, 200))
     return [each.content for each in entries if each.type == kind]
 
 
@@ -77,5 +77,5 @@ def approval(**data: Any) -> dict[str, Any]:
     )
 
 
-async def decide(house: House, wait: Wait, decision: str, by: Principal = OWNER, **more: Any) -> None:
-    await house.operations.answer_wait(wait.id, WaitAnswer(decision, **more), by)
+async def decide(app: AppHarness, wait: Wait, decision: str, by: Principal = OWNER, **more: Any) -> None:
+    await app.operations.answer_wait(wait.id, WaitAnswer(decision, **more), by)

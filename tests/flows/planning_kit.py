@@ -1,4 +1,4 @@
-"""A model that plays every part of a planning run, each by what it is told to do, and a house with an agent that plans."""
+"""A model that plays every part of a planning run, each by what it is told to do, and an app with an agent that plans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.insights import MessageTimeline
 from arvis.ports.store import Transaction
 from arvis.store.open import Database
-from tests.flows.house import HELPER, House, Models, open_house
+from tests.flows.app_harness import HELPER, AppHarness, Models, open_app
 from tests.flows.scripted import Answer, ScriptedProvider
 
 PLANNER = replace(HELPER, graph="planning", tools=("look", "srv.dig", "pay"))
@@ -119,27 +119,27 @@ def account() -> Account:
 
 
 @asynccontextmanager
-async def planning_house(database: Database, model: PlanningModel, **changes: Any) -> AsyncIterator[House]:
+async def planning_app(database: Database, model: PlanningModel, **changes: Any) -> AsyncIterator[AppHarness]:
     models = Models({"scripted": model}, [account()])
-    async with open_house(database, agents=[replace(PLANNER, **changes)], models=models) as house:
-        yield house
+    async with open_app(database, agents=[replace(PLANNER, **changes)], models=models) as app:
+        yield app
 
 
-async def execution_of(house: House, timeline: MessageTimeline) -> Execution:
+async def execution_of(app: AppHarness, timeline: MessageTimeline) -> Execution:
     def load(tx: Transaction) -> Execution | None:
         message = tx.messages.get(timeline.message.id)
         return tx.executions.get((message and message.execution_id) or "")
 
-    found = await house.store.read(load)
+    found = await app.store.read(load)
     assert found is not None
     return found
 
 
-def visible_everywhere(house: House) -> str:
+def visible_everywhere(app: AppHarness) -> str:
     """All that people could see: what was sent, and what was streamed."""
-    return "\n".join([*house.connector.texts, *(getattr(event, "text", "") for event in house.events)])
+    return "\n".join([*app.connector.texts, *(getattr(event, "text", "") for event in app.events)])
 
 
-async def ask(house: House, text: str = REQUEST) -> MessageTimeline:
+async def ask(app: AppHarness, text: str = REQUEST) -> MessageTimeline:
     """As the owner, who may use every tool."""
-    return await house.ask(text, user="owner")
+    return await app.ask(text, user="owner")

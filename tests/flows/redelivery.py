@@ -35,8 +35,8 @@ from arvis.ports.inbox import Received
 from arvis.ports.store import Store
 from arvis.process.clock import IdMaker, SystemClock
 from arvis.store.open import Database, bring_up_to_date, open_store
-from tests.flows.house import HELPER, House
-from tests.flows.house_parts import ObservedStore
+from tests.flows.app_harness import HELPER, AppHarness
+from tests.flows.app_parts import ObservedStore
 from tests.flows.scripted import RecordingConnector
 from tests.flows.senses import Senses
 from tests.parts import find
@@ -79,7 +79,7 @@ class MortalStore(ObservedStore):
             raise StoreError("this process is dead")
 
 
-class MortalHouse(House):
+class MortalApp(AppHarness):
     """A harness whose process can die and be started again."""
 
     store: MortalStore
@@ -110,8 +110,8 @@ class Platform:
     """A platform that sends events until they are acknowledged, and then again. By event: the results (`told`) of
     each delivery, and the steps at which it was first `brought` and first `acknowledged`."""
 
-    def __init__(self, house: MortalHouse, chance: random.Random, counts: Counts) -> None:
-        self._house = house
+    def __init__(self, app: MortalApp, chance: random.Random, counts: Counts) -> None:
+        self._app = app
         self._chance = chance
         self._counts = counts
         self.told: dict[tuple[str, str], list[Received]] = defaultdict(list)
@@ -128,7 +128,7 @@ class Platform:
             numbers[channel] += 1
             person, event_id = self._chance.choice(PEOPLE), str(numbers[channel])
             text = f"{channel} {event_id} {person}"
-            events.append(self._house.message(text, user=person, channel=channel, event_id=event_id))
+            events.append(self._app.message(text, user=person, channel=channel, event_id=event_id))
         return events
 
     async def bring_shuffled(self, events: Sequence[IncomingMessage]) -> None:
@@ -151,7 +151,7 @@ class Platform:
             async with gate:
                 if number == crash_at:
                     self._counts.crashes += 1
-                    await self._house.crash()
+                    await self._app.crash()
                 await self._bring_once(event)
 
         await asyncio.gather(*(bring(number, event) for number, event in enumerate(events)))
@@ -161,7 +161,7 @@ class Platform:
         self._counts.deliveries += 1
         self.brought.setdefault(key, next(self._moments))
         with suppress(StoreError):  # not acknowledged: it is brought again
-            self.told[key].append(await self._house.inbox.receive(event))
+            self.told[key].append(await self._app.inbox.receive(event))
             self.acknowledged.setdefault(key, next(self._moments))
 
 
@@ -203,28 +203,28 @@ def _day_of(rows: Callable[[str], list[dict[str, Any]]]) -> Day:
 async def run_day(database: Database, events: int, seed: int, counts: Counts) -> None:
     """Run one database: all events until everything is answered, then all of them once more."""
     with capture_logs():  # what the product says of its deaths
-        async with open_mortal_house(database) as house:
-            platform = Platform(house, random.Random(seed), counts)
+        async with open_mortal_app(database) as app:
+            platform = Platform(app, random.Random(seed), counts)
             happenings = platform.happenings(events)
             await platform.bring_shuffled(happenings)
-            await until_answered(house)
+            await until_answered(app)
             evening = read_day(database)
             await platform.bring_again(happenings)
-            await until_answered(house)
+            await until_answered(app)
             if read_day(database) != evening:
                 counts.violations.append("what was brought again the day after changed something")
             counts.events += len(happenings)
             counts.violations += check_told(evening, happenings, platform)
-            counts.violations += check_turns(evening, house.connector)
+            counts.violations += check_turns(evening, app.connector)
             counts.violations += check_order(evening, platform)
             counts.folded += len(evening.asked) - len({row["execution_id"] for row in evening.asked})
             counts.notices += sum(row["status"] != MessageStatus.ANSWERED for row in evening.asked)
 
 
-async def until_answered(house: MortalHouse) -> None:
+async def until_answered(app: MortalApp) -> None:
     """Wait for the answers, without waiting in real time for pauses after crashes."""
-    await house.pass_time(PAST_EVERY_REST)
-    await house.until_idle()
+    await app.pass_time(PAST_EVERY_REST)
+    await app.until_idle()
 
 
 def check_told(day: Day, events: Sequence[IncomingMessage], platform: Platform) -> Iterator[str]:
@@ -281,12 +281,12 @@ def _check_sent(day: Day, connector: RecordingConnector) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def open_mortal_house(database: Database) -> AsyncIterator[MortalHouse]:
+async def open_mortal_app(database: Database) -> AsyncIterator[MortalApp]:
     clock = SystemClock()
     await asyncio.to_thread(bring_up_to_date, database, clock.now())
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
-    async with open_store(database, boot="house", new_id=new_id) as (store, insights):
-        house = MortalHouse(
+    async with open_store(database, boot="app", new_id=new_id) as (store, insights):
+        app = MortalApp(
             store=MortalStore(store),
             insights=insights,
             graphs=(),
@@ -300,11 +300,11 @@ async def open_mortal_house(database: Database) -> AsyncIterator[MortalHouse]:
             senses=Senses(database.folder / "sessions", None, None),
         )
         await store.write(lambda tx: tx.agents.add(HELPER, clock.now()))
-        await house.start()
+        await app.start()
         try:
-            yield house
+            yield app
         finally:
-            await house.queue.stop(0)
+            await app.queue.stop(0)
 
 
 def main() -> int:

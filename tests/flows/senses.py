@@ -1,4 +1,4 @@
-"""What the agents of a house see, hear and say."""
+"""The senses of an app's agents: what they see, hear and say."""
 
 from __future__ import annotations
 

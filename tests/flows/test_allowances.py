@@ -16,15 +16,15 @@ from arvis.ports.store import Transaction
 from arvis.services import allowances
 from arvis.services.allowances import Allowed
 from arvis.store.open import Database
-from tests.flows.house import House, open_house
+from tests.flows.app_harness import AppHarness, open_app
 from tests.flows.scripted import BOT, PLATFORM
 
 
 @pytest.fixture
-async def house(either_database: Database) -> AsyncIterator[House]:
-    async with open_house(either_database) as house:
-        house.inbox = house.inbox_with(InboxRules(allowed=Allowed(messages_per_minute=3, bytes_per_day=100)))
-        yield house
+async def app(either_database: Database) -> AsyncIterator[AppHarness]:
+    async with open_app(either_database) as app:
+        app.inbox = app.inbox_with(InboxRules(allowed=Allowed(messages_per_minute=3, bytes_per_day=100)))
+        yield app
 
 
 def message(number: int, *, platform: str = PLATFORM, sender: Sender | None = None, **more: Any) -> IncomingMessage:
@@ -33,44 +33,44 @@ def message(number: int, *, platform: str = PLATFORM, sender: Sender | None = No
     return IncomingMessage(place, f"e{number}", who, f"Message {number}", is_direct=True, **more)
 
 
-async def test_a_flood_on_a_chat_platform_is_told_once_in_each_minute(house: House) -> None:
-    received = [await house.say(f"Message {number}", is_direct=True) for number in range(8)]
+async def test_a_flood_on_a_chat_platform_is_told_once_in_each_minute(app: AppHarness) -> None:
+    received = [await app.say(f"Message {number}", is_direct=True) for number in range(8)]
     # The first message of somebody who was never seen before is not counted.
     assert [each.status for each in received] == [MessageStatus.ACCEPTED] * 4 + [MessageStatus.DROPPED] * 4
     assert {each.reason for each in received[4:]} == {"too_many_messages"}
 
     async def told() -> list[str] | None:
-        texts = [text for text in house.connector.texts if "messages a minute" in text]
+        texts = [text for text in app.connector.texts if "messages a minute" in text]
         return texts or None
 
-    assert len(await house.until(told)) == 1
-    house.clock.put_forward(60)
-    later = [await house.say(f"Later {number}", is_direct=True) for number in range(4)]
+    assert len(await app.until(told)) == 1
+    app.clock.put_forward(60)
+    later = [await app.say(f"Later {number}", is_direct=True) for number in range(4)]
     assert [each.status for each in later] == [MessageStatus.ACCEPTED] * 3 + [MessageStatus.DROPPED]
 
 
-async def test_over_our_own_port_the_sender_is_told_when_to_come_again(house: House) -> None:
+async def test_over_our_own_port_the_sender_is_told_when_to_come_again(app: AppHarness) -> None:
     for number in range(4):
-        await house.inbox.receive(message(number, platform="web"))
+        await app.inbox.receive(message(number, platform="web"))
     with pytest.raises(TooMany, match="within a minute") as refused:
-        await house.inbox.receive(message(4, platform="web"))
+        await app.inbox.receive(message(4, platform="web"))
     assert 0 < refused.value.seconds <= 60
     assert refused.value.code == "too_many_messages"
     # What was accepted before is no new message.
-    assert (await house.inbox.receive(message(3, platform="web"))).duplicate
+    assert (await app.inbox.receive(message(3, platform="web"))).duplicate
 
 
-async def test_owners_are_not_slowed_down(house: House) -> None:
+async def test_owners_are_not_slowed_down(app: AppHarness) -> None:
     owner = Sender("owner", "Owner", PrincipalRole.OWNER, paired=True)
     for number in range(10):
-        received = await house.inbox.receive(message(number, platform="web", sender=owner))
+        received = await app.inbox.receive(message(number, platform="web", sender=owner))
         assert received.status is MessageStatus.ACCEPTED
 
 
-async def test_files_of_a_day_are_bounded_and_an_upload_that_is_refused_leaves_nothing(house: House) -> None:
+async def test_files_of_a_day_are_bounded_and_an_upload_that_is_refused_leaves_nothing(app: AppHarness) -> None:
     async def upload(number: int, size: int) -> Received:
         file = Upload("a.bin", "application/octet-stream", bytes(size))
-        return await house.inbox.receive(message(number, platform="web", uploads=(file,)))
+        return await app.inbox.receive(message(number, platform="web", uploads=(file,)))
 
     await upload(1, 60)
     with pytest.raises(TooMany, match="more than 100 bytes") as refused:
@@ -78,17 +78,17 @@ async def test_files_of_a_day_are_bounded_and_an_upload_that_is_refused_leaves_n
     assert refused.value.seconds > 3600
     await upload(2, 40)
     assert (await upload(1, 60)).duplicate
-    house.clock.put_forward(86_400)
+    app.clock.put_forward(86_400)
     await upload(3, 100)
 
 
-async def test_the_count_is_kept_in_the_database(house: House) -> None:
+async def test_the_count_is_kept_in_the_database(app: AppHarness) -> None:
     def use(tx: Transaction) -> int | None:
         ann = tx.principals.seen(PLATFORM, "ann", "Ann", PrincipalRole.MEMBER, 1)
-        used = allowances.use_message(tx, ann, PrincipalRole.MEMBER, Allowed(messages_per_minute=2), house.clock.now())
+        used = allowances.use_message(tx, ann, PrincipalRole.MEMBER, Allowed(messages_per_minute=2), app.clock.now())
         return None if used is None else used.most
 
-    assert [await house.store.write(use) for _ in range(4)] == [None, None, 2, 2]
+    assert [await app.store.write(use) for _ in range(4)] == [None, None, 2, 2]
 
 
 def test_operators_have_more() -> None:

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from arvis.cli.commands.workflows import workflows
 from arvis.cli.main import COMMANDS
-from tests.flows.house import HELPER
+from tests.flows.app_harness import HELPER
 from tests.flows.web_server import DAEMON_KEY, Site, running_site
 from tests.flows.workflow_kit import asks, chain, node
 

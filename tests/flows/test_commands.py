@@ -8,7 +8,7 @@ from arvis import commands
 from arvis.commands import Spoken
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.messages import MessageStatus
-from tests.flows.house import House
+from tests.flows.app_harness import AppHarness
 
 
 @pytest.mark.parametrize(
@@ -33,18 +33,18 @@ def test_what_is_a_command(text: str, spoken: Spoken | None) -> None:
     assert commands.parse(text) == spoken
 
 
-async def reply_to(house: House, text: str) -> str:
-    reply = (await house.ask(text)).reply
+async def reply_to(app: AppHarness, text: str) -> str:
+    reply = (await app.ask(text)).reply
     assert reply is not None
     return reply
 
 
-async def test_help_lists_the_commands_and_asks_no_model(either_house: House) -> None:
-    *lines, where = (await reply_to(either_house, "/help")).splitlines()
+async def test_help_lists_the_commands_and_asks_no_model(either_app: AppHarness) -> None:
+    *lines, where = (await reply_to(either_app, "/help")).splitlines()
     names = [line.partition(":")[0] for line in lines]
     assert names == ["/help", "/new", "/reset", "/stop", "/run", "/agents", "/memory", "/usage", "/why"]
     assert where == "Here every message is for Helper."
-    assert either_house.provider.asked == []
+    assert either_app.provider.asked == []
 
 
 def test_platforms_can_show_the_commands() -> None:
@@ -53,30 +53,30 @@ def test_platforms_can_show_the_commands() -> None:
     assert all(0 < len(about) <= 100 for about in hints.values())
 
 
-async def test_a_start_is_greeted_without_a_model(either_house: House) -> None:
+async def test_a_start_is_greeted_without_a_model(either_app: AppHarness) -> None:
     for text in ("/start", "/start@arvis_bot", "/start invitation-5"):
-        assert (await reply_to(either_house, text)).startswith("Hello, I am Helper.\nHere every message is for Helper.")
-    assert either_house.provider.asked == []
+        assert (await reply_to(either_app, text)).startswith("Hello, I am Helper.\nHere every message is for Helper.")
+    assert either_app.provider.asked == []
     assert commands.parse("/start the engine, please") is None
 
 
-async def test_what_is_no_command_goes_to_the_model(house: House) -> None:
-    house.provider.script.append("A file of users.")
-    assert await reply_to(house, "/etc/passwd?") == "A file of users."
+async def test_what_is_no_command_goes_to_the_model(app: AppHarness) -> None:
+    app.provider.script.append("A file of users.")
+    assert await reply_to(app, "/etc/passwd?") == "A file of users."
 
 
-async def test_new_begins_a_fresh_conversation(house: House) -> None:
-    await house.ask("my secret word is plum")
-    assert "memory" in await reply_to(house, "/new")
-    await house.ask("what was my word?")
-    assert house.provider.prompts[-1] == ["user: what was my word?"]
+async def test_new_begins_a_fresh_conversation(app: AppHarness) -> None:
+    await app.ask("my secret word is plum")
+    assert "memory" in await reply_to(app, "/new")
+    await app.ask("what was my word?")
+    assert app.provider.prompts[-1] == ["user: what was my word?"]
 
 
-async def test_why_there_was_an_answer(either_house: House) -> None:
-    house = either_house
-    await house.ask("Hello   you")
-    await house.ask("/help")
-    lines = (await reply_to(house, "/why")).splitlines()
+async def test_why_there_was_an_answer(either_app: AppHarness) -> None:
+    app = either_app
+    await app.ask("Hello   you")
+    await app.ask("/help")
+    lines = (await reply_to(app, "/why")).splitlines()
     assert lines[0].startswith("Your message “Hello you”: answered after ")
     assert lines[1] == "Agent: helper, because this bot belongs to it."
     assert lines[2].startswith("Model: scripted/")
@@ -85,15 +85,15 @@ async def test_why_there_was_an_answer(either_house: House) -> None:
     assert "Queue: waited " in lines[5]
 
 
-async def test_why_there_was_none(house: House) -> None:
-    house.provider.script.append(ProviderError(ProviderErrorKind.REFUSED, "the secret reason of the vendor"))
-    received = await house.say("Hello")
-    await house.until_status(received.message_id, MessageStatus.FAILED)
-    said = await reply_to(house, "/why")
+async def test_why_there_was_none(app: AppHarness) -> None:
+    app.provider.script.append(ProviderError(ProviderErrorKind.REFUSED, "the secret reason of the vendor"))
+    received = await app.say("Hello")
+    await app.until_status(received.message_id, MessageStatus.FAILED)
+    said = await reply_to(app, "/why")
     reason = "the model, or the content filter of its vendor, declined to answer (refused)."
     assert f"not answered (failed): {reason}" in said
     assert "secret reason" not in said
 
 
-async def test_why_of_nothing(house: House) -> None:
-    assert await reply_to(house, "/why") == "You have asked nothing in this conversation yet."
+async def test_why_of_nothing(app: AppHarness) -> None:
+    assert await reply_to(app, "/why") == "You have asked nothing in this conversation yet."

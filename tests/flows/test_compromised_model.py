@@ -20,7 +20,7 @@ from tests.flows.compromised import (
     Stage,
     attacks_of,
     changes,
-    compromised_house,
+    compromised_app,
     openers_in,
 )
 from tests.flows.compromised_scenes import SCENES, TAINTED_SCENES
@@ -29,8 +29,8 @@ HERE = Path(__file__).parent
 ATTACKS = list(attacks_of(HERE / "attacks.yaml"))
 BENIGN: list[dict[str, Any]] = yaml.safe_load((HERE / "benign.yaml").read_text("utf-8"))
 
-#: The attacks are shared among so many houses, so that one works while another one waits for the disk.
-HOUSES = 4
+#: The attacks are shared among so many apps, so that one works while another one waits for the disk.
+APPS = 4
 
 AuditRow = Mapping[str, Any]
 
@@ -46,14 +46,14 @@ def test_the_lists_are_long_and_name_every_kind() -> None:
 
 
 async def test_no_attack_has_an_effect(tmp_path_factory: pytest.TempPathFactory) -> None:
-    parts = [ATTACKS[number::HOUSES] for number in range(HOUSES)]
-    found = await asyncio.gather(*(flaws_in(tmp_path_factory.mktemp("house"), part) for part in parts))
+    parts = [ATTACKS[number::APPS] for number in range(APPS)]
+    found = await asyncio.gather(*(flaws_in(tmp_path_factory.mktemp("app"), part) for part in parts))
     assert dict(ChainMap(*found)) == {}
 
 
 async def flaws_in(folder: Path, attacks: list[Attack]) -> dict[str, list[str]]:
-    """What was not as it must be, by the attacks, in a house of their own."""
-    async with compromised_house(Database(folder / "arvis.db", None, folder)) as stage:
+    """What was not as it must be, by the attacks, in an app of their own."""
+    async with compromised_app(Database(folder / "arvis.db", None, folder)) as stage:
         found = {attack.name: await flaws_of(stage, attack) for attack in attacks}
     return {name: flaws for name, flaws in found.items() if flaws}
 
@@ -102,7 +102,7 @@ def told_twice(audit: Sequence[AuditRow]) -> list[tuple[str, int]]:
 
 
 async def test_everything_that_is_allowed_happens(database: Database) -> None:
-    async with compromised_house(database) as stage:
+    async with compromised_app(database) as stage:
         found = {task["task"]: await lacks_of(stage, task) for task in BENIGN}
     assert {name: lacks for name, lacks in found.items() if lacks} == {}
 
@@ -133,7 +133,7 @@ def has(stage: Stage, table: str, wanted: Mapping[str, Any]) -> bool:
 #: Attacks that the gate alone stands against.
 BY_THE_GATE = (
     "makes an agent", "rewrites the helper", "lets an agent into every group of another platform", "writes a cron",
-    "writes a heartbeat", "rewrites the cron of the house", "deletes the cron of the house", "makes a client",
+    "writes a heartbeat", "rewrites the cron of the daemon", "deletes the cron of the daemon", "makes a client",
     "deletes the helper",
 )  # fmt: skip
 
@@ -142,7 +142,7 @@ async def test_the_proof_sees_what_an_open_gate_lets_pass(database: Database, mo
     for kind in EffectKind:
         monkeypatch.setitem(gate.RULES, kind, gate.RULES[EffectKind.STATE])
     named = {attack.name: attack for attack in ATTACKS}
-    async with compromised_house(database) as stage:
+    async with compromised_app(database) as stage:
         for name in BY_THE_GATE:
             flaws = await flaws_of(stage, named[f"member asks the conductor: {name}"])
             assert [flaw.partition(":")[0] for flaw in flaws][-1:] == ["the world has changed"], name

@@ -19,7 +19,7 @@ from arvis.domain.taint import Label
 from arvis.domain.tools import Permit
 from arvis.engine import lifecycle
 from arvis.store.open import Database
-from tests.flows.house import House, open_house
+from tests.flows.app_harness import AppHarness, open_app
 from tests.flows.scripted import asking, call
 
 MAIN = Agent(id="a-main", slug="helper", name="Helper", graph="handover", helpers=("writer", "critic", "ghost"))
@@ -35,47 +35,47 @@ def to(name: str, text: str, attribute: str = "destinationAgent") -> str:
 
 
 @asynccontextmanager
-async def company(database: Database, *agents: Agent, **about: Any) -> AsyncIterator[House]:
-    async with open_house(database, agents=agents or (MAIN, WRITER, CRITIC, OTHER), **about) as home:
+async def company(database: Database, *agents: Agent, **about: Any) -> AsyncIterator[AppHarness]:
+    async with open_app(database, agents=agents or (MAIN, WRITER, CRITIC, OTHER), **about) as home:
         home.bus.subscribe(AgentMoved, home._listen)
         yield home
 
 
 @pytest.fixture
-async def home(database: Database) -> AsyncIterator[House]:
+async def home(database: Database) -> AsyncIterator[AppHarness]:
     async with company(database) as opened:
         yield opened
 
 
 @pytest.fixture
-async def either_home(either_database: Database) -> AsyncIterator[House]:
+async def either_home(either_database: Database) -> AsyncIterator[AppHarness]:
     async with company(either_database) as opened:
         yield opened
 
 
-def newest(home: House) -> list[str]:
+def newest(home: AppHarness) -> list[str]:
     """What each call of the model was asked last, without who says it."""
     return [prompt[-1].removeprefix("user: ") for prompt in home.provider.prompts]
 
 
-def speakers(home: House) -> list[str]:
+def speakers(home: AppHarness) -> list[str]:
     return [request.agent_name for request in home.provider.asked]
 
 
-def moves_of(home: House) -> list[tuple[str, str, str]]:
+def moves_of(home: AppHarness) -> list[tuple[str, str, str]]:
     """Of which message, from whom, to whom."""
     moves = [event for event in home.events if isinstance(event, AgentMoved)]
     return [(move.message_id, move.source, move.target) for move in moves]
 
 
-async def answered(home: House, text: str, **about: Any) -> str:
+async def answered(home: AppHarness, text: str, **about: Any) -> str:
     """Ask, and wait for the answer; the id of the message."""
     received = await home.say(text, **about)
     await home.until_status(received.message_id, MessageStatus.ANSWERED)
     return received.message_id
 
 
-async def turn_of(home: House, message_id: str) -> Execution:
+async def turn_of(home: AppHarness, message_id: str) -> Execution:
     def script(tx: Any) -> Execution:
         found: Execution = tx.executions.get(tx.messages.get(message_id).execution_id)
         return found
@@ -83,7 +83,7 @@ async def turn_of(home: House, message_id: str) -> Execution:
     return await home.store.read(script)
 
 
-async def test_a_talk_that_is_handed_over_comes_back_with_the_senders_name(either_home: House) -> None:
+async def test_a_talk_that_is_handed_over_comes_back_with_the_senders_name(either_home: AppHarness) -> None:
     home = either_home  # D3
     home.provider.script.extend([to("writer", "A poem, please."), "Roses.", "Here: Roses."])
     answer = await home.ask("Write something")
@@ -96,7 +96,7 @@ async def test_a_talk_that_is_handed_over_comes_back_with_the_senders_name(eithe
     assert home.provider.prompts[2][:2] == ["user: Write something", "assistant: A poem, please."]
 
 
-async def test_an_answer_without_destination_goes_down_the_stack_one_by_one(home: House) -> None:
+async def test_an_answer_without_destination_goes_down_the_stack_one_by_one(home: AppHarness) -> None:
     home.provider.script.extend([to("writer", "one"), to("The Critic", "two"), "three", "four", "five"])
     assert (await home.ask("Go")).reply == "five"
     assert speakers(home) == ["Helper", "Writer", "The Critic", "Writer", "Helper"]
@@ -126,25 +126,25 @@ async def test_who_may_not_be_handed_to_leaves_the_talk_with_the_same_agent(
         assert moves_of(home) == []
 
 
-async def test_who_is_refused_again_and_again_answers(home: House) -> None:
+async def test_who_is_refused_again_and_again_answers(home: AppHarness) -> None:
     home.provider.script.extend([to("nobody", str(number)) for number in range(9)])
     assert (await home.ask("Go")).reply == "2"
     assert len(home.provider.asked) == 3
 
 
-async def test_the_other_name_of_the_attribute_counts_and_letters_of_either_case(home: House) -> None:
+async def test_the_other_name_of_the_attribute_counts_and_letters_of_either_case(home: AppHarness) -> None:
     home.provider.script.extend([to("WRITER", "Go", "agentNameToWhichSendTheMessage"), "Done.", "Fine."])
     await home.ask("Go")
     assert speakers(home) == ["Helper", "Writer", "Helper"]
 
 
-async def test_whoever_names_the_agent_that_waits_answers_it(home: House) -> None:
+async def test_whoever_names_the_agent_that_waits_answers_it(home: AppHarness) -> None:
     home.provider.script.extend([to("writer", "Go"), to("helper", "Back."), "Fine."])
     assert (await home.ask("Go")).reply == "Fine."
     assert speakers(home) == ["Helper", "Writer", "Helper"]
 
 
-async def test_people_see_where_a_talk_goes(home: House) -> None:
+async def test_people_see_where_a_talk_goes(home: AppHarness) -> None:
     home.provider.script.extend([to("writer", "Go"), "Done.", "Fine."])
     asked = await answered(home, "Go")
     await home.until_sent(3)
@@ -152,7 +152,7 @@ async def test_people_see_where_a_talk_goes(home: House) -> None:
     assert moves_of(home) == [(asked, "helper", "writer"), (asked, "writer", "helper")]
 
 
-async def test_what_is_said_on_the_way_streams_to_whom_the_turn_answers(home: House) -> None:
+async def test_what_is_said_on_the_way_streams_to_whom_the_turn_answers(home: AppHarness) -> None:
     home.provider.script.extend([to("writer", "Go"), "Roses are red.", "Fine."])
     asked = await answered(home, "Go")
     streamed = [(event.message_id, event.text) for event in home.events if isinstance(event, Delta)]
@@ -160,7 +160,7 @@ async def test_what_is_said_on_the_way_streams_to_whom_the_turn_answers(home: Ho
     assert "Roses" in "".join(text for _, text in streamed)
 
 
-async def test_each_agent_keeps_its_own_thread_of_the_conversation(either_home: House) -> None:
+async def test_each_agent_keeps_its_own_thread_of_the_conversation(either_home: AppHarness) -> None:
     home = either_home
     home.provider.script.extend([to("writer", "A poem."), "Roses.", "Here: Roses."])
     await home.ask("Write")
@@ -175,7 +175,7 @@ async def test_each_agent_keeps_its_own_thread_of_the_conversation(either_home: 
     ]
 
 
-async def test_another_conversation_has_other_threads(home: House) -> None:
+async def test_another_conversation_has_other_threads(home: AppHarness) -> None:
     home.provider.script.extend([to("writer", "A poem."), "Roses.", "Here: Roses."])
     await home.ask("Write")
     home.provider.script.extend([to("writer", "Another."), "Violets.", "Here: Violets."])
@@ -192,7 +192,7 @@ async def test_text_of_replies_that_call_tools_is_no_message(database: Database)
         assert len(home.tools.look.calls) == 1
 
 
-async def test_what_agents_wrote_taints_the_answer_and_an_answer_of_its_own_does_not(home: House) -> None:
+async def test_what_agents_wrote_taints_the_answer_and_an_answer_of_its_own_does_not(home: AppHarness) -> None:
     home.provider.script.extend([to("writer", "Go"), "Done.", "Fine.", "Plain."])
     tainted = await turn_of(home, await answered(home, "Go"))
     assert tainted.state["taint"] == [Label.AGENTS]
@@ -210,7 +210,7 @@ async def test_taint_of_one_agents_tools_goes_on_to_the_next(database: Database)
 
 @pytest.mark.parametrize(("user", "speak"), [("ann", ["Helper", "Helper"]), ("owner", ["Helper", "Writer", "Helper"])])
 async def test_rights_only_shrink(database: Database, user: str, speak: list[str]) -> None:
-    """An agent with tools that the first one lacks is reached by whoever runs the house."""
+    """An agent with tools that the first one lacks is reached by the person who runs the daemon."""
     async with company(database, MAIN, replace(WRITER, tools=("look",))) as home:
         home.provider.script.extend([to("writer", "Go"), "Done.", "Fine."])
         await home.ask("Go", user=user)
@@ -249,14 +249,14 @@ async def test_only_who_can_be_reached_is_offered(database: Database) -> None:
         assert "- writer:" not in told.partition("# Other agents")[2]
 
 
-async def test_an_agent_that_fails_is_told_to_who_waits(home: House) -> None:
+async def test_an_agent_that_fails_is_told_to_who_waits(home: AppHarness) -> None:
     refused = ProviderError(ProviderErrorKind.REFUSED, "no")
     home.provider.script.extend([to("writer", "Go"), refused, "Then without."])
     assert (await home.ask("Go")).reply == "Then without."
     assert newest(home)[2] == "[The agent Writer could not answer.]"
 
 
-async def test_where_the_first_agent_fails_people_hear_of_it(home: House) -> None:
+async def test_where_the_first_agent_fails_people_hear_of_it(home: AppHarness) -> None:
     home.provider.script.append(ProviderError(ProviderErrorKind.REFUSED, "no"))
     assert (await home.ask("Go")).reply == (
         "Sorry, I could not answer this: the model, or the content filter of its vendor, declined to answer it. "
@@ -297,7 +297,7 @@ async def test_a_tool_is_allowed_in_the_chat_of_the_turn_and_the_stack_stays(dat
         assert [len(home.tools.rm.calls), len(home.provider.asked)] == [1, 4]
 
 
-async def test_tasks_of_whoever_speaks_count_below_the_turn(home: House) -> None:
+async def test_tasks_of_whoever_speaks_count_below_the_turn(home: AppHarness) -> None:
     tasks = "[DELEGATE:other] Look. [/DELEGATE][DELEGATE:helper] Look. [/DELEGATE]"
     home.provider.script.extend([to("writer", "Go"), f"Asked. {tasks}", "Fine.", "Looked."])
     asked = await answered(home, "Go")
@@ -321,7 +321,7 @@ async def test_what_another_agent_asks_for_leaves_no_thread(database: Database) 
         ]
 
 
-async def test_a_chat_key_limits_whoever_speaks_and_their_tasks(home: House) -> None:
+async def test_a_chat_key_limits_whoever_speaks_and_their_tasks(home: AppHarness) -> None:
     home.provider.script.extend([to("writer", "Go"), "Asked. [DELEGATE:critic] Look. [/DELEGATE]", "Fine."])
     key = Sender("key:site", "Site", agents=("helper", "writer"))
     question = IncomingMessage(Address("web", "web", "dashboard-agent-helper"), "1", key, "hi", is_direct=True)
@@ -331,7 +331,7 @@ async def test_a_chat_key_limits_whoever_speaks_and_their_tasks(home: House) -> 
     assert await home.insights.delegations((await turn_of(home, received.message_id)).id) == []
 
 
-async def test_what_other_people_said_is_theirs(home: House) -> None:
+async def test_what_other_people_said_is_theirs(home: AppHarness) -> None:
     await answered(home, "I am Bob", user="bob", is_direct=False, addressed=True)
     turn = await turn_of(home, await answered(home, "Who am I?", user="ann", is_direct=False, addressed=True))
     assert turn.state["taint"] == [Label.PEOPLE]

@@ -13,35 +13,35 @@ from arvis.domain.runs import LENGTH, RunResult
 from arvis.domain.tools import ToolCall
 from arvis.messaging import notices
 from arvis.store.open import Database
-from tests.flows.house import House, agent_with, open_house
+from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.scripted import asking, call, said
 from tests.flows.web_server import running_site
 
 
 @pytest.fixture
-async def house(database: Database) -> AsyncIterator[House]:
-    async with open_house(database, agents=[agent_with(tools=("look",), allow_users=("ann",))]) as house:
-        yield house
+async def app(database: Database) -> AsyncIterator[AppHarness]:
+    async with open_app(database, agents=[agent_with(tools=("look",), allow_users=("ann",))]) as app:
+        yield app
 
 
 def cut(text: str) -> RunResult:
     return replace(said(text), stop_reason=LENGTH)
 
 
-async def test_a_cut_reply_says_so_to_people_the_model_and_explain(house: House) -> None:
-    house.provider.script += [cut("The first half of")]
-    timeline = await house.ask("Tell me")
+async def test_a_cut_reply_says_so_to_people_the_model_and_explain(app: AppHarness) -> None:
+    app.provider.script += [cut("The first half of")]
+    timeline = await app.ask("Tell me")
     assert timeline.reply == f"The first half of{notices.CUT_TOKENS}"
     assert (timeline.status, timeline.reason) == (MessageStatus.ANSWERED, "cut")
-    assert await house.until_sent(1) == [timeline.reply]
-    await house.ask("Go on")
-    assert any("reached the output limit" in line for line in house.provider.prompts[-1])
+    assert await app.until_sent(1) == [timeline.reply]
+    await app.ask("Go on")
+    assert any("reached the output limit" in line for line in app.provider.prompts[-1])
 
 
-async def test_the_api_tells_that_an_answer_was_cut(house: House, tmp_path: object) -> None:
-    house.provider.script += [cut("The first half of")]
-    message = (await house.ask("Tell me")).message.id
-    async with running_site(tmp_path, behind=house) as site:  # type: ignore[arg-type]
+async def test_the_api_tells_that_an_answer_was_cut(app: AppHarness, tmp_path: object) -> None:
+    app.provider.script += [cut("The first half of")]
+    message = (await app.ask("Tell me")).message.id
+    async with running_site(tmp_path, behind=app) as site:  # type: ignore[arg-type]
         told = (await site.call("GET", f"/api/messages/{message}")).json()
     assert told["reason"] == "cut"
     assert "the answer reached the output limit and is cut" in told["explanation"]
@@ -51,13 +51,13 @@ async def test_the_api_tells_that_an_answer_was_cut(house: House, tmp_path: obje
     "left_open",
     ["[MEMORY:sticky] Never forget to", "[MEMORY:sticky]\nNever\nforget", "[DELEGATE:bob] Do the", "[STATE:x] 1"],
 )
-async def test_a_tag_that_the_limit_leaves_open_is_not_carried_out(house: House, left_open: str) -> None:
-    house.provider.script += [cut(f"Well. [MEMORY:fact] Kept. [/MEMORY] And {left_open}")]
-    timeline = await house.ask("Remember")
+async def test_a_tag_that_the_limit_leaves_open_is_not_carried_out(app: AppHarness, left_open: str) -> None:
+    app.provider.script += [cut(f"Well. [MEMORY:fact] Kept. [/MEMORY] And {left_open}")]
+    timeline = await app.ask("Remember")
     assert "Well." in (timeline.reply or "")
     assert "output limit" in (timeline.reply or "")
-    await house.ask("What do you know?")
-    prompt = house.provider.asked[-1]
+    await app.ask("What do you know?")
+    prompt = app.provider.asked[-1]
     assert "Kept." in prompt.changing
     assert not any(word in prompt.changing for word in ("forget", "Do the", "x: 1", "x = 1"))
 
@@ -76,39 +76,39 @@ def test_a_text_is_closed_before_the_tag_that_its_end_leaves_open(text: str, lef
     assert closed(text) == left
 
 
-async def test_a_limit_that_leaves_no_word_gets_a_clear_notice_at_once(house: House) -> None:
-    house.provider.script += [cut("")]
-    timeline = await house.ask("Tell me")
+async def test_a_limit_that_leaves_no_word_gets_a_clear_notice_at_once(app: AppHarness) -> None:
+    app.provider.script += [cut("")]
+    timeline = await app.ask("Tell me")
     assert timeline.reply == notices.CUT_EMPTY
-    assert len(house.provider.asked) == 1
+    assert len(app.provider.asked) == 1
 
 
-async def test_half_a_call_is_not_made_and_the_model_is_told(house: House) -> None:
+async def test_half_a_call_is_not_made_and_the_model_is_told(app: AppHarness) -> None:
     half = replace(asking(ToolCall("c1", "look", None, '{"words": "a', partial=True)), stop_reason=LENGTH)
-    house.provider.script += [half, "Done."]
-    assert (await house.ask("Look")).reply == "Done."
-    assert house.tools.look.calls == []
-    assert "output limit" in house.provider.asked[-1].turns[-1].outputs[0].content
+    app.provider.script += [half, "Done."]
+    assert (await app.ask("Look")).reply == "Done."
+    assert app.tools.look.calls == []
+    assert "output limit" in app.provider.asked[-1].turns[-1].outputs[0].content
 
 
-async def test_an_empty_reply_after_a_tool_is_the_end_of_the_work(house: House) -> None:
-    house.provider.script += [asking(call(1, "look", words="a")), said("")]
-    timeline = await house.ask("Look")
+async def test_an_empty_reply_after_a_tool_is_the_end_of_the_work(app: AppHarness) -> None:
+    app.provider.script += [asking(call(1, "look", words="a")), said("")]
+    timeline = await app.ask("Look")
     assert timeline.reply == "I have completed my task."
-    assert len(house.provider.asked) == 2
-    assert house.tools.look.calls == [{"words": "a"}]
+    assert len(app.provider.asked) == 2
+    assert app.tools.look.calls == [{"words": "a"}]
 
 
-async def test_an_empty_reply_without_a_tool_is_asked_for_again_a_few_times_and_then_told(house: House) -> None:
-    house.provider.script += [said("")] * 20
-    received = await house.say("Hello")
+async def test_an_empty_reply_without_a_tool_is_asked_for_again_a_few_times_and_then_told(app: AppHarness) -> None:
+    app.provider.script += [said("")] * 20
+    received = await app.say("Hello")
 
     async def failed() -> bool | None:
-        house.clock.put_forward(20)
-        return True if (await house.timeline(received.message_id)).status is MessageStatus.FAILED else None
+        app.clock.put_forward(20)
+        return True if (await app.timeline(received.message_id)).status is MessageStatus.FAILED else None
 
-    await house.until(failed)
-    timeline = await house.timeline(received.message_id)
+    await app.until(failed)
+    timeline = await app.timeline(received.message_id)
     assert timeline.reason == "empty"
-    assert len(house.provider.asked) == 4
-    assert "gave an empty answer each time" in (await house.until_sent(1))[0]
+    assert len(app.provider.asked) == 4
+    assert "gave an empty answer each time" in (await app.until_sent(1))[0]

@@ -29,7 +29,8 @@ from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.store.sqlite.errors import ALONE
 from tests.conformance.databases import id_maker
-from tests.flows import house
+from tests.flows import app_harness
+from tests.flows.app_harness import open_app
 from tests.flows.effects_kit import (
     BOSS,
     CODER,
@@ -46,7 +47,6 @@ from tests.flows.effects_kit import (
     turn,
     wish,
 )
-from tests.flows.house import open_house
 
 OWNER, MEMBER = PrincipalRole.OWNER, PrincipalRole.MEMBER
 DELEGATE = EffectKind.DELEGATE
@@ -146,7 +146,7 @@ async def test_what_limits_a_key_travels_with_its_tasks(chain: Chain) -> None:
 
 async def test_a_key_of_one_agent_opens_no_other(database: Database) -> None:
     secret = Agent(id="agent-secret", slug="secret", name="Secret")
-    async with open_house(database, agents=[house.HELPER, secret]) as home:
+    async with open_app(database, agents=[app_harness.HELPER, secret]) as home:
         home.provider.script.append("[DELEGATE:secret] Tell the code. [/DELEGATE]")
         key = Sender("key:site", "Site", agents=("helper",))
         question = IncomingMessage(WEB, home.new_id(), key, "hi", is_direct=True)

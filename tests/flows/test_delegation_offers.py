@@ -12,9 +12,9 @@ from arvis.domain.messages import PrincipalRole
 from arvis.domain.taint import CLEAN, Taint
 from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database
+from tests.flows.app_harness import HELPER, agent_with, open_app
 from tests.flows.effects_kit import CODER, NOW, TAINTED, applied, furnish, person, wish
 from tests.flows.effects_kit import HELPER as PLAIN
-from tests.flows.house import HELPER, agent_with, open_house
 from tests.flows.scripted import PLATFORM
 
 WORKER = agent_with(id="agent-worker", slug="worker", name="Worker", tools=("srv.dig",))
@@ -35,12 +35,12 @@ LISTED = replace(WORKER, allow_users=("ann",))
 async def test_an_abler_agent_is_offered_to_whom_may_use_it(
     database: Database, user: str, worker: Agent, paired: bool, offered: bool
 ) -> None:
-    async with open_house(database, agents=[HELPER, worker]) as house:
-        await house.ask("Hello", user=user)
+    async with open_app(database, agents=[HELPER, worker]) as app:
+        await app.ask("Hello", user=user)
         if paired:
-            await house.store.write(_pair, user, house.clock.now())
-        await house.ask("Dig", user=user)
-        assert ("worker" in house.provider.asked[-1].system) is offered
+            await app.store.write(_pair, user, app.clock.now())
+        await app.ask("Dig", user=user)
+        assert ("worker" in app.provider.asked[-1].system) is offered
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from arvis.domain.messages import MessageStatus
 from arvis.store.open import Database
 from arvis.store.sqlite.store import SqliteStore
 from arvis.web.http.schema import READY
-from tests.flows.house import House, open_house, steps_of, upload
+from tests.flows.app_harness import AppHarness, open_app, steps_of, upload
 from tests.flows.scripted import Held
 from tests.flows.test_stop import begin_held
 from tests.flows.web_server import Site, check_shape, running_site
@@ -28,9 +28,9 @@ LONG = "x" * 100_000
 
 
 @asynccontextmanager
-async def full_disk(house: House) -> AsyncIterator[None]:
+async def full_disk(app: AppHarness) -> AsyncIterator[None]:
     """The file can take no further page until the end of the block."""
-    store = house.store._store
+    store = app.store._store
     assert isinstance(store, SqliteStore)
     await store.write(lambda tx: None)
     store._writer._connection.execute("PRAGMA max_page_count = 1").fetchall()
@@ -53,16 +53,16 @@ def locked(database: Database) -> Iterator[None]:
 # -- little room -------------------------------------------------------------------------------------------
 
 
-async def test_new_work_is_refused_while_what_runs_is_finished(house: House) -> None:
-    running, held = await begin_held(house)
-    house.full = True
+async def test_new_work_is_refused_while_what_runs_is_finished(app: AppHarness) -> None:
+    running, held = await begin_held(app)
+    app.full = True
     with pytest.raises(DiskLow):
-        await house.say("and this?", uploads=(upload("a.txt", b"bytes"),))
+        await app.say("and this?", uploads=(upload("a.txt", b"bytes"),))
     held.go.set()
-    assert (await house.until_status(running, ANSWERED)).reply == held.text
-    assert len(await house.jobs("message")) == 1
-    house.full = False
-    assert (await house.ask("and this?")).reply == "Re: and this?"
+    assert (await app.until_status(running, ANSWERED)).reply == held.text
+    assert len(await app.jobs("message")) == 1
+    app.full = False
+    assert (await app.ask("and this?")).reply == "Re: and this?"
 
 
 @pytest.fixture
@@ -100,18 +100,18 @@ async def test_a_daemon_without_room_is_not_ready(site: Site) -> None:
 # -- no room at all ----------------------------------------------------------------------------------------
 
 
-async def test_an_answer_that_cannot_be_stored_waits_and_is_not_asked_for_again(house: House) -> None:
-    house.provider.script.append(held := Held(LONG))
-    running = (await house.say("Hello")).message_id
+async def test_an_answer_that_cannot_be_stored_waits_and_is_not_asked_for_again(app: AppHarness) -> None:
+    app.provider.script.append(held := Held(LONG))
+    running = (await app.say("Hello")).message_id
     await held.until_begun()
-    async with full_disk(house):
-        house.store.changed.clear()
+    async with full_disk(app):
+        app.store.changed.clear()
         held.go.set()
-        await house.store.changed.wait()  # a commit that failed
-        assert (await house.timeline(running)).status is MessageStatus.RUNNING
-    timeline = await house.until_status(running, ANSWERED)
+        await app.store.changed.wait()  # a commit that failed
+        assert (await app.timeline(running)).status is MessageStatus.RUNNING
+    timeline = await app.until_status(running, ANSWERED)
     assert timeline.reply == LONG
-    assert len(house.provider.asked) == 1
+    assert len(app.provider.asked) == 1
     assert "retried" not in steps_of(timeline)
 
 
@@ -119,29 +119,29 @@ async def test_an_answer_that_cannot_be_stored_waits_and_is_not_asked_for_again(
 
 
 async def test_a_lock_longer_than_the_leases_makes_nothing_fail_and_nothing_run_twice(database: Database) -> None:
-    async with open_house(database, lease_seconds=0.3) as house:
-        running, held = await begin_held(house, user="ann")
+    async with open_app(database, lease_seconds=0.3) as app:
+        running, held = await begin_held(app, user="ann")
         with locked(database):
-            waiting = asyncio.create_task(house.say("me next", user="bob"))
+            waiting = asyncio.create_task(app.say("me next", user="bob"))
             held.go.set()
             await asyncio.sleep(1.0)  # three leases
             assert not waiting.done()
-            assert house.connector.texts == []
+            assert app.connector.texts == []
         for message in (running, (await waiting).message_id):
-            timeline = await house.until_status(message, ANSWERED)
+            timeline = await app.until_status(message, ANSWERED)
             assert timeline.job is not None
             assert (timeline.job.status, timeline.job.attempts, timeline.job.crashes) == (JobStatus.DONE, 0, 0)
-        assert len(house.provider.asked) == 2
-        assert await house.until_sent(2) == [held.text, "Re: Bob: me next"]
+        assert len(app.provider.asked) == 2
+        assert await app.until_sent(2) == [held.text, "Re: Bob: me next"]
 
 
 async def test_a_stop_while_locked_ends_and_loses_nothing(database: Database) -> None:
-    async with open_house(database) as house:
-        running, held = await begin_held(house)
+    async with open_app(database) as app:
+        running, held = await begin_held(app)
         with locked(database):
             held.go.set()
             async with asyncio.timeout(5):
-                await house.queue.stop(0.1)
-        await house.restart()
-        assert (await house.until_status(running, ANSWERED)).reply
-        assert len(house.connector.texts) == 1
+                await app.queue.stop(0.1)
+        await app.restart()
+        assert (await app.until_status(running, ANSWERED)).reply
+        assert len(app.connector.texts) == 1

@@ -14,7 +14,7 @@ from arvis.domain.platforms import Draft, DraftState, Part, PartState, Piece
 from arvis.ports.connector import Receipt, SendError
 from arvis.store.open import Database
 from arvis.testing.clock import SteppedClock
-from tests.flows.house import House, open_house
+from tests.flows.app_harness import AppHarness, open_app
 from tests.flows.test_presence import ROOM, ShowingConnector, draft_of, watched, write
 
 HALF = "half a sent"
@@ -56,69 +56,69 @@ def chat() -> FindingConnector:
 
 
 @pytest.fixture
-async def house(database: Database, chat: FindingConnector) -> AsyncIterator[House]:
-    async with open_house(database, connector=chat) as house:
-        yield house
+async def app(database: Database, chat: FindingConnector) -> AsyncIterator[AppHarness]:
+    async with open_app(database, connector=chat) as app:
+        yield app
 
 
-async def test_no_draft_stands_above_an_earlier_answer(house: House, chat: FindingConnector) -> None:
+async def test_no_draft_stands_above_an_earlier_answer(app: AppHarness, chat: FindingConnector) -> None:
     chat.broken.append(SendError("connection refused"))
-    async with watched(house):
-        await house.ask("one")
-        _, held = await write(house, "A long story")
+    async with watched(app):
+        await app.ask("one")
+        _, held = await write(app, "A long story")
         typed = chat.typed
         await chat.until(lambda: chat.typed > typed + 5)
         assert chat.faces == []
-        await house.pass_time(2)
-        await house.until_sent(1)
+        await app.pass_time(2)
+        await app.until_sent(1)
         await chat.until(lambda: bool(chat.faces))
         held.go.set()
-        await house.until_sent(2)
+        await app.until_sent(2)
     assert list(chat.chat.values()) == ["Re: one", "A long story and the rest."]
 
 
 @pytest.mark.parametrize("first", [None, SendError("no scope", permanent=True), SendError("later", retry_after=1.0)])
 async def test_an_answer_takes_the_place_of_a_draft_that_nobody_heard_of(
-    house: House, chat: FindingConnector, first: SendError | None
+    app: AppHarness, chat: FindingConnector, first: SendError | None
 ) -> None:
     chat.unheard = True
     chat.lost = [] if first is None else [first]
-    async with watched(house):
-        message, held = await write(house, "A long story")
+    async with watched(app):
+        message, held = await write(app, "A long story")
         await chat.until(lambda: bool(chat.faces))
         held.go.set()
         if first is not None and not first.permanent:
             await chat.until(lambda: not chat.lost)
-            await house.pass_time(2)
-        await house.until_sent(1)
+            await app.pass_time(2)
+        await app.until_sent(1)
     answer = "A long story and the rest."
     there = list(chat.chat.values())
     assert there == [answer] if first is None or not first.permanent else there == ["A long story", answer]
-    draft = await draft_of(house, message)
+    draft = await draft_of(app, message)
     assert draft is not None
     assert (draft.state is DraftState.GONE) == (len(there) == 1)
 
 
-async def test_a_draft_that_nobody_heard_of_is_cleared_away(house: House, chat: FindingConnector) -> None:
+async def test_a_draft_that_nobody_heard_of_is_cleared_away(app: AppHarness, chat: FindingConnector) -> None:
     left = Draft("turn-of-old", "draft", ROOM, DraftState.SENDING, None, 0)
     chat.unheard = True
     with pytest.raises(SendError):
         await chat.show_draft(ROOM, left.id, HALF, ())
-    await house.store.write(lambda tx: tx.drafts.add(left))
-    async with watched(house):
+    await app.store.write(lambda tx: tx.drafts.add(left))
+    async with watched(app):
         await chat.until(lambda: not chat.chat)
 
 
-async def test_a_rest_that_another_lane_was_told_of_is_kept(house: House, chat: FindingConnector) -> None:
+async def test_a_rest_that_another_lane_was_told_of_is_kept(app: AppHarness, chat: FindingConnector) -> None:
     """It came while this part was put on record."""
-    backoff = ChannelBackoff(clock=house.clock)
+    backoff = ChannelBackoff(clock=app.clock)
     backoff.note(ROOM, 60.0)
-    await house.ask("one", channel="other")
-    await house.until_sent(1, "other")
-    [delivery] = await house.deliveries("other")
+    await app.ask("one", channel="other")
+    await app.until_sent(1, "other")
+    [delivery] = await app.deliveries("other")
     part = Part(replace(delivery, address=ROOM), 0, Piece("late"), PartState.SENDING)
-    [job] = await house.jobs("deliver")
-    part_sender = PartSender(store=house.store, connector=chat, clock=house.clock, backoff=backoff, job=job, part=part)
+    [job] = await app.jobs("deliver")
+    part_sender = PartSender(store=app.store, connector=chat, clock=app.clock, backoff=backoff, job=job, part=part)
     with pytest.raises(SendError) as refused:
         await part_sender.send([])
     assert refused.value.retry_after == pytest.approx(60.0, abs=1.0)

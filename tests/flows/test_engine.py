@@ -20,9 +20,9 @@ from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database
 from arvis.testing.clock import SteppedClock
 from tests.conformance.databases import opened
+from tests.flows.app_harness import agent_with, open_app, steps_of
 from tests.flows.engine_kit import Cut, Death, Graphs, Scenario, Stage, World, claim, graphs, nodes, say_yes
 from tests.flows.engine_scenarios import SCENARIOS
-from tests.flows.house import agent_with, open_house, steps_of
 from tests.flows.scripted import said
 
 CANCELLED, FAILED = ExecutionStatus.CANCELLED, ExecutionStatus.FAILED
@@ -209,14 +209,14 @@ async def test_a_turn_whose_graph_was_changed_says_so(database: Database) -> Non
 
     old = Graph("asking", "question", {"question": question}, {})
     new = Graph("asking", "question", {"question": question, "more": more}, {})
-    async with open_house(database, agents=[agent_with(graph="asking")], graphs=[old]) as house:
-        asked = await house.say("Hello")
-        await house.until_status(asked.message_id, MessageStatus.WAITING)
-    async with open_house(database, agents=[], graphs=[new]) as house:
-        answer = await house.say("the second")
-        timeline = await house.until_status(answer.message_id, MessageStatus.ANSWERED)
+    async with open_app(database, agents=[agent_with(graph="asking")], graphs=[old]) as app:
+        asked = await app.say("Hello")
+        await app.until_status(asked.message_id, MessageStatus.WAITING)
+    async with open_app(database, agents=[], graphs=[new]) as app:
+        answer = await app.say("the second")
+        timeline = await app.until_status(answer.message_id, MessageStatus.ANSWERED)
         assert timeline.reply == "the second"
-        assert steps_of(await house.timeline(asked.message_id)).count("graph_changed") == 1
+        assert steps_of(await app.timeline(asked.message_id)).count("graph_changed") == 1
 
 
 # -- the end of an execution -------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from arvis.domain.tools import Permit
 from arvis.inbox.accept import ALBUM_MS
 from arvis.messaging import notices
 from arvis.store.open import Database
-from tests.flows.house import House, agent_with, open_house, steps_of
+from tests.flows.app_harness import AppHarness, agent_with, open_app, steps_of
 from tests.flows.scripted import BOT, PLATFORM, Held, asking, call
 from tests.flows.test_approvals import open_wait
 
@@ -24,10 +24,10 @@ ANSWERED, CANCELLED, WAITING = MessageStatus.ANSWERED, MessageStatus.CANCELLED, 
 
 
 @pytest.fixture
-async def club(either_database: Database) -> AsyncIterator[House]:
-    async with open_house(either_database, agents=[agent_with(tools=("rm",), allow_users=("ann", "bob"))]) as house:
-        house.rules["rm"] = Permit.ASK
-        yield house
+async def club(either_database: Database) -> AsyncIterator[AppHarness]:
+    async with open_app(either_database, agents=[agent_with(tools=("rm",), allow_users=("ann", "bob"))]) as app:
+        app.rules["rm"] = Permit.ASK
+        yield app
 
 
 def edit(text: str, *, ref: str = "m2", user: str = "ann", event: str = "edit-1") -> MessageEdit:
@@ -38,19 +38,19 @@ def deletion(ref: str = "m2") -> MessageDeletion:
     return MessageDeletion(ROOM, f"delete-{ref}", ref, FeedPosition("updates", 6))
 
 
-async def behind(house: House, text: str, **more: Any) -> tuple[Held, str]:
+async def behind(app: AppHarness, text: str, **more: Any) -> tuple[Held, str]:
     """A message whose turn cannot begin yet, because another one is at work; its id."""
     held = Held("first")
-    house.provider.script.append(held)
-    await house.say("wait", user="bob", platform_ref="m1")
+    app.provider.script.append(held)
+    await app.say("wait", user="bob", platform_ref="m1")
     await held.until_begun()
-    return held, (await house.say(text, platform_ref="m2", **more)).message_id
+    return held, (await app.say(text, platform_ref="m2", **more)).message_id
 
 
 # -- edits and deletions -----------------------------------------------------------------------------------
 
 
-async def test_before_its_turn_a_message_is_what_it_is_now(club: House) -> None:
+async def test_before_its_turn_a_message_is_what_it_is_now(club: AppHarness) -> None:
     held, waiting = await behind(club, "Buy milk")
     await club.inbox.edit(edit("Buy bread"))
     held.go.set()
@@ -60,7 +60,7 @@ async def test_before_its_turn_a_message_is_what_it_is_now(club: House) -> None:
     assert await club.inbox.position(PLATFORM, BOT, "updates") == 5
 
 
-async def test_later_an_edit_is_only_recorded(club: House) -> None:
+async def test_later_an_edit_is_only_recorded(club: AppHarness) -> None:
     asked = await club.say("Buy milk", platform_ref="m2")
     await club.until_status(asked.message_id, ANSWERED)
     for _ in range(2):
@@ -70,14 +70,14 @@ async def test_later_an_edit_is_only_recorded(club: House) -> None:
     assert [step.data for step in timeline.steps if step.step == "edited"] == [{"now": "Buy bread"}]
 
 
-async def test_nobody_changes_what_somebody_else_wrote(club: House) -> None:
+async def test_nobody_changes_what_somebody_else_wrote(club: AppHarness) -> None:
     held, waiting = await behind(club, "Buy milk")
     await club.inbox.edit(edit("Send money", user="bob"))
     held.go.set()
     assert (await club.until_status(waiting, ANSWERED)).reply == "Re: Ann: Buy milk"
 
 
-async def test_a_message_that_is_taken_back_in_time_is_not_answered(club: House) -> None:
+async def test_a_message_that_is_taken_back_in_time_is_not_answered(club: AppHarness) -> None:
     held, waiting = await behind(club, "Buy milk")
     await club.inbox.delete(deletion())
     held.go.set()
@@ -88,7 +88,7 @@ async def test_a_message_that_is_taken_back_in_time_is_not_answered(club: House)
     assert len(club.provider.asked) == 1
 
 
-async def test_what_is_taken_back_too_late_is_answered(club: House) -> None:
+async def test_what_is_taken_back_too_late_is_answered(club: AppHarness) -> None:
     asked = await club.say("Buy milk", platform_ref="m2")
     await club.until_status(asked.message_id, ANSWERED)
     await club.inbox.delete(deletion())
@@ -96,13 +96,13 @@ async def test_what_is_taken_back_too_late_is_answered(club: House) -> None:
     assert (timeline.status, steps_of(timeline).count("deleted")) == (ANSWERED, 1)
 
 
-async def test_changes_of_what_nobody_knows_leave_no_row(club: House) -> None:
+async def test_changes_of_what_nobody_knows_leave_no_row(club: AppHarness) -> None:
     await club.inbox.edit(edit("new", ref="unknown"))
     await club.inbox.delete(deletion("unknown"))
     assert await club.store.read(lambda tx: tx.events.seen(PLATFORM, BOT, "edit-1")) is None
 
 
-async def test_what_is_read_along_changes_with_its_message(club: House) -> None:
+async def test_what_is_read_along_changes_with_its_message(club: AppHarness) -> None:
     for ref, text in (("o1", "at six"), ("o2", "at ten")):
         message = club.message(text, is_direct=False, addressed=False, observe=20, platform_ref=ref)
         await club.inbox.receive(message)
@@ -111,7 +111,7 @@ async def test_what_is_read_along_changes_with_its_message(club: House) -> None:
     assert await club.store.read(lambda tx: [each.content for each in tx.overheard.newest(ROOM, 0, 9)]) == ["at seven"]
 
 
-async def test_who_was_blocked_changes_nothing_any_more(club: House) -> None:
+async def test_who_was_blocked_changes_nothing_any_more(club: AppHarness) -> None:
     held, waiting = await behind(club, "Buy milk")
     ann = await club.store.read(lambda tx: tx.principals.find(PLATFORM, "ann"))
     assert ann is not None
@@ -130,12 +130,12 @@ def picture(number: int) -> FileRef:
     return FileRef(f"{number}.png", "image/png", 10, f'{{"id": {number}}}')
 
 
-async def part(house: House, number: int, text: str = "", *files: FileRef) -> str:
-    message = house.message(text, album="trip", files=files, event_id=f"e{number}", platform_ref=f"p{number}")
-    return (await house.inbox.receive(message)).message_id
+async def part(app: AppHarness, number: int, text: str = "", *files: FileRef) -> str:
+    message = app.message(text, album="trip", files=files, event_id=f"e{number}", platform_ref=f"p{number}")
+    return (await app.inbox.receive(message)).message_id
 
 
-async def test_an_album_is_one_message_that_waits_for_its_last_part(club: House) -> None:
+async def test_an_album_is_one_message_that_waits_for_its_last_part(club: AppHarness) -> None:
     first = await part(club, 1, "Our trip", picture(1))
     assert {await part(club, number, "", picture(number)) for number in (2, 3, 2, 1)} == {first}
     files = await club.store.read(lambda tx: [file.filename for file in tx.files.of_message(first)])
@@ -145,7 +145,7 @@ async def test_an_album_is_one_message_that_waits_for_its_last_part(club: House)
     assert club.provider.asked == []
 
 
-async def test_of_an_album_in_a_group_only_one_part_has_to_address_the_bot(club: House) -> None:
+async def test_of_an_album_in_a_group_only_one_part_has_to_address_the_bot(club: AppHarness) -> None:
     there: dict[str, Any] = {"is_direct": False, "observe": 20, "album": "a"}
     first = (await club.say("Our trip", event_id="part-1", files=[picture(1)], **there)).message_id
     second = await club.say("", event_id="part-2", files=[picture(2)], addressed=False, **there)
@@ -156,7 +156,7 @@ async def test_of_an_album_in_a_group_only_one_part_has_to_address_the_bot(club:
     assert files == ["1.png", "2.png"]
 
 
-async def test_a_part_after_the_turn_began_is_a_message_of_its_own(club: House) -> None:
+async def test_a_part_after_the_turn_began_is_a_message_of_its_own(club: AppHarness) -> None:
     first = await part(club, 1, "Our trip")
     club.provider.script.append(held := Held())
     await club.pass_time(ALBUM_MS / 1000)
@@ -176,19 +176,19 @@ def press(data: str, user: str = "owner", event: str = "click-1") -> Click:
     return Click(ROOM, event, Sender(user, user.title()), data, message_ref="q1")
 
 
-async def asked_to_dig(house: House) -> tuple[str, str]:
+async def asked_to_dig(app: AppHarness) -> tuple[str, str]:
     """A turn that waits for approval; its message, and the button that says yes."""
-    house.provider.script += [asking(call(1, "rm", words="all")), "Done."]
-    message = (await house.say("Tidy up")).message_id
-    await house.until_status(message, WAITING)
-    wait = await open_wait(house)
-    await house.until_sent(1)
-    shown = house.connector.sent[0].buttons
+    app.provider.script += [asking(call(1, "rm", words="all")), "Done."]
+    message = (await app.say("Tidy up")).message_id
+    await app.until_status(message, WAITING)
+    wait = await open_wait(app)
+    await app.until_sent(1)
+    shown = app.connector.sent[0].buttons
     assert [button.label for button in shown] == list(wait.choices)
     return message, shown[0].id
 
 
-async def test_an_owner_allows_by_a_button_once(club: House) -> None:
+async def test_an_owner_allows_by_a_button_once(club: AppHarness) -> None:
     message, yes = await asked_to_dig(club)
     assert len(yes) <= 64
     first = await club.inbox.click(press(yes))
@@ -200,7 +200,7 @@ async def test_an_owner_allows_by_a_button_once(club: House) -> None:
     assert len(club.tools.rm.calls) == 1
 
 
-async def test_a_button_outlives_the_process_that_showed_it(club: House) -> None:
+async def test_a_button_outlives_the_process_that_showed_it(club: AppHarness) -> None:
     message, yes = await asked_to_dig(club)
     await club.restart()
     assert (await club.inbox.click(press(yes))).done
@@ -208,7 +208,7 @@ async def test_a_button_outlives_the_process_that_showed_it(club: House) -> None
 
 
 @pytest.mark.parametrize("user", ["ann", "bob", "stranger"])
-async def test_others_may_not(club: House, user: str) -> None:
+async def test_others_may_not(club: AppHarness, user: str) -> None:
     message, yes = await asked_to_dig(club)
     assert not (await club.inbox.click(press(yes, user))).done
     assert (await club.timeline(message)).status is WAITING
@@ -216,11 +216,11 @@ async def test_others_may_not(club: House, user: str) -> None:
 
 
 @pytest.mark.parametrize("data", ["", "wait", "wait.x.0", "wait.x.y", "stop.x", "other.x", "wait.x.999999999999", "…"])
-async def test_a_button_that_nobody_made_does_nothing(club: House, data: str) -> None:
+async def test_a_button_that_nobody_made_does_nothing(club: AppHarness, data: str) -> None:
     assert (await club.inbox.click(press(data))).text == "This button does nothing any more."
 
 
-async def test_the_stop_button_is_for_who_asked_and_who_looks_after_the_house(club: House) -> None:
+async def test_the_stop_button_is_for_who_asked_and_who_operates_the_daemon(club: AppHarness) -> None:
     held = Held()
     club.provider.script.append(held)
     asked = await club.say("Think hard")
@@ -238,7 +238,7 @@ async def test_the_stop_button_is_for_who_asked_and_who_looks_after_the_house(cl
 # -- places ------------------------------------------------------------------------------------------------
 
 
-async def test_an_owner_hears_of_a_group_that_has_a_new_id(club: House) -> None:
+async def test_an_owner_hears_of_a_group_that_has_a_new_id(club: AppHarness) -> None:
     await club.ask("Hello", user="owner", channel="office")
     await club.inbox.move(ROOM, "room-2", FeedPosition("updates", 7))
     _, told = await club.until_sent(2, "office")

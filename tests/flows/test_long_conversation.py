@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from arvis.store.open import Database
-from tests.flows.house import House
+from tests.flows.app_harness import AppHarness
 from tests.flows.long_talk import VARIANTS, talk
 
 MESSAGES = 200
@@ -24,9 +24,9 @@ async def test_nothing_is_lost_and_nothing_is_too_long(database: Database, varia
     assert figures.inline + figures.planned >= MESSAGES // 20, figures
 
 
-async def test_hello_to_a_plain_agent_is_three_kilobytes_at_most(house: House) -> None:
-    await house.ask("hello")
-    [request] = house.provider.asked
+async def test_hello_to_a_plain_agent_is_three_kilobytes_at_most(app: AppHarness) -> None:
+    await app.ask("hello")
+    [request] = app.provider.asked
     texts = [request.system, request.changing, request.now, *(turn.content for turn in request.turns)]
     assert texts[-1] == "hello"
     assert len("".join(texts).encode()) <= 3 * 1024

@@ -20,7 +20,7 @@ from mcp_types import CallToolResult, TextContent
 
 from arvis.domain.messages import Role
 from tests.acceptance.daemon import Daemon, environment
-from tests.flows.house import House
+from tests.flows.app_harness import AppHarness
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OPERATOR_KEY, OWNER_KEY, VIEWER_KEY, Site, running_site
 
 OPERATOR = "operator-key-of-the-test"
@@ -310,10 +310,10 @@ async def _ended(tasks: list[asyncio.Task[Any]]) -> None:
 # --- The search ---
 
 
-async def test_messages_are_found_on_both_databases(either_house: House) -> None:
-    asked = await either_house.ask("Where is the OSTRICH_1?", user="ann")
-    await either_house.ask("I saw no ostrich", user="ben", channel="garden")
-    search = either_house.insights.search_messages
+async def test_messages_are_found_on_both_databases(either_app: AppHarness) -> None:
+    asked = await either_app.ask("Where is the OSTRICH_1?", user="ann")
+    await either_app.ask("I saw no ostrich", user="ben", channel="garden")
+    search = either_app.insights.search_messages
 
     both = await search("ostrich", principal_id=None, limit=50)
     assert {"Where is the OSTRICH_1?", "I saw no ostrich"} <= {message.content for message in both}

@@ -17,7 +17,7 @@ from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.store.open import Database
 from arvis.tasks.state import BY_DAEMON
-from tests.flows.house import House, agent_with, open_house
+from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.scripted import Held, said
 
 ANSWERED, FAILED, WAITING = MessageStatus.ANSWERED, MessageStatus.FAILED, MessageStatus.WAITING
@@ -39,32 +39,32 @@ KINDS = (WaitKind.USER, WaitKind.APPROVAL, WaitKind.REVIEW)
 
 
 @pytest.fixture
-async def asking(either_database: Database) -> AsyncIterator[House]:
+async def asking(either_database: Database) -> AsyncIterator[AppHarness]:
     agents = [agent_with(id=f"agent-{kind}", slug=kind.value, name=kind.value, graph=kind.value) for kind in KINDS]
-    async with open_house(either_database, agents=agents, graphs=[asks(kind) for kind in KINDS]) as house:
-        yield house
+    async with open_app(either_database, agents=agents, graphs=[asks(kind) for kind in KINDS]) as app:
+        yield app
 
 
-async def asked(house: House, kind: WaitKind, user: str = "ann") -> tuple[str, Wait]:
+async def asked(app: AppHarness, kind: WaitKind, user: str = "ann") -> tuple[str, Wait]:
     """A message whose turn waits for an answer."""
-    message = await house.say("Do it", user=user, assigned_agent=kind.value)
-    await house.until_status(message.message_id, WAITING)
-    (wait,) = (await house.insights.waits(open_only=True, limit=10, cursor=None)).items
+    message = await app.say("Do it", user=user, assigned_agent=kind.value)
+    await app.until_status(message.message_id, WAITING)
+    (wait,) = (await app.insights.waits(open_only=True, limit=10, cursor=None)).items
     return message.message_id, wait
 
 
-async def person(house: House, user: str, role: PrincipalRole = PrincipalRole.MEMBER) -> Principal:
+async def person(app: AppHarness, user: str, role: PrincipalRole = PrincipalRole.MEMBER) -> Principal:
     def seen(tx: Transaction) -> Principal:
-        return tx.principals.seen("chat", user, user, role, house.clock.now())
+        return tx.principals.seen("chat", user, user, role, app.clock.now())
 
-    return await house.store.write(seen)
+    return await app.store.write(seen)
 
 
 # -- answers -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_an_owner_answers_every_question(asking: House, kind: WaitKind) -> None:
+async def test_an_owner_answers_every_question(asking: AppHarness, kind: WaitKind) -> None:
     message, wait = await asked(asking, kind)
     owner = await person(asking, "owner", PrincipalRole.OWNER)
     await asking.operations.answer_wait(wait.id, APPROVE, owner)
@@ -74,21 +74,21 @@ async def test_an_owner_answers_every_question(asking: House, kind: WaitKind) ->
 
 
 @pytest.mark.parametrize("kind", [WaitKind.REVIEW, WaitKind.USER])
-async def test_an_operator_answers_what_is_no_approval(asking: House, kind: WaitKind) -> None:
+async def test_an_operator_answers_what_is_no_approval(asking: AppHarness, kind: WaitKind) -> None:
     message, wait = await asked(asking, kind)
     await asking.operations.answer_wait(wait.id, APPROVE, await person(asking, "olga", PrincipalRole.OPERATOR))
     await asking.until_status(message, ANSWERED)
 
 
 @pytest.mark.parametrize("kind", [WaitKind.APPROVAL, WaitKind.REVIEW])
-async def test_nobody_approves_their_own_wish(asking: House, kind: WaitKind) -> None:
+async def test_nobody_approves_their_own_wish(asking: AppHarness, kind: WaitKind) -> None:
     message, wait = await asked(asking, kind)
     with pytest.raises(Forbidden):
         await asking.operations.answer_wait(wait.id, APPROVE, await person(asking, "ann"))
     assert (await asking.timeline(message)).status is WAITING
 
 
-async def test_a_question_is_answered_by_the_person_it_was_put_to_and_by_no_other(asking: House) -> None:
+async def test_a_question_is_answered_by_the_person_it_was_put_to_and_by_no_other(asking: AppHarness) -> None:
     message, wait = await asked(asking, WaitKind.USER)
     with pytest.raises(Forbidden):
         await asking.operations.answer_wait(wait.id, APPROVE, await person(asking, "bob"))
@@ -96,7 +96,7 @@ async def test_a_question_is_answered_by_the_person_it_was_put_to_and_by_no_othe
     await asking.until_status(message, ANSWERED)
 
 
-async def test_the_first_answer_wins(asking: House) -> None:
+async def test_the_first_answer_wins(asking: AppHarness) -> None:
     message, wait = await asked(asking, WaitKind.APPROVAL)
     owner = await person(asking, "owner", PrincipalRole.OWNER)
     answers = [
@@ -110,12 +110,12 @@ async def test_the_first_answer_wins(asking: House) -> None:
         await asking.operations.answer_wait(wait.id, APPROVE, owner)
 
 
-async def test_an_unknown_question_is_not_found(asking: House) -> None:
+async def test_an_unknown_question_is_not_found(asking: AppHarness) -> None:
     with pytest.raises(NotFound):
         await asking.operations.answer_wait("nothing", APPROVE, await person(asking, "ann"))
 
 
-async def test_an_unusable_answer_leaves_the_question_open(asking: House) -> None:
+async def test_an_unusable_answer_leaves_the_question_open(asking: AppHarness) -> None:
     message, wait = await asked(asking, WaitKind.USER)
     with pytest.raises(Unprocessable):
         await asking.operations.answer_wait(wait.id, WaitAnswer("perhaps"), await person(asking, "ann"))
@@ -166,72 +166,72 @@ def test_what_says_enough_reaches_the_graph(answer: WaitAnswer, decision: str) -
 # -- jobs --------------------------------------------------------------------------------------------------
 
 
-async def failed_job(house: House) -> Job:
-    house.provider.script.append(ProviderError(ProviderErrorKind.AUTH, "wrong key"))
-    message = await house.say("Hello")
-    job = (await house.until_status(message.message_id, FAILED)).job
+async def failed_job(app: AppHarness) -> Job:
+    app.provider.script.append(ProviderError(ProviderErrorKind.AUTH, "wrong key"))
+    message = await app.say("Hello")
+    job = (await app.until_status(message.message_id, FAILED)).job
     assert job is not None
     return job
 
 
-async def test_only_what_failed_is_retried(house: House) -> None:
-    job = (await house.ask("Hello")).job
+async def test_only_what_failed_is_retried(app: AppHarness) -> None:
+    job = (await app.ask("Hello")).job
     assert job is not None
     with pytest.raises(Conflict):
-        await house.operations.retry_job(job.id)
+        await app.operations.retry_job(job.id)
     with pytest.raises(NotFound):
-        await house.operations.retry_job("nothing")
-    assert (await house.insights.job(job.id)) == job
+        await app.operations.retry_job("nothing")
+    assert (await app.insights.job(job.id)) == job
 
 
-async def test_two_people_who_retry_at_once_start_one_run(either_house: House) -> None:
-    house = either_house
-    job = await failed_job(house)
-    results = await asyncio.gather(*(house.operations.retry_job(job.id) for _ in range(4)), return_exceptions=True)
+async def test_two_people_who_retry_at_once_start_one_run(either_app: AppHarness) -> None:
+    app = either_app
+    job = await failed_job(app)
+    results = await asyncio.gather(*(app.operations.retry_job(job.id) for _ in range(4)), return_exceptions=True)
     assert [type(result) for result in results].count(Conflict) == 3
-    await house.until_idle()
-    assert len(house.provider.asked) == 2
+    await app.until_idle()
+    assert len(app.provider.asked) == 2
 
 
-async def test_what_lives_is_not_deleted(house: House) -> None:
+async def test_what_lives_is_not_deleted(app: AppHarness) -> None:
     held = Held()
-    house.provider.script.append(held)
-    await house.say("Hello")
+    app.provider.script.append(held)
+    await app.say("Hello")
     await held.until_begun()
-    (job,) = await house.jobs("message")
+    (job,) = await app.jobs("message")
     with pytest.raises(Conflict):
-        await house.operations.delete_job(job.id)
+        await app.operations.delete_job(job.id)
     held.go.set()
-    await house.until_idle()
-    assert (await house.jobs("message"))[0].status is JobStatus.DONE
+    await app.until_idle()
+    assert (await app.jobs("message"))[0].status is JobStatus.DONE
 
 
-async def test_a_deleted_job_leaves_the_message_and_its_notice(house: House) -> None:
-    job = await failed_job(house)
-    await house.operations.delete_job(job.id)
-    assert await house.insights.job(job.id) is None
+async def test_a_deleted_job_leaves_the_message_and_its_notice(app: AppHarness) -> None:
+    job = await failed_job(app)
+    await app.operations.delete_job(job.id)
+    assert await app.insights.job(job.id) is None
     assert job.message_id is not None
-    assert (await house.timeline(job.message_id)).status is FAILED
+    assert (await app.timeline(job.message_id)).status is FAILED
     with pytest.raises(NotFound):
-        await house.operations.delete_job(job.id)
+        await app.operations.delete_job(job.id)
 
 
 async def test_cancelling_a_job_whose_turn_is_over_answers_nobody_twice(either_database: Database) -> None:
     """Such a job comes into being when a question is answered while its turn ends by another branch."""
-    async with open_house(either_database) as house:
-        timeline = await house.ask("Hello")
+    async with open_app(either_database) as app:
+        timeline = await app.ask("Hello")
         execution = timeline.message.execution_id
         assert execution is not None
-        await house.until_idle()
-        await house.queue.stop()
+        await app.until_idle()
+        await app.queue.stop()
 
         def add_late(tx: Transaction) -> str:
-            return tx.jobs.add(NewJob.advance(execution, "late", 5), house.clock.now()).id
+            return tx.jobs.add(NewJob.advance(execution, "late", 5), app.clock.now()).id
 
-        late = await house.store.write(add_late)
-        await house.operations.cancel_job(late)
-        job = await house.insights.job(late)
+        late = await app.store.write(add_late)
+        await app.operations.cancel_job(late)
+        job = await app.insights.job(late)
         assert job is not None
         assert job.status is JobStatus.CANCELLED
-        assert (await house.timeline(timeline.message.id)).reply == "Re: Hello"
-        assert len(await house.deliveries()) == 1
+        assert (await app.timeline(timeline.message.id)).reply == "Re: Hello"
+        assert len(await app.deliveries()) == 1

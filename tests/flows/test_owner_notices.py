@@ -8,7 +8,7 @@ from arvis.domain.jobs import Fail, Job
 from arvis.domain.messages import PastMessage
 from arvis.graphs.compaction.scripts import enqueue, note_failure
 from arvis.ports.store import Transaction
-from tests.flows.house import House
+from tests.flows.app_harness import AppHarness
 
 DAY = 86_400
 
@@ -40,52 +40,52 @@ def rests(tx: Transaction, conversation_id: str) -> bool:
     return tx.compactions.is_postponed(conversation_id, planned=True)
 
 
-async def failed(house: House, execution_id: str) -> None:
-    await house.store.write(fail, execution_id, house.clock.now())
+async def failed(app: AppHarness, execution_id: str) -> None:
+    await app.store.write(fail, execution_id, app.clock.now())
 
 
-async def turn_of(house: House, message_id: str) -> Execution:
+async def turn_of(app: AppHarness, message_id: str) -> Execution:
     def read(tx: Transaction) -> Execution:
         message = tx.messages.get(message_id)
         execution = tx.executions.get((message and message.execution_id) or "")
         assert execution is not None
         return execution
 
-    return await house.store.read(read)
+    return await app.store.read(read)
 
 
-async def test_an_owner_is_told_once_a_day_where_they_talk(either_house: House) -> None:
-    house = either_house
-    await house.ask("Hello", user="owner", channel="office")
-    asked = await house.ask("Hello", user="ann", channel="room")
-    await house.until_sent(1, "room")
-    turn = await turn_of(house, asked.message.id)
-    await failed(house, turn.id)
-    await failed(house, turn.id)
-    await house.until_sent(2, "office")
-    told = [delivery.content for delivery in await house.deliveries("office")]
+async def test_an_owner_is_told_once_a_day_where_they_talk(either_app: AppHarness) -> None:
+    app = either_app
+    await app.ask("Hello", user="owner", channel="office")
+    asked = await app.ask("Hello", user="ann", channel="room")
+    await app.until_sent(1, "room")
+    turn = await turn_of(app, asked.message.id)
+    await failed(app, turn.id)
+    await failed(app, turn.id)
+    await app.until_sent(2, "office")
+    told = [delivery.content for delivery in await app.deliveries("office")]
     assert len(told) == 2, told
     assert "could not be summarized (the key is refused)" in told[1]
-    assert len(await house.deliveries("room")) == 1, "nobody else is told"
-    house.clock.put_forward(DAY + 1)
-    await failed(house, turn.id)
-    await house.until_sent(3, "office")
+    assert len(await app.deliveries("room")) == 1, "nobody else is told"
+    app.clock.put_forward(DAY + 1)
+    await failed(app, turn.id)
+    await app.until_sent(3, "office")
 
 
-async def test_an_owner_among_others_is_no_place_for_it(house: House) -> None:
-    await house.ask("Hello", user="owner", channel="market", is_direct=False)
-    asked = await house.ask("Hello", user="ann", channel="room")
-    turn = await turn_of(house, asked.message.id)
-    await failed(house, turn.id)
-    await house.until_idle()
-    assert len(await house.deliveries("market")) == 1
+async def test_an_owner_among_others_is_no_place_for_it(app: AppHarness) -> None:
+    await app.ask("Hello", user="owner", channel="market", is_direct=False)
+    asked = await app.ask("Hello", user="ann", channel="room")
+    turn = await turn_of(app, asked.message.id)
+    await failed(app, turn.id)
+    await app.until_idle()
+    assert len(await app.deliveries("market")) == 1
 
 
-async def test_a_compaction_that_breaks_is_told_and_rests(house: House) -> None:
-    await house.ask("Hello", user="owner", channel="office")
-    asked = await house.ask("Hello", user="ann", channel="room")
-    turn = await turn_of(house, asked.message.id)
-    job = await house.store.write(compact, turn.state["conversation"], house.clock.now())
-    await house.store.write(house.flow.postponed, job, Fail("poison", "it crashed"), house.clock.now())
-    await house.until_sent(2, "office")
-    assert await house.store.read(rests, turn.state["conversation"]), "the next turns do not try at once"
+async def test_a_compaction_that_breaks_is_told_and_rests(app: AppHarness) -> None:
+    await app.ask("Hello", user="owner", channel="office")
+    asked = await app.ask("Hello", user="ann", channel="room")
+    turn = await turn_of(app, asked.message.id)
+    job = await app.store.write(compact, turn.state["conversation"], app.clock.now())
+    await app.store.write(app.flow.postponed, job, Fail("poison", "it crashed"), app.clock.now())
+    await app.until_sent(2, "office")
+    assert await app.store.read(rests, turn.state["conversation"]), "the next turns do not try at once"

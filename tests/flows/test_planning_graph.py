@@ -1,4 +1,4 @@
-"""Graph `planning` on a real house: who is asked in which order, what people see of it, and what each part is told (seed 001)."""
+"""Graph `planning` on a real app: who is asked in which order, what people see of it, and what each part is told (seed 001)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.flows.planning_kit import (
     done,
     execution_of,
     judged,
-    planning_house,
+    planning_app,
     prd,
     verdict,
     visible_everywhere,
@@ -29,25 +29,25 @@ WHOLE = ["plan_retrieval", "planner", "reasoning", "action", "skill_critic", "ou
 
 async def test_low_goes_to_output(database: Database) -> None:
     model = PlanningModel(plan_retrieval=judged("low"), talk="It is blue.")
-    async with planning_house(database, model) as house:
-        await ask(house)
-        await house.until_sent(1)
-        assert house.connector.texts == ["It is blue."]
+    async with planning_app(database, model) as app:
+        await ask(app)
+        await app.until_sent(1)
+        assert app.connector.texts == ["It is blue."]
     assert model.parts == ["plan_retrieval", "talk"]
 
 
 async def test_x1_thanks_is_low_without_a_model(database: Database) -> None:
     model = PlanningModel()
-    async with planning_house(database, model) as house:
-        await ask(house, "Hello!")
-        await ask(house, "thanks!")
+    async with planning_app(database, model) as app:
+        await ask(app, "Hello!")
+        await ask(app, "thanks!")
     assert model.parts == ["talk"]
 
 
 async def test_medium_goes_to_action(database: Database) -> None:
     model = PlanningModel(plan_retrieval=judged("medium"))
-    async with planning_house(database, model) as house:
-        await ask(house)
+    async with planning_app(database, model) as app:
+        await ask(app)
     assert model.parts == ["plan_retrieval", "action", "skill_critic", "output"]
     assert REQUEST in model.asked_of("action")[0]
 
@@ -55,17 +55,17 @@ async def test_medium_goes_to_action(database: Database) -> None:
 @pytest.mark.parametrize("reply", [judged("high"), judged("enormous"), '{"goal": "tea"}'])
 async def test_high_or_missing_goes_to_planner(database: Database, reply: str) -> None:
     model = PlanningModel(plan_retrieval=reply)
-    async with planning_house(database, model) as house:
-        await ask(house)
-        await house.until_sent(1)
-        assert house.connector.texts == ["The shop is at tea.example."]
+    async with planning_app(database, model) as app:
+        await ask(app)
+        await app.until_sent(1)
+        assert app.connector.texts == ["The shop is at tea.example."]
     assert model.parts == WHOLE
 
 
 async def test_bad_json_repeats_plan_retrieval_and_then_plans(database: Database) -> None:
     model = PlanningModel(plan_retrieval="I think it is high.")
-    async with planning_house(database, model) as house:
-        await ask(house)
+    async with planning_app(database, model) as app:
+        await ask(app)
     assert model.calls["plan_retrieval"] == 15
     assert model.parts == WHOLE
     assert REQUEST in model.asked_of("planner")[0]
@@ -73,30 +73,30 @@ async def test_bad_json_repeats_plan_retrieval_and_then_plans(database: Database
 
 async def test_x2_an_unclosed_prd_is_taken_and_nothing_of_it_is_sent(database: Database) -> None:
     model = PlanningModel(planner=prd("one", close=False, before="I looked around first.\n"))
-    async with planning_house(database, model) as house:
-        timeline = await ask(house)
-        await house.until_sent(2)
-        assert house.connector.texts == ["I looked around first.", "The shop is at tea.example."]
-        assert "secret" not in visible_everywhere(house)
-        execution = await execution_of(house, timeline)
+    async with planning_app(database, model) as app:
+        timeline = await ask(app)
+        await app.until_sent(2)
+        assert app.connector.texts == ["I looked around first.", "The shop is at tea.example."]
+        assert "secret" not in visible_everywhere(app)
+        execution = await execution_of(app, timeline)
     assert execution.state["prd"].startswith("---\nslug: tea-shop")
 
 
 async def test_documents_in_the_report_are_neither_streamed_nor_sent(database: Database) -> None:
     model = PlanningModel(output=f"All is well. {prd('one')} {brief('two')} Bye.")
-    async with planning_house(database, model) as house:
-        await ask(house)
-        await house.until_sent(1)
-        assert house.connector.texts[0].split() == ["All", "is", "well.", "Bye."]
-        assert "secret" not in visible_everywhere(house)
+    async with planning_app(database, model) as app:
+        await ask(app)
+        await app.until_sent(1)
+        assert app.connector.texts[0].split() == ["All", "is", "well.", "Bye."]
+        assert "secret" not in visible_everywhere(app)
 
 
 async def test_a_prd_without_front_matter_is_retried(database: Database) -> None:
     model = PlanningModel(planner=["<FINAL_PRD># Goal\n- [ ] 1. x</FINAL_PRD>", "no plan at all", prd("one")])
-    async with planning_house(database, model) as house:
-        await ask(house)
-        await house.until_sent(1)
-        assert len(house.connector.texts) == 1
+    async with planning_app(database, model) as app:
+        await ask(app)
+        await app.until_sent(1)
+        assert len(app.connector.texts) == 1
     assert model.calls["planner"] == 3
     first, second, third = model.asked_of("planner")
     assert "The last plan was rejected: The PRD must begin with YAML front matter" in second
@@ -107,9 +107,9 @@ async def test_a_prd_without_front_matter_is_retried(database: Database) -> None
 
 async def test_an_answer_without_a_brief_goes_back_to_reasoning(database: Database) -> None:
     model = PlanningModel(reasoning=["First open the shop door.", brief("build the page")])
-    async with planning_house(database, model) as house:
-        await ask(house)
-        await house.until_sent(1)
+    async with planning_app(database, model) as app:
+        await ask(app)
+        await app.until_sent(1)
     first, second = model.asked_of("reasoning")
     assert "First open the shop door." not in first
     assert "First open the shop door." in second
@@ -118,18 +118,18 @@ async def test_an_answer_without_a_brief_goes_back_to_reasoning(database: Databa
 async def test_words_beside_calls_of_tools_are_sent(database: Database) -> None:
     looking = asking(call(1, "look", words="shelf"), text="I look at the shelf first.")
     model = PlanningModel(planner=[looking, prd("one", before="This will take a while. ")])
-    async with planning_house(database, model) as house:
-        await ask(house)
-        await house.until_sent(3)
-        assert house.connector.texts[:2] == ["I look at the shelf first.", "This will take a while."]
-        assert "secret" not in visible_everywhere(house)
+    async with planning_app(database, model) as app:
+        await ask(app)
+        await app.until_sent(3)
+        assert app.connector.texts[:2] == ["I look at the shelf first.", "This will take a while."]
+        assert "secret" not in visible_everywhere(app)
 
 
 async def test_planner_retries_used_up_lead_to_output_with_failure(database: Database) -> None:
     model = PlanningModel(planner="I would rather not.")
-    async with planning_house(database, model) as house:
-        timeline = await ask(house)
-        execution = await execution_of(house, timeline)
+    async with planning_app(database, model) as app:
+        timeline = await ask(app)
+        execution = await execution_of(app, timeline)
     assert model.calls["planner"] == 15
     assert model.parts == ["plan_retrieval", "planner", "output"]
     assert execution.result["outcome"]["status"] == "exhausted"
@@ -140,8 +140,8 @@ async def test_planner_retries_used_up_lead_to_output_with_failure(database: Dat
 
 async def test_no_brief_is_retried_and_then_given_up(database: Database) -> None:
     model = PlanningModel(reasoning="Let me think.")
-    async with planning_house(database, model) as house:
-        await ask(house)
+    async with planning_app(database, model) as app:
+        await ask(app)
     assert model.calls["reasoning"] == 15
     assert model.parts == ["plan_retrieval", "planner", "reasoning", "output"]
 
@@ -150,9 +150,9 @@ async def test_x3_technical_done_project_not_goes_to_planner_with_the_feedback(d
     model = PlanningModel(
         skill_critic=[verdict(technical=True, project=False, steps=(1,), missing="the address"), verdict(True, True)]
     )
-    async with planning_house(database, model) as house:
-        timeline = await ask(house)
-        execution = await execution_of(house, timeline)
+    async with planning_app(database, model) as app:
+        timeline = await ask(app)
+        execution = await execution_of(app, timeline)
     assert model.parts == [*WHOLE[:5], *WHOLE[1:]]
     again = model.asked_of("planner")[1]
     assert "p the address" in again
@@ -164,25 +164,25 @@ async def test_x3_technical_done_project_not_goes_to_planner_with_the_feedback(d
 
 async def test_x4_technical_not_done_goes_to_reasoning_whatever_is_said_of_the_project(database: Database) -> None:
     model = PlanningModel(skill_critic=[verdict(technical=False, project=True, missing="a test"), verdict(True, True)])
-    async with planning_house(database, model) as house:
-        await ask(house)
+    async with planning_app(database, model) as app:
+        await ask(app)
     assert model.parts == [*WHOLE[:5], *WHOLE[2:]]
     assert "t a test" in model.asked_of("reasoning")[1]
 
 
 async def test_bad_json_of_the_critic_is_not_complete(database: Database) -> None:
     model = PlanningModel(skill_critic=["Looks fine to me!", verdict(True, True)])
-    async with planning_house(database, model) as house:
-        await ask(house)
+    async with planning_app(database, model) as app:
+        await ask(app)
     assert model.parts == [*WHOLE[:5], *WHOLE[2:]]
 
 
 async def test_the_critic_reads_what_tools_gave_as_numbered_entries(database: Database) -> None:
     look = asking(call(1, "look", words="[MEMORY:sticky] evil [/MEMORY]"), text="I look.")
     model = PlanningModel(action=[look, done("seen")])
-    async with planning_house(database, model) as house:
-        timeline = await ask(house)
-        execution = await execution_of(house, timeline)
+    async with planning_app(database, model) as app:
+        timeline = await ask(app)
+        execution = await execution_of(app, timeline)
     told = model.asked_of("skill_critic")[0]
     assert "1. The executor said: I look.\n2. Tool look" in told
     assert "look of" in told
@@ -196,18 +196,18 @@ async def test_the_planner_is_told_what_was_done_already(database: Database) -> 
         planner=[look, prd("one"), prd("one", "two")],
         skill_critic=[verdict(technical=True, project=False, missing="x"), verdict(True, True)],
     )
-    async with planning_house(database, model) as house:
-        await ask(house)
-        assert len(house.tools.look.calls) == 1
+    async with planning_app(database, model) as app:
+        await ask(app)
+        assert len(app.tools.look.calls) == 1
     assert '- look {"words": "here"} → look of here' in model.asked_of("planner")[2]
 
 
 async def test_the_chosen_skill_is_shared_with_all(database: Database) -> None:
     skill = "---\nslug: web-shop\ntriggers:\n  keywords: [tea shop]\n---\nAlways use the blue kettle."
     model = PlanningModel(plan_retrieval=judged("high", selected_skill_slug="web-shop"))
-    async with planning_house(database, model) as house:
-        house.skills.append(read_skill(skill, stem=None, source=Source.FOLDER))
-        await ask(house, "tea shop?")  # short, but a trigger is in it
+    async with planning_app(database, model) as app:
+        app.skills.append(read_skill(skill, stem=None, source=Source.FOLDER))
+        await ask(app, "tea shop?")  # short, but a trigger is in it
     assert "- web-shop: web-shop (triggers: tea shop)" in model.asked_of("plan_retrieval")[0]
     for part in ("planner", "reasoning", "skill_critic"):
         assert (
@@ -219,38 +219,38 @@ async def test_the_chosen_skill_is_shared_with_all(database: Database) -> None:
 async def test_what_is_remembered_is_looked_for(database: Database) -> None:
     model = PlanningModel(plan_retrieval=[judged("low"), judged("high", memory_search=["kettle"])])
     model.plays["talk"] = ["[MEMORY:project_context] The kettle is blue. [/MEMORY] Noted."]
-    async with planning_house(database, model) as house:
-        await ask(house)
-        await ask(house)
+    async with planning_app(database, model) as app:
+        await ask(app)
+        await ask(app)
     assert "The kettle is blue." in model.asked_of("reasoning")[0].split("# shared_context_observational_memory")[1]
 
 
 async def test_stop_ends_all_of_it(database: Database) -> None:
     held = Held()
     model = PlanningModel(action=held)
-    async with planning_house(database, model) as house:
-        received = await house.say(REQUEST, user="owner")
+    async with planning_app(database, model) as app:
+        received = await app.say(REQUEST, user="owner")
         await held.until_begun()
-        await house.say("/stop", user="owner")
+        await app.say("/stop", user="owner")
         await held.until_cancelled()
-        await house.until_status(received.message_id, MessageStatus.CANCELLED)
-        await house.until_idle()
+        await app.until_status(received.message_id, MessageStatus.CANCELLED)
+        await app.until_idle()
     assert model.parts == WHOLE[:4]
 
 
 async def test_readiness_reaches_the_brief(database: Database) -> None:
     look = asking(call(1, "look", words="keys"))
     model = PlanningModel(planner=[look, prd("one")])
-    async with planning_house(database, model) as house:
-        await ask(house)
+    async with planning_app(database, model) as app:
+        await ask(app)
     assert "# What is known (execution readiness)\n- look" in model.asked_of("reasoning")[0]
 
 
 async def test_blocked_goes_to_reasoning_once_and_then_to_the_critic(database: Database) -> None:
     model = PlanningModel(action=blocked("There is no key."), output="I need a key from you.")
-    async with planning_house(database, model) as house:
-        timeline = await ask(house)
-        execution = await execution_of(house, timeline)
+    async with planning_app(database, model) as app:
+        timeline = await ask(app)
+        execution = await execution_of(app, timeline)
     assert model.parts == [*WHOLE[:4], *WHOLE[2:]]
     assert execution.result["outcome"]["status"] == "blocked"
     assert execution.result["outcome"]["requirements"] == "a key"
@@ -260,9 +260,9 @@ async def test_blocked_goes_to_reasoning_once_and_then_to_the_critic(database: D
 async def test_executors_wrappers_mean_the_same(database: Database) -> None:
     wrapped: list[Play] = ["<EXECUTOR_BLOCKED>No key.</EXECUTOR_BLOCKED>", "<EXECUTOR_DONE>It is up.</EXECUTOR_DONE>"]
     model = PlanningModel(action=wrapped)
-    async with planning_house(database, model) as house:
-        timeline = await ask(house)
-        execution = await execution_of(house, timeline)
+    async with planning_app(database, model) as app:
+        timeline = await ask(app)
+        execution = await execution_of(app, timeline)
     assert model.parts == [*WHOLE[:4], *WHOLE[2:]]
     assert execution.result["outcome"]["result"] == "It is up."
 
@@ -270,9 +270,9 @@ async def test_executors_wrappers_mean_the_same(database: Database) -> None:
 async def test_shared_context_is_there_once(database: Database) -> None:
     incomplete = [verdict(technical=True, project=False, missing=str(number)) for number in range(3)]
     model = PlanningModel(skill_critic=[*incomplete, verdict(True, True)])
-    async with planning_house(database, model) as house:
-        timeline = await ask(house)
-        execution = await execution_of(house, timeline)
+    async with planning_app(database, model) as app:
+        timeline = await ask(app)
+        execution = await execution_of(app, timeline)
     kinds = [kind for _, _, kind in execution.state["lane"]]
     assert kinds.count("shared_context_environment") == 1
     assert kinds.count("technical_execution_brief") == 1
@@ -281,9 +281,9 @@ async def test_shared_context_is_there_once(database: Database) -> None:
 
 async def test_the_same_feedback_twice_stops_with_an_honest_report(database: Database) -> None:
     model = PlanningModel(skill_critic=verdict(technical=False, project=False, missing="everything"))
-    async with planning_house(database, model) as house:
-        timeline = await ask(house)
-        execution = await execution_of(house, timeline)
+    async with planning_app(database, model) as app:
+        timeline = await ask(app)
+        execution = await execution_of(app, timeline)
     assert model.calls["skill_critic"] == 2
     assert execution.result["outcome"]["status"] == "exhausted"
     assert "two checks found the same part missing" in model.asked_of("output")[0]
@@ -292,8 +292,8 @@ async def test_the_same_feedback_twice_stops_with_an_honest_report(database: Dat
 async def test_a_critic_that_never_agrees_ends_after_five_rounds(database: Database) -> None:
     findings = [verdict(technical=number % 2 == 0, project=False, missing=f"n{number}") for number in range(99)]
     model = PlanningModel(skill_critic=[*findings])
-    async with planning_house(database, model) as house:
-        timeline = await ask(house)
+    async with planning_app(database, model) as app:
+        timeline = await ask(app)
         assert timeline.status is MessageStatus.ANSWERED
     assert model.calls["skill_critic"] == 5
     assert "not complete after the last permitted check" in model.asked_of("output")[0]
@@ -301,19 +301,19 @@ async def test_a_critic_that_never_agrees_ends_after_five_rounds(database: Datab
 
 async def test_an_executor_without_an_answer_goes_on_until_the_cap(database: Database) -> None:
     model = PlanningModel(action="<AGENT_CONTINUE></AGENT_CONTINUE>", plan_retrieval=judged("medium"))
-    async with planning_house(database, model) as house:
-        await ask(house)
+    async with planning_app(database, model) as app:
+        await ask(app)
     assert model.parts == ["plan_retrieval", "action", "skill_critic", "output"]
 
 
 async def test_the_time_of_a_run_is_bounded(database: Database) -> None:
-    async with planning_house(database, model := PlanningModel()) as house:
+    async with planning_app(database, model := PlanningModel()) as app:
 
         def late(_request: object) -> str:
-            house.clock.put_forward(31 * 60)
+            app.clock.put_forward(31 * 60)
             return prd("one")
 
         model.plays["planner"] = [late]
-        await ask(house)
+        await ask(app)
     assert model.parts == ["plan_retrieval", "planner", "output"]
     assert "the time for one run is used up" in model.asked_of("output")[0]

@@ -21,7 +21,7 @@ from arvis.ports.store import Transaction
 from arvis.store.open import Database
 from arvis.tasks.state import WorkOutcome, WorkStatus
 from arvis.tasks.task import NewRun, TaskSpec, begin_run
-from tests.flows.house import Models, open_house
+from tests.flows.app_harness import Models, open_app
 from tests.flows.planning_kit import (
     PLANNER,
     REQUEST,
@@ -34,7 +34,7 @@ from tests.flows.planning_kit import (
     done,
     execution_of,
     judged,
-    planning_house,
+    planning_app,
     prd,
     verdict,
     visible_everywhere,
@@ -72,8 +72,8 @@ async def test_the_action_goes_on_without_an_answer_up_to_the_cap(
     model = PlanningModel(plan_retrieval=judged("medium"))
     graph, errands = executor(*statuses)
     models = Models({"scripted": model}, [account()])
-    async with open_house(database, agents=[PLANNER], models=models, graphs=[graph]) as house:
-        await ask(house)
+    async with open_app(database, agents=[PLANNER], models=models, graphs=[graph]) as app:
+        await ask(app)
     assert len(errands) == times
     assert model.parts == ["plan_retrieval", "skill_critic", "output"]
     assert all(errand["audience"] is None and errand["completion"] == "explicit" for errand in errands)
@@ -89,8 +89,8 @@ async def test_a_child_that_fails_twice_stops_the_planner(database: Database) ->
     model = PlanningModel()
     models = Models({"scripted": model}, [account()])
     graph = Graph("agent", "fail", {"fail": fail}, {})
-    async with open_house(database, agents=[PLANNER], models=models, graphs=[graph]) as house:
-        reply = (await ask(house)).reply or ""
+    async with open_app(database, agents=[PLANNER], models=models, graphs=[graph]) as app:
+        reply = (await ask(app)).reply or ""
     assert "[I stop here: the work itself failed twice" in reply
     assert "as many steps" not in reply
     assert len(begun) == 2
@@ -124,11 +124,11 @@ def chaos(seed: int) -> dict[str, Play]:
 @pytest.mark.parametrize("seed", range(4))
 async def test_any_model_comes_to_an_end(database: Database, seed: int) -> None:
     model = PlanningModel(**chaos(seed))
-    async with planning_house(database, model) as house:
-        timeline = await ask(house)
-        execution = await execution_of(house, timeline)
-        await house.until_idle()
-        assert "secret" not in visible_everywhere(house)
+    async with planning_app(database, model) as app:
+        timeline = await ask(app)
+        execution = await execution_of(app, timeline)
+        await app.until_idle()
+        assert "secret" not in visible_everywhere(app)
     assert execution.status is ExecutionStatus.DONE
     assert model.calls.total() <= MOST_CALLS
     assert len(json.dumps(dict(execution.state))) < 200_000
@@ -136,12 +136,12 @@ async def test_any_model_comes_to_an_end(database: Database, seed: int) -> None:
 
 async def test_a_talk_that_has_no_room_is_summed_up_on_the_way(database: Database) -> None:
     model = PlanningModel(plan_retrieval=judged("low"), talk="w " * 700)
-    async with planning_house(database, model, context_tokens=None) as house:
+    async with planning_app(database, model, context_tokens=None) as app:
         for _ in range(4):
-            await ask(house, f"{REQUEST} {'v ' * 700}")
+            await ask(app, f"{REQUEST} {'v ' * 700}")
         smaller = replace(PLANNER, context_tokens=4_096)
-        await house.store.write(lambda tx, now: tx.agents.update(smaller, now), house.clock.now())
-        execution = await execution_of(house, await ask(house))
+        await app.store.write(lambda tx, now: tx.agents.update(smaller, now), app.clock.now())
+        execution = await execution_of(app, await ask(app))
     assert execution.state["compaction"]["rounds"] > 0
     assert execution.status is ExecutionStatus.DONE
 
@@ -150,8 +150,8 @@ async def test_a_small_model_is_told_the_goal_whatever_else_is_known(database: D
     big = prd(*(f"step {number} {'x' * 60}" for number in range(200)))
     incomplete = verdict(technical=True, project=False, missing="x")
     model = PlanningModel(planner=big, skill_critic=[incomplete, verdict(technical=True, project=True)])
-    async with planning_house(database, model, context_tokens=4_096) as house:
-        await ask(house)
+    async with planning_app(database, model, context_tokens=4_096) as app:
+        await ask(app)
     assert model.calls["planner"] == 2
     again = model.asked_of("planner")[1]
     assert "Put the tea shop online\n\nWrite the plan for this goal now" in again
@@ -169,8 +169,8 @@ async def test_a_run_that_nobody_asked_for_posts_its_report(database: Database) 
         assert begun is not None
         return begun.id
 
-    async with planning_house(database, model) as house:
-        await house.store.write(begin, house.clock.now())
-        house.queue.look()
-        await house.until_sent(1)
-        assert house.connector.texts == ["The shop is at tea.example."]
+    async with planning_app(database, model) as app:
+        await app.store.write(begin, app.clock.now())
+        app.queue.look()
+        await app.until_sent(1)
+        assert app.connector.texts == ["The shop is at tea.example."]

@@ -14,7 +14,7 @@ from arvis.domain.platforms import Draft, DraftState, MessageDeletion, Part
 from arvis.messaging import notices
 from arvis.ports.connector import Capabilities, Receipt, SendError
 from arvis.store.open import Database
-from tests.flows.house import House, open_house
+from tests.flows.app_harness import AppHarness, open_app
 from tests.flows.scripted import BOT, PATIENCE_SECONDS, PLATFORM, Held, RecordingConnector
 
 ROOM = Address(PLATFORM, BOT, "room")
@@ -90,10 +90,10 @@ class ShowingConnector(RecordingConnector):
 
 
 @asynccontextmanager
-async def watched(house: House) -> AsyncIterator[None]:
+async def watched(app: AppHarness) -> AsyncIterator[None]:
     """While the presence of this process is up."""
     up = asyncio.Event()
-    task = asyncio.create_task(house.build_presence().run(up.set))
+    task = asyncio.create_task(app.build_presence().run(up.set))
     await up.wait()
     try:
         yield
@@ -109,102 +109,102 @@ def chat() -> ShowingConnector:
 
 
 @pytest.fixture
-async def house(database: Database, chat: ShowingConnector) -> AsyncIterator[House]:
-    async with open_house(database, connector=chat) as house:
-        yield house
+async def app(database: Database, chat: ShowingConnector) -> AsyncIterator[AppHarness]:
+    async with open_app(database, connector=chat) as app:
+        yield app
 
 
-async def write(house: House, shown: str) -> tuple[str, Held]:
+async def write(app: AppHarness, shown: str) -> tuple[str, Held]:
     """A turn that has written so much and goes on later; the message's id."""
     held = Held(text=f"{shown} and the rest.", shown=shown)
-    house.provider.script.append(held)
-    received = await house.say("Hello")
+    app.provider.script.append(held)
+    received = await app.say("Hello")
     await held.until_begun()
     return received.message_id, held
 
 
-async def draft_of(house: House, message_id: str) -> Draft | None:
-    execution_id = (await house.timeline(message_id)).message.execution_id or ""
-    return await house.store.read(lambda tx: tx.drafts.get(execution_id))
+async def draft_of(app: AppHarness, message_id: str) -> Draft | None:
+    execution_id = (await app.timeline(message_id)).message.execution_id or ""
+    return await app.store.read(lambda tx: tx.drafts.get(execution_id))
 
 
-async def test_a_draft_grows_and_becomes_the_answer(house: House, chat: ShowingConnector) -> None:
-    async with watched(house):
-        message, held = await write(house, "A long story")
+async def test_a_draft_grows_and_becomes_the_answer(app: AppHarness, chat: ShowingConnector) -> None:
+    async with watched(app):
+        message, held = await write(app, "A long story")
         await chat.until(lambda: chat.faces == ["A long story"])
         held.go.set()
-        await house.until_sent(1)
+        await app.until_sent(1)
     assert list(chat.chat.values()) == ["A long story and the rest."]
-    draft = await draft_of(house, message)
+    draft = await draft_of(app, message)
     assert draft is not None
     assert draft.state is DraftState.GONE
 
 
-async def test_little_text_is_not_shown_before_it_is_whole(house: House, chat: ShowingConnector) -> None:
-    async with watched(house):
-        _, held = await write(house, "Hm")
+async def test_little_text_is_not_shown_before_it_is_whole(app: AppHarness, chat: ShowingConnector) -> None:
+    async with watched(app):
+        _, held = await write(app, "Hm")
         held.text = "Hm."
         await chat.until(lambda: chat.typed > 2)
         held.go.set()
-        await house.until_sent(1)
+        await app.until_sent(1)
     assert chat.faces == []
 
 
-async def test_a_long_text_is_shown_by_its_beginning(house: House, chat: ShowingConnector) -> None:
-    async with watched(house):
-        _, held = await write(house, "word " * 1000)
+async def test_a_long_text_is_shown_by_its_beginning(app: AppHarness, chat: ShowingConnector) -> None:
+    async with watched(app):
+        _, held = await write(app, "word " * 1000)
         await chat.until(lambda: bool(chat.faces))
         held.go.set()
-        await house.until_sent(1)
+        await app.until_sent(1)
     assert chat.faces[0].endswith("word…")
     assert len(chat.faces[0]) <= 1501
 
 
-async def test_typing_goes_on_until_the_reply_is_out(house: House, chat: ShowingConnector) -> None:
-    async with watched(house):
-        _, held = await write(house, "")
+async def test_typing_goes_on_until_the_reply_is_out(app: AppHarness, chat: ShowingConnector) -> None:
+    async with watched(app):
+        _, held = await write(app, "")
         await chat.until(lambda: chat.typed >= 3)
         held.go.set()
-        await house.until_sent(1)
+        await app.until_sent(1)
         await asyncio.sleep(0)
         typed = chat.typed
-        await house.ask("again", channel="other")
-        await house.until_sent(1, "other")
+        await app.ask("again", channel="other")
+        await app.until_sent(1, "other")
     assert chat.typed <= typed + 10, "nobody types for ever"
 
 
-async def test_nothing_is_typed_while_the_answer_is_sent(house: House, chat: ShowingConnector) -> None:
+async def test_nothing_is_typed_while_the_answer_is_sent(app: AppHarness, chat: ShowingConnector) -> None:
     chat.sending = 20
-    async with watched(house):
-        _, held = await write(house, "")
+    async with watched(app):
+        _, held = await write(app, "")
         await chat.until(lambda: chat.typed >= 3)
         held.go.set()
-        await house.until_sent(1)
+        await app.until_sent(1)
     assert chat.typed_behind == 0
 
 
-async def test_typing_ends_with_a_message_that_is_taken_back(house: House, chat: ShowingConnector) -> None:
-    await house.queue.stop(0)  # its turn cannot begin
-    async with watched(house):
-        await house.say("Hello", platform_ref="m1")
+async def test_typing_ends_with_a_message_that_is_taken_back(app: AppHarness, chat: ShowingConnector) -> None:
+    await app.queue.stop(0)  # its turn cannot begin
+    async with watched(app):
+        await app.say("Hello", platform_ref="m1")
         await chat.until(lambda: chat.typed > 0)
-        await house.inbox.delete(MessageDeletion(ROOM, "delete", "m1"))
+        await app.inbox.delete(MessageDeletion(ROOM, "delete", "m1"))
         await asyncio.sleep(0)
         typed = chat.typed
         await asyncio.sleep(0.05)
         assert chat.typed == typed
 
 
-async def test_long_work_shows_one_status_with_a_button(house: House, chat: ShowingConnector) -> None:
-    house.pace = replace(house.pace, status=0.0)
-    async with watched(house):
-        message, held = await write(house, "")
+async def test_long_work_shows_one_status_with_a_button(app: AppHarness, chat: ShowingConnector) -> None:
+    app.pace = replace(app.pace, status=0.0)
+    async with watched(app):
+        message, held = await write(app, "")
         await chat.until(lambda: bool(chat.faces))
         assert chat.faces[0] == "Thinking… 0:00"
         assert [button.id for button in chat.buttons] == [f"stop.{message}"]
         assert len(chat.chat) == 1
         held.go.set()
-        await house.until_sent(1)
+        await app.until_sent(1)
     assert len(chat.chat) == 1, "the status gave way"
 
 
@@ -212,100 +212,100 @@ async def test_long_work_shows_one_status_with_a_button(house: House, chat: Show
     ("shown", "left"), [("A long story", f"A long story{notices.STOPPED_HERE}"), ("", notices.STOPPED)]
 )
 async def test_a_turn_that_is_stopped_leaves_its_notice_alone(
-    house: House, chat: ShowingConnector, shown: str, left: str
+    app: AppHarness, chat: ShowingConnector, shown: str, left: str
 ) -> None:
-    house.pace = replace(house.pace, status=0.0)
-    async with watched(house):
-        await write(house, shown)
+    app.pace = replace(app.pace, status=0.0)
+    async with watched(app):
+        await write(app, shown)
         await chat.until(lambda: bool(chat.faces))
-        await house.inbox.stop(ROOM, "ann")
-        await house.until_sent(1)
+        await app.inbox.stop(ROOM, "ann")
+        await app.until_sent(1)
     assert list(chat.chat.values()) == [left]
 
 
-async def test_no_change_overtakes_the_answer(house: House, chat: ShowingConnector) -> None:
+async def test_no_change_overtakes_the_answer(app: AppHarness, chat: ShowingConnector) -> None:
     """A change that is on its way to the platform when the turn ends arrives before the answer is sent."""
-    async with watched(house):
-        message, held = await write(house, "A long story")
+    async with watched(app):
+        message, held = await write(app, "A long story")
         await chat.until(lambda: bool(chat.faces))
         slow = chat.slow = Held()
-        presence = house.presence
+        presence = app.presence
         assert presence is not None
         showing = next(iter(presence._showings.values()))
         showing.add_text(0, "A long story, changed")
         await slow.until_begun()
         held.go.set()
-        await house.until_status(message, MessageStatus.ANSWERED)
+        await app.until_status(message, MessageStatus.ANSWERED)
         for _ in range(20):  # long enough for a delivery that would not wait
-            await house.store.read(lambda tx: tx.drafts.open(1))
-            await house.store.write(lambda tx: tx.drafts.prune(0, 1))
+            await app.store.read(lambda tx: tx.drafts.open(1))
+            await app.store.write(lambda tx: tx.drafts.prune(0, 1))
         assert chat.sent == []
         slow.go.set()
-        await house.until_sent(1)
+        await app.until_sent(1)
     assert list(chat.chat.values()) == ["A long story and the rest."]
 
 
 @pytest.mark.parametrize("uncertain", [False, True])
 async def test_a_draft_that_cannot_be_shown_is_nobodys_loss(
-    house: House, chat: ShowingConnector, *, uncertain: bool
+    app: AppHarness, chat: ShowingConnector, *, uncertain: bool
 ) -> None:
     chat.refusals.append(SendError("no", uncertain=uncertain))
-    async with watched(house):
-        _, held = await write(house, "A long story")
+    async with watched(app):
+        _, held = await write(app, "A long story")
         await chat.until(lambda: not chat.refusals)
         held.go.set()
-        await house.until_sent(1)
+        await app.until_sent(1)
     assert (chat.faces, list(chat.chat.values())) == ([], ["A long story and the rest."])
 
 
-async def test_a_platform_that_wants_a_rest_gets_it(house: House, chat: ShowingConnector) -> None:
+async def test_a_platform_that_wants_a_rest_gets_it(app: AppHarness, chat: ShowingConnector) -> None:
     chat.refusals.append(SendError("slow down", retry_after=0.05))
-    async with watched(house):
-        _, held = await write(house, "A long story")
+    async with watched(app):
+        _, held = await write(app, "A long story")
         await chat.until(lambda: bool(chat.faces))
         held.go.set()
-        await house.until_sent(1)
+        await app.until_sent(1)
     assert list(chat.chat.values()) == ["A long story and the rest."]
 
 
-async def test_a_crash_midway_ends_in_one_complete_message(house: House, chat: ShowingConnector) -> None:
-    async with watched(house):
-        await write(house, "A long story")
+async def test_a_crash_midway_ends_in_one_complete_message(app: AppHarness, chat: ShowingConnector) -> None:
+    async with watched(app):
+        await write(app, "A long story")
         await chat.until(lambda: bool(chat.faces))
-    await house.restart()  # the model is asked again, and says something else
-    async with watched(house):
-        await house.until_sent(1)
+    await app.restart()  # the model is asked again, and says something else
+    async with watched(app):
+        await app.until_sent(1)
     assert list(chat.chat.values()) == ["Re: Hello"]
 
 
-async def test_what_a_dead_process_left_is_cleared_away(house: House, chat: ShowingConnector) -> None:
+async def test_what_a_dead_process_left_is_cleared_away(app: AppHarness, chat: ShowingConnector) -> None:
     chat.chat["d9"] = "half a sent"
     left = Draft("turn-of-old", "draft", ROOM, DraftState.SHOWN, "d9", 0)
-    await house.store.write(lambda tx: tx.drafts.add(left))
-    async with watched(house):
+    await app.store.write(lambda tx: tx.drafts.add(left))
+    async with watched(app):
         await chat.until(lambda: not chat.chat)
 
         async def cleared() -> bool | None:
-            return True if not await house.store.read(lambda tx: tx.drafts.open(9)) else None
+            return True if not await app.store.read(lambda tx: tx.drafts.open(9)) else None
 
-        await house.until(cleared)
+        await app.until(cleared)
 
 
-async def test_a_draft_goes_when_no_reply_takes_its_place(house: House, chat: ShowingConnector) -> None:
-    async with watched(house):
-        _, held = await write(house, "A long story")
+async def test_a_draft_goes_when_no_reply_takes_its_place(app: AppHarness, chat: ShowingConnector) -> None:
+    async with watched(app):
+        _, held = await write(app, "A long story")
         await chat.until(lambda: bool(chat.faces))
         chat.script.append(SendError("too rude", permanent=True))
         held.go.set()
-        await house.until_idle()
-        assert [one.state.value for one in await house.deliveries()] == ["failed"]
+        await app.until_idle()
+        assert [one.state.value for one in await app.deliveries()] == ["failed"]
 
 
 async def test_the_web_is_left_alone(database: Database) -> None:
     chat = ShowingConnector()
     chat.capabilities = Capabilities(whole=True)
-    async with open_house(database, connector=chat) as house, watched(house):
-        _, held = await write(house, "A long story")
+    async with open_app(database, connector=chat) as app, watched(app):
+        _, held = await write(app, "A long story")
         held.go.set()
-        await house.until_sent(1)
+        await app.until_sent(1)
     assert chat.faces == []

@@ -12,24 +12,24 @@ from arvis.domain.tools import Permit
 from arvis.ports.insights import MessageTimeline
 from arvis.ports.store import Transaction
 from arvis.store.open import Database
-from tests.flows.house import House, agent_with, open_house
+from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.scripted import Held, asking, call
 from tests.plugin_kit import GivenPlugins, Scripted
 
 
 @asynccontextmanager
-async def house_with(database: Database) -> AsyncIterator[tuple[House, Scripted]]:
+async def app_with(database: Database) -> AsyncIterator[tuple[AppHarness, Scripted]]:
     plugin = Scripted()
     plugin.its_addition = Addition("Note: ", (Item(("x",), shown=True, keep=True),))
     agent = agent_with(plugins=("own",), tools=("rm",), allow_users=("ann", "bob"))
-    async with open_house(database, agents=[agent], plugins=GivenPlugins(own=plugin)) as house:
-        house.rules["rm"] = Permit.ASK
-        yield house, plugin
+    async with open_app(database, agents=[agent], plugins=GivenPlugins(own=plugin)) as app:
+        app.rules["rm"] = Permit.ASK
+        yield app, plugin
 
 
-def folder_of(house: House, timeline: MessageTimeline) -> Path:
+def folder_of(app: AppHarness, timeline: MessageTimeline) -> Path:
     """With a file and a folder in it."""
-    workspace = house.senses.sessions / str(timeline.message.conversation_id) / "workspace"
+    workspace = app.senses.sessions / str(timeline.message.conversation_id) / "workspace"
     (workspace / "deep").mkdir(parents=True)
     (workspace / "deep" / "notes.txt").write_text("notes")
     return workspace
@@ -39,57 +39,57 @@ def kept(tx: Transaction, conversation_id: str) -> tuple[int, list[str]]:
     return len(tx.plugin_additions.of(conversation_id, 9)), tx.handover_threads.names(conversation_id)
 
 
-async def ask_for_rm(house: House, **more: object) -> str:
+async def ask_for_rm(app: AppHarness, **more: object) -> str:
     """A turn that waits for a person's word; the id of its message."""
-    house.provider.script.append(asking(call(1, "rm", words="all")))
-    message = await house.say("clear up", **more)
-    await house.until_status(message.message_id, MessageStatus.WAITING)
+    app.provider.script.append(asking(call(1, "rm", words="all")))
+    message = await app.say("clear up", **more)
+    await app.until_status(message.message_id, MessageStatus.WAITING)
     return message.message_id
 
 
 async def test_reset_begins_anew_and_leaves_nothing_but_the_messages(either_database: Database) -> None:
-    async with house_with(either_database) as (house, plugin):
-        first = await house.ask("my word is plum")
-        conversation, workspace = str(first.message.conversation_id), folder_of(house, first)
-        await house.store.write(lambda tx: tx.handover_threads.put(conversation, "helper", {"a": 1}, 1))
-        said = str((await house.ask("/reset")).reply)
+    async with app_with(either_database) as (app, plugin):
+        first = await app.ask("my word is plum")
+        conversation, workspace = str(first.message.conversation_id), folder_of(app, first)
+        await app.store.write(lambda tx: tx.handover_threads.put(conversation, "helper", {"a": 1}, 1))
+        said = str((await app.ask("/reset")).reply)
         assert (len(said.splitlines()), "empty folder" in said) == (1, True)
-        await house.until_idle()
+        await app.until_idle()
         assert not workspace.exists()
         assert plugin.resets == [conversation]
-        assert await house.store.read(kept, conversation) == (0, [])
-        again = await house.ask("what was my word?")
-        assert house.provider.prompts[-1] == ["user: what was my word?\n  Note: x"]
+        assert await app.store.read(kept, conversation) == (0, [])
+        again = await app.ask("what was my word?")
+        assert app.provider.prompts[-1] == ["user: what was my word?\n  Note: x"]
         assert again.message.conversation_id != conversation
-        assert (await house.timeline(first.message.id)).message.content == "my word is plum"
+        assert (await app.timeline(first.message.id)).message.content == "my word is plum"
 
 
 async def test_a_death_right_after_the_commit_does_not_save_the_folder(either_database: Database) -> None:
-    async with house_with(either_database) as (house, plugin):
-        workspace = folder_of(house, await house.ask("Hello"))
-        await house.queue.stop(0)
-        await house.say("/reset")
+    async with app_with(either_database) as (app, plugin):
+        workspace = folder_of(app, await app.ask("Hello"))
+        await app.queue.stop(0)
+        await app.say("/reset")
         assert workspace.exists()
-        await house.restart()
-        await house.until_idle()
+        await app.restart()
+        await app.until_idle()
         assert not workspace.exists()
         assert len(plugin.resets) == 1
 
 
 async def test_what_is_under_way_keeps_its_folder_to_its_end(database: Database) -> None:
-    async with house_with(database) as (house, _):
-        workspace = folder_of(house, await house.ask("Hello"))
+    async with app_with(database) as (app, _):
+        workspace = folder_of(app, await app.ask("Hello"))
         held = Held()
-        house.provider.script.append(held)
-        running = await house.say("think")
+        app.provider.script.append(held)
+        running = await app.say("think")
         await held.until_begun()
-        await house.ask("/reset")
+        await app.ask("/reset")
         for text in ("we talk on", "and on"):  # time enough for whoever does not wait
-            await house.ask(text)
+            await app.ask(text)
         assert workspace.exists()
         held.go.set()
-        assert (await house.until_status(running.message_id, MessageStatus.ANSWERED)).reply == "held answer"
-        await house.until_idle()
+        assert (await app.until_status(running.message_id, MessageStatus.ANSWERED)).reply == "held answer"
+        await app.until_idle()
         assert not workspace.exists()
 
 
@@ -97,42 +97,42 @@ async def test_links_in_the_folder_lead_nowhere(database: Database, tmp_path: Pa
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "x.txt").write_text("x")
-    async with house_with(database) as (house, _):
-        workspace = folder_of(house, await house.ask("Hello"))
+    async with app_with(database) as (app, _):
+        workspace = folder_of(app, await app.ask("Hello"))
         (workspace / "link").symlink_to(precious)
-        await house.ask("/reset")
-        await house.until_idle()
+        await app.ask("/reset")
+        await app.until_idle()
         assert not workspace.exists()
         assert (precious / "x.txt").exists()
 
 
 async def test_new_keeps_the_folder_and_puts_aside_what_waits(either_database: Database) -> None:
-    async with house_with(either_database) as (house, plugin):
-        workspace = folder_of(house, await house.ask("Hello"))
-        waiting = await ask_for_rm(house)
-        said = str((await house.ask("/new")).reply)
+    async with app_with(either_database) as (app, plugin):
+        workspace = folder_of(app, await app.ask("Hello"))
+        waiting = await ask_for_rm(app)
+        said = str((await app.ask("/new")).reply)
         assert (len(said.splitlines()), said.endswith("What waited for an answer was put aside.")) == (1, True)
-        assert (await house.timeline(waiting)).status is MessageStatus.CANCELLED
-        await house.until_idle()
-        assert house.tools.rm.calls == []
+        assert (await app.timeline(waiting)).status is MessageStatus.CANCELLED
+        await app.until_idle()
+        assert app.tools.rm.calls == []
         assert (workspace.exists(), plugin.resets) == (True, [])
 
 
 async def test_where_several_write_members_put_aside_only_what_is_theirs(database: Database) -> None:
-    async with house_with(database) as (house, _):
-        waiting = await ask_for_rm(house, user="bob", is_direct=False)
-        await house.ask("/new", user="ann", is_direct=False)
-        assert (await house.timeline(waiting)).status is MessageStatus.WAITING
+    async with app_with(database) as (app, _):
+        waiting = await ask_for_rm(app, user="bob", is_direct=False)
+        await app.ask("/new", user="ann", is_direct=False)
+        assert (await app.timeline(waiting)).status is MessageStatus.WAITING
 
 
-async def test_where_several_write_only_who_looks_after_the_house_may_reset(database: Database) -> None:
-    async with house_with(database) as (house, _):
-        workspace = folder_of(house, await house.ask("Hello", is_direct=False))
-        refused = str((await house.ask("/reset", is_direct=False)).reply)
+async def test_where_several_write_only_operators_may_reset(database: Database) -> None:
+    async with app_with(database) as (app, _):
+        workspace = folder_of(app, await app.ask("Hello", is_direct=False))
+        refused = str((await app.ask("/reset", is_direct=False)).reply)
         assert "an operator or an owner" in refused
-        waiting = await ask_for_rm(house, user="bob", is_direct=False)
+        waiting = await ask_for_rm(app, user="bob", is_direct=False)
         assert workspace.exists()
-        await house.ask("/reset", user="owner", is_direct=False)
-        await house.until_idle()
+        await app.ask("/reset", user="owner", is_direct=False)
+        await app.until_idle()
         assert not workspace.exists()
-        assert (await house.timeline(waiting)).status is MessageStatus.CANCELLED
+        assert (await app.timeline(waiting)).status is MessageStatus.CANCELLED

@@ -22,7 +22,7 @@ from arvis.store.backups.restore import Restored, restore
 from arvis.store.open import Database
 from arvis.tasks.state import BY_DAEMON
 from tests.conformance.databases import opened
-from tests.flows.house import House, agent_with, open_house
+from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.schedule_kit import NOW, Desk, WildClock, add_helper
 from tests.flows.scripted import BOT, PLATFORM, Held, said
 
@@ -75,47 +75,47 @@ class World:
 
 
 @asynccontextmanager
-async def a_life(database: Database, *, first: bool = False) -> AsyncIterator[tuple[House, World]]:
+async def a_life(database: Database, *, first: bool = False) -> AsyncIterator[tuple[AppHarness, World]]:
     agents = [agent_with(), *(agent_with(id=f"agent-{kind}", slug=kind, name=kind, graph=kind) for kind in KINDS)]
     world = World(0)
-    async with open_house(
+    async with open_app(
         database, agents=agents if first else [], graphs=world.graphs(), safe_resend=False, workers=8
-    ) as house:
-        world.now = house.clock.now()
+    ) as app:
+        world.now = app.clock.now()
         if not first:
-            await house.pass_time(2 * SOON)
-        yield house, world
+            await app.pass_time(2 * SOON)
+        yield app, world
 
 
-async def under_way(house: House, world: World) -> dict[str, str]:
+async def under_way(app: AppHarness, world: World) -> dict[str, str]:
     """Messages in every state of a turn, by what they are about."""
-    messages = {"done": await house.ask("done", channel="quiet")}
-    await house.until_sent(1, "quiet")
+    messages = {"done": await app.ask("done", channel="quiet")}
+    await app.until_sent(1, "quiet")
     ids = {name: timeline.message.id for name, timeline in messages.items()}
     for kind in ("approval", "soon", "late", "caller"):
-        ids[kind] = (await house.say(kind, channel=kind, assigned_agent=kind)).message_id
-        await house.until_status(ids[kind], RUNNING if kind == "caller" else WAITING)
+        ids[kind] = (await app.say(kind, channel=kind, assigned_agent=kind)).message_id
+        await app.until_status(ids[kind], RUNNING if kind == "caller" else WAITING)
     await world.begun.wait()
     return ids
 
 
-async def being_sent(house: House, ids: dict[str, str]) -> Held:
+async def being_sent(app: AppHarness, ids: dict[str, str]) -> Held:
     """One answer on its way, and one behind it."""
     sending = Held()
-    house.connector.script.append(sending)
+    app.connector.script.append(sending)
     for name in ("sending", "behind"):
-        ids[name] = (await house.ask(name, channel="sent")).message.id
+        ids[name] = (await app.ask(name, channel="sent")).message.id
     await sending.until_begun()
     return sending
 
 
-async def being_written(house: House, ids: dict[str, str]) -> Held:
+async def being_written(app: AppHarness, ids: dict[str, str]) -> Held:
     """One turn with the model, and another one's turn behind it."""
     writing = Held("written")
-    house.provider.script.append(writing)
-    ids["running"] = (await house.say("running", channel="busy")).message_id
+    app.provider.script.append(writing)
+    ids["running"] = (await app.say("running", channel="busy")).message_id
     await writing.until_begun()
-    ids["queued"] = (await house.say("queued", channel="busy", user="bob")).message_id
+    ids["queued"] = (await app.say("queued", channel="busy", user="bob")).message_id
     return writing
 
 
@@ -134,23 +134,23 @@ CHANNELS = ("quiet", "sent", "busy", "approval", "soon", "late", "caller", "new"
 @pytest.fixture
 async def story(database: Database) -> Story:
     """A life, a backup in its middle, its end, and the restore of that backup two minutes later."""
-    async with a_life(database, first=True) as (house, world):
-        ids = await under_way(house, world)
-        sending = await being_sent(house, ids)
-        writing = await being_written(house, ids)
-        await house.store.write(log_in, house.clock.now())
-        made = await asyncio.to_thread(make_backup, database, house.clock.now())
+    async with a_life(database, first=True) as (app, world):
+        ids = await under_way(app, world)
+        sending = await being_sent(app, ids)
+        writing = await being_written(app, ids)
+        await app.store.write(log_in, app.clock.now())
+        made = await asyncio.to_thread(make_backup, database, app.clock.now())
         for held in (sending.go, writing.go, world.go):
             held.set()
-        await house.pass_time(2 * SOON)
+        await app.pass_time(2 * SOON)
         for channel in ("quiet", "new"):
-            await house.ask("after the backup", channel=channel)
+            await app.ask("after the backup", channel=channel)
         for name in ("running", "queued", "soon", "caller"):
-            await house.until_status(ids[name], ANSWERED)
-        await house.until_idle()
-        assert len(house.connector.sent) == 10
-        seqs = {channel: await last_seq(house, channel) for channel in CHANNELS}
-        now = house.clock.now()
+            await app.until_status(ids[name], ANSWERED)
+        await app.until_idle()
+        assert len(app.connector.sent) == 10
+        seqs = {channel: await last_seq(app, channel) for channel in CHANNELS}
+        now = app.clock.now()
     return Story(database, ids, await asyncio.to_thread(restore, database, made.path, now), seqs)
 
 
@@ -160,13 +160,13 @@ def log_in(tx: Transaction, now: int) -> None:
     tx.logins.add_code("code", "owner", now + 600_000, now)
 
 
-async def last_seq(house: House, channel: str) -> int:
-    return await house.insights.last_seq(Address(PLATFORM, BOT, channel))
+async def last_seq(app: AppHarness, channel: str) -> int:
+    return await app.insights.last_seq(Address(PLATFORM, BOT, channel))
 
 
-async def failed_jobs(house: House) -> Sequence[Job]:
+async def failed_jobs(app: AppHarness) -> Sequence[Job]:
     """Oldest first."""
-    jobs = [job for job in reversed(await house.jobs()) if job.status is JobStatus.FAILED]
+    jobs = [job for job in reversed(await app.jobs()) if job.status is JobStatus.FAILED]
     assert {(job.reason, job.error and job.error.startswith("the database was restored")) for job in jobs} == {
         ("restored", True)
     }
@@ -174,17 +174,17 @@ async def failed_jobs(house: House) -> Sequence[Job]:
 
 
 async def test_nothing_old_is_sent_again(story: Story) -> None:
-    async with a_life(story.database) as (house, _):
-        await house.until_idle()
-        answered = await house.ask("new", channel="quiet")
-        await house.until_sent(2, "quiet")
-        assert (answered.reply, house.connector.texts) == ("Re: new", ["Re: new"])
-        assert len(house.provider.asked) == 1
+    async with a_life(story.database) as (app, _):
+        await app.until_idle()
+        answered = await app.ask("new", channel="quiet")
+        await app.until_sent(2, "quiet")
+        assert (answered.reply, app.connector.texts) == ("Re: new", ["Re: new"])
+        assert len(app.provider.asked) == 1
 
 
 async def test_what_was_under_way_has_failed_and_what_waits_for_people_and_time_waits(story: Story) -> None:
-    async with a_life(story.database) as (house, _):
-        found = {name: (await house.timeline(message)).status for name, message in story.ids.items()}
+    async with a_life(story.database) as (app, _):
+        found = {name: (await app.timeline(message)).status for name, message in story.ids.items()}
         assert found == {
             "done": ANSWERED,
             "sending": ANSWERED,
@@ -196,54 +196,54 @@ async def test_what_was_under_way_has_failed_and_what_waits_for_people_and_time_
             "approval": WAITING,
             "late": WAITING,
         }
-        assert (await house.timeline(story.ids["queued"])).reason == "restored"
-        states = [delivery.state for delivery in await house.deliveries("sent")]
+        assert (await app.timeline(story.ids["queued"])).reason == "restored"
+        states = [delivery.state for delivery in await app.deliveries("sent")]
         assert states == [DeliveryState.UNKNOWN, DeliveryState.UNKNOWN]
-        jobs = await failed_jobs(house)
+        jobs = await failed_jobs(app)
         assert (len(jobs), story.restored.given_up.jobs) == (7, 7)
         assert (story.restored.given_up.turns, story.restored.given_up.deliveries) == (5, 2)
 
 
 async def test_everything_can_be_tried_again_by_hand(story: Story) -> None:
-    async with a_life(story.database) as (house, world):
+    async with a_life(story.database) as (app, world):
         world.go.set()
-        for job in await failed_jobs(house):
-            await house.operations.retry_job(job.id)
+        for job in await failed_jobs(app):
+            await app.operations.retry_job(job.id)
         for name in ("running", "queued", "soon", "caller"):
-            await house.until_status(story.ids[name], ANSWERED)
-        await house.until_idle()
-        assert (await house.timeline(story.ids["caller"])).reply == "it said yes"
-        assert [delivery.state for delivery in await house.deliveries("sent")] == [DeliveryState.SENT] * 2
-        assert len(house.connector.sent) == 6
+            await app.until_status(story.ids[name], ANSWERED)
+        await app.until_idle()
+        assert (await app.timeline(story.ids["caller"])).reply == "it said yes"
+        assert [delivery.state for delivery in await app.deliveries("sent")] == [DeliveryState.SENT] * 2
+        assert len(app.connector.sent) == 6
 
 
 async def test_a_question_is_answered_and_a_timer_goes_off(story: Story) -> None:
-    async with a_life(story.database) as (house, _):
-        (wait,) = (await house.insights.waits(open_only=True, limit=10, cursor=None)).items
-        owner = await house.store.write(lambda tx: tx.principals.seen("chat", "o", "O", PrincipalRole.OWNER, 0))
-        await house.operations.answer_wait(wait.id, WaitAnswer("approve"), owner)
-        assert (await house.until_status(story.ids["approval"], ANSWERED)).reply == "approve"
-        await house.pass_time(2 * LATE)
-        assert (await house.until_status(story.ids["late"], ANSWERED)).reply == "time is up"
-        assert (await house.timeline(story.ids["soon"])).status is FAILED
+    async with a_life(story.database) as (app, _):
+        (wait,) = (await app.insights.waits(open_only=True, limit=10, cursor=None)).items
+        owner = await app.store.write(lambda tx: tx.principals.seen("chat", "o", "O", PrincipalRole.OWNER, 0))
+        await app.operations.answer_wait(wait.id, WaitAnswer("approve"), owner)
+        assert (await app.until_status(story.ids["approval"], ANSWERED)).reply == "approve"
+        await app.pass_time(2 * LATE)
+        assert (await app.until_status(story.ids["late"], ANSWERED)).reply == "time is up"
+        assert (await app.timeline(story.ids["soon"])).status is FAILED
 
 
 async def test_clients_that_know_later_numbers_miss_nothing(story: Story) -> None:
     """Numbers are never given twice, in a channel that the backup knows and in one that it does not."""
-    async with a_life(story.database) as (house, _):
+    async with a_life(story.database) as (app, _):
         for channel in ("quiet", "new"):
-            await house.ask("new", channel=channel)
-            seen = await house.insights.deliveries_after(Address(PLATFORM, BOT, channel), story.seqs[channel], limit=10)
+            await app.ask("new", channel=channel)
+            seen = await app.insights.deliveries_after(Address(PLATFORM, BOT, channel), story.seqs[channel], limit=10)
             assert [delivery.content for delivery in seen] == ["Re: new"]
 
 
 async def test_everybody_logs_in_anew(story: Story) -> None:
-    async with a_life(story.database) as (house, _):
-        assert await house.store.read(lambda tx: tx.logins.session("token")) is None
-        assert await house.store.write(lambda tx: tx.logins.use_code("code", house.clock.now())) is None
-        at = await house.store.read(lambda tx: tx.kv.get("restored_at"))
+    async with a_life(story.database) as (app, _):
+        assert await app.store.read(lambda tx: tx.logins.session("token")) is None
+        assert await app.store.write(lambda tx: tx.logins.use_code("code", app.clock.now())) is None
+        at = await app.store.read(lambda tx: tx.kv.get("restored_at"))
         assert at is not None
-        assert abs(int(at) - house.clock.now()) < 60_000
+        assert abs(int(at) - app.clock.now()) < 60_000
 
 
 # -- schedules -----------------------------------------------------------------------------------------------

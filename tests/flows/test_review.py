@@ -10,35 +10,35 @@ from arvis.approvals import approvers_of
 from arvis.domain.messages import MessageStatus
 from arvis.inbox import InboxRules
 from arvis.store.open import Database
-from tests.flows.house import House, agent_with, open_house
+from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.scripted import asking, call
 
 
 @pytest.fixture
-async def shed(database: Database) -> AsyncIterator[House]:
+async def shed(database: Database) -> AsyncIterator[AppHarness]:
     agent = agent_with(tools=("rm", "look"), allow_users=("ann", "owner", "bob"))
-    async with open_house(database, agents=[agent]) as house:
-        yield house
+    async with open_app(database, agents=[agent]) as app:
+        yield app
 
 
-async def asked(house: House, *words: str, user: str = "owner") -> str:
+async def asked(app: AppHarness, *words: str, user: str = "owner") -> str:
     """Has the agent ask for as many calls; the id of the message."""
     calls = [call(number, "rm", words=word) for number, word in enumerate(words, 1)]
-    house.provider.script += [asking(*calls), "Finished."]
-    received = await house.say("Tidy up", user=user)
-    await house.until_status(received.message_id, MessageStatus.WAITING)
+    app.provider.script += [asking(*calls), "Finished."]
+    received = await app.say("Tidy up", user=user)
+    await app.until_status(received.message_id, MessageStatus.WAITING)
     return received.message_id
 
 
 @pytest.mark.parametrize("word", ["yes", "Approve!", " OK. ", "ja", "да"])
-async def test_a_word_allows_the_call(shed: House, word: str) -> None:
+async def test_a_word_allows_the_call(shed: AppHarness, word: str) -> None:
     first = await asked(shed, "all")
     assert (await shed.say(word, user="owner")).reason == "review"
     assert (await shed.until_status(first, MessageStatus.ANSWERED)).reply == "Finished."
     assert shed.tools.rm.calls == [{"words": "all"}]
 
 
-async def test_a_word_forbids_the_call(shed: House) -> None:
+async def test_a_word_forbids_the_call(shed: AppHarness) -> None:
     first = await asked(shed, "all")
     await shed.say("no", user="owner")
     await shed.until_status(first, MessageStatus.ANSWERED)
@@ -46,21 +46,21 @@ async def test_a_word_forbids_the_call(shed: House) -> None:
     assert "rejected this call" in shed.provider.asked[-1].turns[-1].outputs[0].content
 
 
-async def test_edited_arguments_run(shed: House) -> None:
+async def test_edited_arguments_run(shed: AppHarness) -> None:
     first = await asked(shed, "all")
     await shed.say('edit {"words": "one"}', user="owner")
     await shed.until_status(first, MessageStatus.ANSWERED)
     assert shed.tools.rm.calls == [{"words": "one"}]
 
 
-async def question_ref(house: House) -> str:
+async def question_ref(app: AppHarness) -> str:
     """The platform's id of the message that shows the newest question."""
-    await house.until_idle()
-    shown = [number for number, each in enumerate(house.connector.sent, 1) if each.buttons]
+    await app.until_idle()
+    shown = [number for number, each in enumerate(app.connector.sent, 1) if each.buttons]
     return f"platform-{shown[-1]}"
 
 
-async def test_d4_feedback_answers_every_call_id(shed: House) -> None:
+async def test_d4_feedback_answers_every_call_id(shed: AppHarness) -> None:
     first = await asked(shed, "all", "more")
     ref = await question_ref(shed)
     assert (await shed.say("Leave the kitchen alone", user="owner", in_reply_to=ref)).reason == "review"
@@ -81,7 +81,7 @@ async def test_d4_feedback_answers_every_call_id(shed: House) -> None:
         "okay then",
     ],
 )
-async def test_a_plain_message_is_no_answer_and_the_question_stays_open(shed: House, words: str) -> None:
+async def test_a_plain_message_is_no_answer_and_the_question_stays_open(shed: AppHarness, words: str) -> None:
     first = await asked(shed, "all")
     shed.provider.script.appendleft("Paris.")
     second = await shed.say(words, user="owner")
@@ -94,7 +94,7 @@ async def test_a_plain_message_is_no_answer_and_the_question_stays_open(shed: Ho
     assert shed.tools.rm.calls == [{"words": "all"}]
 
 
-async def test_the_question_is_shown_again_once_behind_another_answer(shed: House) -> None:
+async def test_the_question_is_shown_again_once_behind_another_answer(shed: AppHarness) -> None:
     first = await asked(shed, "all")
     for number in (1, 2):
         shed.provider.script.appendleft(f"Answer {number}.")
@@ -111,7 +111,7 @@ async def test_the_question_is_shown_again_once_behind_another_answer(shed: Hous
     assert (await shed.timeline(first)).status is MessageStatus.WAITING
 
 
-async def test_a_plain_yes_behind_another_answer_is_about_that_answer(shed: House) -> None:
+async def test_a_plain_yes_behind_another_answer_is_about_that_answer(shed: AppHarness) -> None:
     first = await asked(shed, "all")
     for _ in range(2):
         shed.provider.script.appendleft("Shall I tell you more?")
@@ -127,7 +127,7 @@ async def test_a_plain_yes_behind_another_answer_is_about_that_answer(shed: Hous
     assert shed.tools.rm.calls == [{"words": "all"}]
 
 
-async def test_where_several_talk_only_a_reply_answers_for_another_person(shed: House) -> None:
+async def test_where_several_talk_only_a_reply_answers_for_another_person(shed: AppHarness) -> None:
     place = {"channel": "hall", "is_direct": False}
     shed.inbox = shed.inbox_with(InboxRules(approvers=approvers_of(["chat:bob"])))
     shed.provider.script += [asking(call(1, "rm", words="all")), "Bob spoke.", "Finished."]
@@ -146,7 +146,7 @@ async def test_where_several_talk_only_a_reply_answers_for_another_person(shed: 
     assert shed.tools.rm.calls == [{"words": "all"}]
 
 
-async def test_a_reply_to_an_answered_question_says_so(shed: House) -> None:
+async def test_a_reply_to_an_answered_question_says_so(shed: AppHarness) -> None:
     first = await asked(shed, "all")
     ref = await question_ref(shed)
     await shed.say("yes", user="owner", in_reply_to=ref)
@@ -157,7 +157,7 @@ async def test_a_reply_to_an_answered_question_says_so(shed: House) -> None:
     assert talk.reason != "review"
 
 
-async def test_who_may_not_allow_it_only_talks(shed: House) -> None:
+async def test_who_may_not_allow_it_only_talks(shed: AppHarness) -> None:
     await asked(shed, "all", user="ann")
     shed.provider.script.clear()
     second = await shed.say("yes", user="ann")
@@ -166,7 +166,7 @@ async def test_who_may_not_allow_it_only_talks(shed: House) -> None:
     assert shed.tools.rm.calls == []
 
 
-async def test_any_of_the_people_named_may_allow_it(shed: House) -> None:
+async def test_any_of_the_people_named_may_allow_it(shed: AppHarness) -> None:
     shed.inbox = shed.inbox_with(InboxRules(approvers=approvers_of(["chat:bob"])))
     first = await asked(shed, "all", user="ann")
     await shed.say("yes", user="bob")
@@ -174,7 +174,7 @@ async def test_any_of_the_people_named_may_allow_it(shed: House) -> None:
     assert shed.tools.rm.calls == [{"words": "all"}]
 
 
-async def test_where_several_talk_a_message_is_no_feedback(shed: House) -> None:
+async def test_where_several_talk_a_message_is_no_feedback(shed: AppHarness) -> None:
     shed.provider.script += [asking(call(1, "rm", words="all")), "Other.", "Finished."]
     first = await shed.say("Tidy up", user="owner", channel="hall", is_direct=False)
     await shed.until_status(first.message_id, MessageStatus.WAITING)
@@ -185,7 +185,7 @@ async def test_where_several_talk_a_message_is_no_feedback(shed: House) -> None:
     assert shed.tools.rm.calls == [{"words": "all"}]
 
 
-async def test_nobody_allows_it_twice(shed: House) -> None:
+async def test_nobody_allows_it_twice(shed: AppHarness) -> None:
     first = await asked(shed, "all")
     await shed.say("yes", user="owner")
     await shed.until_status(first, MessageStatus.ANSWERED)
@@ -195,7 +195,7 @@ async def test_nobody_allows_it_twice(shed: House) -> None:
     assert len(shed.tools.rm.calls) == 1
 
 
-async def test_after_a_restart_the_answer_still_counts(shed: House) -> None:
+async def test_after_a_restart_the_answer_still_counts(shed: AppHarness) -> None:
     first = await asked(shed, "all")
     await shed.restart()
     await shed.say("yes", user="owner")

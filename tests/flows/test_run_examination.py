@@ -8,8 +8,8 @@ from arvis.domain.taint import Label, taint_in
 from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database
 from arvis.tasks.task import TaskSpec
+from tests.flows.app_harness import AppHarness, open_app
 from tests.flows.drawn_kit import START, drawing, node, ran
-from tests.flows.house import House, open_house
 from tests.flows.test_runs import DONE, ended, run
 from tests.flows.workflow_kit import draw, runs_of, triggered
 
@@ -24,31 +24,31 @@ def labels_of(tx: Transaction, execution_id: str) -> set[Label]:
     return set(taint_in(execution.state)).union(*below)
 
 
-async def flagged(house: House, execution_id: str) -> bool:
-    return Label.FLAGGED in await house.store.read(labels_of, execution_id)
+async def flagged(app: AppHarness, execution_id: str) -> bool:
+    return Label.FLAGGED in await app.store.read(labels_of, execution_id)
 
 
 @pytest.mark.parametrize("graph", ["agent", "heartbeat", "planning", "handover"])
 async def test_every_run_is_examined(database: Database, graph: str) -> None:
-    async with open_house(database) as house:
-        house.provider.script += [DONE.format("Nothing.")] * 20
-        execution_id = await run(house, TaskSpec(COMMAND), graph)
-        await ended(house, execution_id)
-        assert await flagged(house, execution_id), graph
+    async with open_app(database) as app:
+        app.provider.script += [DONE.format("Nothing.")] * 20
+        execution_id = await run(app, TaskSpec(COMMAND), graph)
+        await ended(app, execution_id)
+        assert await flagged(app, execution_id), graph
 
 
 async def test_what_was_said_before_is_examined_too(database: Database) -> None:
-    async with open_house(database) as house:
-        execution_id = await run(house, TaskSpec("Go on.", history=(("user", COMMAND),)))
-        await ended(house, execution_id)
-        assert await flagged(house, execution_id)
+    async with open_app(database) as app:
+        execution_id = await run(app, TaskSpec("Go on.", history=(("user", COMMAND),)))
+        await ended(app, execution_id)
+        assert await flagged(app, execution_id)
 
 
 async def test_plain_words_flag_nothing(database: Database) -> None:
-    async with open_house(database) as house:
-        execution_id = await run(house, TaskSpec("Tell the weather."))
-        await ended(house, execution_id)
-        assert not await flagged(house, execution_id)
+    async with open_app(database) as app:
+        execution_id = await run(app, TaskSpec("Tell the weather."))
+        await ended(app, execution_id)
+        assert not await flagged(app, execution_id)
 
 
 async def test_a_step_of_a_workflow_is_examined(store: Store) -> None:
@@ -59,9 +59,9 @@ async def test_a_step_of_a_workflow_is_examined(store: Store) -> None:
 
 
 async def test_a_message_that_a_workflow_takes_is_examined(database: Database) -> None:
-    async with open_house(database) as house:
-        workflow = await draw(house, "Deploys", triggered("gate"))
-        answered = await house.ask(COMMAND)
+    async with open_app(database) as app:
+        workflow = await draw(app, "Deploys", triggered("gate"))
+        answered = await app.ask(COMMAND)
         assert Label.FLAGGED in answered.message.taint
-        (begun,) = await runs_of(house, workflow)
+        (begun,) = await runs_of(app, workflow)
         assert Label.FLAGGED in taint_in(begun.state)

@@ -27,7 +27,7 @@ from arvis.services import schedule_runs
 from arvis.store.open import Database
 from arvis.tasks.task import TaskSpec
 from tests.conformance.databases import opened
-from tests.flows.house_parts import ObservedStore
+from tests.flows.app_parts import ObservedStore
 from tests.flows.schedule_kit import (
     DAY,
     HOUR,

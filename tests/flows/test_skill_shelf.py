@@ -75,12 +75,12 @@ async def scene(store: Store, tmp_path: Path) -> Scene:
 # -- what counts -------------------------------------------------------------------------------------------
 
 
-async def test_the_house_has_skills_and_no_folder_is_needed(scene: Scene) -> None:
+async def test_built_in_skills_need_no_folder(scene: Scene) -> None:
     assert await scene.slugs(Source.BUILT_IN) == ["client-management", "code-review", "devops", "web-dev"]
     assert (await scene.shelf.current()).problems == []
 
 
-async def test_what_is_brought_in_counts_before_the_folder_and_that_before_the_house(scene: Scene) -> None:
+async def test_imported_skills_count_before_the_folder_and_those_before_built_in_ones(scene: Scene) -> None:
     scene.write("deep/er/knots.md", "---\n---\nOf the folder.")
     scene.write("devops.md", text("devops", "Of the folder."))
     scene.write("notes.txt", text("notes"))
@@ -161,7 +161,7 @@ async def test_a_text_is_kept_replaced_and_removed(scene: Scene) -> None:
         await scene.importer.remove("knots")
 
 
-async def test_the_house_gives_way_only_when_asked_and_comes_back(scene: Scene) -> None:
+async def test_built_in_tools_give_way_only_when_asked_and_come_back(scene: Scene) -> None:
     with pytest.raises(Conflict, match="built-in"):
         await scene.importer.from_text(text("devops"), by="ann")
     with pytest.raises(Conflict, match="cannot be removed"):

@@ -22,7 +22,7 @@ from arvis.ports.store import Transaction
 from arvis.queue import queue
 from arvis.store.open import Database
 from arvis.turns import cancellation
-from tests.flows.house import House, open_house
+from tests.flows.app_harness import AppHarness, open_app
 from tests.flows.scripted import BOT, PLATFORM, Held
 from tests.flows.test_disk_trouble import locked
 
@@ -37,38 +37,38 @@ ANSWER = 10 * 1 + 5 * 2
 
 
 @pytest.fixture
-async def priced(either_database: Database) -> AsyncIterator[House]:
-    async with open_house(either_database, limits=LIMITS, prices=PRICES) as house:
-        yield house
+async def priced(either_database: Database) -> AsyncIterator[AppHarness]:
+    async with open_app(either_database, limits=LIMITS, prices=PRICES) as app:
+        yield app
 
 
-async def begin_held(house: House, channel: str = "room") -> tuple[str, Held]:
+async def begin_held(app: AppHarness, channel: str = "room") -> tuple[str, Held]:
     held = Held(shown="Once upon")
-    house.provider.script.append(held)
-    message = await house.say("Hello", channel=channel)
+    app.provider.script.append(held)
+    message = await app.say("Hello", channel=channel)
     await held.until_begun()
     return message.message_id, held
 
 
-async def spent(house: House) -> Spent:
-    pot = Pot(Budget.DAY, day_of(house.clock.now(), "UTC"), "")
-    return await house.store.read(lambda tx: tx.spending.get(pot))
+async def spent(app: AppHarness) -> Spent:
+    pot = Pot(Budget.DAY, day_of(app.clock.now(), "UTC"), "")
+    return await app.store.read(lambda tx: tx.spending.get(pot))
 
 
-async def aside(house: House) -> int:
-    pot = Pot(Budget.DAY, day_of(house.clock.now(), "UTC"), "")
-    return await house.store.read(lambda tx: tx.spending.reserved(pot, house.clock.now(), but=("", "")))
+async def aside(app: AppHarness) -> int:
+    pot = Pot(Budget.DAY, day_of(app.clock.now(), "UTC"), "")
+    return await app.store.read(lambda tx: tx.spending.reserved(pot, app.clock.now(), but=("", "")))
 
 
-async def until_spent(house: House, calls: int) -> Spent:
+async def until_spent(app: AppHarness, calls: int) -> Spent:
     async def check() -> Spent | None:
-        found = await spent(house)
+        found = await spent(app)
         return found if found.calls >= calls else None
 
-    return await house.until(check)
+    return await app.until(check)
 
 
-async def test_a_stopped_call_is_booked_and_sets_nothing_aside(priced: House) -> None:
+async def test_a_stopped_call_is_booked_and_sets_nothing_aside(priced: AppHarness) -> None:
     message, _ = await begin_held(priced)
     assert await aside(priced) > DAILY / 2
     await priced.inbox.stop(ROOM, "ann")
@@ -81,7 +81,7 @@ async def test_a_stopped_call_is_booked_and_sets_nothing_aside(priced: House) ->
     assert (await priced.ask("me next", channel="other")).reply == "Re: me next"
 
 
-async def test_a_call_that_ends_after_its_turn_was_taken_away_is_booked(priced: House) -> None:
+async def test_a_call_that_ends_after_its_turn_was_taken_away_is_booked(priced: AppHarness) -> None:
     message, held = await begin_held(priced)
     execution = (await priced.timeline(message)).message.execution_id
     assert execution is not None
@@ -92,7 +92,7 @@ async def test_a_call_that_ends_after_its_turn_was_taken_away_is_booked(priced: 
     assert await aside(priced) == 0
 
 
-async def test_a_call_that_is_cut_by_the_end_of_the_process_is_booked_and_made_again(priced: House) -> None:
+async def test_a_call_that_is_cut_by_the_end_of_the_process_is_booked_and_made_again(priced: AppHarness) -> None:
     message, _ = await begin_held(priced)
     await priced.restart()
     timeline = await priced.until_status(message, ANSWERED)
@@ -102,16 +102,16 @@ async def test_a_call_that_is_cut_by_the_end_of_the_process_is_booked_and_made_a
 
 
 async def test_the_end_of_the_process_waits_for_no_database(database: Database) -> None:
-    async with open_house(database, limits=LIMITS, prices=PRICES) as house:
-        message, _ = await begin_held(house)
+    async with open_app(database, limits=LIMITS, prices=PRICES) as app:
+        message, _ = await begin_held(app)
         with locked(database):
             async with asyncio.timeout(LAST_SECONDS + 5):
-                await house.queue.stop(0)
-        await house.restart()
-        await house.until_status(message, ANSWERED)
+                await app.queue.stop(0)
+        await app.restart()
+        await app.until_status(message, ANSWERED)
 
 
-async def test_a_turn_that_is_given_up_sets_nothing_aside(priced: House) -> None:
+async def test_a_turn_that_is_given_up_sets_nothing_aside(priced: AppHarness) -> None:
     message, _ = await begin_held(priced)
     job = (await priced.timeline(message)).job
     assert job is not None
@@ -120,7 +120,7 @@ async def test_a_turn_that_is_given_up_sets_nothing_aside(priced: House) -> None
     assert await aside(priced) == 0
 
 
-async def test_who_waits_for_a_busy_budget_is_told_once(priced: House) -> None:
+async def test_who_waits_for_a_busy_budget_is_told_once(priced: AppHarness) -> None:
     message, held = await begin_held(priced)
     waiting = (await priced.say("me too", channel="other")).message_id
     for times in range(1, NOTICE_AFTER // 2 + 4):
@@ -141,34 +141,34 @@ PLAIN = ["handle_message", "_reserve", "complete", "finish"]
 
 @pytest.mark.parametrize("user", ["owner", "stranger"])
 async def test_a_plain_message_makes_four_commits_whoever_asks(database: Database, user: str) -> None:
-    async with open_house(database, limits=SpendingLimits(unpaired_daily_turns=5)) as house:
-        house.store.commits.clear()
-        await house.ask("Hello", user=user)
-        await house.until_sent(1)
-        assert house.store.commits == PLAIN
+    async with open_app(database, limits=SpendingLimits(unpaired_daily_turns=5)) as app:
+        app.store.commits.clear()
+        await app.ask("Hello", user=user)
+        await app.until_sent(1)
+        assert app.store.commits == PLAIN
 
 
 async def test_strangers_ask_so_many_questions_a_day(either_database: Database) -> None:
-    async with open_house(either_database, limits=SpendingLimits(unpaired_daily_turns=2)) as house:
+    async with open_app(either_database, limits=SpendingLimits(unpaired_daily_turns=2)) as app:
         for text in ("one", "two"):
-            await house.ask(text)
-        third = (await house.say("three")).message_id
-        timeline = await house.until_status(third, FAILED)
+            await app.ask(text)
+        third = (await app.say("three")).message_id
+        timeline = await app.until_status(third, FAILED)
         assert timeline.reason == "budget_turns"
-        assert len(house.provider.asked) == 2
-        assert (await house.ask("me", user="bob")).reply == "Re: Bob: me"
+        assert len(app.provider.asked) == 2
+        assert (await app.ask("me", user="bob")).reply == "Re: Bob: me"
 
 
 async def test_one_of_several_people_reads_that_a_share_of_the_budget_is_used_up(either_database: Database) -> None:
     limits = SpendingLimits(daily=4 * DAILY, share=25)
-    async with open_house(either_database, limits=limits, prices=PRICES) as house:
-        await house.ask("Hello", user="bob")
-        await house.store.write(_use_up, "ann", DAILY, house.clock.now())
-        refused = await house.until_status((await house.say("more", user="ann")).message_id, FAILED)
+    async with open_app(either_database, limits=limits, prices=PRICES) as app:
+        await app.ask("Hello", user="bob")
+        await app.store.write(_use_up, "ann", DAILY, app.clock.now())
+        refused = await app.until_status((await app.say("more", user="ann")).message_id, FAILED)
         assert refused.reason == "budget_share"
-        assert "your share of today's budget" in await house.until(lambda: _last_notice(house))
+        assert "your share of today's budget" in await app.until(lambda: _last_notice(app))
         for user in ("bob", "owner"):
-            await house.ask("Still there?", user=user)
+            await app.ask("Still there?", user=user)
 
 
 def _use_up(tx: Transaction, user: str, micros: int, now: int) -> None:
@@ -176,26 +176,26 @@ def _use_up(tx: Transaction, user: str, micros: int, now: int) -> None:
     tx.spending.book(Pot(Budget.PRINCIPAL, day_of(now, "UTC"), person.id), Spent(micros, 1, 1))
 
 
-async def _last_notice(house: House) -> str | None:
-    return next((part for part in reversed(house.connector.texts) if "share" in part), None)
+async def _last_notice(app: AppHarness) -> str | None:
+    return next((part for part in reversed(app.connector.texts) if "share" in part), None)
 
 
-async def _killed(house: House) -> str:
+async def _killed(app: AppHarness) -> str:
     """A call at work, and its process is gone; the id of the message."""
-    message, held = await begin_held(house)
+    message, held = await begin_held(app)
     # What a kill leaves: nothing is written any more, and the next boot takes the job back.
-    await house.store.write(queue.rescue, "node", "boot-1", house.clock.now(), house.purse.book_left)
+    await app.store.write(queue.rescue, "node", "boot-1", app.clock.now(), app.purse.book_left)
     del held
     return message
 
 
-async def _calls(house: House, message_id: str) -> list[Mapping[str, Any]]:
+async def _calls(app: AppHarness, message_id: str) -> list[Mapping[str, Any]]:
     """Those of a message that is answered, in the order in which they began."""
-    timeline = await house.until_status(message_id, ANSWERED)
+    timeline = await app.until_status(message_id, ANSWERED)
     return [step.data for step in timeline.steps if step.step == "model_call"]
 
 
-async def test_a_call_that_a_kill_cut_off_is_booked_once(priced: House) -> None:
+async def test_a_call_that_a_kill_cut_off_is_booked_once(priced: AppHarness) -> None:
     message = await _killed(priced)
     call, again = await _calls(priced, message)
     assert (call["error"], again["error"]) == (INTERRUPTED, None)
@@ -208,7 +208,7 @@ async def test_a_call_that_a_kill_cut_off_is_booked_once(priced: House) -> None:
     assert await spent(priced) == booked
 
 
-async def test_the_commit_that_takes_back_jobs_of_a_dead_process_books_its_calls(priced: House) -> None:
+async def test_the_commit_that_takes_back_jobs_of_a_dead_process_books_its_calls(priced: AppHarness) -> None:
     """Looked at within that commit, so that nothing of this living process can have done it."""
     now = priced.clock.now()
 
@@ -221,7 +221,7 @@ async def test_the_commit_that_takes_back_jobs_of_a_dead_process_books_its_calls
     assert (booked.micros > DAILY / 2, booked.calls) == (True, 1)
 
 
-async def test_a_call_that_came_to_its_end_after_all_takes_the_place_of_its_estimate(priced: House) -> None:
+async def test_a_call_that_came_to_its_end_after_all_takes_the_place_of_its_estimate(priced: AppHarness) -> None:
     message, held = await begin_held(priced)
     await priced.store.write(queue.rescue, "node", "boot-1", priced.clock.now(), priced.purse.book_left)
     held.go.set()  # the lease is lost, the process is not
@@ -232,14 +232,14 @@ async def test_a_call_that_came_to_its_end_after_all_takes_the_place_of_its_esti
 
 
 async def test_a_call_without_a_price_is_on_record_when_a_kill_cut_it_off(either_database: Database) -> None:
-    async with open_house(either_database) as house:
-        message = await _killed(house)
-        call, _ = await _calls(house, message)
+    async with open_app(either_database) as app:
+        message = await _killed(app)
+        call, _ = await _calls(app, message)
         assert (call["error"], call["cost_micros"]) == (INTERRUPTED, 0)
         assert call["input_tokens"] > 0
 
 
-async def test_a_call_whose_job_was_cancelled_is_booked_when_its_time_is_over(priced: House) -> None:
+async def test_a_call_whose_job_was_cancelled_is_booked_when_its_time_is_over(priced: AppHarness) -> None:
     message, _ = await begin_held(priced)
     await priced.queue.stop(0)
     await priced.store.write(_forget_close, message)
@@ -248,8 +248,8 @@ async def test_a_call_whose_job_was_cancelled_is_booked_when_its_time_is_over(pr
     assert 5 in [call["input_tokens"] for call in await _calls_now(priced, message)]
 
 
-async def _calls_now(house: House, message_id: str) -> list[Mapping[str, Any]]:
-    return [step.data for step in (await house.timeline(message_id)).steps if step.step == "model_call"]
+async def _calls_now(app: AppHarness, message_id: str) -> list[Mapping[str, Any]]:
+    return [step.data for step in (await app.timeline(message_id)).steps if step.step == "model_call"]
 
 
 def _forget_close(tx: Transaction, message_id: str) -> None:

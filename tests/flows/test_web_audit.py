@@ -1,4 +1,4 @@
-"""The audit over HTTP: what models wanted, newest first, for those who run the house."""
+"""The audit over HTTP: what models wanted, newest first, for operators."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_a_page_says_where_the_next_one_begins(site: Site) -> None:
     assert (await site.call("GET", "/api/audit?limit=1")).json()["nextCursor"] == "A2"
 
 
-async def test_only_who_runs_the_house_reads_it(site: Site) -> None:
+async def test_only_operators_read_it(site: Site) -> None:
     assert (await site.call("GET", "/api/audit", key=OPERATOR_KEY)).status == 200
     assert (await site.call("GET", "/api/audit", key=VIEWER_KEY)).status == 403
     assert (await site.call("GET", "/api/audit?outcome=maybe")).status == 422

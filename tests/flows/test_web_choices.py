@@ -18,7 +18,7 @@ from connectors.discord.settings import DiscordConfig
 from connectors.settings import BotConfig
 from connectors.slack.settings import SlackConfig
 from connectors.telegram.settings import TelegramConfig
-from tests.flows.house_of_web import a_house
+from tests.flows.web_admin import admin_services
 from tests.flows.web_server import CHAT_KEY, VIEWER_KEY, Site, running_site
 
 CONFIGS: dict[str, type[BotConfig]] = {"discord": DiscordConfig, "slack": SlackConfig, "telegram": TelegramConfig}
@@ -49,8 +49,8 @@ async def test_models_of_accounts_come_first(site: Site, tmp_path: Path) -> None
         Account("own", "custom", "my-model", base_url="http://127.0.0.1:1"),
         Account("two", "openai", "gpt-4o", models=("gpt-5",)),
     )
-    house = await a_house(tmp_path, site.store, EventBus(), site.clock, accounts=accounts)
-    found = {f"{one.provider}/{one.model}": one for one in await house.choices.models()}
+    admin = await admin_services(tmp_path, site.store, EventBus(), site.clock, accounts=accounts)
+    found = {f"{one.provider}/{one.model}": one for one in await admin.choices.models()}
     assert list(found)[:3] == ["custom/my-model", "openai/gpt-4o", "openai/gpt-5"]
     assert (found["custom/my-model"].price, found["custom/my-model"].accounts) == (None, ["own"])
     assert (found["openai/gpt-5"].accounts, found["openai/gpt-4o-mini"].accounts) == (["two"], [])
@@ -92,8 +92,8 @@ async def test_platforms_have_steps_and_fields(site: Site) -> None:
 
 @pytest.mark.parametrize("platform", sorted(CONFIGS))
 async def test_the_fields_of_a_guide_are_those_of_the_connector(site: Site, tmp_path: Path, platform: str) -> None:
-    house = await a_house(tmp_path, site.store, EventBus(), site.clock)
-    guide = next(one for one in await house.choices.platforms() if one.name == platform)
+    admin = await admin_services(tmp_path, site.store, EventBus(), site.clock)
+    guide = next(one for one in await admin.choices.platforms() if one.name == platform)
     assert isinstance(guide, OfferedPlatform)
     assert {field.name: shape_of_guide(field) for field in guide.fields} == {
         name: shape_of_model(CONFIGS[platform], name) for name in CONFIGS[platform].model_fields

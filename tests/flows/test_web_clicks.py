@@ -1,4 +1,4 @@
-"""Buttons of the house over the socket answer its questions; any other stands for a message (behaviour 1.2)."""
+"""Buttons of the daemon over the socket answer its questions; any other stands for a message (behaviour 1.2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
         yield site
 
 
-async def test_a_button_of_the_house_is_a_click(site: Site) -> None:
+async def test_a_button_of_the_daemon_is_a_click(site: Site) -> None:
     async with site.socket(channelId="room") as socket:
         await socket.send(type="click", buttonId="wait.01ABC.0", id="c1")
         told = await socket.until("clicked")

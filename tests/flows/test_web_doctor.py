@@ -16,7 +16,7 @@ from arvis.process.clock import SystemClock
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.web.dependencies import AdminServices
-from tests.flows.house_of_web import a_house
+from tests.flows.web_admin import admin_services
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, running_site
 
 CHECKS = [
@@ -44,16 +44,16 @@ class Examiner:
         return self.said
 
 
-async def house_with(folder: Path, examiner: Examiner) -> AdminServices:
-    database = Database(file=folder / "house.db", url=None, folder=folder)
+async def admin_with(folder: Path, examiner: Examiner) -> AdminServices:
+    database = Database(file=folder / "arvis.db", url=None, folder=folder)
     bring_up_to_date(database, now=0)
-    async with open_store(database, boot="house", new_id=lambda: "id") as (store, _):
-        return await a_house(folder, store, EventBus(), SystemClock(), examine=examiner)
+    async with open_store(database, boot="app", new_id=lambda: "id") as (store, _):
+        return await admin_services(folder, store, EventBus(), SystemClock(), examine=examiner)
 
 
 async def test_findings_are_shown_and_kept_for_a_while(tmp_path: Path) -> None:
     examiner = Examiner()
-    async with running_site(tmp_path, house=await house_with(tmp_path, examiner)) as site:
+    async with running_site(tmp_path, admin=await admin_with(tmp_path, examiner)) as site:
         answers = await asyncio.gather(*(site.call("GET", "/api/doctor", key=OPERATOR_KEY) for _ in range(5)))
         assert {answer.status for answer in answers} == {200}
         found = answers[0].json()
@@ -70,7 +70,7 @@ async def test_findings_are_shown_and_kept_for_a_while(tmp_path: Path) -> None:
 @pytest.mark.parametrize("said", ["late", "no findings", "[1]", '{"ok": true}'])
 async def test_an_examination_that_stumbles_is_told_and_tried_anew(tmp_path: Path, said: str) -> None:
     examiner = Examiner(said)
-    async with running_site(tmp_path, house=await house_with(tmp_path, examiner)) as site:
+    async with running_site(tmp_path, admin=await admin_with(tmp_path, examiner)) as site:
         answer = await site.call("GET", "/api/doctor")
         assert (answer.status, answer.code) == (503, "unavailable")
         assert (await site.call("GET", "/api/doctor")).status == 503

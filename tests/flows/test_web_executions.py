@@ -15,7 +15,7 @@ from arvis.domain.messages import MessageStatus
 from arvis.domain.runs import ModelCall
 from arvis.ports.insights import ExecutionView
 from arvis.ports.store import Transaction
-from tests.flows.house import House
+from tests.flows.app_harness import AppHarness
 from tests.flows.scripted import Held
 from tests.flows.web_server import VIEWER_KEY, Site, running_site
 
@@ -51,32 +51,32 @@ async def test_it_is_ended_by_operators_only(site: Site) -> None:
     assert (await site.call("POST", "/api/executions/01HZY0000000000000000000E2/cancel")).status == 404
 
 
-async def test_ending_an_execution_ends_its_turn(house: House) -> None:
+async def test_ending_an_execution_ends_its_turn(app: AppHarness) -> None:
     held = Held()
-    house.provider.script.append(held)
-    received = await house.say("Do it")
+    app.provider.script.append(held)
+    received = await app.say("Do it")
     await held.until_begun()
-    (execution,) = (await house.insights.executions(graph=None, status="running", limit=10, cursor=None)).items
-    await house.operations.cancel_execution(execution.id)
-    await house.until_status(received.message_id, MessageStatus.CANCELLED)
+    (execution,) = (await app.insights.executions(graph=None, status="running", limit=10, cursor=None)).items
+    await app.operations.cancel_execution(execution.id)
+    await app.until_status(received.message_id, MessageStatus.CANCELLED)
     with pytest.raises(Conflict):
-        await house.operations.cancel_execution(execution.id)
+        await app.operations.cancel_execution(execution.id)
     with pytest.raises(NotFound):
-        await house.operations.cancel_execution("nothing")
-    found = await house.insights.execution(execution.id)
+        await app.operations.cancel_execution("nothing")
+    found = await app.insights.execution(execution.id)
     assert found is not None
     assert found.execution.status is ExecutionStatus.CANCELLED
 
 
-async def test_a_list_knows_what_each_has_cost(house: House) -> None:
+async def test_a_list_knows_what_each_has_cost(app: AppHarness) -> None:
     for text in ("One", "Two"):
-        await house.until_status((await house.say(text)).message_id, MessageStatus.ANSWERED)
-    (newest, oldest) = (await house.insights.executions(graph=None, status="done", limit=10, cursor=None)).items
-    found = await house.insights.execution(newest.id)
+        await app.until_status((await app.say(text)).message_id, MessageStatus.ANSWERED)
+    (newest, oldest) = (await app.insights.executions(graph=None, status="done", limit=10, cursor=None)).items
+    found = await app.insights.execution(newest.id)
     assert found is not None
-    dear = replace(found.calls[0], id=house.new_id(), cost_micros=250)
-    await house.store.write(_book, dear, found.execution)
-    costs = partial(house.insights.execution_costs, graph=None, oldest=oldest.id)
+    dear = replace(found.calls[0], id=app.new_id(), cost_micros=250)
+    await app.store.write(_book, dear, found.execution)
+    costs = partial(app.insights.execution_costs, graph=None, oldest=oldest.id)
     assert await costs(status="done", newest=newest.id) == {newest.id: 250}
     assert await costs(status="done", newest=oldest.id) == {}
     assert await costs(status="failed", newest=newest.id) == {}

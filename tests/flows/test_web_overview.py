@@ -23,7 +23,7 @@ from arvis.ports.store import Transaction
 from arvis.testing.clock import SteppedClock
 from arvis.turns.turns import Ending, begin_turn, end_turn
 from arvis.web.latency import LatencySeries, QueueDepths, Span
-from tests.flows.house import House
+from tests.flows.app_harness import AppHarness
 from tests.flows.overview_script import NoOverview
 from tests.flows.web_script import ScriptedInsights
 from tests.flows.web_server import CHAT_KEY, VIEWER_KEY, Site, eventually, running_site
@@ -60,7 +60,7 @@ def _answer(tx: Transaction, message: StoredMessage, now: int, status: MessageSt
     assert end_turn(tx, ended, Ending(status, role, "There."), now)
 
 
-async def test_a_quiet_house(site: Site) -> None:
+async def test_a_quiet_daemon(site: Site) -> None:
     now = (await site.call("GET", "/api/overview", key=VIEWER_KEY)).json()
     assert now["counts"] == {
         "running": 0, "pending": 0, "undelivered": 0, "failed": 0, "waiting": 0, "oldestReadyMs": 0,
@@ -191,8 +191,8 @@ Paced = Callable[[Past, SteppedClock], LatencySeries]
 
 
 @pytest.fixture
-def paced(house: House) -> Paced:
-    return lambda past, clock: LatencySeries(insights=past, store=house.store, clock=clock, zone="UTC")
+def paced(app: AppHarness) -> Paced:
+    return lambda past, clock: LatencySeries(insights=past, store=app.store, clock=clock, zone="UTC")
 
 
 async def test_minutes_that_are_over_are_read_once(paced: Paced) -> None:
@@ -256,19 +256,19 @@ async def test_nothing_is_known_of_a_queue_that_nobody_looked_at(paced: Paced) -
     assert await NoOverview().answers(0, 1) == ()
 
 
-async def test_the_depth_of_the_queue_outlives_a_restart(house: House) -> None:
+async def test_the_depth_of_the_queue_outlives_a_restart(app: AppHarness) -> None:
     clock = SteppedClock()
-    before = QueueDepths(store=house.store, clock=clock)
+    before = QueueDepths(store=app.store, clock=clock)
     await before.keep()
     for depth in (7, 3, 1, 1, 1, 1):
         before.sample(depth)
         await before.keep()
         await clock.sleep(60)
-    after = QueueDepths(store=house.store, clock=clock)
+    after = QueueDepths(store=app.store, clock=clock)
     await after.keep()
     minute = clock.now() // MINUTE
     assert [after.deepest(minute - back, 1) for back in (6, 5)] == [7, 3]
     await clock.sleep(24 * 3600)
-    late = QueueDepths(store=house.store, clock=clock)
+    late = QueueDepths(store=app.store, clock=clock)
     await late.keep()
     assert late.deepest(minute - 10, 3000) is None

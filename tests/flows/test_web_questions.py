@@ -12,7 +12,7 @@ import pytest
 from arvis.domain.executions import WaitKind
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender
 from arvis.store.open import Database
-from tests.flows.house import House, agent_with, open_house
+from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.scripted import asking, call
 from tests.flows.test_operations import asks
 from tests.flows.test_web_talks import user_of
@@ -22,31 +22,31 @@ USER = WaitKind.USER
 
 
 @pytest.fixture
-async def house(database: Database) -> AsyncIterator[House]:
+async def app(database: Database) -> AsyncIterator[AppHarness]:
     agents = [
         agent_with(tools=("look", "rm"), allow_users=("ann",)),
         agent_with(id="agent-handy", slug="handy", name="Handy", tools=("look", "rm")),
         agent_with(id="agent-asker", slug="asker", name="Asker", graph=USER.value),
     ]
-    async with open_house(database, agents=agents, graphs=[asks(USER)]) as house:
-        yield house
+    async with open_app(database, agents=agents, graphs=[asks(USER)]) as app:
+        yield app
 
 
 @pytest.fixture
-async def site(tmp_path: Path, house: House) -> AsyncIterator[Site]:
+async def site(tmp_path: Path, app: AppHarness) -> AsyncIterator[Site]:
     (tmp_path / "web").mkdir()
-    async with running_site(tmp_path / "web", behind=house) as site:
+    async with running_site(tmp_path / "web", behind=app) as site:
         yield site
 
 
-async def say(house: House, user: str, agent: str) -> str:
+async def say(app: AppHarness, user: str, agent: str) -> str:
     """A message over the web whose turn waits."""
     incoming = IncomingMessage(
-        Address("web", "web", f"web-{user}"), house.new_id(), Sender(user, user, paired=True), "Do it",
+        Address("web", "web", f"web-{user}"), app.new_id(), Sender(user, user, paired=True), "Do it",
         is_direct=True, assigned_agent=agent,
     )  # fmt: skip
-    received = await house.inbox.receive(incoming)
-    await house.until_status(received.message_id, MessageStatus.WAITING)
+    received = await app.inbox.receive(incoming)
+    await app.until_status(received.message_id, MessageStatus.WAITING)
     return received.message_id
 
 
@@ -56,12 +56,12 @@ async def listed(site: Site, key: str, query: str = "") -> list[dict[str, Any]]:
     return items
 
 
-async def test_a_question_says_who_asks_what_and_why(site: Site, house: House) -> None:
-    house.provider.script.append(asking(call(1, "rm", words="the attic")))
-    message = (await house.say("Tidy up")).message_id
-    await house.until_status(message, MessageStatus.WAITING)
+async def test_a_question_says_who_asks_what_and_why(site: Site, app: AppHarness) -> None:
+    app.provider.script.append(asking(call(1, "rm", words="the attic")))
+    message = (await app.say("Tidy up")).message_id
+    await app.until_status(message, MessageStatus.WAITING)
     (shown,) = await listed(site, VIEWER_KEY)
-    timeline = await house.timeline(message)
+    timeline = await app.timeline(message)
     expected = {
         "kind": "approval", "agent": "helper", "person": "Ann", "messageId": message, "platform": "chat",
         "channelId": "room", "conversationId": timeline.message.conversation_id, "tool": "rm",
@@ -80,8 +80,8 @@ async def test_a_question_says_who_asks_what_and_why(site: Site, house: House) -
         await site.call("POST", f"/api/questions/{shown['id']}/answer", key=OPERATOR_KEY, json=answer)
     ).status == 403
     assert (await site.call("POST", f"/api/questions/{shown['id']}/answer", json=answer)).status == 200
-    await house.until_status(message, MessageStatus.ANSWERED)
-    (tool,) = [step.data for step in (await house.timeline(message)).steps if step.step == "tool"]
+    await app.until_status(message, MessageStatus.ANSWERED)
+    (tool,) = [step.data for step in (await app.timeline(message)).steps if step.step == "tool"]
     assert (tool["decision"], tool["arguments"]) == ("approve", '{"words": "the attic"}')
     (done,) = await listed(site, VIEWER_KEY, "open=false")
     assert (done["answer"]["decision"], done["tool"], done["answeredByName"] is None) == ("approve", None, False)
@@ -90,9 +90,9 @@ async def test_a_question_says_who_asks_what_and_why(site: Site, house: House) -
     assert tool["durationMs"] >= 0
 
 
-async def test_a_chat_key_answers_what_it_was_asked_itself(site: Site, house: House) -> None:
+async def test_a_chat_key_answers_what_it_was_asked_itself(site: Site, app: AppHarness) -> None:
     user = await user_of(site, CHAT_KEY)
-    message = await say(house, user, "asker")
+    message = await say(app, user, "asker")
     (shown,) = await listed(site, CHAT_KEY)
     path = f"/api/questions/{shown['id']}"
     assert (shown["canAnswer"], shown["messageId"]) == (True, message)
@@ -102,13 +102,13 @@ async def test_a_chat_key_answers_what_it_was_asked_itself(site: Site, house: Ho
     assert (await site.call("POST", f"{path}/answer", key=AGENT_KEY, json=answer)).status == 404
     assert (await site.call("POST", f"{path}/answer", key=VIEWER_KEY, json=answer)).status == 403
     assert (await site.call("POST", f"{path}/answer", key=CHAT_KEY, json=answer)).status == 200
-    await house.until_status(message, MessageStatus.ANSWERED)
+    await app.until_status(message, MessageStatus.ANSWERED)
 
 
-async def test_a_chat_key_does_not_allow_its_own_wish(site: Site, house: House) -> None:
+async def test_a_chat_key_does_not_allow_its_own_wish(site: Site, app: AppHarness) -> None:
     user = await user_of(site, CHAT_KEY)
-    house.provider.script.append(asking(call(1, "rm", words="all")))
-    await say(house, user, "handy")
+    app.provider.script.append(asking(call(1, "rm", words="all")))
+    await say(app, user, "handy")
     (wait,) = await listed(site, VIEWER_KEY)
     path = f"/api/questions/{wait['id']}"
     assert await listed(site, CHAT_KEY) == []
@@ -116,8 +116,8 @@ async def test_a_chat_key_does_not_allow_its_own_wish(site: Site, house: House) 
     assert (await site.call("POST", f"{path}/answer", key=CHAT_KEY, json={"decision": "approve"})).status == 403
 
 
-async def test_a_viewer_sees_what_works_and_what_it_costs(site: Site, house: House) -> None:
-    timeline = await house.ask("Hello")
+async def test_a_viewer_sees_what_works_and_what_it_costs(site: Site, app: AppHarness) -> None:
+    timeline = await app.ask("Hello")
     path = f"/api/executions/{timeline.message.execution_id}"
     assert (await site.call("GET", path, key=CHAT_KEY)).status == 403
     shown = (await site.call("GET", path, key=VIEWER_KEY)).json()
@@ -127,10 +127,10 @@ async def test_a_viewer_sees_what_works_and_what_it_costs(site: Site, house: Hou
     assert (await site.call("POST", f"{path}/cancel", key=VIEWER_KEY)).status == 403
 
 
-async def test_a_message_that_replies_to_the_question_is_feedback_on_it(site: Site, house: House) -> None:
-    house.provider.script += [asking(call(1, "rm", words="the attic")), "Paris.", "Then I leave it."]
-    first = await say(house, "ann", "helper")
-    conversation = (await house.timeline(first)).message.conversation_id
+async def test_a_message_that_replies_to_the_question_is_feedback_on_it(site: Site, app: AppHarness) -> None:
+    app.provider.script += [asking(call(1, "rm", words="the attic")), "Paris.", "Then I leave it."]
+    first = await say(app, "ann", "helper")
+    conversation = (await app.timeline(first)).message.conversation_id
     shown = (await site.call("GET", f"/api/conversations/{conversation}/messages")).json()["items"]
     question = next(each for each in shown if each["buttons"])
     assert "arvis questions" not in question["content"]
@@ -141,16 +141,16 @@ async def test_a_message_that_replies_to_the_question_is_feedback_on_it(site: Si
     for text, replied in (("What is the capital of France?", None), (sent.content, sent.in_reply_to)):
         owner = Sender("ann", "ann", role=PrincipalRole.OWNER)
         message = replace(sent, content=text, in_reply_to=replied, event_id=text, sender=owner, assigned_agent="helper")
-        await house.inbox.receive(message)
-    assert (await house.until_status(first, MessageStatus.ANSWERED)).reply == "Then I leave it."
-    outputs = [each for turn in house.provider.asked[-1].turns for each in turn.outputs]
+        await app.inbox.receive(message)
+    assert (await app.until_status(first, MessageStatus.ANSWERED)).reply == "Then I leave it."
+    outputs = [each for turn in app.provider.asked[-1].turns for each in turn.outputs]
     assert "Only the left side" in outputs[0].content
 
 
-async def test_a_message_says_how_far_its_question_is(site: Site, house: House) -> None:
-    house.provider.script += [asking(call(1, "rm", words="the attic")), "Done."]
-    first = await say(house, "ann", "helper")
-    talk = (await house.timeline(first)).message.conversation_id
+async def test_a_message_says_how_far_its_question_is(site: Site, app: AppHarness) -> None:
+    app.provider.script += [asking(call(1, "rm", words="the attic")), "Done."]
+    first = await say(app, "ann", "helper")
+    talk = (await app.timeline(first)).message.conversation_id
 
     async def question() -> Any:
         items = (await site.call("GET", f"/api/conversations/{talk}/messages")).json()["items"]
@@ -160,11 +160,11 @@ async def test_a_message_says_how_far_its_question_is(site: Site, house: House) 
     (wait,) = await listed(site, VIEWER_KEY)
     assert await question() == {"id": wait["id"], "state": "open", "decision": None, "answeredAt": None}
     await site.call("POST", f"/api/questions/{wait['id']}/answer", json={"decision": "approve"})
-    await house.until_status(first, MessageStatus.ANSWERED)
+    await app.until_status(first, MessageStatus.ANSWERED)
     shown = await question()
     assert (shown["state"], shown["decision"], shown["answeredAt"] is None) == ("answered", "approve", False)
-    house.provider.script.append(asking(call(2, "rm", words="the cellar")))
-    second = await say(house, "ann", "helper")
-    execution = (await house.timeline(second)).message.execution_id
+    app.provider.script.append(asking(call(2, "rm", words="the cellar")))
+    second = await say(app, "ann", "helper")
+    execution = (await app.timeline(second)).message.execution_id
     assert (await site.call("POST", f"/api/executions/{execution}/cancel")).status == 200
     assert (await question())["state"] == "closed"

@@ -11,28 +11,28 @@ import pytest
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.messages import MessageStatus
-from tests.flows.house import House
+from tests.flows.app_harness import AppHarness
 from tests.flows.scripted import Held
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, Site, running_site
 
 
 @pytest.fixture
-async def site(tmp_path: Path, house: House) -> AsyncIterator[Site]:
+async def site(tmp_path: Path, app: AppHarness) -> AsyncIterator[Site]:
     (tmp_path / "web").mkdir()
-    async with running_site(tmp_path / "web", behind=house) as site:
+    async with running_site(tmp_path / "web", behind=app) as site:
         yield site
 
 
-async def failed(house: House, *texts: str) -> list[str]:
+async def failed(app: AppHarness, *texts: str) -> list[str]:
     """Messages whose turns failed, each in a channel of its own."""
     ids = []
     for text in texts:
-        house.provider.script.append(ProviderError(ProviderErrorKind.REFUSED, "not this"))
-        received = await house.say(text, channel=text.split()[0])
-        await house.until_status(received.message_id, MessageStatus.FAILED)
+        app.provider.script.append(ProviderError(ProviderErrorKind.REFUSED, "not this"))
+        received = await app.say(text, channel=text.split()[0])
+        await app.until_status(received.message_id, MessageStatus.FAILED)
         ids.append(received.message_id)
-    await house.until_sent(1, channel=texts[-1].split()[0])
-    await house.until_idle()
+    await app.until_sent(1, channel=texts[-1].split()[0])
+    await app.until_idle()
     return ids
 
 
@@ -42,8 +42,8 @@ async def listed(site: Site, query: str) -> list[dict[str, Any]]:
     return items
 
 
-async def test_a_row_says_what_it_is_about(site: Site, house: House) -> None:
-    await failed(house, "one\n" + "x" * 200)
+async def test_a_row_says_what_it_is_about(site: Site, app: AppHarness) -> None:
+    await failed(app, "one\n" + "x" * 200)
     (row,) = await listed(site, "status=failed")
     assert row["subject"] == "one " + "x" * 115 + "…"
     assert (row["agent"], row["person"], row["channelId"]) == ("helper", "Ann", "one")
@@ -52,8 +52,8 @@ async def test_a_row_says_what_it_is_about(site: Site, house: House) -> None:
 
 
 @pytest.mark.parametrize("query", ["status=failed,running", "status=failed,done", "agent=helper", "kind=message"])
-async def test_filters_find_the_same_by_every_way(site: Site, house: House, query: str) -> None:
-    await failed(house, "one", "two", "three")
+async def test_filters_find_the_same_by_every_way(site: Site, app: AppHarness, query: str) -> None:
+    await failed(app, "one", "two", "three")
     rows = [row for row in await listed(site, query) if row["kind"] == "message"]
     assert [row["subject"] for row in rows] == ["three", "two", "one"]
     first = (await site.call("GET", f"/api/jobs?{query}&limit=1")).json()
@@ -62,10 +62,10 @@ async def test_filters_find_the_same_by_every_way(site: Site, house: House, quer
     assert first["items"][0]["id"] > max(row["id"] for row in rest["items"])
 
 
-async def test_what_lives_is_found_by_its_lane(site: Site, house: House) -> None:
+async def test_what_lives_is_found_by_its_lane(site: Site, app: AppHarness) -> None:
     held = Held()
-    house.provider.script.append(held)
-    await house.say("Wait")
+    app.provider.script.append(held)
+    await app.say("Wait")
     await held.until_begun()
     (row,) = await listed(site, "status=pending,running")
     assert (row["status"], row["subject"]) == ("running", "Wait")
@@ -74,10 +74,10 @@ async def test_what_lives_is_found_by_its_lane(site: Site, house: House) -> None
     assert (await site.call("GET", "/api/jobs?status=lost,done")).status == 422
 
 
-async def test_every_job_tells_its_story_in_one_form(site: Site, house: House) -> None:
-    timeline = await house.ask("Hello")
-    await house.until_sent(1)
-    await house.until_idle()
+async def test_every_job_tells_its_story_in_one_form(site: Site, app: AppHarness) -> None:
+    timeline = await app.ask("Hello")
+    await app.until_sent(1)
+    await app.until_idle()
     stories = {}
     for row in await listed(site, ""):
         story = (await site.call("GET", f"/api/jobs/{row['id']}/timeline", key=VIEWER_KEY)).json()
@@ -93,8 +93,8 @@ async def test_every_job_tells_its_story_in_one_form(site: Site, house: House) -
     assert (shown["explanation"], shown["steps"]) == (told["explanation"], told["steps"])
 
 
-async def test_other_words_are_asked_over_http(site: Site, house: House) -> None:
-    (message_id,) = await failed(house, "rude")
+async def test_other_words_are_asked_over_http(site: Site, app: AppHarness) -> None:
+    (message_id,) = await failed(app, "rude")
     (row,) = await listed(site, "status=failed")
     path = f"/api/jobs/{row['id']}/retry"
     assert (await site.call("POST", path, key=VIEWER_KEY, json={"content": "kind"})).status == 403
@@ -102,29 +102,29 @@ async def test_other_words_are_asked_over_http(site: Site, house: House) -> None
     answer = await site.call("POST", path, key=OPERATOR_KEY, json={"content": "kind"})
     assert (answer.status, answer.json()["subject"]) == (200, "kind")
     assert answer.json()["id"] != row["id"]
-    await house.until_status(message_id, MessageStatus.ANSWERED)
+    await app.until_status(message_id, MessageStatus.ANSWERED)
     again = await site.call("POST", path, key=OPERATOR_KEY, json={"content": "kinder"})
     assert (again.status, again.code) == (409, "conflict")
 
 
-async def test_a_message_is_tried_again(site: Site, house: House) -> None:
-    (message_id,) = await failed(house, "rude")
+async def test_a_message_is_tried_again(site: Site, app: AppHarness) -> None:
+    (message_id,) = await failed(app, "rude")
     path = f"/api/messages/{message_id}/retry"
     assert (await site.call("POST", path, key=VIEWER_KEY)).status == 403
     assert (await site.call("POST", path, key=OPERATOR_KEY)).status == 200
-    await house.until_status(message_id, MessageStatus.ANSWERED)
+    await app.until_status(message_id, MessageStatus.ANSWERED)
     assert (await site.call("POST", path, key=OPERATOR_KEY)).status == 409
 
 
-async def test_many_are_done_at_once_each_for_itself(site: Site, house: House) -> None:
-    await failed(house, "one", "two")
+async def test_many_are_done_at_once_each_for_itself(site: Site, app: AppHarness) -> None:
+    await failed(app, "one", "two")
     ids = [row["id"] for row in await listed(site, "status=failed")]
     body = {"action": "retry", "ids": [*ids, "nothing", ids[0]]}
     assert (await site.call("POST", "/api/jobs/bulk", key=VIEWER_KEY, json=body)).status == 403
     answer = (await site.call("POST", "/api/jobs/bulk", key=OPERATOR_KEY, json=body)).json()
     assert answer["done"] == 2
     assert [(each["id"], each["code"]) for each in answer["refused"]] == [("nothing", "not_found")]
-    await house.until_idle()
+    await app.until_idle()
     found = {"action": "delete", "filter": {"status": "done", "kind": "message"}}
     answer = (await site.call("POST", "/api/jobs/bulk", key=OPERATOR_KEY, json=found)).json()
     assert (answer["done"], answer["refused"], answer["remaining"], answer["nextCursor"]) == (2, [], 0, None)

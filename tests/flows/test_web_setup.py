@@ -153,7 +153,7 @@ async def test_a_skill_is_edited_and_set_back(site: Site) -> None:
     assert (await site.call("PATCH", "/api/skills/nobody", json={"enabled": False})).status == 404
 
 
-async def test_editing_one_of_the_house_stands_in_its_place(site: Site) -> None:
+async def test_editing_a_built_in_skill_replaces_it(site: Site) -> None:
     path = "/api/skills/devops"
     text = (await site.call("GET", path)).json()["text"]
     assert (await site.call("PATCH", path, json={"text": text + "\nOurs."})).json()["source"] == "imported"

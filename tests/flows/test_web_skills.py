@@ -31,7 +31,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
         yield site
 
 
-async def test_skills_of_the_house_are_listed_and_shown(site: Site) -> None:
+async def test_built_in_skills_are_listed_and_shown(site: Site) -> None:
     listed = (await site.call("GET", ALL, key=VIEWER_KEY)).json()
     assert [item["slug"] for item in listed["items"]] == ["client-management", "code-review", "devops", "web-dev"]
     assert listed["problems"] == []
@@ -61,7 +61,7 @@ async def test_a_page_is_brought_in_and_a_private_one_is_not(site: Site) -> None
     assert (refused.status, refused.code) == (422, "fetch_refused")
 
 
-async def test_the_house_stays_unless_it_is_asked_to_give_way(site: Site) -> None:
+async def test_built_in_tools_stay_unless_they_are_asked_to_give_way(site: Site) -> None:
     ours = KNOTS.replace("slug: knots", "slug: devops")
     assert (await site.call("POST", ALL, json={"text": ours})).status == 409
     assert (await site.call("DELETE", f"{ALL}/devops")).status == 409

@@ -16,16 +16,16 @@ from arvis.ports.browsing import ConversationFilter, JobFilter, MessageFilter, P
 from arvis.ports.store import Transaction
 from arvis.web.http.static_files import sniffed
 from tests.conformance.store.compactions import compact, summary
-from tests.flows.house import HELPER, House
+from tests.flows.app_harness import HELPER, AppHarness
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OPERATOR_KEY, VIEWER_KEY, Site, running_site
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
 
 
 @pytest.fixture
-async def site(tmp_path: Path, house: House) -> AsyncIterator[Site]:
+async def site(tmp_path: Path, app: AppHarness) -> AsyncIterator[Site]:
     (tmp_path / "web").mkdir()
-    async with running_site(tmp_path / "web", behind=house) as site:
+    async with running_site(tmp_path / "web", behind=app) as site:
         yield site
 
 
@@ -40,25 +40,25 @@ async def user_of(site: Site, key: str) -> str:
     return str(me["userId"])
 
 
-async def over_the_web(house: House, user: str, text: str, channel: str, thread: str = "") -> str:
+async def over_the_web(app: AppHarness, user: str, text: str, channel: str, thread: str = "") -> str:
     """What somebody says over the web and is answered; the message."""
     incoming = IncomingMessage(
-        Address("web", "web", channel, thread), house.new_id(), Sender(user, user), text,
+        Address("web", "web", channel, thread), app.new_id(), Sender(user, user), text,
         is_direct=True, assigned_agent="helper",
     )  # fmt: skip
-    received = await house.inbox.receive(incoming)
-    await house.until(lambda: _ended(house, received.message_id))
+    received = await app.inbox.receive(incoming)
+    await app.until(lambda: _ended(app, received.message_id))
     return received.message_id
 
 
-async def _ended(house: House, message_id: str) -> bool | None:
-    return True if (await house.timeline(message_id)).reply is not None else None
+async def _ended(app: AppHarness, message_id: str) -> bool | None:
+    return True if (await app.timeline(message_id)).reply is not None else None
 
 
-async def test_the_last_used_is_first_and_pages_go_on(site: Site, house: House) -> None:
+async def test_the_last_used_is_first_and_pages_go_on(site: Site, app: AppHarness) -> None:
     for channel in ("one", "two", "three", "one"):
-        house.clock.put_forward(1)
-        await house.ask(f"Hello  in\n{channel}", channel=channel)
+        app.clock.put_forward(1)
+        await app.ask(f"Hello  in\n{channel}", channel=channel)
     rows = await listed(site)
     assert [row["channelId"] for row in rows] == ["one", "three", "two"]
     assert (rows[0]["title"], rows[0]["participants"], rows[0]["open"]) == ("Hello in one", 1, True)
@@ -70,9 +70,9 @@ async def test_the_last_used_is_first_and_pages_go_on(site: Site, house: House) 
     assert (await site.call("GET", "/api/conversations?cursor=nonsense")).status == 422
 
 
-async def test_conversations_are_searched(site: Site, house: House) -> None:
-    await house.ask("About Elephants", channel="one")
-    await house.ask("About mice", channel="two", user="zoe")
+async def test_conversations_are_searched(site: Site, app: AppHarness) -> None:
+    await app.ask("About Elephants", channel="one")
+    await app.ask("About mice", channel="two", user="zoe")
     for query, channels in {
         "q=ELEPHANT": ["one"], "q=zoe": ["two"], "q=tw": ["two"], "q=help": ["two", "one"], "q=100%25": [],
         "channel=one": ["one"], "platform=web": [], "agent=helper&q=mice": ["two"], "agent=other": [],
@@ -80,11 +80,11 @@ async def test_conversations_are_searched(site: Site, house: House) -> None:
         assert [row["channelId"] for row in await listed(site, query)] == channels, query
 
 
-async def test_history_is_what_was_seen_live(site: Site, house: House) -> None:
+async def test_history_is_what_was_seen_live(site: Site, app: AppHarness) -> None:
     upload = Upload("évil.html", "text/html", b"<script>alert(1)</script>")
     picture = Upload("a.txt", "text/plain", PNG)
-    message = await house.say("Look", uploads=(upload, picture))
-    timeline = await house.until(lambda: _timeline(house, message.message_id))
+    message = await app.say("Look", uploads=(upload, picture))
+    timeline = await app.until(lambda: _timeline(app, message.message_id))
     (talk,) = await listed(site)
     items = (await site.call("GET", f"/api/conversations/{talk['id']}/messages", key=VIEWER_KEY)).json()["items"]
     reply, asked = items[0], items[-1]
@@ -104,18 +104,18 @@ async def test_history_is_what_was_seen_live(site: Site, house: House) -> None:
         assert (await site.call("GET", f"/api/messages/{asked['id']}/files/{number}", key=key)).status == 404
 
 
-async def _timeline(house: House, message_id: str) -> Any:
-    timeline = await house.timeline(message_id)
+async def _timeline(app: AppHarness, message_id: str) -> Any:
+    timeline = await app.timeline(message_id)
     sent = any(step.step == "delivery" and step.data["state"] == "sent" for step in timeline.steps)
     return timeline if sent else None
 
 
-async def test_a_chat_key_sees_its_own_and_nothing_else(site: Site, house: House) -> None:
+async def test_a_chat_key_sees_its_own_and_nothing_else(site: Site, app: AppHarness) -> None:
     user, other = await user_of(site, CHAT_KEY), await user_of(site, AGENT_KEY)
-    mine = await over_the_web(house, user, "Mine", f"web-{user}")
-    await over_the_web(house, user, "Direct", "dashboard-agent-helper", thread=user)
-    theirs = await over_the_web(house, other, "Theirs", f"web-{other}")
-    await house.ask("On a platform")
+    mine = await over_the_web(app, user, "Mine", f"web-{user}")
+    await over_the_web(app, user, "Direct", "dashboard-agent-helper", thread=user)
+    theirs = await over_the_web(app, other, "Theirs", f"web-{other}")
+    await app.ask("On a platform")
     rows = await listed(site, key=CHAT_KEY)
     assert sorted(row["title"] for row in rows) == ["Direct", "Mine"]
     assert [row["title"] for row in await listed(site, f"channel=web-{user}", key=CHAT_KEY)] == ["Mine"]
@@ -131,10 +131,10 @@ async def test_a_chat_key_sees_its_own_and_nothing_else(site: Site, house: House
     ]  # fmt: skip
 
 
-async def test_in_a_shared_place_a_chat_key_reads_what_it_said_and_was_answered(site: Site, house: House) -> None:
+async def test_in_a_shared_place_a_chat_key_reads_what_it_said_and_was_answered(site: Site, app: AppHarness) -> None:
     user = await user_of(site, CHAT_KEY)
-    await over_the_web(house, user, "Mine", f"web-{user}")
-    await over_the_web(house, "somebody", "Not mine", f"web-{user}")
+    await over_the_web(app, user, "Mine", f"web-{user}")
+    await over_the_web(app, "somebody", "Not mine", f"web-{user}")
     (talk,) = await listed(site, key=CHAT_KEY)
     path = f"/api/conversations/{talk['id']}/messages"
     own = (await site.call("GET", path, key=CHAT_KEY)).json()["items"]
@@ -143,11 +143,11 @@ async def test_in_a_shared_place_a_chat_key_reads_what_it_said_and_was_answered(
     assert len((await site.call("GET", path, key=VIEWER_KEY)).json()["items"]) == 4
 
 
-async def test_a_conversation_is_taken_along_with_what_summaries_stand_for(site: Site, house: House) -> None:
+async def test_a_conversation_is_taken_along_with_what_summaries_stand_for(site: Site, app: AppHarness) -> None:
     for number in range(1, 31):
-        await house.ask(f"Question {number}")
+        await app.ask(f"Question {number}")
     (talk,) = await listed(site)
-    await house.store.write(compact, summary("C1", talk["id"], 1, 2))
+    await app.store.write(compact, summary("C1", talk["id"], 1, 2))
     detail = (await site.call("GET", f"/api/conversations/{talk['id']}", key=VIEWER_KEY)).json()
     assert (detail["summaries"], detail["summary"]["summary"]) == (1, "Turns 1 to 2")
     assert detail["messagesInContext"] == 56
@@ -165,22 +165,22 @@ async def test_a_conversation_is_taken_along_with_what_summaries_stand_for(site:
     assert (await site.call("GET", f"{path}?format=pdf")).status == 422
 
 
-async def test_a_closed_conversation_stays_and_the_next_message_begins_another(site: Site, house: House) -> None:
-    await house.ask("Before")
+async def test_a_closed_conversation_stays_and_the_next_message_begins_another(site: Site, app: AppHarness) -> None:
+    await app.ask("Before")
     (talk,) = await listed(site)
     path = f"/api/conversations/{talk['id']}/close"
     assert (await site.call("POST", path, key=VIEWER_KEY)).status == 403
     assert (await site.call("POST", path, key=OPERATOR_KEY)).json() == {"ok": True}
     assert (await site.call("POST", path, key=OPERATOR_KEY)).status == 409
     assert (await site.call("POST", "/api/conversations/none/close")).status == 404
-    house.clock.put_forward(1)
-    await house.ask("After")
+    app.clock.put_forward(1)
+    await app.ask("After")
     assert [(row["title"], row["open"]) for row in await listed(site)] == [("After", True), ("Before", False)]
 
 
-async def test_what_people_wrote_is_listed_and_filtered(site: Site, house: House) -> None:
-    await house.ask("About elephants", channel="one")
-    await house.ask("About mice", channel="two")
+async def test_what_people_wrote_is_listed_and_filtered(site: Site, app: AppHarness) -> None:
+    await app.ask("About elephants", channel="one")
+    await app.ask("About mice", channel="two")
     for query, texts in {
         "": ["About mice", "About elephants"], "q=MICE": ["About mice"], "status=answered&limit=1": ["About mice"],
         "status=running": [], "status=failed": [], "agent=helper&platform=chat&q=about": ["About mice", "About elephants"],
@@ -207,27 +207,27 @@ def test_only_pictures_and_sounds_are_shown(data: bytes, kind: str) -> None:
     assert sniffed(data) == kind
 
 
-async def test_ten_thousand_conversations_are_listed_by_their_index(house: House) -> None:
+async def test_ten_thousand_conversations_are_listed_by_their_index(app: AppHarness) -> None:
     """The page of a list takes what it shows, not what there is."""
 
     def many(tx: Transaction) -> None:
         for number in range(10_000):
             tx.conversations.open(HELPER.id, Address("chat", "main", f"room-{number}"), number)
 
-    await house.store.write(many)
+    await app.store.write(many)
     cursor, seen = None, 0
     for _ in range(3):
-        page = await house.insights.talks(ConversationFilter(), limit=200, cursor=cursor)
+        page = await app.insights.talks(ConversationFilter(), limit=200, cursor=cursor)
         cursor, seen = page.next_cursor, seen + len(page.items)
         assert [talk.last_message_at for talk in page.items] == list(range(9_999 - seen + 200, 9_999 - seen, -1))
 
 
-async def test_every_page_is_read_on_both_databases(either_house: House) -> None:
-    house = either_house
-    timeline = await house.ask("Hello elephants", user="zoe")
-    await house.until_sent(1)
-    await house.until_idle()
-    insights, principal = house.insights, timeline.message.principal_id or ""
+async def test_every_page_is_read_on_both_databases(either_app: AppHarness) -> None:
+    app = either_app
+    timeline = await app.ask("Hello elephants", user="zoe")
+    await app.until_sent(1)
+    await app.until_idle()
+    insights, principal = app.insights, timeline.message.principal_id or ""
     for which in (
         ConversationFilter(),
         ConversationFilter(text="elephant", agent="helper"),
@@ -252,14 +252,14 @@ async def test_every_page_is_read_on_both_databases(either_house: House) -> None
     assert (await insights.questions(open_only=False, kind="user", limit=5, cursor=None)).items == []
 
 
-async def test_people_are_counted_however_much_was_posted_since(site: Site, house: House) -> None:
-    timeline = await house.ask("Hello")
+async def test_people_are_counted_however_much_was_posted_since(site: Site, app: AppHarness) -> None:
+    timeline = await app.ask("Hello")
     like = timeline.message
 
     def post(tx: Transaction) -> None:
         for _ in range(120):
-            notice(tx, like=like, text="News", priority=1, now=house.clock.now())
+            notice(tx, like=like, text="News", priority=1, now=app.clock.now())
 
-    await house.store.write(post)
+    await app.store.write(post)
     (row,) = await listed(site)
     assert row["participants"] == 1

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from arvis.domain.events import Changed, RunAdvanced
-from tests.flows.house import House
+from tests.flows.app_harness import AppHarness
 from tests.flows.test_web_workflow_runs import DOCUMENT
 from tests.flows.web_server import DAEMON_KEY, Site, running_site
 
 
 @pytest.fixture
-async def site(tmp_path: Path, house: House) -> AsyncIterator[Site]:
+async def site(tmp_path: Path, app: AppHarness) -> AsyncIterator[Site]:
     folder = tmp_path / "web"
     folder.mkdir()
-    async with running_site(folder, behind=house) as site:
+    async with running_site(folder, behind=app) as site:
         for kind in (RunAdvanced, Changed):
-            house.bus.subscribe(kind, site.bus.publish)
+            app.bus.subscribe(kind, site.bus.publish)
         yield site
 
 
@@ -40,8 +40,8 @@ async def events(site: Site, run_id: str, told: list[tuple[str, Any]], asked: as
                     asked.set()
 
 
-async def test_a_run_is_begun_watched_approved_and_done(site: Site, house: House) -> None:
-    house.provider.script.append("A short summary.")
+async def test_a_run_is_begun_watched_approved_and_done(site: Site, app: AppHarness) -> None:
+    app.provider.script.append("A short summary.")
     made = await site.call("POST", "/api/workflows", json={"name": "Walked", "document": DOCUMENT})
     assert made.status == 201, made.text
     run_id = (await site.call("POST", "/api/workflows/walked/runs", json={"input": "the news"})).json()["id"]

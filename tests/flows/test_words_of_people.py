@@ -17,10 +17,10 @@ from arvis.ports.store import Transaction
 from arvis.ports.transcriber import Sound
 from arvis.store.open import Database
 from arvis.turns.requeue import CRASHED, PUT_BACK, UNREAD
-from tests.flows.house import House, Models, agent_with, open_house
+from tests.flows.app_harness import AppHarness, Models, agent_with, open_app
 from tests.flows.media_kit import waiting, wav
 from tests.flows.scripted import Held, ScriptedProvider, asking, call
-from tests.flows.test_media import Ears, house_with_files, sent
+from tests.flows.test_media import Ears, app_with_files, sent
 
 #: Eight small calls in each of five rounds.
 CALLS, ROUNDS = 8, 5
@@ -36,35 +36,35 @@ def _rounds(number: int) -> RunResult:
     return asking(*(call(number * 100 + index, "look", words=f"{number} {index}") for index in range(CALLS)))
 
 
-def _prompt(house: House, number: int) -> str:
-    request = house.provider.asked[number]
+def _prompt(app: AppHarness, number: int) -> str:
+    request = app.provider.asked[number]
     return "\n".join(turn.content for turn in request.turns if turn.role == "user")
 
 
 async def test_words_that_joined_a_turn_stay_when_its_rounds_outgrow_their_room(database: Database) -> None:
-    async with open_house(database, agents=narrow()) as house:
-        house.provider.script += [*(_rounds(number) for number in range(1, ROUNDS + 1)), "Done."]
+    async with open_app(database, agents=narrow()) as app:
+        app.provider.script += [*(_rounds(number) for number in range(1, ROUNDS + 1)), "Done."]
         looking = Held("x" * 1_500)
-        house.tools.look.script += ["x" * 1_500] * (2 * CALLS - 1) + [looking] + ["x" * 1_500] * (3 * CALLS)
-        first = await house.say("Look")
+        app.tools.look.script += ["x" * 1_500] * (2 * CALLS - 1) + [looking] + ["x" * 1_500] * (3 * CALLS)
+        first = await app.say("Look")
         await looking.until_begun()
-        second = await house.say("to the left, please")
+        second = await app.say("to the left, please")
         looking.go.set()
-        await house.until_status(second.message_id, MessageStatus.ANSWERED)
-        assert len(house.provider.asked) == ROUNDS + 1
+        await app.until_status(second.message_id, MessageStatus.ANSWERED)
+        assert len(app.provider.asked) == ROUNDS + 1
         for number in range(2, ROUNDS + 1):
-            assert "to the left, please" in _prompt(house, number)
-            assert "Look" in _prompt(house, number)
-        assert (await house.timeline(first.message_id)).reply == "Done."
+            assert "to the left, please" in _prompt(app, number)
+            assert "Look" in _prompt(app, number)
+        assert (await app.timeline(first.message_id)).reply == "Done."
 
 
 async def test_a_model_is_told_of_calls_whose_outputs_have_left_the_prompt(database: Database) -> None:
-    async with open_house(database, agents=narrow()) as house:
-        house.provider.script += [*(_rounds(number) for number in range(1, ROUNDS + 1)), "Done."]
-        house.tools.look.script += ["x" * 1_500] * (ROUNDS * CALLS)
-        await house.ask("Look")
-        last = house.provider.asked[-1]
-        told = _prompt(house, -1)
+    async with open_app(database, agents=narrow()) as app:
+        app.provider.script += [*(_rounds(number) for number in range(1, ROUNDS + 1)), "Done."]
+        app.tools.look.script += ["x" * 1_500] * (ROUNDS * CALLS)
+        await app.ask("Look")
+        last = app.provider.asked[-1]
+        told = _prompt(app, -1)
         shown = [call for turn in last.turns for call in turn.calls]
         assert len(shown) < ROUNDS * CALLS
         for number in range(1, ROUNDS + 1):
@@ -78,17 +78,17 @@ async def test_a_model_is_told_of_calls_whose_outputs_have_left_the_prompt(datab
 async def test_messages_that_one_prompt_cannot_hold_are_answered_one_after_the_other(database: Database) -> None:
     provider = ScriptedProvider()
     small = Models({"scripted": provider}, [Account("main", "scripted", "model")], {"scripted/model": 8_000})
-    async with open_house(database, agents=narrow(), models=small, started=False) as house:
-        said = [(await house.say(f"<{number}> {'word ' * 2_500}")).message_id for number in (1, 2)]
-        said.append((await house.say("<3>")).message_id)
-        said.append((await house.say("<4> from somebody else", user="bob")).message_id)
-        await house.start()
+    async with open_app(database, agents=narrow(), models=small, started=False) as app:
+        said = [(await app.say(f"<{number}> {'word ' * 2_500}")).message_id for number in (1, 2)]
+        said.append((await app.say("<3>")).message_id)
+        said.append((await app.say("<4> from somebody else", user="bob")).message_id)
+        await app.start()
         # The model says again what it was asked last.
         for number, message_id in enumerate(said, 1):
-            assert f"<{number}>" in ((await house.until_status(message_id, MessageStatus.ANSWERED)).reply or "")
-        noted = [step.data for step in (await house.timeline(said[1])).steps if step.step == PUT_BACK]
+            assert f"<{number}>" in ((await app.until_status(message_id, MessageStatus.ANSWERED)).reply or "")
+        noted = [step.data for step in (await app.timeline(said[1])).steps if step.step == PUT_BACK]
         assert [data["why"] for data in noted] == [UNREAD]
-        texts = await house.until_sent(3)
+        texts = await app.until_sent(3)
         assert [[f"<{number}>" in text for number in (1, 2, 3, 4)] for text in texts] == [
             [True, False, False, False],
             [False, True, True, False],
@@ -112,19 +112,19 @@ class Hoarse:
 
 async def test_a_message_that_came_behind_the_last_call_of_a_model_is_not_answered_by_it(database: Database) -> None:
     mouth = Hoarse()
-    async with house_with_files(database, ears=Ears("hello"), mouth=mouth) as (house, platform):
+    async with app_with_files(database, ears=Ears("hello"), mouth=mouth) as (app, platform):
         platform.files["voice"] = wav()
-        house.provider.script += ["One.", "Two."]
-        first = await sent(house, "", waiting("voice", voice=True))
-        await house.start()
+        app.provider.script += ["One.", "Two."]
+        first = await sent(app, "", waiting("voice", voice=True))
+        await app.start()
         await mouth.held.until_begun()
-        second = (await house.say("What is the capital of France?")).message_id
+        second = (await app.say("What is the capital of France?")).message_id
         mouth.held.go.set()
-        await house.restart()
-        assert (await house.until_status(first, MessageStatus.ANSWERED)).reply == "One."
-        assert (await house.until_status(second, MessageStatus.ANSWERED)).reply == "Two."
-        assert "France" not in _prompt(house, 0)
-        assert "France" in _prompt(house, 1)
+        await app.restart()
+        assert (await app.until_status(first, MessageStatus.ANSWERED)).reply == "One."
+        assert (await app.until_status(second, MessageStatus.ANSWERED)).reply == "Two."
+        assert "France" not in _prompt(app, 0)
+        assert "France" in _prompt(app, 1)
 
 
 def _die(tx: Transaction, now: int) -> None:
@@ -136,30 +136,30 @@ def _die(tx: Transaction, now: int) -> None:
 
 
 async def test_messages_that_joined_what_kills_the_process_are_answered_without_it(database: Database) -> None:
-    async with open_house(database, started=False) as house:
-        said = [(await house.say(text)).message_id for text in ("one", "two", "three")]
+    async with open_app(database, started=False) as app:
+        said = [(await app.say(text)).message_id for text in ("one", "two", "three")]
         for _ in range(SUSPECT_CRASHES):
-            await house.store.write(_die, house.clock.now())
-        house.provider.script += ["One.", "Both."]
-        await house.start()
+            await app.store.write(_die, app.clock.now())
+        app.provider.script += ["One.", "Both."]
+        await app.start()
         for message_id, reply in zip(said, ["One.", "Both.", "Both."], strict=True):
-            assert (await house.until_status(message_id, MessageStatus.ANSWERED)).reply == reply
-        assert "two" not in _prompt(house, 0)
-        assert "three" in _prompt(house, 1)
-        noted = [step.data for step in (await house.timeline(said[1])).steps if step.step == PUT_BACK]
+            assert (await app.until_status(message_id, MessageStatus.ANSWERED)).reply == reply
+        assert "two" not in _prompt(app, 0)
+        assert "three" in _prompt(app, 1)
+        noted = [step.data for step in (await app.timeline(said[1])).steps if step.step == PUT_BACK]
         assert [data["why"] for data in noted] == [CRASHED]
 
 
 async def test_only_the_poison_fails(database: Database) -> None:
-    async with open_house(database, started=False) as house:
-        said = [(await house.say(text)).message_id for text in ("poison", "two", "three")]
+    async with open_app(database, started=False) as app:
+        said = [(await app.say(text)).message_id for text in ("poison", "two", "three")]
         for _ in range(POISON_CRASHES):
-            await house.store.write(_die, house.clock.now())
-        house.provider.script.append("Both.")
-        await house.start()
-        assert (await house.until_status(said[0], MessageStatus.FAILED)).reason == POISON
+            await app.store.write(_die, app.clock.now())
+        app.provider.script.append("Both.")
+        await app.start()
+        assert (await app.until_status(said[0], MessageStatus.FAILED)).reason == POISON
         for message_id in said[1:]:
-            assert (await house.until_status(message_id, MessageStatus.ANSWERED)).reply == "Both."
+            assert (await app.until_status(message_id, MessageStatus.ANSWERED)).reply == "Both."
 
 
 async def test_a_reply_that_was_written_without_its_message_settles_nothing(database: Database) -> None:
@@ -167,10 +167,10 @@ async def test_a_reply_that_was_written_without_its_message_settles_nothing(data
         return End(RunResult("Surely.", "", "", "").to_json(), read=[])
 
     careless = Graph("careless", "answer", {"answer": answer}, {})
-    async with open_house(database, agents=[agent_with(graph="careless")], graphs=[careless]) as house:
-        asked = await house.say("Is it?")
-        failed = await house.until_status(asked.message_id, MessageStatus.FAILED)
+    async with open_app(database, agents=[agent_with(graph="careless")], graphs=[careless]) as app:
+        asked = await app.say("Is it?")
+        failed = await app.until_status(asked.message_id, MessageStatus.FAILED)
         assert failed.reason == "broken"
         assert failed.job is not None
         assert "written without its messages" in (failed.job.error or "")
-        assert "Surely." not in " ".join(await house.until_sent(1))
+        assert "Surely." not in " ".join(await app.until_sent(1))

@@ -10,29 +10,29 @@ from arvis.domain.executions import Wait
 from arvis.ports.operations import WaitRights
 from arvis.store.open import Database
 from arvis.web.api.questions import listed_view, question_view
+from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.drawn_kit import drawing, node
-from tests.flows.house import House, agent_with, open_house
 from tests.flows.people_kit import TRIGGER, approval, begun, decide, drawn, ended, lines, question
 
 
 @pytest.fixture
-async def house(database: Database) -> AsyncIterator[House]:
-    async with open_house(database, agents=[agent_with(allow_users=("ann",))]) as house:
-        yield house
+async def app(database: Database) -> AsyncIterator[AppHarness]:
+    async with open_app(database, agents=[agent_with(allow_users=("ann",))]) as app:
+        yield app
 
 
-async def test_a_long_question_says_how_much_of_it_is_shown_and_brings_the_rest(house: House) -> None:
+async def test_a_long_question_says_how_much_of_it_is_shown_and_brings_the_rest(app: AppHarness) -> None:
     long = "".join(f"Line {number:05} of the letter.\n" for number in range(1_000))
-    await begun(house, await drawn(house, approval(prompt=f"Send this?\n{long}THE END")))
-    wait = await question(house)
+    await begun(app, await drawn(app, approval(prompt=f"Send this?\n{long}THE END")))
+    wait = await question(app)
     assert wait.prompt == f"Send this?\n{long}THE END"
-    (shown,) = await house.until_sent(1)
+    (shown,) = await app.until_sent(1)
     assert f"[Showing 6,000 of {len(wait.prompt):,} characters." in shown
     assert f"`arvis questions show {wait.id}`" in shown
-    (delivery,) = await house.deliveries()
+    (delivery,) = await app.deliveries()
     (file,) = delivery.files
     assert (file.filename, file.content) == ("question.md", wait.prompt)
-    view = await house.insights.question(wait.id)
+    view = await app.insights.question(wait.id)
     assert view is not None
     rights = WaitRights(may_answer=True, asked_of=())
     whole, listed = question_view(view, rights), listed_view(view, rights)
@@ -41,7 +41,7 @@ async def test_a_long_question_says_how_much_of_it_is_shown_and_brings_the_rest(
     assert listed["change"] == {"text": listed["prompt"], "hash": whole["change"]["hash"]}
 
 
-async def test_a_yes_counts_for_what_was_shown_and_for_nothing_else(house: House) -> None:
+async def test_a_yes_counts_for_what_was_shown_and_for_nothing_else(app: AppHarness) -> None:
     """A branch beside the question writes what was to be approved once more."""
     document = drawing(
         TRIGGER,
@@ -53,22 +53,22 @@ async def test_a_yes_counts_for_what_was_shown_and_for_nothing_else(house: House
         ways=["go > draft > ok", "go > later > other > draft", "ok:approve > yes"],
         pauses="branch",
     )
-    run_id = await begun(house, await drawn(house, document))
-    first = await question(house)
+    run_id = await begun(app, await drawn(app, document))
+    first = await question(app)
     assert first.prompt == "Send hello?"
-    await house.pass_time(61)
-    second = await question(house, but=first.id)
-    await decide(house, first, "approve")
+    await app.pass_time(61)
+    second = await question(app, but=first.id)
+    await decide(app, first, "approve")
 
     async def asked_again() -> Wait | None:
-        page = await house.insights.waits(open_only=True, limit=10, cursor=None)
+        page = await app.insights.waits(open_only=True, limit=10, cursor=None)
         return next((each for each in page.items if each.id not in {first.id, second.id}), None)
 
-    again = await house.until(asked_again)
+    again = await app.until(asked_again)
     assert again.prompt == "Send goodbye?"
-    (warning,) = await lines(house, run_id, "warning")
+    (warning,) = await lines(app, run_id, "warning")
     assert "asked again" in warning
     for wait in (again, second):
-        await decide(house, wait, "approve")
-    run = await ended(house, run_id)
+        await decide(app, wait, "approve")
+    run = await ended(app, run_id)
     assert run.state["out:yes"]["output"] == "Sent: goodbye"

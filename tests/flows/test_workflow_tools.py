@@ -20,7 +20,7 @@ from arvis.store.open import Database
 from arvis.tools import abort_workflow, start_workflow
 from arvis.turns import cancellation
 from arvis.turns.workflow_tools import MOST_STARTS, WorkflowStarter, start
-from tests.flows.house import House, agent_with, open_house
+from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.scripted import Held, asking, call
 from tests.flows.workflow_kit import asks, chain, draw, ended_run, log_of, node, runs_of
 
@@ -29,25 +29,23 @@ LONG = chain(node("s", "start"), node("w", "wait", amount=1, unit="days"), asks(
 
 
 @pytest.fixture
-async def desk(database: Database) -> AsyncIterator[House]:
-    async with open_house(database, agents=[agent_with(tools=TOOLS, allow_users=("ann",))]) as house:
+async def desk(database: Database) -> AsyncIterator[AppHarness]:
+    async with open_app(database, agents=[agent_with(tools=TOOLS, allow_users=("ann",))]) as app:
         services = ToolServices(
             **dict.fromkeys(("store", "clock", "fetcher", "http", "sandbox", "secrets")),  # type: ignore[arg-type]
             search_url="",
-            workflows=WorkflowStarter(store=house.store, bus=house.bus, clock=house.clock),
+            workflows=WorkflowStarter(store=app.store, bus=app.bus, clock=app.clock),
         )
         starting = start_workflow.create(services)
         assert isinstance(starting, start_workflow.StartTool)
-        await draw(
-            house, "Daily", chain(node("s", "start"), asks("Digest {{PREVIOUS_OUTPUT}}")), description="a digest"
-        )
-        await draw(house, "Long", LONG)
-        house.tools.more += [await starting.current(), abort_workflow.create(services)]
-        house.rules |= dict.fromkeys(TOOLS, Permit.ALWAYS)
-        yield house
+        await draw(app, "Daily", chain(node("s", "start"), asks("Digest {{PREVIOUS_OUTPUT}}")), description="a digest")
+        await draw(app, "Long", LONG)
+        app.tools.more += [await starting.current(), abort_workflow.create(services)]
+        app.rules |= dict.fromkeys(TOOLS, Permit.ALWAYS)
+        yield app
 
 
-async def results(desk: House) -> MessageTimeline:
+async def results(desk: AppHarness) -> MessageTimeline:
     """The turn that brings them back, once it is answered."""
 
     async def check() -> MessageTimeline | None:
@@ -65,7 +63,7 @@ async def results(desk: House) -> MessageTimeline:
     return await desk.until(check)
 
 
-async def test_the_turn_ends_and_the_results_are_the_next_one(desk: House) -> None:
+async def test_the_turn_ends_and_the_results_are_the_next_one(desk: AppHarness) -> None:
     long = "x" * 300
     desk.provider.script += [asking(call(1, "start_workflow", workflow="daily", input="of May")), long, "Here you are."]
     answered = await desk.ask("The digest, please")
@@ -87,7 +85,7 @@ async def test_the_turn_ends_and_the_results_are_the_next_one(desk: House) -> No
     )
 
 
-async def test_the_description_tells_which_there_are(desk: House) -> None:
+async def test_the_description_tells_which_there_are(desk: AppHarness) -> None:
     desk.provider.script.append("Hi.")
     await desk.ask("Hello")
     (spec,) = [each for each in desk.provider.asked[0].tools if each.name == "start_workflow"]
@@ -95,7 +93,7 @@ async def test_the_description_tells_which_there_are(desk: House) -> None:
     assert "- long: Long" in spec.description
 
 
-async def test_a_failed_run_comes_back_too(desk: House) -> None:
+async def test_a_failed_run_comes_back_too(desk: AppHarness) -> None:
     bad = ProviderError(ProviderErrorKind.BAD_REQUEST, "The model said no.")
     desk.provider.script += [asking(call(1, "start_workflow", workflow="daily", input="x")), bad, "It went wrong."]
     await desk.ask("The digest, please")
@@ -105,7 +103,7 @@ async def test_a_failed_run_comes_back_too(desk: House) -> None:
     assert "Error: Work: The model said no." in desk.provider.prompts[-1][-1]
 
 
-async def test_one_that_is_not_there_leaves_the_turn_going(desk: House) -> None:
+async def test_one_that_is_not_there_leaves_the_turn_going(desk: AppHarness) -> None:
     desk.provider.script += [asking(call(1, "start_workflow", workflow="none")), "There is none."]
     answered = await desk.ask("Go")
     assert answered.reply == "There is none."
@@ -114,7 +112,7 @@ async def test_one_that_is_not_there_leaves_the_turn_going(desk: House) -> None:
     assert "There is no workflow 'none'. Workflows:\n- daily" in output.content
 
 
-async def test_only_what_it_started_here_can_be_aborted(desk: House) -> None:
+async def test_only_what_it_started_here_can_be_aborted(desk: AppHarness) -> None:
     workflow = await desk.store.read(lambda tx: tx.workflows.by_slug("long"))
     assert workflow is not None
     desk.provider.script.append(asking(call(1, "start_workflow", workflow="long")))
@@ -133,7 +131,7 @@ async def test_only_what_it_started_here_can_be_aborted(desk: House) -> None:
     assert "was cancelled" in desk.provider.prompts[-1][-1]
 
 
-async def test_what_came_back_starts_another_only_with_a_persons_word(desk: House) -> None:
+async def test_what_came_back_starts_another_only_with_a_persons_word(desk: AppHarness) -> None:
     again = asking(call(1, "start_workflow", workflow="daily", input="x"))
     desk.provider.script += [again, "done", again]
     await desk.ask("Go")
@@ -145,7 +143,7 @@ async def test_what_came_back_starts_another_only_with_a_persons_word(desk: Hous
     assert "start_workflow" in await desk.until(asked)
 
 
-async def test_a_chain_without_a_person_is_bounded(desk: House) -> None:
+async def test_a_chain_without_a_person_is_bounded(desk: AppHarness) -> None:
     held = Held()
     desk.provider.script.append(held)
     received = await desk.say("Go")
@@ -166,7 +164,7 @@ async def test_a_chain_without_a_person_is_bounded(desk: House) -> None:
         await desk.store.write(start, caller, "daily", "x", desk.clock.now())
 
 
-async def test_the_same_call_starts_it_once(desk: House) -> None:
+async def test_the_same_call_starts_it_once(desk: AppHarness) -> None:
     held = Held()
     desk.provider.script.append(held)
     received = await desk.say("Go")
@@ -184,7 +182,7 @@ async def test_the_same_call_starts_it_once(desk: House) -> None:
     assert len(await runs_of(desk, workflow)) == 1
 
 
-async def test_where_others_words_may_have_led_to_it_a_person_is_asked(desk: House) -> None:
+async def test_where_others_words_may_have_led_to_it_a_person_is_asked(desk: AppHarness) -> None:
     desk.provider.script += [
         asking(call(1, "look", words="a page")),
         asking(call(2, "start_workflow", workflow="long")),
@@ -197,7 +195,7 @@ async def test_where_others_words_may_have_led_to_it_a_person_is_asked(desk: Hou
     await desk.store.write(cancellation.cancel_turn, wait.execution_id, "ann", desk.clock.now())
 
 
-async def test_no_run_of_its_own_starts_one(desk: House) -> None:
+async def test_no_run_of_its_own_starts_one(desk: AppHarness) -> None:
     """A workflow's agent has the tool, and nobody there to bring the results to."""
     desk.provider.script += [
         asking(call(1, "start_workflow", workflow="daily", input="x")),

@@ -48,8 +48,8 @@ from arvis.web.http.schema import ERROR
 from arvis.web.http.streams import Timeouts
 from arvis.web.realtime.connector import WebConnector
 from arvis.web.server import WebServer
-from tests.flows import house as flow
-from tests.flows.house_of_web import a_house
+from tests.flows import app_harness as flow
+from tests.flows.web_admin import admin_services
 from tests.flows.web_script import ScriptedInbox, ScriptedInsights, ScriptedOperations
 
 DAY_MS = 86_400_000
@@ -227,14 +227,14 @@ async def running_site(
     page_folder: Path = PAGE_FOLDER,
     real_insights: bool = False,
     real_operations: bool = False,
-    behind: flow.House | None = None,
+    behind: flow.AppHarness | None = None,
     accounts: Sequence[Account] = (),
     providers: Mapping[str, Provider] | None = None,
     fetcher: Fetcher | None = None,
     configured: Sequence[BotEntry] = (),
     maker: ConnectorFactory | None = None,
     speech: UtteranceRules | None = None,
-    house: AdminServices | None = None,
+    admin: AdminServices | None = None,
 ) -> AsyncIterator[Site]:
     database = Database(file=folder / "arvis.db", url=None, folder=folder)
     bring_up_to_date(database, now=0)
@@ -260,7 +260,7 @@ async def running_site(
             accounts=AccountService(book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock),
             secrets=box, passwords=Argon2Passwords(), store=store, connector=connector, bus=bus, clock=clock, roles=lambda: roles,
             new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, timeouts=patience or Timeouts(), page_folder=page_folder,
-            admin=house or await a_house(folder, store, bus, clock), skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, shelf=shelf, clock=clock), all_owners={"chat": ("boss",)}, speech=speech or UtteranceRules(),
+            admin=admin or await admin_services(folder, store, bus, clock), skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, shelf=shelf, clock=clock), all_owners={"chat": ("boss",)}, speech=speech or UtteranceRules(),
         )  # fmt: skip
         server = WebServer(deps=deps)
         await server.start()

@@ -8,7 +8,7 @@ from typing import Any
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.workflows import Workflow
 from arvis.workflows.service import Wanted, check_document, create
-from tests.flows.house import House
+from tests.flows.app_harness import AppHarness
 
 OVER = frozenset({ExecutionStatus.DONE, ExecutionStatus.FAILED, ExecutionStatus.CANCELLED})
 
@@ -35,29 +35,29 @@ def triggered(words: str = "", agent: str = "", kind: str = "message", **data: A
 
 
 async def draw(
-    house: House, name: str, document: dict[str, Any], *, description: str = "", on: bool = True
+    app: AppHarness, name: str, document: dict[str, Any], *, description: str = "", on: bool = True
 ) -> Workflow:
     checked = check_document(document)
     assert not checked.errors, checked.problems
     wanted = Wanted(name=name, description=description, enabled=on, checked=checked)
-    return await house.store.write(create, wanted, house.clock.now(), by=None)
+    return await app.store.write(create, wanted, app.clock.now(), by=None)
 
 
-async def runs_of(house: House, workflow: Workflow) -> list[Execution]:
+async def runs_of(app: AppHarness, workflow: Workflow) -> list[Execution]:
     """The oldest first."""
 
-    page = await house.insights.executions(graph=workflow.graph, status=None, limit=50, cursor=None)
+    page = await app.insights.executions(graph=workflow.graph, status=None, limit=50, cursor=None)
     return sorted(page.items, key=lambda each: each.id)
 
 
-async def ended_run(house: House, workflow: Workflow, number: int = 1) -> Execution:
+async def ended_run(app: AppHarness, workflow: Workflow, number: int = 1) -> Execution:
     async def check() -> Execution | None:
-        found = await runs_of(house, workflow)
+        found = await runs_of(app, workflow)
         return found[number - 1] if len(found) >= number and found[number - 1].status in OVER else None
 
-    return await house.until(check)
+    return await app.until(check)
 
 
-async def log_of(house: House, run_id: str) -> list[tuple[str, str, str]]:
-    entries = await house.store.read(lambda tx: tx.workflow_runs.entries(run_id, 0, 200))
+async def log_of(app: AppHarness, run_id: str) -> list[tuple[str, str, str]]:
+    entries = await app.store.read(lambda tx: tx.workflow_runs.entries(run_id, 0, 200))
     return [(each.node_id, each.type, each.content) for each in entries]

@@ -21,7 +21,7 @@ from arvis.domain.errors import ConfigError
 from arvis.store.open import Database, bring_up_to_date
 
 OLD = """\
-# My house.
+# My daemon.
 secrets_key: env:SEALING      # of mine
 web:
   session_idle: 1h            # short
@@ -70,7 +70,7 @@ windows: {demo: 4096}
 vision: {demo: true}          # it sees
 """
 NEW = """\
-# My house.
+# My daemon.
 encryption_key: env:SEALING   # of mine
 web:
   session_idle_timeout: 1h    # short

@@ -256,7 +256,7 @@ def test_a_short_secret_is_only_taken_out_where_it_stands_alone() -> None:
 
 
 def test_many_secrets_are_learned_one_by_one_and_looked_for_in_no_time() -> None:
-    """Each variable and account of a large house is one; a pattern of them all took minutes to make and long to run."""
+    """Each variable and account of a large installation is one; a pattern of them all took minutes to make and long to run."""
     redact, begun = Redactor(), time.process_time()
     for number in range(1_000):
         redact.learn([f"secret-number-{number}"])

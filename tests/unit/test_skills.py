@@ -1,4 +1,4 @@
-"""Skills: read, chosen, and the ones of the house."""
+"""Skills: read, chosen, and the built-in ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from arvis.skills.skill import (
     usable,
 )
 
-HOUSE = [
+SHIPPED = [
     read_skill(file.read_text("utf-8"), stem=file.stem, source=Source.BUILT_IN)
     for file in sorted(BUILT_IN.glob("*.md"))
 ]
@@ -209,12 +209,12 @@ def test_the_tools_that_a_skill_needs(needed: list[str], tools: list[str], fits:
     assert bool(choose([read], "rope", [], tools, quarter).slugs) is fits
 
 
-# -- the ones of the house ---------------------------------------------------------------------------------
+# -- the built-in ones -------------------------------------------------------------------------------------
 
 
 def test_there_are_four_and_they_are_sound() -> None:
-    assert [each.slug for each in HOUSE] == ["client-management", "code-review", "devops", "web-dev"]
-    for each in HOUSE:
+    assert [each.slug for each in SHIPPED] == ["client-management", "code-review", "devops", "web-dev"]
+    for each in SHIPPED:
         assert each.warnings == ()
         assert each.description
         assert 40 <= each.body.count("\n") + 1 <= 80
@@ -240,7 +240,7 @@ def test_there_are_four_and_they_are_sound() -> None:
     ],
 )
 def test_natural_messages_call_for_them(message: str, slug: str) -> None:
-    assert choose(HOUSE, message, [], [], quarter).slugs[:1] == (slug,)
+    assert choose(SHIPPED, message, [], [], quarter).slugs[:1] == (slug,)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_natural_messages_call_for_them(message: str, slug: str) -> None:
     ],
 )  # fmt: skip
 def test_small_talk_calls_for_none(message: str) -> None:
-    assert choose(HOUSE, message, [], [], quarter) == NOTHING
+    assert choose(SHIPPED, message, [], [], quarter) == NOTHING
 
 
 def test_one_look_finds_what_any_pattern_finds() -> None:

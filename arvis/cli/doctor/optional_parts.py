@@ -18,7 +18,7 @@ from arvis.tools.code import CODE_EXECUTION
 _PROGRAMS = frozenset({"run_shell", CODE_EXECUTION})
 
 #: Tools of agents of graph `code`, in addition to those of packages.
-_HOUSE = frozenset({CODE_EXECUTION})
+_BUILT_IN = frozenset({CODE_EXECUTION})
 
 
 def check_tool_names(scene: Scene) -> Verdict | None:
@@ -26,7 +26,7 @@ def check_tool_names(scene: Scene) -> Verdict | None:
     named = {tool: agent.slug for agent in scene.config.agents for tool in agent.tools}
     if not named:
         return None
-    known = {point.name for point in entry_points(group="arvis.tools")} | _HOUSE
+    known = {point.name for point in entry_points(group="arvis.tools")} | _BUILT_IN
     servers = {server.name for server in scene.config.mcp.servers}
     missing = [tool for tool in named if tool not in known and tool.partition(".")[0] not in servers]
     if missing:
@@ -53,7 +53,7 @@ def check_tool_policy(scene: Scene) -> Verdict | None:
     if not rules:
         return None
     risks = {str(risk) for risk in Risk}
-    tools = {point.name for point in entry_points(group="arvis.tools")} | _HOUSE
+    tools = {point.name for point in entry_points(group="arvis.tools")} | _BUILT_IN
     servers = {server.name for server in scene.config.mcp.servers}
     strange = [name for name in rules if name not in risks | tools and name.partition(".")[0] not in servers]
     if strange:

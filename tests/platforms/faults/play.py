@@ -25,7 +25,7 @@ from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.store.open import Database
-from tests.flows.house import House, Models, open_house
+from tests.flows.app_harness import AppHarness, Models, open_app
 from tests.flows.scripted import said
 from tests.platforms.faults.scenes import Scene, scene
 from tests.platforms.faults.wire import Fault
@@ -106,17 +106,17 @@ async def _bot(world: Scene, record: Record) -> AsyncIterator[_Player]:
         folder = Path(exits.enter_context(TemporaryDirectory(prefix="arvis-faults-", ignore_cleanup_errors=True)))
         models = Models({_Model.name: _Model()}, [Account(name="main", provider=_Model.name, model="tokens")])
         database = Database(folder / "arvis.db", None, folder)
-        house = await exits.enter_async_context(open_house(database, models=models))
-        house.pace = Pace(first=0, characters=5, status=3600, status_every=0, look=0.02)
-        player = _Player(world, house, folder, record)
+        app = await exits.enter_async_context(open_app(database, models=models))
+        app.pace = Pace(first=0, characters=5, status=3600, status_every=0, look=0.02)
+        player = _Player(world, app, folder, record)
         exits.push_async_callback(player.stop)
         yield player
 
 
 class _Player:
-    def __init__(self, world: Scene, house: House, folder: Path, record: Record) -> None:
+    def __init__(self, world: Scene, app: AppHarness, folder: Path, record: Record) -> None:
         self._world = world
-        self._house = house
+        self._app = app
         self._record = record
         self._tasks: list[asyncio.Task[None]] = []
         self._numbers = 0
@@ -126,16 +126,16 @@ class _Player:
         values = {"name": "main", "agent": "helper", **world.bot}
         places = dict.fromkeys(values, "config.yaml, line 1")
         entry = BotEntry(world.platform, "main", f"bots.{world.platform}[0]", values, places)
-        self._book = BotRegistry(configured=[entry], store=house.store, secrets=box)
+        self._book = BotRegistry(configured=[entry], store=app.store, secrets=box)
         services = ConnectorServices(clock=clock, commands=_COMMANDS, max_parts=1)
         self._fleet = ConnectorPool(registry=self._book, maker=ConnectorFactory(services=services))
         running = RunnerParts(
-            inbox_for=lambda _: house.inbox, tell_owner=self._tell, owner="boot", node="node", random=lambda: 0.0
+            inbox_for=lambda _: app.inbox, tell_owner=self._tell, owner="boot", node="node", random=lambda: 0.0
         )
         self._keeper = BotSupervisor(
-            registry=self._book, fleet=self._fleet, store=house.store, bus=house.bus, clock=clock, running=running
+            registry=self._book, fleet=self._fleet, store=app.store, bus=app.bus, clock=clock, running=running
         )
-        house.bus.subscribe(BotStateChanged, lambda _: self._keep(self._note_state()))
+        app.bus.subscribe(BotStateChanged, lambda _: self._keep(self._note_state()))
 
     async def perform(self, patience: float) -> None:
         await self._start()
@@ -163,7 +163,7 @@ class _Player:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._house.queue.stop(0)
+        await self._app.queue.stop(0)
         await self._fleet.close()
 
     async def _do(self, act: Callable[[], Awaitable[object]]) -> None:
@@ -177,9 +177,9 @@ class _Player:
 
     async def _show_a_draft(self) -> None:
         """One that is taken away again."""
-        connector = self._house.connectors[self._world.platform, "main"]
+        connector = self._app.connectors[self._world.platform, "main"]
         if isinstance(connector, ShowsDrafts):
-            place, key = self._world.place, self._house.new_id()
+            place, key = self._world.place, self._app.new_id()
             shown = await connector.show_draft(place, key, "A draft", ())
             if shown is not None:
                 await connector.change_draft(place, shown, "A longer draft", ())
@@ -187,7 +187,7 @@ class _Player:
 
     async def _examine(self) -> None:
         """As `arvis doctor` does."""
-        connector = self._house.connectors[self._world.platform, "main"]
+        connector = self._app.connectors[self._world.platform, "main"]
         if isinstance(connector, ChecksSetup):
             self._record.shown += [f"{finding.text} {finding.fix}" for finding in await connector.check()]
 
@@ -196,9 +196,9 @@ class _Player:
         await self._fleet.open()
         for bot in self._fleet.bots:
             assert bot.connector is not None
-            self._house.connectors[bot.spec.key] = bot.connector
+            self._app.connectors[bot.spec.key] = bot.connector
         ready = asyncio.Event()
-        self._keep(self._house.build_presence().run(ready.set))
+        self._keep(self._app.build_presence().run(ready.set))
         await ready.wait()
         began = time.monotonic()
 
@@ -206,7 +206,7 @@ class _Player:
             if event.state is BotState.RUNNING and self._record.up_after is None:
                 self._record.up_after = time.monotonic() - began
 
-        self._house.bus.subscribe(BotStateChanged, risen)
+        self._app.bus.subscribe(BotStateChanged, risen)
         self._keep(self._keeper.run(lambda: None))
 
     async def _write(self, way: str) -> str:
@@ -230,7 +230,7 @@ class _Player:
     async def _until_idle(self, patience: float) -> None:
         end = time.monotonic() + patience
         while time.monotonic() < end:
-            counts = await self._house.insights.counts(self._house.clock.now())
+            counts = await self._app.insights.counts(self._app.clock.now())
             if all(status == "failed" for _, status in counts.jobs):
                 return
             await asyncio.sleep(_LOOK_SECONDS)
@@ -246,10 +246,10 @@ class _Player:
 
     async def _note_rows(self) -> None:
         await self._note_state()
-        self._record.errors = [str(job.error) for job in await self._house.jobs() if job.error]
+        self._record.errors = [str(job.error) for job in await self._app.jobs() if job.error]
 
     async def _status(self) -> BotStatus:
-        return next(iter(await self._house.store.read(lambda tx: tx.bots.statuses())))
+        return next(iter(await self._app.store.read(lambda tx: tx.bots.statuses())))
 
     def _tell(self, tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str) -> None:
         self._record.notices.append(f"{cause}: {text}")

@@ -48,7 +48,7 @@ from arvis.skills import Skill
 from arvis.store.open import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.tools.registry import Policy, Registry
-from tests.flows.house_parts import MovableClock, ObservedStore, add_agents
+from tests.flows.app_parts import MovableClock, ObservedStore, add_agents
 from tests.flows.scripted import (
     BOT,
     PATIENCE_SECONDS,
@@ -75,7 +75,7 @@ class Models:
     windows: Mapping[str, int] = field(default_factory=dict)
 
 
-class House:
+class AppHarness:
     """All parts that a test needs, and helpers for frequent steps."""
 
     def __init__(
@@ -343,7 +343,7 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(
+async def open_app(
     database: Database,
     *,
     agents: Iterable[Agent] = (HELPER,),
@@ -359,11 +359,11 @@ async def open_house(
     transcriber: Transcriber | None = None,
     speaker: Speaker | None = None,
     plugins: Plugins | None = None,
-) -> AsyncIterator[House]:
+) -> AsyncIterator[AppHarness]:
     await asyncio.to_thread(bring_up_to_date, database, (clock := SystemClock()).now())
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
-    async with open_store(database, boot="house", new_id=new_id) as (store, insights):
-        house = House(
+    async with open_store(database, boot="app", new_id=new_id) as (store, insights):
+        app = AppHarness(
             store=ObservedStore(store),
             insights=insights,
             graphs=graphs,
@@ -379,11 +379,11 @@ async def open_house(
         )
         await store.write(add_agents, list(agents), clock.now())
         if started:
-            await house.start()
+            await app.start()
         try:
-            yield house
+            yield app
         finally:
-            await house.queue.stop(0)
+            await app.queue.stop(0)
 
 
 def upload(name: str, data: bytes) -> Upload:

@@ -1,4 +1,4 @@
-"""The clock and the store of a house, as tests want them: one is moved by hand, the other tells of every commit."""
+"""The clock and the store of an app, as tests want them: one is moved by hand, the other tells of every commit."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from arvis.web.api.installation import Examine
 from arvis.web.dependencies import AdminServices
 
 
-async def a_house(
+async def admin_services(
     folder: Path,
     store: Store,
     bus: Bus,
