@@ -103,7 +103,10 @@ class MessageFlow:
             # 5 to 7 and 10 are nodes of the execution's graph; `turn_end` does 11 and 12; 14 is in the same commit as 12.
             execution, ended = await self._engine.advance(job, completion=turn_end.completion)
         except (RunFailed, BudgetReached, BudgetBusy) as failure:
-            return await self._in_time(job, result_of(failure, self._clock.now()))
+            result = result_of(failure, self._clock.now())
+            # Give the job up now if its pause would end after the time for an answer.
+            late = await self._too_late(job, result.run_at) if isinstance(result, Snooze) else None
+            return late or result
         except ExecutionError as broken:  # a defect of the graph: no attempt can succeed
             return Fail("broken", broken.what)
         if ended is not None:
@@ -148,12 +151,6 @@ class MessageFlow:
         run_id = await self._store.read(workflow_runs.run_of, job.execution_id or "")
         if run_id is not None:
             self._bus.publish(RunAdvanced(run_id))
-
-    async def _in_time(self, job: Job, result: JobResult) -> JobResult:
-        """Give the job up now if its pause would end after the time for an answer."""
-        if not isinstance(result, Snooze):
-            return result
-        return await self._too_late(job, result.run_at) or result
 
     async def _too_late(self, job: Job, at: int) -> Fail | None:
         """Return the failure of a job whose time for an answer will have passed at `at` (ms), else None."""

@@ -64,7 +64,9 @@ class StoreOperations:
         return await self._store.read(_rights, waits, by, self._approvers)
 
     async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:
-        await self._store.write(_answer, wait_id, answer, by=by, approvers=self._approvers, now=self._clock.now())
+        await self._store.write(
+            answer_question, wait_id, answer, by=by, approvers=self._approvers, now=self._clock.now()
+        )
 
 
 # -- scripts -----------------------------------------------------------------------------------------------
@@ -104,7 +106,9 @@ def _check_wanted(tx: Transaction, job: Job) -> None:
 
 def _cancel(tx: Transaction, job_id: str, by: str, now: int, shown: Shown = nothing_shown) -> CancelledTurn:
     job = _job(tx, job_id)
-    slept = job.execution_id is not None and _sleeps(tx, job.execution_id)
+    # A turn that waits for people holds no job, and is not over.
+    execution = tx.executions.get(job.execution_id or "")
+    slept = execution is not None and execution.status is ExecutionStatus.PAUSED
     if job.execution_id is not None and (job.status in LIVE or slept):
         turn = cancellation.cancel_turn(tx, job.execution_id, by, now, shown=shown)
         if turn.jobs or turn.asked or slept:
@@ -133,22 +137,10 @@ def _cancel_execution(
     return cancellation.cancel_turn(tx, root.id, by, now, shown=shown)
 
 
-def _sleeps(tx: Transaction, execution_id: str) -> bool:
-    """A turn that waits for people holds no job, and is not over."""
-    execution = tx.executions.get(execution_id)
-    return execution is not None and execution.status is ExecutionStatus.PAUSED
-
-
 def _delete(tx: Transaction, job_id: str) -> None:
     job = _job(tx, job_id)
     if not tx.jobs.delete(job_id):
         raise Conflict(f"The job {job_id} is {job.status}", fix="cancel it first")
-
-
-def _answer(
-    tx: Transaction, wait_id: str, answer: WaitAnswer, *, by: Principal, approvers: Approvers, now: int
-) -> None:
-    answer_question(tx, wait_id, answer, by=by, approvers=approvers, now=now)
 
 
 def _rights(tx: Transaction, waits: Sequence[Wait], by: Principal, approvers: Approvers) -> list[WaitRights]:

@@ -144,7 +144,11 @@ class TurnEnd:
         if execution.status is ExecutionStatus.FAILED:
             return self._fail(tx, execution, now)
         if execution.graph == approvals.GRAPH:
-            return self._decide(tx, execution, now) if done else _ask_for_approval(tx, execution, now)
+            if done:
+                result = approvals.conclude(tx, execution, now, limits=self._limits, zone=self._zone)
+                return TurnResult(rescheduled=result.proposal.kind in CHANGES and result.outcome is Outcome.DONE)
+            approvals.post_question(tx, execution, now)
+            return TurnResult()
         if not is_turn(execution) and not is_run(execution):
             return TurnResult()
         if not done:
@@ -227,10 +231,6 @@ class TurnEnd:
             zone=self._zone,
         )
 
-    def _decide(self, tx: Transaction, execution: Execution, now: int) -> TurnResult:
-        result = approvals.conclude(tx, execution, now, limits=self._limits, zone=self._zone)
-        return TurnResult(rescheduled=result.proposal.kind in CHANGES and result.outcome is Outcome.DONE)
-
 
 def _post_run(
     tx: Transaction,
@@ -260,7 +260,8 @@ def _post_run(
             files=files_of(execution.state),
         )
     status = _status(execution) or WorkStatus.DONE
-    note = text or _note_of(execution)
+    outcome = (execution.result or {}).get("outcome")
+    note = text or (WorkOutcome.from_json(outcome).note if outcome else "")
     run_ended(tx, execution, "silent" if status in _AT_AN_END and not text else status, note, now)
 
 
@@ -277,11 +278,6 @@ def _wait(tx: Transaction, execution: Execution, now: int) -> TurnResult:
         return TurnResult(tx.messages.of_turn(lifecycle.root_of(tx, execution).id))
     at_work = WaitKind.CHILD in open_
     tx.messages.mark_turn(execution.id, MessageStatus.RUNNING if at_work else MessageStatus.WAITING)
-    return TurnResult()
-
-
-def _ask_for_approval(tx: Transaction, execution: Execution, now: int) -> TurnResult:
-    approvals.post_question(tx, execution, now)
     return TurnResult()
 
 
@@ -335,11 +331,6 @@ def _status(execution: Execution) -> WorkStatus | None:
     """Return the status with which the work says that it ended."""
     status = (execution.result or {}).get("outcome", {}).get("status")
     return WorkStatus(status) if status in set(WorkStatus) else None
-
-
-def _note_of(execution: Execution) -> str:
-    outcome = (execution.result or {}).get("outcome")
-    return WorkOutcome.from_json(outcome).note if outcome else ""
 
 
 def _shown(reply: Reply, results: Sequence[EffectResult]) -> str:

@@ -145,7 +145,11 @@ class Deliverer:
             part.state is PartState.PENDING and part.platform_id is None for part in found.parts
         ):  # also when it was tried, and showed nothing: it may be late now
             return await self._send_first(connector, job, delivery, found.asked_at)
-        return await self._send_rest(connector, job, found.parts)
+        parts = found.parts
+        left = [part for part in parts if part.state is not PartState.SENT]
+        if not left:
+            return await self._finish(job, parts[-1].delivery, DeliveryState.SENT, platform_id=parts[-1].platform_id)
+        return await self._send_parts(connector, job, left[0], left[1:], begun=False)
 
     def postponed(self, tx: Transaction, job: Job, outcome: Unfinished, now: int) -> None:
         """Record that a delivery was given up; its state is `unknown` if it may have arrived."""
@@ -212,12 +216,6 @@ class Deliverer:
             draft = await locate_draft(connector, draft)
             if draft.platform_id is not None:
                 await self._store.write(drafts.mark_shown, draft, draft.platform_id, self._clock.now())
-
-    async def _send_rest(self, connector: Connector, job: Job, parts: Sequence[Part]) -> JobResult:
-        left = [part for part in parts if part.state is not PartState.SENT]
-        if not left:
-            return await self._finish(job, parts[-1].delivery, DeliveryState.SENT, platform_id=parts[-1].platform_id)
-        return await self._send_parts(connector, job, left[0], left[1:], begun=False)
 
     async def _send_parts(
         self, connector: Connector, job: Job, first: Part, behind: Sequence[Part], *, begun: bool

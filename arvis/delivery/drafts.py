@@ -46,7 +46,8 @@ class OpenedDraft:
 
 def open_draft(tx: Transaction, execution_id: str, address: Address, now: int) -> OpenedDraft | None:
     """Open a draft; None when the turn is over, or already had its draft."""
-    if not _is_live(tx, execution_id):
+    execution = tx.executions.get(execution_id)
+    if execution is None or execution.status not in lifecycle.LIVE:
         return None
     draft = Draft(execution_id, tx.new_id(), address, DraftState.SENDING, None, now)
     if tx.drafts.add(draft):
@@ -91,13 +92,10 @@ def abandoned_of_turn(tx: Transaction, execution_id: str) -> Draft | None:
 
 
 def _is_abandoned(tx: Transaction, draft: Draft) -> bool:
-    return not _is_running(tx, draft.execution_id) and not tx.drafts.awaited(draft.execution_id)
-
-
-def _is_running(tx: Transaction, execution_id: str) -> bool:
-    """Return whether the turn is working; a turn that waits for people shows nothing."""
-    execution = tx.executions.get(execution_id)
-    return execution is not None and execution.status is ExecutionStatus.RUNNING
+    """Return whether the turn of a draft is not working; a turn that waits for people shows nothing."""
+    turn = tx.executions.get(draft.execution_id)
+    working = turn is not None and turn.status is ExecutionStatus.RUNNING
+    return not working and not tx.drafts.awaited(draft.execution_id)
 
 
 def execution_of(tx: Transaction, message_id: str) -> str | None:
@@ -119,11 +117,6 @@ def _tools_at_work(execution: Execution) -> list[str]:
     if not rounds.count or rounds.last.finished:
         return []
     return list(dict.fromkeys(call.name for call in rounds.last.tool_calls()))
-
-
-def _is_live(tx: Transaction, execution_id: str) -> bool:
-    execution = tx.executions.get(execution_id)
-    return execution is not None and execution.status in lifecycle.LIVE
 
 
 #: Maximum characters of a long text that are shown.

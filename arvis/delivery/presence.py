@@ -88,7 +88,8 @@ class Presence:
         with self._listening():
             up()
             try:
-                await self._clear_away()
+                for draft in await self._store.read(drafts.abandoned, MOST_LEFT):
+                    await self._remove(draft)
                 await asyncio.Event().wait()
             finally:
                 for task in [*self._tasks, *self._typing.values()]:
@@ -218,7 +219,9 @@ class Presence:
             backoff=self.backoff,
         )
         self._showings[message_id] = showing
-        self._remember(execution_id)
+        self._ours[execution_id] = None
+        if len(self._ours) > MOST_REMEMBERED:
+            del self._ours[next(iter(self._ours))]
         for offset, text in texts:
             showing.add_text(offset, text)
         await showing.run()
@@ -226,11 +229,6 @@ class Presence:
     def _shown(self, execution_id: str) -> DraftStream | None:
         known = [*self._showings.values(), *self._ending]
         return next((one for one in known if one.execution_id == execution_id), None)
-
-    def _remember(self, execution_id: str) -> None:
-        self._ours[execution_id] = None
-        if len(self._ours) > MOST_REMEMBERED:
-            del self._ours[next(iter(self._ours))]
 
     async def _finish(self, showing: DraftStream) -> None:
         """The reply replaces the draft; without a reply the draft is removed."""
@@ -240,10 +238,6 @@ class Presence:
 
     async def _take_away(self, execution_id: str) -> None:
         if (draft := await self._store.read(drafts.abandoned_of_turn, execution_id)) is not None:
-            await self._remove(draft)
-
-    async def _clear_away(self) -> None:
-        for draft in await self._store.read(drafts.abandoned, MOST_LEFT):
             await self._remove(draft)
 
     async def _remove(self, draft: Draft) -> None:

@@ -81,12 +81,12 @@ class ExecutionUpdate:
     _waits: list[Wait] = field(default_factory=list)
     _children: list[tuple[Execution, Cursor]] = field(default_factory=list)
     _asking: bool = False
-    _standing: dict[str, dict[str, Cursor]] = field(init=False)
+    _held: dict[str, dict[str, Cursor]] = field(init=False)
     _arrived: dict[str, list[Cursor]] = field(init=False)
     _watches: dict[str, Watch] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._standing = {name: {} for name in self.graph.gates}
+        self._held = {name: {} for name in self.graph.gates}
         self._arrived = {name: [] for name in self.graph.gates}
         for cursor in self.cursors.values():
             self._note_arrival(cursor)
@@ -186,7 +186,7 @@ class ExecutionUpdate:
             """Once more."""
 
     def _try_gate(self, name: str, gate: Gate) -> bool:
-        held = self._standing[name]
+        held = self._held[name]
         if not held:
             return False
         others = _Elsewhere(self.cursors, held)
@@ -326,14 +326,14 @@ class ExecutionUpdate:
         self._changed.add(cursor_id)
 
     def _note_arrival(self, cursor: Cursor) -> None:
-        if cursor.node in self._standing:
-            self._standing[cursor.node][cursor.id] = cursor
+        if cursor.node in self._held:
+            self._held[cursor.node][cursor.id] = cursor
             self._arrived[cursor.node].append(cursor)
 
     def _forget_place(self, cursor_id: str) -> None:
         before = self.cursors.get(cursor_id)
-        if before is not None and before.node in self._standing:
-            del self._standing[before.node][cursor_id]
+        if before is not None and before.node in self._held:
+            del self._held[before.node][cursor_id]
 
     @property
     def waits(self) -> Sequence[Wait]:

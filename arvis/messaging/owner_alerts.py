@@ -86,7 +86,8 @@ def alert_owner(
     notified = tx.kv.get(key)
     if notified is not None and 0 <= now - int(notified) < every:
         return False
-    talked, chosen = tx.messages.get(tx.kv.get(_PLACE) or ""), _chosen(tx)
+    talked, configured = tx.messages.get(tx.kv.get(_PLACE) or ""), tx.kv.get(_CHOSEN)
+    chosen = Address.from_json(json.loads(configured)) if configured else None
     if chosen is not None and not _same_bot(chosen, unless):
         send_to_place(tx, chosen, text + hint.for_reader_at(chosen), priority=Priority.BACKGROUND, now=now)
     elif talked is not None and not _same_bot(talked.address, unless):
@@ -135,11 +136,6 @@ def alert_failed_run(tx: Transaction, execution: Execution, error: str, now: int
     text = f"The workflow {name} has failed: {short}"
     hint = Hint(f"\n`arvis workflows runs --id {execution.id}` shows more.", "\nThe page Runs shows more.")
     return alert_owner(tx, f"run_failed:{execution.graph}:{source}", text, now, hint=hint)
-
-
-def _chosen(tx: Transaction) -> Address | None:
-    chosen = tx.kv.get(_CHOSEN)
-    return Address.from_json(json.loads(chosen)) if chosen else None
 
 
 def _same_bot(place: Address, other: Address | None) -> bool:

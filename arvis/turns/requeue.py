@@ -30,7 +30,7 @@ from arvis.services.workflow_runs import is_workflow, note_begun
 from arvis.tasks.state import BY_DAEMON, AgentState
 
 #: Parts of a turn's state that hold for its person, in every attempt.
-_STANDING = ("reach", "paired")
+_OF_THE_PERSON = ("reach", "paired")
 _OVER = {JobStatus.FAILED, JobStatus.CANCELLED}
 
 
@@ -47,11 +47,13 @@ def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int
     before = execution.id
     tx.messages.reopen_turn(before)
     way = default_graph(tx, agent, content)
+    state = new_turn_state(message.agent_id or "", message.address, message.conversation_id or "")
+    state |= {name: execution.state[name] for name in _OF_THE_PERSON if name in execution.state}
     begun = lifecycle.begin(
         tx,
         tx.new_id(),
         way.graph,
-        _state(execution, message) | dict(marked(tx, way.state, execution.principal_id, CLEAN)),
+        state | dict(marked(tx, way.state, execution.principal_id, CLEAN)),
         lane=conversation_lane(message.conversation_id or ""),
         priority=execution.priority,
         principal_id=execution.principal_id,
@@ -87,11 +89,6 @@ def _correctable(tx: Transaction, job: Job, by: Principal) -> tuple[Execution, S
     if author is not None and RANKS.index(author.role) > RANKS.index(by.role):
         raise Forbidden("You may not change a message of a person with more rights", fix=f"ask an {author.role}")
     return execution, message
-
-
-def _state(execution: Execution, message: StoredMessage) -> dict[str, object]:
-    state = new_turn_state(message.agent_id or "", message.address, message.conversation_id or "")
-    return state | {name: execution.state[name] for name in _STANDING if name in execution.state}
 
 
 def _job(job: Job, execution: Execution, content: str) -> NewJob:
@@ -195,7 +192,7 @@ def _begin(tx: Transaction, execution: Execution, message: StoredMessage, now: i
         "agent": agent.id,
         "address": message.address.to_json(),
         "conversation": message.conversation_id,
-        **{name: execution.state[name] for name in _STANDING if name in execution.state},
+        **{name: execution.state[name] for name in _OF_THE_PERSON if name in execution.state},
     }
     begun = lifecycle.begin(
         tx,
