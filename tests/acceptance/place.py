@@ -86,7 +86,7 @@ class Socket:
         return str((await self.until("ack"))["messageId"])
 
     async def nothing_more(self) -> bool:
-        """Whether the server has nothing for us before it answers a ping."""
+        """Return whether the server has nothing for us before it answers a ping."""
         await self.send(type="ping")
         return bool((await self.receive())["type"] == "pong")
 

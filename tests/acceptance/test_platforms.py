@@ -54,7 +54,7 @@ class Home:
         return {f"{row[0]}/{row[1]}": row[2] for row in self._rows("SELECT platform, name, state FROM bot_states")}
 
     def kept(self, words: str) -> bool:
-        """Whether a message says just this in the daemon's database."""
+        """Return whether a message says just this in the daemon's database."""
         return bool(self._rows("SELECT 1 FROM messages WHERE content = ?", words))
 
     def _rows(self, query: str, *values: str) -> list[tuple[str, ...]]:

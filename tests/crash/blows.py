@@ -94,7 +94,7 @@ class Striker:
         await asyncio.gather(*(self._over(daemon) for daemon in struck))
 
     def _falls_early(self) -> bool:
-        """Whether this blow is for those that just start."""
+        """Return whether this blow is for those that just start."""
         if self._aim is Aim.RESTARTS:
             return self._in_row and self._rng.random() < 0.5
         return self._aim is Aim.RANDOM and self._rng.random() < DURING_START

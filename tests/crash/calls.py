@@ -127,13 +127,13 @@ def recoveries(history: History) -> Mapping[str, float]:
 
 
 def _cut_off(history: History, call: Call) -> bool:
-    """Whether a kill came before the model had given its whole answer."""
+    """Return whether a kill came before the model had given its whole answer."""
     life = history.boots[call.boot - 1]
     return life.killed and life.ended is not None and (call.finished is None or call.finished > life.ended)
 
 
 def _suffered(history: History, since: float, until: float) -> bool:
-    """Whether a process was killed or slept in this time: it may have claimed the job, which counts as a crash."""
+    """Return whether a process was killed or slept in this time: it may have claimed the job, which counts as a crash."""
     return any(
         (boot.killed and boot.ended is not None and since < boot.ended < until)
         or any(since < woke and slept < until for slept, woke in boot.slept)
@@ -142,7 +142,7 @@ def _suffered(history: History, since: float, until: float) -> bool:
 
 
 def _slept_over(history: History, call: Call) -> bool:
-    """Whether the asker slept while it asked, or just before: its job may have gone to another meanwhile."""
+    """Return whether the asker slept while it asked, or just before: its job may have gone to another meanwhile."""
     asked = call.started - PREPARED
     return any(
         woke > asked and (call.finished is None or since < call.finished)

@@ -60,7 +60,7 @@ class Campaign:
 
     @property
     def plain(self) -> bool:
-        """Whether a seed of this campaign can be played again by `make crash`, with nothing else said."""
+        """Return whether a seed of this campaign can be played again by `make crash`, with nothing else said."""
         names = {"blow", "aim", "poison", "shape", "lease", "database"}
         return all(getattr(self, field.name) == field.default for field in fields(self) if field.name in names)
 

@@ -96,7 +96,7 @@ def telegram_repeats_one_a_kill(history: History) -> Found:
 
 
 def telegram_copies(history: History) -> int:
-    """How many replies stand there once more than they should."""
+    """Return how many replies stand there once more than they should."""
     return sum(count - 1 for place, _, count in _repeated(history) if history.places[place] == TELEGRAM)
 
 

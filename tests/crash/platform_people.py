@@ -90,7 +90,7 @@ async def cut(scenes: Sequence[Scene], rng: Random, over: asyncio.Event) -> None
 
 
 async def until(true: Callable[[], bool], seconds: float, every: float = 0.1) -> bool:
-    """Whether it became true in time, by a look every so many seconds."""
+    """Return whether it became true in time, by a look every so many seconds."""
     end = time.monotonic() + seconds
     while not (so := true()) and time.monotonic() < end:  # noqa: ASYNC110  (no event tells what a database says)
         await asyncio.sleep(every)
@@ -98,7 +98,7 @@ async def until(true: Callable[[], bool], seconds: float, every: float = 0.1) ->
 
 
 async def _passes(event: asyncio.Event, seconds: float) -> bool:
-    """Whether it is set before the time is over."""
+    """Return whether it is set before the time is over."""
     with suppress(TimeoutError):
         await asyncio.wait_for(event.wait(), seconds)
     return event.is_set()

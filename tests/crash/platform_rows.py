@@ -57,7 +57,7 @@ def unknown(data: Path) -> list[str]:
 
 
 def live_jobs(data: Path) -> int:
-    """How many jobs a running daemon still has."""
+    """Return how many jobs a running daemon still has."""
     with _opened(data / "arvis.db") as database:
         return int(database.execute(_LIVE).fetchone()[0])
 

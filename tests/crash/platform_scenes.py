@@ -101,7 +101,7 @@ class Scene:
 
     @property
     def hears(self) -> bool:
-        """Whether the bot listens."""
+        """Return whether the bot listens."""
         raise NotImplementedError
 
     async def write(self, text: str, corner: Corner, user: str) -> tuple[str, str]:

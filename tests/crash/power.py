@@ -103,7 +103,7 @@ class Control:
             self._synced = int(said[-20:])
 
     def has_lost(self) -> bool:
-        """Whether the disk has forgotten what was synced."""
+        """Return whether the disk has forgotten what was synced."""
         if not self._synced:
             return False
         kept = self._file.read_bytes() if self._file.exists() else b""

@@ -164,7 +164,7 @@ class Talk:
 
 
 async def within(seconds: float, task: asyncio.Task[None]) -> bool:
-    """Whether a task ends in that time; it goes on if not."""
+    """Return whether a task ends in that time; it goes on if not."""
     with suppress(TimeoutError):
         await asyncio.wait_for(asyncio.shield(task), seconds)
     return task.done()

@@ -30,7 +30,7 @@ class Trigger:
         self._action = None
 
     def fire(self, sight: Sight) -> bool:
-        """Whether there was an action."""
+        """Return whether there was an action."""
         if self._action is None or (self._token is not None and self._token not in sight.tokens):
             return False
         action, self._action = self._action, None

@@ -64,7 +64,7 @@ class Lab:
 
     @property
     def runs(self) -> int:
-        """How often the script has run, on the disk."""
+        """Return how often the script has run, on the disk."""
         logs = list(self.folder.glob("sessions/*/workspace/log"))
         return sum(log.read_text(encoding="utf-8").count("ran") for log in logs)
 

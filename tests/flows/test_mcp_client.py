@@ -100,7 +100,7 @@ def names(tools: Sequence[Tool]) -> list[str]:
 
 
 def alive(pid: int) -> bool:
-    """Whether it runs; a killed one that nobody has buried yet does not."""
+    """Return whether it runs; a killed one that nobody has buried yet does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):  # gone before it was looked for, or in the middle of it

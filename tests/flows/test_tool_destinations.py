@@ -21,7 +21,7 @@ async def app(database: Database) -> AsyncIterator[AppHarness]:
 
 
 async def reads_and_sends(app: AppHarness, question: str, url: str) -> bool:
-    """Whether a call that follows what a tool brought is made unasked."""
+    """Return whether a call that follows what a tool brought is made unasked."""
     app.provider.script += [
         asking(call(1, "look", words="page")), asking(call(2, "srv__dig", words=url)), "Done."
     ]  # fmt: skip

@@ -170,7 +170,7 @@ async def test_the_old_password_cannot_be_guessed_with_a_stolen_login(site: Site
 
 
 def tries(limiter: LoginLimiter, address: str, account: str, *, known: bool = True) -> bool:
-    """Whether this try is looked at."""
+    """Return whether this try is looked at."""
     try:
         limiter.count(address)
         limiter.count_account(account, known=known)

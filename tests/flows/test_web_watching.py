@@ -266,7 +266,7 @@ async def _next(client: Client) -> str:
 
 
 async def _drained(client: Client) -> int:
-    """How many frames wait."""
+    """Return how many frames wait."""
     count = 0
     while client.behind:
         await _next(client)

@@ -68,7 +68,7 @@ class Scene:
         await self._call("POST", f"/api/jobs/{job}/cancel", {})
 
     async def asked(self, id_: str) -> int:
-        """How often the server was asked about a message, or under an address that nobody should ask."""
+        """Return how often the server was asked about a message, or under an address that nobody should ask."""
         async with self.door.session.get(f"{self.server}/asked/{id_}") as response:
             return int(await response.text())
 

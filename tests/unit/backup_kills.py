@@ -44,7 +44,7 @@ def main(scene: Path, backup: Path, work: Path) -> dict[str, Any]:
 
 
 def _killed_at(number: int, database: Database, backup: Path) -> bool:
-    """Whether the restore came to its end before that."""
+    """Return whether the restore came to its end before that."""
     child = os.fork()
     if child == 0:
         calls = 0

@@ -14,7 +14,7 @@ PAIRS = yaml.safe_load(Path(__file__).with_name("memory_pairs.yaml").read_text("
 
 
 def gives_way(known: str, new: str) -> bool:
-    """Whether the known fact is superseded, as `remember` decides it."""
+    """Return whether the known fact is superseded, as `remember` decides it."""
     one, other = Wording.of(new), Wording.of(known)
     like = similarity(one, other)
     return like is not None and not like.same and updates(one, other)

@@ -271,7 +271,7 @@ async def test_connections_of_old_keys_are_closed_and_calls_under_way_are_not() 
     async with open_scene() as scene:
 
         async def ask(number: int) -> int:
-            """How many connections there were so far."""
+            """Return how many connections there were so far."""
             account = replace(scene.account, api_key=f"key-{number}")
             await scene.provider.complete(scene.then(noting), account)
             return len(noting.callers)

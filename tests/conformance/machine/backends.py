@@ -211,7 +211,7 @@ class PostgresBackend:
         return self._eyes.execute(query.encode()).fetchall()
 
     def is_blocked(self, pid: int) -> bool:
-        """Whether the session of this server process waits for another one's lock."""
+        """Return whether the session of this server process waits for another one's lock."""
         found = self._eyes.execute("SELECT cardinality(pg_blocking_pids(%s)) > 0 AS blocked", (pid,)).fetchone()
         return found is not None and found["blocked"]
 

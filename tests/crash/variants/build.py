@@ -79,7 +79,7 @@ class Variant:
         )
 
     def is_caught(self, result: Result) -> bool:
-        """Whether the rules noticed. A build that does not run breaks rules as well, and proves nothing."""
+        """Return whether the rules noticed. A build that does not run breaks rules as well, and proves nothing."""
         broken_rules = {violation.rule for violation in result.violations}
         ran = (
             result.kills + result.sleeps >= self.blows

@@ -92,7 +92,7 @@ class Wire:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is to be spoiled any more."""
+        """Return whether nothing is to be spoiled any more."""
         return self._fault is None or self._fault.left <= 0
 
     @web.middleware
