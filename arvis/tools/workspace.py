@@ -7,7 +7,9 @@ in the meantime leads nowhere else.
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import mimetypes
 import os
 import secrets
 import shutil
@@ -15,9 +17,14 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from arvis.domain.errors import ToolError
+from arvis.domain.messages import OutgoingFile
+from arvis.ports.store import Store
+
+#: Bytes of a file that can be sent.
+_MOST_SENT = 20_971_520
 
 #: The longest path, in characters, and the deepest.
 _LONGEST = 1_000
@@ -72,6 +79,18 @@ def write_bytes(workspace: Path, path: str, data: bytes) -> None:
                 os.unlink(draft, dir_fd=folder)
             raise
         os.fsync(folder)
+
+
+async def outgoing_file(store: Store, workspace: Path, path: str) -> OutgoingFile:
+    """Store a file of a conversation's folder, and return it ready to be sent. Raises `ToolError`."""
+    data, size = await asyncio.to_thread(read_bytes, workspace, path, _MOST_SENT)
+    if size > _MOST_SENT:
+        raise ToolError(f"The file has {size} bytes; at most {_MOST_SENT} can be sent.")
+    if not data:
+        raise ToolError("The file is empty.")
+    name = PurePosixPath(path).name
+    content_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return OutgoingFile(name, content_type, len(data), await store.put_blob(data))
 
 
 def _write_whole(folder: int, name: str, data: bytes) -> None:

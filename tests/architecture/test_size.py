@@ -50,9 +50,7 @@ def test_no_function_is_past_the_limit(figures: list[str]) -> None:
 
 
 #: Modules of fewer than 60 lines with one importer that stay alone, and why.
-ALONE: Mapping[str, str] = {
-    "arvis.tools.send_file": "an entry point names it, as every tool; the turn of an agent uses its second function",
-}
+ALONE: Mapping[str, str] = {}
 
 
 def test_a_small_module_with_one_importer_has_a_reason() -> None:

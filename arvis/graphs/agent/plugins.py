@@ -32,7 +32,7 @@ from arvis.services.activity import active_agents_block, activities
 from arvis.tags import read
 from arvis.tasks.state import BY_DAEMON, AgentState, WorkOutcome, WorkState, WorkStatus
 from arvis.tasks.task import RunTask, is_run, task_in
-from arvis.tools.send_file import outgoing_file
+from arvis.tools.workspace import outgoing_file
 
 # -- additions leave the history by age (behaviour 5.4) ----------------------------------------------------------------
 #
