@@ -13,7 +13,7 @@
     11 parse the reply     actions/turn_end.py      parse_reply
     12 apply and store     actions/turn_end.py      TurnEnd.end_walk; commit 2 with 14
     13 send                delivery/deliverer.py    Deliverer.run; commit 3
-    14 end the job         engine/lifecycle.py        complete
+    14 end the job         engine/lifecycle.py      complete
 
 Steps 1 to 4 and 8 are one commit, which calls no model. `MessageFlow.run` does the others but 13 in a worker; after the death
 of a worker another one repeats only the work since the last commit. Rows are written first, events are published after.
