@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
+import shutil
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import psycopg
 from psycopg import sql
@@ -21,9 +25,31 @@ def id_maker() -> IdMaker:
     return IdMaker(clock=SystemClock(), random_bits=secrets.randbits)
 
 
+def migrated(database: Database, now: int = NOW) -> None:
+    """Bring a database up to date. A new file is a copy of one that this process migrated: that takes a tenth of the time."""
+    if database.url is None and not database.file.exists():
+        new = _new_database()
+        for file in new.parent.glob(f"{new.name}*"):
+            shutil.copyfile(file, database.file.with_name(file.name.replace(new.name, database.file.name)))
+    bring_up_to_date(database, now)
+
+
+@functools.cache
+def _new_database() -> Path:
+    folder = tempfile.TemporaryDirectory(prefix="arvis-new-database-")
+    _FOLDERS.append(folder)
+    file = Path(folder.name) / "new.db"
+    bring_up_to_date(Database(file, None, file.parent), NOW)
+    return file
+
+
+#: Folders that live as long as this process.
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+
+
 @asynccontextmanager
 async def opened(database: Database, boot: str = "boot-1", *, emergency: Emergency = ALONE) -> AsyncIterator[Store]:
-    bring_up_to_date(database, NOW)
+    migrated(database)
     async with open_store(database, boot=boot, new_id=id_maker(), emergency=emergency) as (store, _):
         yield store
 

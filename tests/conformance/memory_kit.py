@@ -22,8 +22,8 @@ from arvis.memory import (
     undo,
 )
 from arvis.ports.store import Store, Transaction
-from arvis.store.open import Database, bring_up_to_date
-from tests.conformance.databases import emptied, opened
+from arvis.store.open import Database
+from tests.conformance.databases import emptied, migrated, opened
 from tests.conformance.store.scripts import AGENT, NOW, add_agent
 from tests.postgres import PostgresServer
 
@@ -51,7 +51,7 @@ async def either_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncI
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database that is up to date, because making one costs more than a case."""
     file = tmp_path_factory.mktemp("template") / "arvis.db"
-    bring_up_to_date(Database(file, None, file.parent), NOW)
+    migrated(Database(file, None, file.parent), NOW)
     return file
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from arvis.ports.store import Store
 from arvis.process.clock import SystemClock
 from arvis.process.leases import Holding, Pace, RoleLeaseManager
-from arvis.store.open import Database, bring_up_to_date, open_store
-from tests.conformance.databases import NOW, id_maker
+from arvis.store.open import Database, open_store
+from tests.conformance.databases import NOW, id_maker, migrated
 from tests.parts import require
 from tests.postgres import running_postgres
 
@@ -31,7 +31,7 @@ ROLE = "scheduler"
 @asynccontextmanager
 async def stores(database: Database, number: int) -> AsyncIterator[list[Store]]:
     """As many as there are processes."""
-    bring_up_to_date(database, NOW)
+    migrated(database, NOW)
     async with AsyncExitStack() as stack:
         opened = [
             await stack.enter_async_context(open_store(database, boot=f"boot-{n}", new_id=id_maker()))

@@ -12,8 +12,9 @@ from arvis.domain.workflows import Workflow, WorkflowRun
 from arvis.engine import lifecycle
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import IdMaker
-from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, open_store
 from arvis.testing.clock import SteppedClock
+from tests.conformance.databases import migrated
 
 DAY_MS = 86_400_000
 
@@ -22,7 +23,7 @@ DAY_MS = 86_400_000
 async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock) -> AsyncIterator[Store]:
     url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
     database = Database(tmp_path / "arvis.db", url, tmp_path)
-    bring_up_to_date(database, clock.now())
+    migrated(database, clock.now())
     async with open_store(database, boot="test", new_id=IdMaker(clock=clock, random_bits=lambda _: 0)) as (store, _):
         yield store
 

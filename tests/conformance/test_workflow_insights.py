@@ -15,8 +15,9 @@ from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
 from arvis.ports.workflows import MOST_LIVE, Asked, Place, RunFigures
 from arvis.process.clock import IdMaker
-from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, open_store
 from arvis.testing.clock import SteppedClock
+from tests.conformance.databases import migrated
 
 
 @dataclass
@@ -39,7 +40,7 @@ class Rooms:
 async def rooms(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Rooms]:
     url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
     database, clock = Database(tmp_path / "arvis.db", url, tmp_path), SteppedClock()
-    bring_up_to_date(database, clock.now())
+    migrated(database, clock.now())
     async with open_store(database, boot="test", new_id=IdMaker(clock=clock, random_bits=lambda _: 0)) as opened:
         store, insights = opened
         await store.write(_draw)

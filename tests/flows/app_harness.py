@@ -45,9 +45,10 @@ from arvis.queue.queue import Handler, Queue, RetryPolicy
 from arvis.routing import Router
 from arvis.services.people import new_code
 from arvis.skills import Skill
-from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.tools.registry import Policy, Registry
+from tests.conformance.databases import migrated
 from tests.flows.app_parts import MovableClock, ObservedStore, add_agents
 from tests.flows.scripted import (
     BOT,
@@ -360,7 +361,7 @@ async def open_app(
     speaker: Speaker | None = None,
     plugins: Plugins | None = None,
 ) -> AsyncIterator[AppHarness]:
-    await asyncio.to_thread(bring_up_to_date, database, (clock := SystemClock()).now())
+    await asyncio.to_thread(migrated, database, (clock := SystemClock()).now())
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
     async with open_store(database, boot="app", new_id=new_id) as (store, insights):
         app = AppHarness(

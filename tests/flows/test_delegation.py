@@ -26,9 +26,9 @@ from arvis.llm.budgets import spender_of
 from arvis.ports.changes import Delegation
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
-from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, open_store
 from arvis.store.sqlite.errors import ALONE
-from tests.conformance.databases import id_maker
+from tests.conformance.databases import id_maker, migrated
 from tests.flows import app_harness
 from tests.flows.app_harness import open_app
 from tests.flows.effects_kit import (
@@ -223,7 +223,7 @@ class Chain:
 
 @asynccontextmanager
 async def opened_chain(database: Database) -> AsyncIterator[Chain]:
-    bring_up_to_date(database, NOW)
+    migrated(database, NOW)
     async with open_store(database, boot="boot", new_id=id_maker(), emergency=ALONE) as (store, insights):
         await store.write(furnish)
         yield Chain(store, insights)

@@ -25,10 +25,10 @@ from arvis.operations import StoreOperations
 from arvis.ports.insights import Insights
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Store, Transaction
-from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, open_store
 from arvis.store.sqlite.errors import ALONE
 from arvis.testing.clock import SteppedClock
-from tests.conformance.databases import id_maker
+from tests.conformance.databases import id_maker, migrated
 from tests.flows.effects_kit import CONDUCTOR, HELPER, NEWS, NOW, PLACE, TAINTED, applied, furnish, person, wish
 from tests.flows.engine_kit import PLENTY
 
@@ -113,7 +113,7 @@ def _person(tx: Transaction, role: PrincipalRole) -> Principal:
 async def opened_room(
     database: Database, *, on_expiry: str = "reject", approvers: str = "owners"
 ) -> AsyncIterator[Room]:
-    bring_up_to_date(database, NOW)
+    migrated(database, NOW)
     async with open_store(database, boot="boot", new_id=id_maker(), emergency=ALONE) as (store, insights):
         await store.write(furnish)
         yield Room(store, insights, on_expiry=on_expiry, approvers=approvers)

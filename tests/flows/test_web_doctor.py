@@ -14,8 +14,9 @@ from arvis.config import load
 from arvis.domain.errors import ToolError
 from arvis.process.clock import SystemClock
 from arvis.process.subprocesses import GuardedPrograms
-from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, open_store
 from arvis.web.dependencies import AdminServices
+from tests.conformance.databases import migrated
 from tests.flows.web_admin import admin_services
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, running_site
 
@@ -46,7 +47,7 @@ class Examiner:
 
 async def admin_with(folder: Path, examiner: Examiner) -> AdminServices:
     database = Database(file=folder / "arvis.db", url=None, folder=folder)
-    bring_up_to_date(database, now=0)
+    migrated(database, 0)
     async with open_store(database, boot="app", new_id=lambda: "id") as (store, _):
         return await admin_services(folder, store, EventBus(), SystemClock(), examine=examiner)
 

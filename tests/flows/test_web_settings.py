@@ -17,7 +17,8 @@ from arvis.config.stored import KEY
 from arvis.domain.events import Changed
 from arvis.process.clock import SystemClock
 from arvis.settings import SettingsService
-from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, open_store
+from tests.conformance.databases import migrated
 from tests.flows.web_server import DAEMON_KEY, OPERATOR_KEY, VIEWER_KEY, Answer, Site, eventually, running_site
 
 PATH = "/api/settings"
@@ -124,7 +125,7 @@ async def a_desk(folder: Path, text: str = "", **environ: str) -> AsyncIterator[
     file = folder / "config.yaml"
     file.write_text(text, "utf-8")
     database = Database(file=folder / "arvis.db", url=None, folder=folder)
-    bring_up_to_date(database, now=0)
+    migrated(database, 0)
     ids = iter(range(1_000))
     async with open_store(database, boot="desk", new_id=lambda: f"id{next(ids)}") as (store, _):
         desk = SettingsService(

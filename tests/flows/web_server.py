@@ -41,13 +41,14 @@ from arvis.skills.importing import Importer
 from arvis.skills.shelf import SkillRegistry
 from arvis.speech import UtteranceRules
 from arvis.store.backups.making import BackupService
-from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.web.dependencies import PAGE_FOLDER, AdminServices, WebDependencies
 from arvis.web.http.schema import ERROR
 from arvis.web.http.streams import Timeouts
 from arvis.web.realtime.connector import WebConnector
 from arvis.web.server import WebServer
+from tests.conformance.databases import migrated
 from tests.flows import app_harness as flow
 from tests.flows.web_admin import admin_services
 from tests.flows.web_script import ScriptedInbox, ScriptedInsights, ScriptedOperations
@@ -237,7 +238,7 @@ async def running_site(
     admin: AdminServices | None = None,
 ) -> AsyncIterator[Site]:
     database = Database(file=folder / "arvis.db", url=None, folder=folder)
-    bring_up_to_date(database, now=0)
+    migrated(database, 0)
     bus, clock, insights, connector, redact = EventBus(), MovableClock(), ScriptedInsights(), WebConnector(), Redactor()
     inbox, operations = ScriptedInbox(insights, bus), ScriptedOperations(insights)
     roles, bot_health = {"web": True}, {"plain/main": False}

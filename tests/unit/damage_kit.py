@@ -10,12 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from arvis.store.location import Database
-from arvis.store.open import bring_up_to_date
 from arvis.store.sql.session import SqliteDialect, load_queries
 from arvis.store.sqlite.checkpoint import Sealing, kept_log, log_file, sealed
 from arvis.store.sqlite.session import SqliteSession, connect
 from arvis.store.transaction import SqlTransaction
-from tests.conformance.databases import id_maker
+from tests.conformance.databases import id_maker, migrated
 from tests.conformance.store.scripts import part, said
 
 NOW = 1_800_000_000_000
@@ -66,7 +65,7 @@ def life(folder: Path) -> Iterator[Life]:
     """A new database, and the life that works on it; stopped cleanly at the end."""
     folder.mkdir()
     database = Database(folder / "arvis.db", None, folder)
-    bring_up_to_date(database, NOW)
+    migrated(database, NOW)
     with resumed(database) as living:
         yield living
 

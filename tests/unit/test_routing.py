@@ -18,7 +18,8 @@ from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sende
 from arvis.ports.store import Store
 from arvis.process.clock import IdMaker, SystemClock
 from arvis.routing import Place, Refused, Routed, Router, mentioned, permit
-from arvis.store.open import Database, bring_up_to_date, open_store
+from arvis.store.open import Database, open_store
+from tests.conformance.databases import migrated
 
 MEMBER = PrincipalRole.MEMBER
 CONDUCTOR = Agent(id="id-conductor", slug="conductor", name="Conductor", role="conductor")
@@ -334,7 +335,7 @@ def test_a_chat_key_that_names_nobody_reaches_all_without_risky_tools() -> None:
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
     database, clock = Database(tmp_path / "arvis.db", None, tmp_path), SystemClock()
-    bring_up_to_date(database, clock.now())
+    migrated(database, clock.now())
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
     async with open_store(database, boot="test", new_id=new_id) as (store, _):
         for agent in AGENTS:
