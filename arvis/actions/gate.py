@@ -20,7 +20,8 @@ from arvis.domain.messages import PrincipalRole
 from arvis.engine import lifecycle
 from arvis.ports.store import Transaction
 from arvis.tasks.access import Asker, PlacedState, caller_limits, may_reach, origin_of
-from arvis.tasks.task import is_run, task_in
+from arvis.tasks.state import WorkState
+from arvis.tasks.task import is_run
 
 # Verdicts of the gate on a proposal.
 
@@ -131,7 +132,7 @@ def _may_reach(tx: Transaction, target: Agent, situation: ActionContext) -> bool
 
 def _is_within(tx: Transaction, target: Agent, execution: Execution) -> bool:
     """A run that may use some tools alone gets no others by way of other agents, whomever it acts for."""
-    tasks = [task_in(each.state) for each in _upwards(tx, execution)]
+    tasks = [WorkState.from_json(each.state).run for each in _upwards(tx, execution)]
     bounded = [set(task.tools) for task in tasks if task is not None and task.tools is not None]
     return not bounded or (
         set.intersection(*bounded).issuperset(target.tools) and HARMLESS_PLUGINS.issuperset(target.plugins)

@@ -39,7 +39,7 @@ from arvis.services.schedule_runs import run_ended
 from arvis.services.workflow_runs import is_workflow
 from arvis.tags import Reply, read
 from arvis.tasks.access import acting
-from arvis.tasks.state import AgentState, WorkOutcome, WorkState, WorkStatus, files_of
+from arvis.tasks.state import AgentState, WorkOutcome, WorkState, WorkStatus
 from arvis.tasks.task import is_run, source_of
 from arvis.turns import turns, workflow_results
 from arvis.turns.turns import Ending
@@ -257,7 +257,7 @@ def _post_run(
             priority=execution.priority,
             now=now,
             execution_id=execution.id,
-            files=files_of(execution.state),
+            files=WorkState.from_json(execution.state).files,
         )
     status = _status(execution) or WorkStatus.DONE
     outcome = (execution.result or {}).get("outcome")

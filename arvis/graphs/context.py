@@ -22,8 +22,8 @@ from arvis.ports.conversations import Calibration
 from arvis.ports.store import Transaction
 from arvis.prompt import Overheard
 from arvis.tasks.access import asker_of, caller_limits, may_reach, taint_of_authors
-from arvis.tasks.state import WorkState
-from arvis.tasks.task import RunTask, history_of, is_run, messages_of, task_in
+from arvis.tasks.state import RunTask, WorkState
+from arvis.tasks.task import history_of, is_run, messages_of
 
 #: History never needs more rows than this: compaction starts at 80 messages (behaviour §7).
 HISTORY_ROWS = 120
@@ -91,7 +91,7 @@ def load_asked(tx: Transaction, execution: Execution) -> Asked:
 
 def _as_given(agent: Agent, execution: Execution) -> Agent:
     """Return the agent as its task limits it: no other tools, and the model and the completion of the task."""
-    task = task_in(execution.state) or RunTask("")
+    task = WorkState.from_json(execution.state).run or RunTask("")
     allowed, model = task.tools, task.model
     return replace(
         working_agent(agent, execution),
@@ -106,7 +106,7 @@ def _as_given(agent: Agent, execution: Execution) -> Agent:
 def working_agent(agent: Agent, execution: Execution) -> Agent:
     """Return the agent with the powers that it has in this work: a conductor that no person chose for it has none of
     its own."""
-    task = task_in(execution.state)
+    task = WorkState.from_json(execution.state).run
     if agent.is_conductor and task is not None and task.plain:
         return replace(agent, role="custom")
     return agent

@@ -37,8 +37,8 @@ from arvis.services.activity import active_agents_block, activities
 from arvis.skills import Skill
 from arvis.skills.skill import ranking, usable
 from arvis.tasks.access import authors_may_use, taint_of_authors, with_authors
-from arvis.tasks.state import WorkOutcome, WorkState, WorkStatus, child_end, files_of, with_files
-from arvis.tasks.task import TaskSpec, child_state, source_of
+from arvis.tasks.state import TaskSpec, WorkOutcome, WorkState, WorkStatus, child_end, with_files
+from arvis.tasks.task import child_state, source_of
 
 # -- the prompt of one cycle -------------------------------------------------------------------------------------------
 #
@@ -414,7 +414,10 @@ def _brought(tx: Transaction, execution: Execution) -> dict[str, Any]:
     """Return the taint of its cycles, and the files of the newest one, as changes of the state."""
     cycles = tx.executions.children_of(execution.id)
     taint = taint_in(execution.state, *(cycle.state for cycle in cycles))
-    return {"taint": sorted(taint), **with_files(execution.state, files_of(cycles[-1].state) if cycles else ())}
+    return {
+        "taint": sorted(taint),
+        **with_files(execution.state, WorkState.from_json(cycles[-1].state).files if cycles else ()),
+    }
 
 
 def _touch(tx: Transaction, project_id: str, now: int) -> None:

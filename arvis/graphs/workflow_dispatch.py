@@ -15,8 +15,8 @@ from arvis.engine.graph import Call, Decision, Fail, Graph, NodeContext, SwitchG
 from arvis.ports.store import Transaction
 from arvis.services import workflow_runs
 from arvis.services.graph_selection import DISPATCH
-from arvis.tasks.state import child_end
-from arvis.tasks.task import GRAPH, TaskSpec, child_state
+from arvis.tasks.state import TaskSpec, child_end
+from arvis.tasks.task import GRAPH, child_state
 
 #: Characters of the message in the question.
 _SHOWN = 8_000

@@ -23,7 +23,8 @@ from arvis.services.reminders import task_of
 from arvis.services.schedules import limits_of
 from arvis.services.workflow_runs import NewWorkflowRun, agent_of, asker_for, begin_keyed, entry_of, find, whole_version
 from arvis.tasks.access import refusal, taint_of_authors
-from arvis.tasks.task import NewRun, TaskSpec, begin_run
+from arvis.tasks.state import TaskSpec
+from arvis.tasks.task import NewRun, begin_run
 
 STILL_RUNNING = "Its previous run has not ended."
 _GRAPHS = {ScheduleKind.CRON: "agent", ScheduleKind.HEARTBEAT: "heartbeat"}

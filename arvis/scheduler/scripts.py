@@ -30,7 +30,7 @@ from arvis.ports.http import Fetched, Fetcher
 from arvis.ports.store import Store, Transaction
 from arvis.scheduler import beginning
 from arvis.services import schedule_runs
-from arvis.tasks.task import TaskSpec
+from arvis.tasks.state import TaskSpec
 
 #: Inserted for a value that the answer does not contain.
 UNKNOWN = "??"

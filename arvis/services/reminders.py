@@ -29,7 +29,8 @@ from arvis.ports.tool import Caller
 from arvis.services import schedules
 from arvis.services.schedules import PAIRED, REACH, Rules, is_reminder
 from arvis.tasks.access import CallerLimits, caller_limits, origin_of
-from arvis.tasks.task import TaskSpec, source_of
+from arvis.tasks.state import TaskSpec
+from arvis.tasks.task import source_of
 
 DAY_MS = 86_400_000
 #: The most characters of the request that become the name if none is given.

@@ -22,7 +22,8 @@ from arvis.ports.store import Transaction
 from arvis.services import agents
 from arvis.services.workflow_runs import NewWorkflowRun, agent_of, asker_for, begin, find, graph_of, whole_version
 from arvis.tasks.access import author_after, check_use, refusal, taint_of_authors, written_by
-from arvis.tasks.task import NewRun, TaskSpec, begin_run
+from arvis.tasks.state import TaskSpec
+from arvis.tasks.task import NewRun, begin_run
 
 #: For how long a call is known, so that it is not taken again (ms).
 KNOWN_CALLS_MS = 7 * 86_400_000

@@ -53,7 +53,8 @@ from arvis.tasks.access import (
     taint_of_authors,
     with_authors,
 )
-from arvis.tasks.task import RUN, TaskSpec, child_state, source_of
+from arvis.tasks.state import RUN, TaskSpec
+from arvis.tasks.task import child_state, source_of
 
 #: The most concurrent runs for a user who is neither owner nor operator.
 MOST_AT_ONCE = 5

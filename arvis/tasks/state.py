@@ -1,4 +1,4 @@
-"""The typed states of executions that work for an agent, with the outcome and the files that they hold. Each stored key
+"""The typed states of executions that work for an agent, with the task, the outcome and the files that they hold. Each stored key
 is declared here once.
 
 The classes are not frozen, because states are read several times in a step, and frozen instances take several times as long to make.
@@ -9,7 +9,7 @@ No code assigns to their fields."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -22,7 +22,88 @@ from arvis.ports.store import Store
 from arvis.tags import Reply
 from arvis.tasks.access import PlacedState
 from arvis.tasks.rounds import Rounds
-from arvis.tasks.task import RunTask, task_in
+
+# -- the task ----------------------------------------------------------------------------------------------------------
+
+
+#: The key of the state that makes an execution a run.
+RUN = "run"
+#: In it, the messages that a run was given.
+MESSAGES = "messages"
+#: And, of a child: what had that run begin which it works for.
+UNDER = "under"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """The task of a run."""
+
+    prompt: str
+    #: Added to the agent's own instructions.
+    instructions: str = ""
+    #: How replies end (`implicit`, `explicit`); None: as the agent is configured.
+    completion: str | None = None
+    #: Pairs of role and text in front of the prompt.
+    history: Sequence[tuple[str, str]] = ()
+    #: The only tools it may use, of those of its agent (None: all).
+    tools: Sequence[str] | None = None
+    #: Id of the message to whose sender the reply is streamed (None: it is not streamed).
+    audience: str | None = None
+    #: Sources of the prompt other than the person for whom the work is done.
+    taint: Taint = CLEAN
+    #: Shown with the prompt (`pictures_of`).
+    pictures: Sequence[Sequence[str]] = ()
+    #: Called instead of the agent's own model.
+    model: str | None = None
+    #: Rounds of tools (None: as configured for all agents).
+    rounds: int | None = None
+    #: Further tools (`Subagent` as JSON).
+    subagents: Sequence[Mapping[str, Any]] = ()
+    #: The workflow run whose log holds the calls of the subagents.
+    within: Mapping[str, Any] | None = None
+    #: True: without the powers of a conductor, because no person chose the conductor for this work.
+    plain: bool = False
+    #: Id and text of each message of a person in the prompt, to note which of them were read.
+    messages: Sequence[Sequence[str]] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON; fields that few tasks use are left out where they are empty."""
+        more = {
+            "model": self.model,
+            "rounds": self.rounds,
+            "subagents": [dict(each) for each in self.subagents],
+            "within": self.within,
+            "plain": self.plain,
+            MESSAGES: [list(each) for each in self.messages],
+        }
+        return {
+            "prompt": self.prompt,
+            "instructions": self.instructions,
+            "completion": self.completion,
+            "history": [list(each) for each in self.history],
+            "tools": None if self.tools is None else list(self.tools),
+            "audience": self.audience,
+            "pictures": [list(each) for each in self.pictures],
+            **{name: value for name, value in more.items() if value},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RunTask(TaskSpec):
+    """The task in the state of a run."""
+
+    #: The origin: `schedule:ID`, `webhook:ID`, `chat`, …; empty for a child, which posts nothing.
+    source: str = ""
+    #: The source of the run that a child works for.
+    under: str = ""
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> RunTask:
+        return cls(**{"prompt": "", **{name: kept[name] for name in _RUN_FIELDS if name in kept}})
+
+
+_RUN_FIELDS = tuple(each.name for each in fields(RunTask) if each.name != "taint")
+
 
 # -- the outcome -------------------------------------------------------------------------------------------------------
 #
@@ -149,13 +230,9 @@ async def load_pictures(store: Store, pictures: Sequence[Sequence[str]]) -> tupl
 MOST_FILES = 10
 
 
-def files_of(state: Mapping[str, Any]) -> tuple[OutgoingFile, ...]:
-    return tuple(OutgoingFile(**each) for each in state.get("files", ()))
-
-
 def with_files(state: Mapping[str, Any], more: Sequence[OutgoingFile]) -> dict[str, Any]:
     """The change of state that adds these, each once; no change without any."""
-    files = dict.fromkeys((*files_of(state), *more))
+    files = dict.fromkeys((*WorkState.from_json(state).files, *more))
     return {"files": [asdict(file) for file in [*files][:MOST_FILES]]} if more else {}
 
 
@@ -168,6 +245,10 @@ def _taint(labels: Sequence[str]) -> Taint:
     return frozenset(Label(label) for label in labels)
 
 
+def _files(stored_files: Sequence[Mapping[str, Any]]) -> tuple[OutgoingFile, ...]:
+    return tuple(OutgoingFile(**each) for each in stored_files)
+
+
 @dataclass(slots=True)
 class WorkState(PlacedState):
     """The part that all graphs have which work for an agent."""
@@ -175,13 +256,13 @@ class WorkState(PlacedState):
     #: Sources other than the person for whom the work is done.
     taint: Taint = stored(CLEAN, read=_taint, write=sorted)
     #: The task of a run; None in a turn.
-    run: RunTask | None = whole(task_in)
+    run: RunTask | None = stored(None, key=RUN, read=RunTask.from_json)
     #: `delegation`, `report` or `results` in a turn that no message of a person began.
     task: str = ""
     #: Settings that a client of the API sent with its message.
     wishes: Mapping[str, Any] = stored({})
     #: Files that leave with the reply.
-    files: tuple[OutgoingFile, ...] = whole(files_of)
+    files: tuple[OutgoingFile, ...] = stored((), read=_files)
     #: Ids of the messages whose text the prompt of the last reply held; `BY_DAEMON`; None before the first reply.
     read: Sequence[str] | None = None
     #: One line for people who ask what the agent is doing.

@@ -7,105 +7,23 @@ the agent. Scripts, and the states with which executions of graph `agent` begin.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, NewJob
 from arvis.domain.messages import Address, MessageStatus, PastMessage, Principal, Role, StoredMessage
-from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.engine import lifecycle
+from arvis.engine.state import changes
 from arvis.ports.store import Transaction
-from arvis.tasks.access import Asker, PlacedState, caller_limits, check_use
+from arvis.tasks.access import Asker, caller_limits, check_use
+from arvis.tasks.state import RUN, UNDER, RunTask, TaskSpec, WorkState
 
-#: The key of the state that makes an execution a run.
-RUN = "run"
 GRAPH = "agent"
-#: In it, the messages that a run was given.
-MESSAGES = "messages"
-#: And with it, of a child: what had that run begin which it works for.
-_UNDER = "under"
 #: As people read it.
 _CALLERS = {"schedule": "a schedule", "webhook": "a web hook"}
-
-
-@dataclass(frozen=True, slots=True)
-class TaskSpec:
-    """The task of a run."""
-
-    prompt: str
-    #: Added to the agent's own instructions.
-    instructions: str = ""
-    #: How replies end (`implicit`, `explicit`); None: as the agent is configured.
-    completion: str | None = None
-    #: Pairs of role and text in front of the prompt.
-    history: Sequence[tuple[str, str]] = ()
-    #: The only tools it may use, of those of its agent (None: all).
-    tools: Sequence[str] | None = None
-    #: Id of the message to whose sender the reply is streamed (None: it is not streamed).
-    audience: str | None = None
-    #: Sources of the prompt other than the person for whom the work is done.
-    taint: Taint = CLEAN
-    #: Shown with the prompt (`pictures_of`).
-    pictures: Sequence[Sequence[str]] = ()
-    #: Called instead of the agent's own model.
-    model: str | None = None
-    #: Rounds of tools (None: as configured for all agents).
-    rounds: int | None = None
-    #: Further tools (`Subagent` as JSON).
-    subagents: Sequence[Mapping[str, Any]] = ()
-    #: The workflow run whose log holds the calls of the subagents.
-    within: Mapping[str, Any] | None = None
-    #: True: without the powers of a conductor, because no person chose the conductor for this work.
-    plain: bool = False
-    #: Id and text of each message of a person in the prompt, to note which of them were read.
-    messages: Sequence[Sequence[str]] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON; fields that few tasks use are left out where they are empty."""
-        more = {
-            "model": self.model,
-            "rounds": self.rounds,
-            "subagents": [dict(each) for each in self.subagents],
-            "within": self.within,
-            "plain": self.plain,
-            MESSAGES: [list(each) for each in self.messages],
-        }
-        return {
-            "prompt": self.prompt,
-            "instructions": self.instructions,
-            "completion": self.completion,
-            "history": [list(each) for each in self.history],
-            "tools": None if self.tools is None else list(self.tools),
-            "audience": self.audience,
-            "pictures": [list(each) for each in self.pictures],
-            **{name: value for name, value in more.items() if value},
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class RunTask(TaskSpec):
-    """The task in the state of a run."""
-
-    #: The origin: `schedule:ID`, `webhook:ID`, `chat`, …; empty for a child, which posts nothing.
-    source: str = ""
-    #: The source of the run that a child works for.
-    under: str = ""
-
-    @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> RunTask:
-        return cls(**{"prompt": "", **{name: kept[name] for name in _RUN_FIELDS if name in kept}})
-
-
-_RUN_FIELDS = tuple(each.name for each in fields(RunTask) if each.name != "taint")
-
-
-def task_in(state: Mapping[str, Any]) -> RunTask | None:
-    """Return the task of a run; None for other executions."""
-    kept = state.get(RUN)
-    return None if kept is None else RunTask.from_json(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +61,13 @@ def begin_run(
         return None
     conversation = tx.conversations.open(run.agent.id, run.address, now, direct=False)
     state = {
-        "agent": run.agent.id,
-        "address": run.address.to_json(),
-        "conversation": conversation.id,
-        "taint": sorted(run.task.taint),
+        **changes(
+            WorkState,
+            agent=run.agent.id,
+            address=run.address,
+            conversation=conversation.id,
+            taint=run.task.taint,
+        ),
         RUN: {**run.task.to_json(), "source": run.source},
         **run.more,
     }
@@ -164,13 +85,17 @@ def asker_of_run(tx: Transaction, run: NewRun) -> Asker:
 def child_state(parent: Mapping[str, Any], task: TaskSpec, *, agent_id: str | None = None) -> dict[str, Any]:
     """The state of a child of this execution's state, for `Call("agent", …)`: it works in the same place, for the same
     person, and is tainted by what its parent read."""
+    state = WorkState.from_json(parent)
     return {
-        "agent": agent_id or parent["agent"],
-        "address": parent["address"],
-        "conversation": parent["conversation"],
-        "taint": sorted({*parent.get("taint", ()), *task.taint}),
+        **changes(
+            WorkState,
+            agent=agent_id or state.agent,
+            address=state.address,
+            conversation=state.conversation,
+            taint=state.taint | task.taint,
+        ),
         **caller_limits(parent).to_json(),
-        RUN: {**task.to_json(), "source": "", _UNDER: _begun_by(parent)},
+        RUN: {**task.to_json(), "source": "", UNDER: _begun_by(state)},
     }
 
 
@@ -180,57 +105,46 @@ def is_run(execution: Execution) -> bool:
 
 def source_of(execution: Execution) -> str:
     """Return the origin of a run; empty for a child, which posts nothing."""
-    task = task_in(execution.state)
+    task = WorkState.from_json(execution.state).run
     return "" if task is None else task.source
 
 
 def messages_of(execution: Execution, person: Principal | None) -> list[StoredMessage]:
     """The prompt of a run in the form of messages."""
-    whole = message_of(execution, person)
-    parts = _task_of(execution).messages
-    return [replace(whole, id=message_id, content=text) for message_id, text in parts] or [whole]
+    whole, task = message_of(execution, person), WorkState.from_json(execution.state).run or RunTask("")
+    return [replace(whole, id=message_id, content=text) for message_id, text in task.messages] or [whole]
 
 
 def message_of(execution: Execution, person: Principal | None) -> StoredMessage:
     """The prompt of a run in the form of a message; it is kept nowhere else than in the execution."""
-    place = PlacedState.from_json(execution.state)
+    state = WorkState.from_json(execution.state)
+    # A schedule or web hook is named as such, so that the model takes it for no person.
+    caller = _CALLERS.get(_begun_by(state).partition(":")[0], "")
+    name = person.name if person is not None else ""
     return StoredMessage(
         id=execution.id,
-        conversation_id=place.conversation,
+        conversation_id=state.conversation,
         role=Role.USER,
-        content=_task_of(execution).prompt,
+        content="" if state.run is None else state.run.prompt,
         tokens=0,
         status=MessageStatus.ACCEPTED,
-        address=place.address,
+        address=state.address,
         principal_id=execution.principal_id,
-        user_name=_asker(execution, person),
-        agent_id=place.agent,
+        user_name=f"{caller}, for {name}" if caller and name else caller or name,
+        agent_id=state.agent,
         execution_id=execution.id,
         turn=None,
         created_at=execution.created_at,
     )
 
 
-def _task_of(execution: Execution) -> RunTask:
-    return RunTask.from_json(execution.state[RUN])
-
-
-def _begun_by(state: Mapping[str, Any]) -> str:
-    task = task_in(state)
-    return "" if task is None else task.source or task.under
-
-
-def _asker(execution: Execution, person: Principal | None) -> str:
-    """Return the name of the asker in the prompt; a schedule or web hook is named as such, so that the model takes it
-    for no person."""
-    caller = _CALLERS.get(_begun_by(execution.state).partition(":")[0], "")
-    name = person.name if person is not None else ""
-    return f"{caller}, for {name}" if caller and name else caller or name
+def _begun_by(state: WorkState) -> str:
+    return "" if state.run is None else state.run.source or state.run.under
 
 
 def history_of(execution: Execution) -> list[PastMessage]:
     """Return the history that a run was given."""
-    taint = taint_in(execution.state)
+    state = WorkState.from_json(execution.state)
     return [
         PastMessage(
             role=Role(role),
@@ -238,9 +152,9 @@ def history_of(execution: Execution) -> list[PastMessage]:
             tokens=0,
             id=f"{execution.id}-{number}",
             turn=number,
-            taint=taint,
+            taint=state.taint,
             principal_id=execution.principal_id if role == Role.USER else None,
             created_at=execution.created_at,
         )
-        for number, (role, text) in enumerate(_task_of(execution).history)
+        for number, (role, text) in enumerate(state.run.history if state.run is not None else ())
     ]

@@ -39,7 +39,7 @@ from arvis.services import graph_selection
 from arvis.services.graph_selection import Selection, default_graph, select_graph
 from arvis.services.workflow_runs import is_workflow, note_begun
 from arvis.tasks.access import limits_of_sender, origin_of
-from arvis.tasks.state import AgentState, WorkState, files_of
+from arvis.tasks.state import AgentState, WorkState
 from arvis.tasks.task import is_run
 from arvis.turns.questions import repeat_questions
 from arvis.turns.requeue import read_messages
@@ -297,7 +297,7 @@ def end_turn(
     tx.messages.settle_turn(
         execution.id, ending.status, reason=ending.reason, turn=turn, reply_id=reply.id, straight=straight
     )
-    files = files_of(execution.state) if ending.status is MessageStatus.ANSWERED else ()
+    files = WorkState.from_json(execution.state).files if ending.status is MessageStatus.ANSWERED else ()
     tx.files.add(reply.id, [Attachment(each.filename, each.content_type, each.size, each.sha256) for each in files])
     if ending.content or files:
         answers = [message.id for message in asked]

@@ -18,7 +18,8 @@ from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.messaging.owner_alerts import choose_place
 from arvis.ports.store import Store, Transaction
 from arvis.skills import Skill
-from arvis.tasks.task import NewRun, TaskSpec, begin_run
+from arvis.tasks.state import TaskSpec
+from arvis.tasks.task import NewRun, begin_run
 from tests.flows.engine_kit import Graphs, Scenario, Stage
 from tests.flows.scripted import Answer, ScriptedProvider, ScriptedTools
 from tests.flows.turn_kit import parts_with

@@ -22,7 +22,8 @@ from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
 from arvis.services.activity import Activity, ActivityKind, ActivityStatus, active_agents_block, activities
 from arvis.store.open import Database
-from arvis.tasks.task import NewRun, TaskSpec, begin_run, child_state
+from arvis.tasks.state import TaskSpec
+from arvis.tasks.task import NewRun, begin_run, child_state
 from tests.conformance.databases import emptied, opened
 from tests.flows.web_server import DAEMON_KEY, VIEWER_KEY, running_site
 

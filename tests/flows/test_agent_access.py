@@ -19,7 +19,8 @@ from arvis.ports.store import Transaction
 from arvis.routing import permit
 from arvis.scheduler import beginning
 from arvis.tasks.access import Asker, CallerLimits, may_reach, refusal
-from arvis.tasks.task import NewRun, TaskSpec, begin_run
+from arvis.tasks.state import TaskSpec
+from arvis.tasks.task import NewRun, begin_run
 from arvis.web.http.identity import OWNER_ID
 from tests.flows.hook_kit import called
 from tests.flows.web_server import OPERATOR_KEY, Site, running_site

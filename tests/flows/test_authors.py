@@ -29,7 +29,8 @@ from arvis.services import schedules
 from arvis.services.people import settle_roles
 from arvis.services.schedules import Rules
 from arvis.tasks.access import AUTHORS, acting
-from arvis.tasks.task import NewRun, TaskSpec, begin_run
+from arvis.tasks.state import TaskSpec
+from arvis.tasks.task import NewRun, begin_run
 from arvis.tools import update_project
 from arvis.web.auth.api_keys import roles_of
 from arvis.web.http.identity import OWNER_ID

@@ -15,7 +15,7 @@ from arvis.domain.platforms import OverheardMessage
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus
 from arvis.ports.store import Store, Transaction
 from arvis.skills.skill import Source, read_skill
-from arvis.tasks.state import files_of
+from arvis.tasks.state import WorkState
 from tests.flows.heartbeat_kit import (
     DONE,
     Pulse,
@@ -267,7 +267,7 @@ async def test_files_of_a_cycle_leave_with_what_is_posted(store: Store) -> None:
     pulse = Pulse({1: asking(call(1, "look", words="a"))})
     pulse.tools.look.given = file
     _, execution = await beat(store, pulse)
-    assert files_of(execution.state) == (file,)
+    assert WorkState.from_json(execution.state).files == (file,)
 
 
 async def test_skills_that_fit_are_named(store: Store) -> None:

@@ -16,7 +16,7 @@ from arvis.ports.transcriber import Sound, Speaker, SpeechError
 from arvis.process.subprocesses import GuardedPrograms
 from arvis.providers.speech import CommandTranscriber
 from arvis.store.open import Database
-from arvis.tasks.state import files_of as files_of_turn
+from arvis.tasks.state import WorkState
 from tests.flows.app_harness import AppHarness, agent_with, open_app
 from tests.flows.media_kit import KeepingConnector, docx, pdf, png, waiting, wav
 from tests.flows.scripted import BOT, PLATFORM, Held, asking, call
@@ -272,7 +272,7 @@ def state_files(tx: Transaction, message_id: str) -> list[str]:
     """What the turn of a message sends along."""
     message = tx.messages.get(message_id)
     execution = tx.executions.get(message.execution_id or "") if message else None
-    return [file.filename for file in files_of_turn(execution.state)] if execution else []
+    return [file.filename for file in WorkState.from_json(execution.state).files] if execution else []
 
 
 def untold(tx: Transaction, message_id: str) -> list[str]:

@@ -19,8 +19,8 @@ from arvis.domain.runs import RunResult
 from arvis.engine.graph import Decision, End, Graph, NodeContext
 from arvis.ports.store import Transaction
 from arvis.store.open import Database
-from arvis.tasks.state import WorkOutcome, WorkStatus
-from arvis.tasks.task import NewRun, TaskSpec, begin_run
+from arvis.tasks.state import TaskSpec, WorkOutcome, WorkStatus
+from arvis.tasks.task import NewRun, begin_run
 from tests.flows.app_harness import Models, open_app
 from tests.flows.planning_kit import (
     PLANNER,

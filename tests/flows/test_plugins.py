@@ -18,7 +18,7 @@ from arvis.plugins.workspace import WorkspacePlugin
 from arvis.ports.plugin import PluginServices
 from arvis.process.clock import SystemClock
 from arvis.store.open import Database
-from arvis.tasks.task import RunTask
+from arvis.tasks.state import RunTask
 from tests.flows.app_harness import AppHarness, agent_with, open_app, upload
 from tests.flows.scripted import asking, call
 from tests.plugin_kit import GivenPlugins, Scripted

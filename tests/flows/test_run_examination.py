@@ -7,7 +7,7 @@ import pytest
 from arvis.domain.taint import Label, taint_in
 from arvis.ports.store import Store, Transaction
 from arvis.store.open import Database
-from arvis.tasks.task import TaskSpec
+from arvis.tasks.state import TaskSpec
 from tests.flows.app_harness import AppHarness, open_app
 from tests.flows.drawn_kit import START, drawing, node, ran
 from tests.flows.test_runs import DONE, ended, run

@@ -18,8 +18,8 @@ from arvis.engine.graph import Call, Decision, End, Graph, NodeContext
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.store.open import Database
-from arvis.tasks.state import BY_DAEMON, WorkOutcome, child_end
-from arvis.tasks.task import NewRun, TaskSpec, begin_run, child_state
+from arvis.tasks.state import BY_DAEMON, TaskSpec, WorkOutcome, child_end
+from arvis.tasks.task import NewRun, begin_run, child_state
 from tests.flows.app_harness import HELPER, AppHarness, agent_with, open_app
 from tests.flows.scripted import BOT, PLATFORM, Held, asking, call
 

@@ -25,7 +25,7 @@ from arvis.scheduler.beginning import trigger
 from arvis.scheduler.scheduler import ScheduleHandler, Scheduler
 from arvis.services import schedule_runs
 from arvis.store.open import Database
-from arvis.tasks.task import TaskSpec
+from arvis.tasks.state import TaskSpec
 from tests.conformance.databases import opened
 from tests.flows.app_parts import ObservedStore
 from tests.flows.schedule_kit import (

@@ -27,7 +27,8 @@ from arvis.services import schedules
 from arvis.services.reminders import DAY_MS, ReminderService
 from arvis.services.schedules import Rules
 from arvis.store.open import Database
-from arvis.tasks.task import NewRun, TaskSpec, begin_run, child_state
+from arvis.tasks.state import TaskSpec
+from arvis.tasks.task import NewRun, begin_run, child_state
 from arvis.tools.registry import Policy
 from arvis.tools.schedule import create
 from tests.flows.app_harness import AppHarness, agent_with, open_app

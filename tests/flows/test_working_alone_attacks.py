@@ -22,7 +22,8 @@ from arvis.scheduler import due
 from arvis.services.reminders import Wish, create
 from arvis.services.schedules import Rules
 from arvis.store.open import Database
-from arvis.tasks.task import NewRun, TaskSpec, begin_run, child_state
+from arvis.tasks.state import TaskSpec
+from arvis.tasks.task import NewRun, begin_run, child_state
 from arvis.turns.turns import Task, begin_agent_turn
 from tests.flows.app_harness import HELPER, AppHarness, agent_with, open_app
 from tests.flows.scripted import BOT, PLATFORM, Held, asking, call

@@ -30,8 +30,8 @@ from arvis.ports.store import Store, Transaction
 from arvis.prompt import NO_EXTRAS, Extras, first_zone, reply_format
 from arvis.services.activity import active_agents_block, activities
 from arvis.tags import read
-from arvis.tasks.state import BY_DAEMON, AgentState, WorkOutcome, WorkState, WorkStatus
-from arvis.tasks.task import RunTask, is_run, task_in
+from arvis.tasks.state import BY_DAEMON, AgentState, RunTask, WorkOutcome, WorkState, WorkStatus
+from arvis.tasks.task import is_run
 from arvis.tools.workspace import outgoing_file
 
 # -- additions leave the history by age (behaviour 5.4) ----------------------------------------------------------------
@@ -241,7 +241,7 @@ class Extending:
         the turn ends with the plugin's answer, or the agent gets the text that the command produces."""
         if not turn.agent.plugins:
             return turn
-        turn = await self.equip(turn, task_in(context.state))
+        turn = await self.equip(turn, WorkState.from_json(context.state).run)
         spoken = split_command(turn.current[-1].content) if _may_be_command(context, turn) else None
         if spoken is None:
             return turn

@@ -25,8 +25,8 @@ from arvis.graphs.agent.tool_calls import Planned, told
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, Tool
 from arvis.tasks.rounds import effect_name
-from arvis.tasks.state import AgentState, WorkOutcome, WorkStatus, child_end, files_of, with_files
-from arvis.tasks.task import GRAPH, TaskSpec, child_state, task_in
+from arvis.tasks.state import AgentState, TaskSpec, WorkOutcome, WorkState, WorkStatus, child_end, with_files
+from arvis.tasks.task import GRAPH, child_state
 from arvis.tools.registry import Offer
 
 #: Key of a workflow's run: its log may hold calls that are still open.
@@ -95,7 +95,7 @@ class SubagentTool:
 
 
 def subagents_of(state: Mapping[str, Any]) -> list[Subagent]:
-    task = task_in(state)
+    task = WorkState.from_json(state).run
     return [Subagent(**each) for each in task.subagents] if task is not None else []
 
 
@@ -168,7 +168,9 @@ async def collect(context: NodeContext, store: Store) -> tuple[Taint, dict[str, 
 
 def _collect(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, Any]]:
     states = [child.state for child in tx.executions.children_of(execution.id)]
-    return taint_in(*states), with_files(execution.state, [file for state in states for file in files_of(state)])
+    return taint_in(*states), with_files(
+        execution.state, [file for state in states for file in WorkState.from_json(state).files]
+    )
 
 
 def _state_of_child(context: NodeContext, subagent: Subagent, task: str, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -197,7 +199,7 @@ def words_of(outcome: WorkOutcome) -> str:
 
 
 def _within(state: Mapping[str, Any]) -> Mapping[str, Any]:
-    task = task_in(state)
+    task = WorkState.from_json(state).run
     return (task.within if task is not None else None) or {}
 
 

@@ -45,8 +45,17 @@ from arvis.messaging import notices
 from arvis.ports.store import Store, Transaction
 from arvis.prompt.history import words_of
 from arvis.tasks.access import CallerLimits, asker_of, caller_limits, may_reach
-from arvis.tasks.state import BY_DAEMON, WorkOutcome, WorkStatus, child_end, files_of, pictures_of, with_files
-from arvis.tasks.task import TaskSpec, child_state, task_in
+from arvis.tasks.state import (
+    BY_DAEMON,
+    TaskSpec,
+    WorkOutcome,
+    WorkState,
+    WorkStatus,
+    child_end,
+    pictures_of,
+    with_files,
+)
+from arvis.tasks.task import child_state
 
 # -- threads -----------------------------------------------------------------------------------------------------------
 #
@@ -380,7 +389,7 @@ def _look_round(tx: Transaction, execution: Execution, said: Said) -> _Spoken:
     kept = (execution.state, *(child.state for child in children))
     taint = taint_in(*kept)
     told = {Label.AGENTS} if isinstance(move, HandedOver) else CLEAN
-    files = [file for child in children for file in files_of(child.state)]
+    files = [file for child in children for file in WorkState.from_json(child.state).files]
     speaker = tx.agents.get(talk.speaker)
     asked = [message.id for message in load_asked(tx, execution).current]
     return _Spoken(talk, speaker, move, taint | told, files, _read(children, asked))
@@ -388,7 +397,7 @@ def _look_round(tx: Transaction, execution: Execution, said: Said) -> _Spoken:
 
 def _read(children: Sequence[Execution], asked: Sequence[str]) -> list[str]:
     """The messages that were in a prompt. An earlier version of Arvis gave the first speaker all of them as one text."""
-    first = task_in(children[0].state) if children else None
+    first = WorkState.from_json(children[0].state).run if children else None
     if first is not None and not first.messages:
         return list(asked)
     found = {message_id for child in children for message_id in HandoverState.from_json(child.state).read or ()}

@@ -37,8 +37,7 @@ from arvis.graphs.planning.state import (
 )
 from arvis.graphs.planning.triage import read_object
 from arvis.ports.store import Store
-from arvis.tasks.state import WorkOutcome, WorkStatus, child_end
-from arvis.tasks.task import TaskSpec
+from arvis.tasks.state import TaskSpec, WorkOutcome, WorkStatus, child_end
 
 # -- the verdict and its consequences (behaviour.md 3) -----------------------------------------------------------------
 

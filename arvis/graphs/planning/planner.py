@@ -34,8 +34,7 @@ from arvis.graphs.planning.state import (
 from arvis.messaging import messages
 from arvis.ports.store import Store
 from arvis.skills import Skill
-from arvis.tasks.state import child_end
-from arvis.tasks.task import TaskSpec
+from arvis.tasks.state import TaskSpec, child_end
 
 # -- the node `reasoning` ----------------------------------------------------------------------------------------------
 

@@ -19,8 +19,8 @@ from arvis.graphs.planning.documents import harmless
 from arvis.ports.store import Store, Transaction
 from arvis.prompt import Round
 from arvis.tasks.rounds import Rounds, load_rounds
-from arvis.tasks.state import WorkOutcome, WorkState, files_of
-from arvis.tasks.task import GRAPH, TaskSpec, child_state
+from arvis.tasks.state import TaskSpec, WorkOutcome, WorkState
+from arvis.tasks.task import GRAPH, child_state
 
 # -- lanes -------------------------------------------------------------------------------------------------------------
 #
@@ -245,7 +245,7 @@ def load_evidence(tx: Transaction, execution: Execution) -> Evidence:
     return Evidence(
         works=tuple(_work(tx, child) for child in children),
         taint=taint_in(*(child.state for child in children)),
-        files=tuple(file for child in children for file in files_of(child.state)),
+        files=tuple(file for child in children for file in WorkState.from_json(child.state).files),
         waited_ms=sum(_waited(tx, child) for child in children),
     )
 

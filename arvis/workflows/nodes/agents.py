@@ -22,8 +22,8 @@ from arvis.engine.graph import Call, Decision, Node, NodeContext
 from arvis.graphs.agent.subagents import DEEPEST, DELEGATES, Subagent, words_of
 from arvis.graphs.context import narrowed
 from arvis.ports.store import Transaction
-from arvis.tasks.state import WorkStatus, child_end, files_of, with_files
-from arvis.tasks.task import TaskSpec, child_state
+from arvis.tasks.state import TaskSpec, WorkState, WorkStatus, child_end, with_files
+from arvis.tasks.task import child_state
 from arvis.workflows.document.kinds import SUBAGENT
 from arvis.workflows.document.view import label_of
 from arvis.workflows.runtime import replies, templates
@@ -255,7 +255,9 @@ def _team(
 def _brought(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, Any]]:
     """Return the taint of the children, and the files that they made."""
     states = [child.state for child in tx.executions.children_of(execution.id)]
-    return taint_in(*states), with_files(execution.state, [file for state in states for file in files_of(state)])
+    return taint_in(*states), with_files(
+        execution.state, [file for state in states for file in WorkState.from_json(state).files]
+    )
 
 
 # -- subagents ---------------------------------------------------------------------------------------------------------

@@ -25,8 +25,8 @@ from arvis.ports.store import Transaction
 from arvis.services import workflow_runs
 from arvis.services.workflow_runs import NewWorkflowRun, begin, called_state, entry_of, find, note_begun, whole_version
 from arvis.tasks.access import AUTHORS, caller_limits, taint_of_authors, with_authors
-from arvis.tasks.state import WorkOutcome, WorkState, WorkStatus, child_end, files_of, with_files
-from arvis.tasks.task import RUN, TaskSpec, is_run, source_of, task_in
+from arvis.tasks.state import RUN, TaskSpec, WorkOutcome, WorkState, WorkStatus, child_end, with_files
+from arvis.tasks.task import is_run, source_of
 from arvis.turns.workflow_results import STARTER
 from arvis.workflows.runtime.log import announce_state, line, write
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec
@@ -69,7 +69,7 @@ def _brought(tx: Transaction, execution: Execution, node_id: str) -> tuple[Taint
     """Return the taint of the runs below, and as changes of the state their files and their last messages in the
     chat."""
     states: list[Mapping[str, Any]] = [child.state for child in tx.executions.children_of(execution.id)]
-    files = with_files(execution.state, [file for state in states for file in files_of(state)])
+    files = with_files(execution.state, [file for state in states for file in WorkState.from_json(state).files])
     texts = [text for name, text in (states[-1] if states else {}).items() if name.startswith(SAID)]
     return taint_in(*states), {**files, **{f"{SAID}{node_id}/{number}": text for number, text in enumerate(texts)}}
 
@@ -180,7 +180,7 @@ def begin_detached(
     continues."""
     state, text = execution.state, as_text(input_)
     source = f"{PREFIX}{execution.id}"
-    outer = task_in(state)
+    outer = WorkState.from_json(state).run
     task = TaskSpec(text, tools=None if outer is None else outer.tools)
     wanted = NewWorkflowRun(
         workflow=to.workflow,

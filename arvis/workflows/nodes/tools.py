@@ -25,8 +25,7 @@ from arvis.plugins import Plugins
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller
 from arvis.tasks.rounds import effect_name
-from arvis.tasks.state import WorkState, with_files
-from arvis.tasks.task import RUN
+from arvis.tasks.state import RUN, WorkState, with_files
 from arvis.workflows.runtime.log import line, write
 from arvis.workflows.runtime.parts import NodeParts, NodeSpec
 from arvis.workflows.runtime.templates import data_of, fill_all, known_in

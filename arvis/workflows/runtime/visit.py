@@ -21,8 +21,8 @@ from arvis.graphs.agent.subagents import words_of
 from arvis.graphs.context import narrowed
 from arvis.ports.store import Store, Transaction
 from arvis.tasks.access import asker_of, may_reach, refusal
-from arvis.tasks.state import WorkState, child_end
-from arvis.tasks.task import GRAPH, RUN, TaskSpec, child_state
+from arvis.tasks.state import RUN, TaskSpec, WorkState, child_end
+from arvis.tasks.task import GRAPH, child_state
 from arvis.workflows.runtime import joins, templates
 from arvis.workflows.runtime import log as run_log
 from arvis.workflows.runtime.log import Line, line
