@@ -16,9 +16,9 @@ from arvis.domain.effects import EffectKind, EffectResult, Proposal
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.messages import Address
 from arvis.domain.money import Client, ClientPlan
-from arvis.llm import billing
 from arvis.ports.store import Transaction
 from arvis.services import agents as roster
+from arvis.services import billing
 
 LONGEST_NAME = 100
 #: The most clients listed in a chat.

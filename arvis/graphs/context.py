@@ -16,12 +16,11 @@ from arvis.domain.platforms import Incident
 from arvis.domain.runs import Cooldown
 from arvis.domain.taint import Taint
 from arvis.domain.workflows import RESULTS
-from arvis.llm.budgets import spender_of
 from arvis.memory import Recall, recall
 from arvis.ports.conversations import Calibration
 from arvis.ports.store import Transaction
 from arvis.prompt import Overheard
-from arvis.tasks.access import asker_of, caller_limits, may_reach, taint_of_authors
+from arvis.tasks.access import asker_of, caller_limits, may_reach, spender_of, taint_of_authors
 from arvis.tasks.state import RunTask, WorkState
 from arvis.tasks.task import history_of, is_run, messages_of
 

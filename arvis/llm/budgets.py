@@ -16,9 +16,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from arvis.domain.errors import BudgetBusy, BudgetReached
-from arvis.domain.executions import Execution
 from arvis.domain.jobs import Job
-from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.money import (
     Budget,
     Busy,
@@ -43,62 +41,6 @@ from arvis.ports.store import Store, Transaction
 #: The life of a reservation (ms) for a call whose end was not seen: the runner's deadline of 15 minutes, and as much
 #: again for the last attempt, which may begin just before it.
 RESERVATION_MS = 1_800_000
-
-#: Users here have a key or a login, or were named by a user who has one.
-_KNOWN_PLATFORM = "web"
-
-
-def spender_of(
-    tx: Transaction, execution: Execution, *, agent_id: str | None, job_id: str = "", visit: str = ""
-) -> Spender:
-    """Return who pays for a call of this execution: the turn at its root, and the client in whose channel it was
-    asked. `visit` names the visit of the node, the same when it is repeated after a crash."""
-    root = _root(tx, execution)
-    principal = tx.principals.get(execution.principal_id or "")
-    client = client_of(tx, root)
-    return Spender(
-        execution_id=execution.id,
-        visit=visit,
-        turn=root.id,
-        job_id=job_id,
-        agent_id=agent_id,
-        principal_id=execution.principal_id,
-        client_id=client.id if client else None,
-        unpaired=principal is not None and _is_unpaired(tx, principal, agent_id),
-        owner=principal is not None and principal.role is PrincipalRole.OWNER,
-    )
-
-
-def client_of(tx: Transaction, execution: Execution) -> Client | None:
-    """The client whose channel this execution answers in."""
-    if (parts := execution.state.get("address")) is None:
-        return None
-    address = Address.from_json(parts)
-    return tx.clients.at(address.platform, address.channel)
-
-
-def _root(tx: Transaction, execution: Execution) -> Execution:
-    """Return the turn that a person asked for: above its child executions and delegated turns."""
-    while (above := _above(tx, execution)) is not None:
-        execution = above
-    return execution
-
-
-def _above(tx: Transaction, execution: Execution) -> Execution | None:
-    if execution.parent_wait is not None:
-        wait = tx.waits.get(execution.parent_wait)
-        return tx.executions.get(wait.execution_id) if wait is not None else None
-    given = tx.delegations.get(execution.id)
-    return tx.executions.get(given.root_id) if given is not None else None
-
-
-def _is_unpaired(tx: Transaction, principal: Principal, agent_id: str | None) -> bool:
-    """Return whether this is a member without a pairing (behaviour.md 1.4): no owner or operator, no key or login,
-    and not in the agent's list of users."""
-    if principal.role is not PrincipalRole.MEMBER or principal.platform == _KNOWN_PLATFORM:
-        return False
-    agent = tx.agents.get(agent_id or "")
-    return agent is None or principal.user_id not in (agent.allow_users or ())
 
 
 # -- before the call ---------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-"""The right to use an agent, outside a message of a conversation (for that see `routing.permit`). Rights only shrink
-from one execution to the next.
+"""The right to use an agent, outside a message of a conversation (for that see `routing.permit`), and who pays for its
+work. Rights only shrink from one execution to the next.
 
 `refusal` is the one decision. Every beginning of a run calls it (`begin_run`, `begin_keyed`) with the present rights
 of all people involved: the person for whom the work is done, and the authors of the text that is executed
@@ -18,6 +18,7 @@ from arvis.domain.agents import HARMLESS_PLUGINS, HARMLESS_TOOLS, Agent
 from arvis.domain.errors import Unprocessable
 from arvis.domain.executions import Execution
 from arvis.domain.messages import RANKS, Address, Principal, PrincipalRole, Sender
+from arvis.domain.money import Client, Spender
 from arvis.domain.taint import CLEAN, Label, Taint, taint_in
 from arvis.engine.state import State, stored
 from arvis.ports.store import Transaction
@@ -289,3 +290,52 @@ def _is_no_stronger(target: Agent, agent: Agent) -> bool:
         and HARMLESS_PLUGINS.union(agent.plugins).issuperset(target.plugins)
         and target.graph in {agent.graph, *_PLAIN}
     )
+
+
+# -- who pays --------------------------------------------------------------------------------------------
+
+
+def spender_of(
+    tx: Transaction, execution: Execution, *, agent_id: str | None, job_id: str = "", visit: str = ""
+) -> Spender:
+    """Return who pays for a call of this execution: the turn at its root, and the client in whose channel it was
+    asked. `visit` names the visit of the node, the same when it is repeated after a crash."""
+    root = execution
+    while (above := _above(tx, root)) is not None:
+        root = above
+    principal = tx.principals.get(execution.principal_id or "")
+    client = client_of(tx, root)
+    return Spender(
+        execution_id=execution.id,
+        visit=visit,
+        turn=root.id,
+        job_id=job_id,
+        agent_id=agent_id,
+        principal_id=execution.principal_id,
+        client_id=client.id if client else None,
+        unpaired=principal is not None and _is_unpaired(tx, principal, agent_id),
+        owner=principal is not None and principal.role is PrincipalRole.OWNER,
+    )
+
+
+def client_of(tx: Transaction, execution: Execution) -> Client | None:
+    """The client whose channel this execution answers in."""
+    address = PlacedState.from_json(execution.state).address
+    return tx.clients.at(address.platform, address.channel) if address.platform else None
+
+
+def _above(tx: Transaction, execution: Execution) -> Execution | None:
+    if execution.parent_wait is not None:
+        wait = tx.waits.get(execution.parent_wait)
+        return tx.executions.get(wait.execution_id) if wait is not None else None
+    given = tx.delegations.get(execution.id)
+    return tx.executions.get(given.root_id) if given is not None else None
+
+
+def _is_unpaired(tx: Transaction, principal: Principal, agent_id: str | None) -> bool:
+    """Return whether this is a member without a pairing (behaviour.md 1.4): no owner or operator, no key or login,
+    and not in the agent's list of users."""
+    if principal.role is not PrincipalRole.MEMBER or principal.platform == WEB:
+        return False
+    agent = tx.agents.get(agent_id or "")
+    return agent is None or principal.user_id not in (agent.allow_users or ())

@@ -30,12 +30,12 @@ from arvis.engine.state import changes
 from arvis.graphs.agent.graph import new_turn_state
 from arvis.graphs.agent.input import examine
 from arvis.graphs.compaction.scripts import compaction_due, enqueue, room_is_short
-from arvis.llm.billing import charge_turn
 from arvis.llm.tokens import estimate_tokens
 from arvis.messaging.messages import deliver, notice
 from arvis.messaging.owner_alerts import note_place
 from arvis.ports.store import Transaction
 from arvis.services import graph_selection
+from arvis.services.billing import charge_turn
 from arvis.services.graph_selection import Selection, default_graph, select_graph
 from arvis.services.workflow_runs import is_workflow, note_begun
 from arvis.tasks.access import limits_of_sender, origin_of

@@ -23,9 +23,9 @@ from arvis.domain.money import (
     SpendingLimits,
 )
 from arvis.engine import lifecycle
-from arvis.llm.billing import add_client, bind_channel, change_client, charge_turn, enter_charge
 from arvis.llm.budgets import settle
 from arvis.ports.store import Store, Transaction
+from arvis.services.billing import add_client, bind_channel, change_client, charge_turn, enter_charge
 from arvis.store.open import Database
 from tests.conformance.budget_kit import NOON, call, spender
 from tests.conformance.databases import emptied, opened

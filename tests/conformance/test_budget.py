@@ -31,10 +31,11 @@ from arvis.domain.money import (
     Spent,
 )
 from arvis.engine import lifecycle
-from arvis.llm.billing import add_client, bind_channel, enter_charge
-from arvis.llm.budgets import RESERVATION_MS, refusal_of_stranger, settle, spender_of
+from arvis.llm.budgets import RESERVATION_MS, refusal_of_stranger, settle
 from arvis.ports.store import Store, Transaction
+from arvis.services.billing import add_client, bind_channel, enter_charge
 from arvis.store.open import Database
+from arvis.tasks.access import spender_of
 from tests.conformance.budget_kit import DAY_MS, HOUR_MS, NOON, Desk, booked, call, spender
 from tests.conformance.databases import emptied, opened
 from tests.conformance.takeovers import stores

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from arvis.domain.money import Budget, Busy, Client, OverBudget, Pot, Reserved, Spender, SpendingLimits
-from arvis.llm.billing import add_client
 from arvis.llm.budgets import RESERVATION_MS
 from arvis.ports.store import Store
+from arvis.services.billing import add_client
 from arvis.store.open import Database
 from tests.conformance.budget_kit import DAY_MS, NOON, Desk, spender
 from tests.conformance.databases import opened

@@ -15,8 +15,8 @@ from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.money import ChargeType, Client, ClientPlan, ClientStatus
 from arvis.domain.schedules import Missed, Schedule, ScheduleKind
 from arvis.domain.versions import Version, Versioned
-from arvis.llm.billing import add_client, change_client, enter_charge, undo_client
 from arvis.ports.store import Store, Transaction
+from arvis.services.billing import add_client, change_client, enter_charge, undo_client
 from arvis.services.schedules import Rules, add_schedule, change_schedule, remove_schedule, undo_schedule
 from arvis.store.open import Database
 from tests.conformance.databases import NOW, emptied, opened

@@ -28,12 +28,12 @@ from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Princ
 from arvis.domain.money import Client
 from arvis.domain.runs import Account
 from arvis.domain.schedules import Missed, Schedule, ScheduleKind
-from arvis.llm import billing
 from arvis.memory import remember
 from arvis.net.client import open_http_client
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
 from arvis.providers.openai import create
+from arvis.services import billing
 from arvis.store.open import Database
 from arvis.testing.openai_server import Behaviour, OpenAIServer, ReceivedRequest, Reply, openai_server
 from arvis.testing.providers import provider_services

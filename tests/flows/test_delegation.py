@@ -21,13 +21,13 @@ from arvis.domain.jobs import Priority
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender
 from arvis.domain.money import Client, ClientChannel
 from arvis.domain.taint import CLEAN, Label, Taint
-from arvis.llm import billing
-from arvis.llm.budgets import spender_of
 from arvis.ports.changes import Delegation
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
+from arvis.services import billing
 from arvis.store.open import Database, open_store
 from arvis.store.sqlite.errors import ALONE
+from arvis.tasks.access import spender_of
 from tests.conformance.databases import id_maker, migrated
 from tests.flows import app_harness
 from tests.flows.app_harness import open_app

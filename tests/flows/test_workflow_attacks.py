@@ -15,13 +15,13 @@ from arvis.domain.money import SpendingLimits
 from arvis.domain.taint import Label, taint_in
 from arvis.domain.tools import Permit
 from arvis.domain.workflows import PREFIX, Workflow
-from arvis.llm.budgets import spender_of
 from arvis.ports.changes import Delegation
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import ToolServices
 from arvis.services.workflow_runs import MOST_AT_ONCE, MOST_RUNS, NewWorkflowRun, begin
 from arvis.store.open import Database
+from arvis.tasks.access import spender_of
 from arvis.tools import start_workflow
 from arvis.turns.workflow_tools import WorkflowStarter
 from arvis.workflows.reruns import rerun

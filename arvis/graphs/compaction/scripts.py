@@ -19,7 +19,6 @@ from arvis.domain.runs import Cooldown
 from arvis.domain.taint import Label, Taint
 from arvis.engine import lifecycle
 from arvis.graphs.context import SUMMARIES
-from arvis.llm.budgets import spender_of
 from arvis.memory import remember
 from arvis.memory.service import ARVIS
 from arvis.messaging import notices
@@ -27,6 +26,7 @@ from arvis.messaging.owner_alerts import DAY_MS, alert_owner
 from arvis.ports.conversations import Calibration, Size
 from arvis.ports.store import Transaction
 from arvis.prompt import Budget
+from arvis.tasks.access import spender_of
 from arvis.tasks.state import WorkState
 
 # The value that the nodes of a compaction hand on: plain JSON, a part of the position, so that a crash loses no

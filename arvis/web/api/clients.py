@@ -25,10 +25,10 @@ from arvis.domain.money import (
     month_of,
     start_of_day,
 )
-from arvis.llm import billing
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store
+from arvis.services import billing
 from arvis.web.auth.authorization import Authorizer
 from arvis.web.http.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.http.identity import OPERATE, OWN

@@ -24,8 +24,8 @@ from arvis.domain.money import (
     Pot,
 )
 from arvis.domain.versions import Versioned, version_before
-from arvis.llm.budgets import client_of
 from arvis.ports.store import Transaction
+from arvis.tasks.access import client_of
 
 #: The editable fields of a client, which its versions hold.
 _KEPT = (
