@@ -34,9 +34,7 @@ ALLOWED: dict[str, int] = {
     "prompt": 1,
     "providers": 1,
     "scheduler": 2,
-    "services": 2,
-    "tasks": 1,
-    "turns": 1,
+    "services": 1,
     "workflows": 1,
 }
 
