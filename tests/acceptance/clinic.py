@@ -23,7 +23,6 @@ from arvis.process.data_folder import DataFolder, hold_data_folder
 from arvis.store.location import Database
 from arvis.store.open import bring_up_to_date, open_store
 from arvis.store.sqlite.checkpoint import sums_file
-from tests.conformance.databases import migrated
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -53,10 +52,9 @@ class Patient:
         """With a data folder and a database, made at this time (ms) and used by nobody since."""
         self.data.mkdir(mode=0o700)
         os.close(os.open(self.data / "lock", os.O_CREAT | os.O_RDWR, 0o600))
-        if at is None:
-            migrated(self.database, now())
-        else:  # the doctor reads when the migrations ran
-            bring_up_to_date(self.database, at)
+        bring_up_to_date(
+            self.database, now() if at is None else at
+        )  # no copy: the doctor reads when the migrations ran
         self.database.file.chmod(0o600)
         return self
 

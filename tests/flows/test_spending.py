@@ -225,9 +225,13 @@ async def test_a_call_that_came_to_its_end_after_all_takes_the_place_of_its_esti
     message, held = await begin_held(priced)
     await priced.store.write(queue.rescue, "node", "boot-1", priced.clock.now(), priced.purse.book_left)
     held.go.set()  # the lease is lost, the process is not
-    booked = await until_spent(priced, 2)
-    calls = await _calls(priced, message)
-    assert [call["error"] for call in calls] == [None, None]
+
+    async def both() -> list[Mapping[str, Any]] | None:
+        found = await _calls_now(priced, message)
+        return found if [call["error"] for call in found] == [None, None] else None
+
+    calls = await priced.until(both)
+    booked = await spent(priced)
     assert (booked.micros, booked.calls) == (sum(call["cost_micros"] for call in calls), 2)
 
 

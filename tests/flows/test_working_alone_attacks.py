@@ -301,6 +301,6 @@ async def test_nobody_is_said_to_have_asked_who_did_not(shed: AppHarness, source
 
 
 def test_a_child_says_what_it_works_for_in_the_end() -> None:
-    parent = {"agent": "a", "address": [], "conversation": "c", "run": {"source": "webhook:w1"}}
+    parent = {"agent": "a", "address": ["web", "web", "room"], "conversation": "c", "run": {"source": "webhook:w1"}}
     child = child_state(child_state(parent, TaskSpec("x")), TaskSpec("y"))
     assert (child["run"]["source"], child["run"]["under"]) == ("", "webhook:w1")
