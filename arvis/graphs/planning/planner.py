@@ -55,12 +55,12 @@ class ReasoningNode:
             return Goto(OUTPUT, None, **changes(PlanningState, stopped=TIME))
         shared = state.shared
         own = state.lane_reasoning or shared.of_assistant()
-        told = own.without_echoes(state.goal).joined(each for each in shared.of_assistant() if each.kind)
+        earlier = _earlier(own, shared, state.goal)
         question = Question(
             task=prompts.REASONING,
             goal=harmless(state.goal),
             known=prompts.joined(
-                *(prompts.section(each.kind or "Earlier", each.text) for each in told),
+                *(prompts.section(each.kind or "Earlier", each.text) for each in earlier),
                 prompts.section("The request in the person's own words", state.request),
                 prompts.section("The plan", state.prd),
                 prompts.section("What is known (execution readiness)", readiness(evidence.runs)),
@@ -116,7 +116,7 @@ class PlannerNode:
         shared = state.shared.adding(await self._skill(state), SKILL)
         own, goal = state.lane_planner or shared.of_assistant(), state.goal
         known = prompts.joined(
-            *(prompts.section(each.kind or "Earlier", each.text) for each in _told(own, shared, goal)),
+            *(prompts.section(each.kind or "Earlier", each.text) for each in _earlier(own, shared, goal)),
             prompts.section("The request in the person's own words", state.request),
             prompts.section("The plan so far", state.prd),
             prompts.section("Already done (do not repeat)", known_runs(evidence.runs)),
@@ -187,6 +187,6 @@ def _beside_calls(evidence: Evidence) -> list[str]:
     return [without_documents(entry) for entry in entries if isinstance(entry, str)]
 
 
-def _told(own: Lane, shared: Lane, goal: str) -> Lane:
+def _earlier(own: Lane, shared: Lane, goal: str) -> Lane:
     """Return its own history without copies of shared context or of the goal, then the later messages of the others."""
     return own.without_echoes(goal).joined(each for each in shared.of_assistant() if each.kind)

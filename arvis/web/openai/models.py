@@ -7,10 +7,9 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from arvis.domain.errors import ArvisError
 from arvis.domain.explanation import CUT
 from arvis.ports.insights import MessageTimeline
-from arvis.web.http.errors import Failure, failure_of
+from arvis.web.http.errors import Failure
 from arvis.web.http.schema import (
     ANYTHING,
     BOOLEAN,
@@ -122,10 +121,6 @@ def refusal(failure: Failure, message_id: str | None = None) -> Response:
     kept = {name: value for name, value in headers.items() if name in {"www-authenticate", "retry-after"}}
     accepted = {} if message_id is None else {MESSAGE_HEADER: message_id, **_NO_RETRY}
     return JSONResponse(error_of(failure), status, headers={**kept, **accepted})
-
-
-def refusal_of(error: ArvisError) -> Response:
-    return refusal(failure_of(error))
 
 
 def usage_of(timeline: MessageTimeline) -> dict[str, int]:

@@ -149,10 +149,10 @@ def _out(context: NodeContext, spec: NodeSpec, token: Token, why: str, reply: Mo
 def _go(
     context: NodeContext, spec: NodeSpec, token: Token, *, handle: str, text: str, reply: ModelReply | None
 ) -> Decision:
-    told = [line(spec.id, LogType.LLM_RESPONSE, reply.text)] if reply else []
+    lines = [line(spec.id, LogType.LLM_RESPONSE, reply.text)] if reply else []
     if reply and says_yes(reply.text) is None:
-        told.append(line(spec.id, LogType.WARNING, _UNCLEAR))
-    lines = [*told, line(spec.id, LogType.LOOP, text)]
+        lines.append(line(spec.id, LogType.WARNING, _UNCLEAR))
+    lines.append(line(spec.id, LogType.LOOP, text))
     taint = reply.taint if reply else frozenset()
     return succeed(
         context, spec, token, token.output, handle=handle, log=lines, tainted=is_tainted(context), taint=taint
