@@ -40,7 +40,7 @@ def question(call: ToolCall, *, tool: str, agent: str, asker: str, user_id: str)
     """Return the question, or None if it is too long to be shown completely."""
     lines = [line(name, value) for name, value in _items(call)]
     head = f"{_short(agent)} wants to use the tool {visible(tool)}."
-    return _shown([head, *(["With:", *lines] if lines else ["It takes nothing."]), _asker(asker, user_id)])
+    return _shown([head, *(["With:", *lines] if lines else ["The call has no arguments."]), _asker(asker, user_id)])
 
 
 def change_question(
@@ -50,7 +50,7 @@ def change_question(
     names the sources of the answer other than that person's words. Return None if it is too long to be shown
     completely."""
     head = f"{_short(agent)} wants to {what}."
-    read = [f"Besides that person's messages it had read data from: {', '.join(sources)}."] if sources else []
+    read = [f"The agent has also read data from: {', '.join(sources)}."] if sources else []
     return _shown([head, *lines, _asker(asker, user_id), *read])
 
 
@@ -187,7 +187,7 @@ def answer_question(
     already answered."""
     wait = tx.waits.get(wait_id)
     if wait is None or wait.kind not in PERSONAL_WAITS:
-        raise NotFound(f"There is no question {wait_id}")
+        raise NotFound(f"There is no question with the id {wait_id}")
     if not may_answer(tx, wait, by, approvers):
         allowed = _allowed(tx.executions.get(wait.execution_id), wait, approvers)
         roles = sorted(set(allowed) & set(PrincipalRole), reverse=True)
@@ -199,7 +199,7 @@ def answer_question(
         )
     given = Answer(checked_answer(wait, answer), by.id)
     if not lifecycle.answer(tx, wait_id, given, now):
-        raise Conflict("This question is answered already", why=f"by {_answerer(tx, wait)}")
+        raise Conflict("This question has been answered already.", why=f"{_answerer(tx, wait)} answered it.")
     return wait
 
 
@@ -212,7 +212,7 @@ def _wants_words(wait: Wait, asking: Execution | None) -> bool:
 def _answerer(tx: Transaction, wait: Wait) -> str:
     """The name of who was faster."""
     person = tx.principals.get(wait.answered_by) if wait.answered_by is not None else None
-    return person.name if person is not None else wait.answered_by or "somebody else"
+    return person.name if person is not None else wait.answered_by or "Another person"
 
 
 def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:

@@ -100,7 +100,7 @@ def parse(text: str) -> ScheduleText:
         return _single_time(plain)
     if _CRON.fullmatch(line):
         return _cron(plain, line)
-    raise _unreadable(text, "it is no interval, no cron line and no time")
+    raise _unreadable(text, "it is not an interval, a cron line or a time")
 
 
 def next_times(schedule: ScheduleText, zone: str, after: int, count: int) -> list[int]:
@@ -180,13 +180,13 @@ def for_people(times: Sequence[int], zone: str) -> str:
 def _interval(text: str) -> Every:
     found = _EVERY.fullmatch(text)
     if found is None or found["unit"] not in _UNITS:
-        raise _unreadable(text, "after `every` comes a number with s, m, h, d or w")
+        raise _unreadable(text, "`every` must be followed by a number and s, m, h, d or w")
     return _bounded(text, int(found["number"] or 1) * _UNITS[found["unit"]])
 
 
 def _bounded(text: str, seconds: int) -> Every:
     if not 1 <= seconds <= _LONGEST_INTERVAL:
-        raise _unreadable(text, "an interval lasts from one second to ten years")
+        raise _unreadable(text, "an interval must be from one second to ten years")
     return Every(text, seconds)
 
 
@@ -198,14 +198,14 @@ def _cron(text: str, line: str) -> ScheduleText:
     except CronSimError as error:
         raise _unreadable(text, str(error).lower()) from None
     if comes is None:
-        raise _unreadable(text, "no day is like that")
+        raise _unreadable(text, "no date matches it, such as 30 February")
     return Cron(text, line)
 
 
 def _single_time(text: str) -> At:
     found = _AT.fullmatch(text)
     if found is None:
-        raise _unreadable(text, "after `at` comes a time, with or without a date")
+        raise _unreadable(text, "`at` must be followed by a time, with or without a date")
     try:
         clock = time.fromisoformat(
             found["clock"].zfill(5) if found["clock"].count(":") == 1 else found["clock"].zfill(8)

@@ -93,11 +93,11 @@ def _check_wanted(tx: Transaction, job: Job) -> None:
     if job.status is not JobStatus.FAILED or wait is None or wait.answered_at is None:
         return
     found = workflow_runs.run_of(tx, wait.execution_id)
-    fix = "Ask again for the whole."
+    fix = "Send the message again to repeat the whole turn."
     if found is not None:
         fix = f"Begin the run once more at that step: “Rerun” on its page, or POST /api/runs/{found}/rerun with the step as `node`."
     raise Conflict(
-        "This job cannot be tried again by itself.",
+        "This job cannot be retried separately.",
         why="The work that needed it has continued without it or has failed, and would not use the result.",
         fix=fix,
         code="not_wanted",
@@ -115,7 +115,9 @@ def _cancel(tx: Transaction, job_id: str, by: str, now: int, shown: Shown = noth
             return turn
     if tx.jobs.cancel(job_id, now) is None:
         raise Conflict(
-            f"The job {job_id} is over", why=f"it is {job.status}", fix="only waiting or running jobs end here"
+            f"The job {job_id} has ended",
+            why=f"it is {job.status}",
+            fix="Only waiting and running jobs can be cancelled.",
         )
     if job.delivery_id is not None and (delivery := tx.deliveries.get(job.delivery_id)) is not None:
         interrupted = delivery.state is DeliveryState.SENDING
@@ -133,7 +135,7 @@ def _cancel_execution(
         raise NotFound(f"There is no execution {execution_id}")
     root = lifecycle.root_of(tx, execution)
     if root.status not in lifecycle.LIVE:
-        raise Conflict(f"The execution {execution_id} is over", why=f"it is {root.status}")
+        raise Conflict(f"The execution {execution_id} has ended already", why=f"it is {root.status}")
     return cancellation.cancel_turn(tx, root.id, by, now, shown=shown)
 
 

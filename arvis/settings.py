@@ -164,7 +164,7 @@ class SettingsService:
         for key in touched:
             _refuse_unknown(key, known)
         if len(json.dumps(after)) > _MOST:
-            raise Unprocessable("The settings are too long.", fix="Put long lists into config.yaml.")
+            raise Unprocessable("The settings are too large to store.", fix="Put long lists into config.yaml.")
         others = {key: value for key, value in self._sifted(before).usable.items() if key not in touched}
         wanted = {**others, **{key: after[key] for key in touched if key in after}}
         try:
@@ -214,7 +214,7 @@ def _refuse_unknown(key: str, known: Mapping[str, Setting]) -> None:
         fix = f"Did you mean `{close[0]}`?" if close else "GET /api/settings lists them."
         raise Unprocessable(f"There is no setting `{key[:_LONGEST_KEY]}`.", fix=fix, code="unknown_setting")
     if setting.fixed:
-        fix = "Change it in config.yaml, and start again."
+        fix = "Change it in config.yaml, and restart Arvis."
         raise Conflict(f"`{key}` cannot be changed here.", why=setting.fixed, fix=fix, code="not_changeable")
 
 
@@ -225,7 +225,7 @@ def _refuse_fixed(origin: Origin, key: str) -> None:
     if origin.kind is OriginKind.ENVIRONMENT:
         raise Conflict(
             f"`{key}` is fixed by the environment variable {origin.place}.",
-            fix="Take the variable away and start again, or change it there.",
+            fix="Change the environment variable, or unset it, and restart Arvis.",
             code="fixed_by_environment",
         )
 
@@ -243,7 +243,10 @@ def _versions(tx: Transaction, limit: int) -> Sequence[Version]:
 
 def _keep(tx: Transaction, before: Changes, after: Changes, by: str, now: int) -> None:
     if _stored(tx) != before:
-        raise Conflict("Another person changed the settings at the same moment.", fix="Look at them, and try again.")
+        raise Conflict(
+            "Another person changed the settings at the same time.",
+            fix="Check the current settings, and save your change again.",
+        )
     if after == before:
         return
     tx.settings.put(KEY, json.dumps(after), now)

@@ -30,7 +30,7 @@ def apply_client(tx: Transaction, proposal: Proposal, situation: ActionContext, 
         return done(proposal, _listed_customers(tx))
     by = situation.principal.id if situation.principal is not None else None
     made = billing.add_client(tx, wanted_client(proposal), now, by=by)
-    return done(proposal, f"created the client {quoted(made.name)} ({made.plan})")
+    return done(proposal, f"created the customer {quoted(made.name)} ({made.plan})")
 
 
 def wanted_client(proposal: Proposal) -> Client:
@@ -51,9 +51,9 @@ def wanted_client(proposal: Proposal) -> Client:
 def _listed_customers(tx: Transaction) -> str:
     found = tx.clients.newest(LISTED_CUSTOMERS + 1)
     if not found:
-        return "There are no clients."
+        return "There are no customers."
     lines = [f"- {quoted(client.name)}: {client.plan}, {client.status}" for client in found[:LISTED_CUSTOMERS]]
-    return "\n".join(["Clients, the newest first:", *lines, *(["- and more"] if len(found) > LISTED_CUSTOMERS else [])])
+    return "\n".join(["Customers, newest first:", *lines, *(["- and more"] if len(found) > LISTED_CUSTOMERS else [])])
 
 
 #: The first line of the part of a prompt that describes the personality.
@@ -170,7 +170,7 @@ def _free_places(tx: Transaction, fields: Mapping[str, Any], here: Address, *, a
     """The channels that a tag names, none of which belongs to another agent."""
     given = fields.get("channels") or []
     if not isinstance(given, list) or len(given) > MOST_CHANNELS:
-        raise Unprocessable(f"`channels` must be a list of at most {MOST_CHANNELS} places")
+        raise Unprocessable(f"`channels` must be a list of at most {MOST_CHANNELS} channels")
     places = [replace(_place(each, here), agent_id=agent_id) for each in given]
     for place in places:
         for flaw in flaws_of_binding(place):
@@ -179,7 +179,7 @@ def _free_places(tx: Transaction, fields: Mapping[str, Any], here: Address, *, a
         if there is not None and there.agent_id != agent_id:
             owner = tx.agents.get(there.agent_id)
             who = owner.slug if owner is not None else "another agent"
-            raise Conflict(f"{place.platform} {place.channel} is the channel of {who}")
+            raise Conflict(f"the channel {place.channel} on {place.platform} belongs to {who}")
     return list({(place.platform, place.channel): place for place in places}.values())
 
 

@@ -89,7 +89,7 @@ def _changed_agent(tx: Transaction, proposal: Proposal, situation: ActionContext
 
 def _channels(plan: Plan) -> list[str]:
     """Return the lines of channels; existing channels are never removed."""
-    return [line("channels, one more", _bound(place)) for place in plan.places]
+    return [line("additional channel", _bound(place)) for place in plan.places]
 
 
 def _stopped_agent(tx: Transaction, proposal: Proposal, _situation: ActionContext) -> list[str]:
@@ -256,14 +256,24 @@ def begin(tx: Transaction, proposal: Proposal, situation: ActionContext, now: in
         return not_done(proposal, Outcome.FAILED, error.code, error.what)
     question = _question(proposal, shown, situation)
     if question is None:
-        return not_done(proposal, Outcome.REFUSED, "too_long", "it is too long to be shown to a person")
+        return not_done(
+            proposal,
+            Outcome.REFUSED,
+            "too_long",
+            "the request is too long to show it in full to the person who approves",
+        )
     state = ProposalState(question, _digest([*shown, *hidden_of(tx, proposal)]), proposal, _origin(situation))
     talk = proposals_lane(situation.conversation.id)
     waiting = [tx.executions.get(wait.execution_id) for wait in tx.waits.open_in_lane(talk, WaitKind.APPROVAL)]
     if any(state.asks_the_same(ProposalState.from_json(each.state)) for each in waiting if each is not None):
         return EffectResult(proposal, Outcome.ASKED, f"{wish(proposal)} (asked before)", "asked_before")
     if len(waiting) >= OPEN_QUESTIONS:
-        return not_done(proposal, Outcome.REFUSED, "too_many_questions", f"{OPEN_QUESTIONS} wait for an answer here")
+        return not_done(
+            proposal,
+            Outcome.REFUSED,
+            "too_many_questions",
+            f"{OPEN_QUESTIONS} questions wait for an answer in this conversation already",
+        )
     _put(tx, state, situation, talk, now)
     return EffectResult(proposal, Outcome.ASKED, wish(proposal), "approval")
 
@@ -323,10 +333,10 @@ def conclude(tx: Transaction, execution: Execution, now: int, *, limits: Limits,
     if verdict.get("decision") == APPROVE:
         result = _approved(tx, proposal, situation, execution, now)
     else:
-        result = not_done(proposal, Outcome.REFUSED, _why(verdict), _by(tx, verdict, "said no"))
+        result = not_done(proposal, Outcome.REFUSED, _why(verdict), _by(tx, verdict, "rejected it"))
     if result.outcome is Outcome.DONE and proposal.kind not in LISTS:
         done = result.report or "remembered it"
-        result = replace(result, report=f"{done} ({_by(tx, verdict, 'said yes')})")
+        result = replace(result, report=f"{done} ({_by(tx, verdict, 'approved it')})")
     note(tx, result, situation, now)
     _announce(tx, result, situation, now)
     return result
@@ -344,7 +354,7 @@ def _approved(
         return _perform(tx, proposal, situation, execution, now, within=situation.principal)
     approver = tx.principals.get(by)
     if approver is None:
-        return not_done(proposal, Outcome.REFUSED, "no_right", "nobody knows who said yes")
+        return not_done(proposal, Outcome.REFUSED, "no_right", "the person who approved it no longer exists")
     return _perform(tx, proposal, situation, execution, now, within=approver)
 
 
@@ -362,7 +372,7 @@ def _perform(
     if against.outcome is not None:
         return not_done(proposal, against.outcome, against.reason, against.words)
     if not _stands(tx, proposal, situation, ProposalState.from_json(execution.state).digest):
-        return not_done(proposal, Outcome.FAILED, "changed", "it was changed since the question was asked")
+        return not_done(proposal, Outcome.FAILED, "changed", "the data has changed since the question was asked")
     # A person has read and approved it: from now on it counts as their own request.
     return perform(tx, proposal, replace(situation, taint=CLEAN, confirmed=True), now)
 

@@ -105,19 +105,19 @@ def _refusals(tx: Transaction, target: Agent, lineage: Lineage, situation: Actio
     if not target.active:
         yield refused("not_active", "that agent is not active")
     if target.id == situation.agent.id:
-        yield refused("self", "an agent gives no task to itself")
+        yield refused("self", "an agent cannot give a task to itself")
     if target.id in lineage.path:
-        yield refused("cycle", "that agent is waiting further up")
+        yield refused("cycle", "that agent is already part of this chain of delegations")
     if not _may_reach(tx, target, situation):
         yield refused("not_allowed", "this person may not reach that agent")
     if not _is_within(tx, target, situation.execution):
-        yield refused("more_tools", "that agent has tools that may not be used here")
+        yield refused("more_tools", "that agent has tools that this run may not use")
     if lineage.depth >= limits.delegation_depth:
-        yield refused("too_deep", f"tasks are handed on {limits.delegation_depth} times at most")
+        yield refused("too_deep", f"a task may be passed on at most {limits.delegation_depth} times")
     if _given(tx, situation) >= limits.delegation_fan_out:
-        yield refused("too_many_tasks", f"an answer gives {limits.delegation_fan_out} tasks at most")
+        yield refused("too_many_tasks", f"one answer may give at most {limits.delegation_fan_out} tasks")
     if not room_below(tx, lineage, limits.delegation_jobs):
-        yield refused("too_many_jobs", f"one question leads to {limits.delegation_jobs} tasks at most")
+        yield refused("too_many_jobs", f"at most {limits.delegation_jobs} tasks may follow from one message")
 
 
 def _may_reach(tx: Transaction, target: Agent, situation: ActionContext) -> bool:
@@ -237,21 +237,21 @@ def _objections(tx: Transaction, proposal: Proposal, situation: ActionContext, n
 def _about_agents(tx: Transaction, proposal: Proposal) -> Iterator[Verdict]:
     """Refuse tags that would change or create a conductor."""
     if proposal.kind in _CHANGES_AGENT and _is_conductor(tx, proposal.subject):
-        yield refused("conductor", "a conductor is not changed by tags")
+        yield refused("conductor", "tags cannot change a conductor")
     if proposal.kind not in _WRITES_AGENT:
         return
     if str(proposal.fields.get("role", "")).strip().casefold() == CONDUCTOR:
-        yield refused("conductor", "no tag makes a conductor")
+        yield refused("conductor", "tags cannot create a conductor")
 
 
 def _quota(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> Iterator[Verdict]:
     """Check quotas that are counted nowhere else; schedules are counted where they are written."""
     limits, kind = situation.limits, proposal.kind
     if kind in _NOTES and _done(tx, situation, _NOTES) >= limits.notes_per_reply:
-        yield refused("too_many", f"an answer keeps {limits.notes_per_reply} things at most")
+        yield refused("too_many", f"one answer may store at most {limits.notes_per_reply} facts and values")
     by_day = {EffectKind.CREATE_AGENT: limits.agents_per_day, EffectKind.CREATE_CLIENT: limits.clients_per_day}
     if kind in by_day and tx.audit.count(situation.by_id, kind, now - DAY_MS) >= by_day[kind]:
-        yield refused("too_many", f"{by_day[kind]} a day is the most")
+        yield refused("too_many", f"the limit of {by_day[kind]} a day is reached")
 
 
 def _question(tx: Transaction, proposal: Proposal, situation: ActionContext) -> Verdict:
@@ -261,7 +261,9 @@ def _question(tx: Transaction, proposal: Proposal, situation: ActionContext) -> 
         return ALLOWED
     entries = tx.audit.of_execution(situation.execution.id)
     if sum(entry.outcome is Outcome.ASKED for entry in entries) >= QUESTIONS:
-        return refused("too_many_questions", "this answer asks for too much at once")
+        return refused(
+            "too_many_questions", f"this answer needs more approvals than the {QUESTIONS} that one answer may ask for"
+        )
     return asked(reason)
 
 

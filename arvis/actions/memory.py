@@ -32,7 +32,7 @@ def taint_of_note(proposal: Proposal, situation: ActionContext) -> Taint:
 
 def _remember(tx: Transaction, proposal: Proposal, situation: ActionContext, now: int) -> Remembered | Refused:
     if proposal.subject not in set(Category):
-        raise Unprocessable(f"`{proposal.subject}` is no category")
+        raise Unprocessable(f"`{proposal.subject}` is not a category")
     category = Category(proposal.subject)
     fact = NewFact(
         agent_id=situation.agent.id,

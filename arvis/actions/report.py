@@ -16,7 +16,7 @@ _LONGEST_NAME = 60
 
 _WORDS = {
     EffectKind.REMEMBER: "remember something",
-    EffectKind.STATE: "keep the value {}",
+    EffectKind.STATE: "store the value {}",
     EffectKind.DELEGATE: "give a task to {}",
     EffectKind.CREATE_AGENT: "create the agent {}",
     EffectKind.UPDATE_AGENT: "change the agent {}",
@@ -28,18 +28,18 @@ _WORDS = {
     EffectKind.CREATE_HEARTBEAT: "create the heartbeat {}",
     EffectKind.UPDATE_HEARTBEAT: "change the heartbeat {}",
     EffectKind.DELETE_HEARTBEAT: "delete the heartbeat {}",
-    EffectKind.CREATE_CLIENT: "create the client {}",
+    EffectKind.CREATE_CLIENT: "create the customer {}",
     EffectKind.LIST_AGENTS: "list the agents",
     EffectKind.LIST_CRONS: "list the crons",
     EffectKind.LIST_HEARTBEATS: "list the heartbeats",
-    EffectKind.LIST_CLIENTS: "list the clients",
+    EffectKind.LIST_CLIENTS: "list the customers",
 }
 
 
 def wish(proposal: Proposal) -> str:
     """Return the text after “wants to …”."""
     if proposal.kind is EffectKind.REMEMBER and proposal.subject == Category.STICKY:
-        return "remember something in every answer from now on"
+        return "store a fact that every prompt contains from now on"
     return _WORDS[proposal.kind].format(quoted(_name(proposal)))
 
 
@@ -78,7 +78,7 @@ def report(results: Sequence[EffectResult]) -> str:
     others = [result for result in reported if not _is_list(result)]
     parts = [
         _part("Done", others, Outcome.DONE),
-        _part("Waits for an answer", others, Outcome.ASKED),
+        _part("Waiting for approval", others, Outcome.ASKED),
         _part("Not done", others, Outcome.REFUSED, Outcome.FAILED),
     ]
     return escape("\n\n".join(filter(None, [" ".join(filter(None, parts)), *lists])))

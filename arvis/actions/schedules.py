@@ -92,7 +92,7 @@ def wanted_changes(proposal: Proposal, situation: ActionContext) -> dict[str, An
     """Return the changes of a tag by the fields of `Schedule`; at least one."""
     changes = _changes(_known(proposal.fields), situation.address)
     if not changes:
-        raise Unprocessable("nothing in it says what to change", fix="Name at least one change.")
+        raise Unprocessable("the tag names no change", fix="Name at least one change.")
     return changes
 
 
@@ -128,7 +128,9 @@ def _place(fields: Mapping[str, Any], here: Address) -> Address:
     platform = str(fields.get("platform") or here.platform).strip().lower()
     elsewhere = platform != here.platform
     if elsewhere and "channel" not in fields:
-        raise Unprocessable(f"`channel` is missing: this talk is not on {platform}", fix="Name the channel there.")
+        raise Unprocessable(
+            f"`channel` is missing: this conversation is not on {platform}", fix=f"Name a channel on {platform}."
+        )
     channel = str(fields.get("channel", here.channel)).strip()
     if not elsewhere and channel == here.channel:
         return here
@@ -148,14 +150,14 @@ def _script(value: Any) -> Any:
 def _missed(value: Any) -> Missed:
     text = str(value).strip().lower()
     if text not in set(Missed):
-        raise Unprocessable(f"`missed` must be one of {', '.join(Missed)}", fix="Leave it out for `once`.")
+        raise Unprocessable(f"`missed` must be one of {', '.join(Missed)}", fix="Omit it to use `once`.")
     return Missed(text)
 
 
 def _flag(value: Any) -> bool:
     text = str(value).strip().lower()
     if text not in {"true", "false"}:
-        raise Unprocessable("`enabled` must be true or false", fix="Write one of them.")
+        raise Unprocessable("`enabled` must be true or false", fix="Write true or false.")
     return text == "true"
 
 
@@ -174,7 +176,7 @@ def found_schedule(tx: Transaction, proposal: Proposal, kind: ScheduleKind) -> S
     if not found:
         raise NotFound(f"there is no {kind} of this name", fix=f"List the {kind}s first.")
     if len(found) > 1:
-        raise Conflict(f"several {kind}s are named so", fix="Name the agent, too, or give the id.")
+        raise Conflict(f"several {kind}s have this name", fix="Name the agent, too, or give the id.")
     return found[0]
 
 

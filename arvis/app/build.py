@@ -123,7 +123,7 @@ def _file_rules(base: Base, tools: ToolRules, fleet: ConnectorPool, speech: Spee
     async def fetch(address: Address, source: str, most: int) -> bytes:
         connector = fleet.connector_of(address)
         if not isinstance(connector, FetchesFiles):
-            raise FetchError("the bot that it came through is not there any more", permanent=True)
+            raise FetchError("the bot that received it no longer exists", permanent=True)
         return await connector.fetch(source, most)
 
     reader = MediaReader(

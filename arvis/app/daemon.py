@@ -125,7 +125,7 @@ def _in_background(*tasks: Coroutine[Any, Any, None]) -> Iterator[None]:
 
 def _tell_of_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.error("not_warmed", error=repr(error), why="what was to be loaded early is loaded when it is needed")
+        log.error("not_warmed", error=repr(error), why="the part is loaded later, at its first use")
 
 
 def _models(base: Base) -> list[str]:

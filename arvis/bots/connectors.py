@@ -120,7 +120,9 @@ def _load(point: EntryPoint) -> CreateConnector:
         fix = f"Install it with `pip install 'arvis[{point.name}]'`, then start again."
         raise ConfigError(what, fix=fix) from None
     except SystemExit as end:
-        raise ConfigError(f"The connector for {point.name} is broken: it ended with {end.code}") from None
+        raise ConfigError(
+            f"The connector for {point.name} cannot be loaded: it ended the program with the code {end.code}"
+        ) from None
     return create
 
 
@@ -128,7 +130,9 @@ def _broken(platform: str, defect: BaseException, text: str) -> ConfigError:
     """Return the error for a connector that fails to load. It may be third-party code, and must not affect the
     others."""
     why = f"{type(defect).__name__}: {text}"[:300]
-    return ConfigError(f"The connector for {platform} is broken", why=why, fix="Fix or remove that package.")
+    return ConfigError(
+        f"The connector for {platform} is broken", why=why, fix="Update the package of the connector, or uninstall it."
+    )
 
 
 log = logging.getLogger(__name__)

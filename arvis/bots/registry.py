@@ -122,7 +122,7 @@ def spec_of(stored: StoredBot, box: SecretBox, restart: str = "") -> BotSpec:
     shape = (stored.platform, stored.name)
     settings = _object(stored.settings)
     if settings is None or _object(stored.secrets) is None:
-        trouble = "Its row in the database cannot be read. Enter its settings again, or remove it."
+        trouble = "The stored settings of this bot cannot be read. Enter them again, or delete the bot."
         return BotSpec(*shape, {}, stored.enabled, Source.PRODUCT, revision, trouble)
     try:
         values = {**settings, **opened_of(stored, box)}

@@ -158,7 +158,7 @@ class BotRun:
         self._random = random
         self._up_since: float | None = None
         self._down_since: float | None = clock.monotonic()
-        self._trouble = "it does not respond"
+        self._trouble = "The platform does not respond."
         self._owner_notified = False
         #: The times at which the token was rejected, and the next pause once the rejections count as final.
         self._rejections: list[float] = []
@@ -228,7 +228,7 @@ class BotRun:
             log.warning("the bot %s lost its platform: %r", self._spec.label, failure)
             return "Its platform cannot be reached"
         log.error("the bot %s stopped unexpectedly", self._spec.label, exc_info=failure)
-        return "It stopped because of a defect of its connector and is started again; the log has the details"
+        return "The bot stopped because of a defect in its connector. Arvis restarts it. The log contains the details"
 
     def _rose(self, identity: BotUp) -> None:
         if self._up_since is None:

@@ -83,7 +83,7 @@ class BotService:
         bot = await self._with(bot, given.settings, given.secrets)
         if not await self._store.write(_add, bot):
             raise Conflict(
-                f"There is a bot {name} for {platform} already.", fix="Change that one, or give another name."
+                f"There is a bot {name} for {platform} already.", fix="Change the existing bot, or choose another name."
             )
         return await self._published(platform, name)
 
@@ -168,7 +168,7 @@ class BotService:
         if self._registry.entry(platform, name) is not None:
             raise Conflict(
                 f"The bot {name} of {platform} comes from the configuration.",
-                fix="Change config.yaml, or the environment variables that make it, and start again.",
+                fix="Change config.yaml or the environment variables that define the bot, and restart Arvis.",
                 code="configured",
             )
 

@@ -25,7 +25,7 @@ _FIRST_ERROR = 400
 _MOST_PROBLEMS = 50
 _NOT_KNOWN, _NOT_FOUND = 401, 404
 
-_START = "Start it with `arvis run`, or name its data folder with --data."
+_START = "Start the daemon with `arvis run`, or give the path of its data folder with --data."
 
 
 class Answer(NamedTuple):
@@ -69,7 +69,11 @@ def connect(config: Path | None, data: Path | None) -> Api:
     file = api_key_file(settings.data_dir)
     key = left_in(file)
     if key is None:
-        raise DaemonUnreachable("The daemon cannot be reached", why=f"there is no {file}", fix=_START)
+        raise DaemonUnreachable(
+            "The daemon cannot be reached.",
+            why=f"It is not running, or it uses another data folder: {file} does not exist.",
+            fix=_START,
+        )
     return Api(url=daemon_url(settings), key=key)
 
 
@@ -107,7 +111,7 @@ def request(
     except OSError as error:
         raise _unreachable(url, error.strerror or str(error) or "it does not answer") from error
     except (HTTPException, ValueError) as error:
-        raise _unreachable(url, "what answers there is not Arvis") from error
+        raise _unreachable(url, "another program answers at this address") from error
     finally:
         connection.close()
 
@@ -143,7 +147,7 @@ def _complaint(answer: Answer, url: str) -> ArvisError:
                 return NotFound(message, fix=fix, code=code)
             return ArvisError(message, why=_problems(answer.data), fix=fix, code=code)
         case _:
-            return _unreachable(url, f"what answers there is not Arvis (status {answer.status})")
+            return _unreachable(url, f"another program answers at this address (status {answer.status})")
 
 
 def _problems(data: Any) -> str:

@@ -54,7 +54,7 @@ COMMANDS = {
     "mcp": Command("commands.mcp", "Serve the Model Context Protocol to a program on this machine."),
     "doctor": Command("commands.doctor", "Check the installation, with or without a running daemon."),
     "backup": Command("commands.database", "Back up all data, with or without a running daemon."),
-    "restore": Command("commands.database", "Replace the data by a backup, or list the backups."),
+    "restore": Command("commands.database", "Replace the data with a backup, or list the backups."),
     "config": Command("commands.config", "Migrate a configuration file of an older version."),
     "migrate": Command("commands.database", "Update the database without starting the daemon."),
     "version": Command("commands.version", "Print the version."),

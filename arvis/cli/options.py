@@ -21,7 +21,7 @@ def place_options(command: _Function) -> _Function:
     """`--config` and `--data`, which every command takes."""
     path = click.Path(path_type=Path)
     config = click.option(
-        "--config", type=path, metavar="FILE", help="The configuration (default: ./config.yaml if there)."
+        "--config", type=path, metavar="FILE", help="The configuration file (default: ./config.yaml, if it exists)."
     )
     data = click.option(
         "--data", type=path, metavar="DIR", help="The data folder (default: ARVIS_DATA_DIR, then data_dir)."
@@ -32,8 +32,8 @@ def place_options(command: _Function) -> _Function:
 def page_options(command: _Function) -> _Function:
     """`--limit` and `--cursor`, for lists."""
     most = click.IntRange(1, 200)
-    limit = click.option("--limit", type=most, default=50, show_default=True, help="The largest number of rows.")
-    cursor = click.option("--cursor", help="Continue after the page before.")
+    limit = click.option("--limit", type=most, default=50, show_default=True, help="The maximum number of rows.")
+    cursor = click.option("--cursor", help="The cursor that the previous page printed.")
     return limit(cursor(command))
 
 
@@ -52,7 +52,7 @@ def channel_of(text: str) -> dict[str, str]:
     """The PLATFORM:CHANNEL behind `--to`, as the API takes it."""
     platform, colon, channel = text.partition(":")
     if not (platform and colon and channel):
-        raise click.BadParameter("must be such as telegram:-1001234", param_hint="--to")
+        raise click.BadParameter("must have the form PLATFORM:CHANNEL, such as telegram:-1001234", param_hint="--to")
     return {"platform": platform, "channelId": channel}
 
 
@@ -91,7 +91,7 @@ def secret_options(word: str) -> Callable[[_Function], _Function]:
 
     def decorate(command: _Function) -> _Function:
         variable = click.option(
-            f"--{word}-env", "variable", metavar="NAME", help=f"Take the {word} from this variable."
+            f"--{word}-env", "variable", metavar="NAME", help=f"Read the {word} from this environment variable."
         )
         path = click.Path(exists=True, dir_okay=False, path_type=Path)
         file = click.option(

@@ -47,7 +47,7 @@ def print_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str], *,
 def tell_more(page: Mapping[str, Any]) -> None:
     """Print how to get the next page, if there is one."""
     if page["nextCursor"]:
-        tell(f"There are more: --cursor {page['nextCursor']}")
+        tell(f"There are more rows. Show them with --cursor {page['nextCursor']}")
 
 
 def print_fields(data: Mapping[str, object]) -> None:

@@ -14,10 +14,11 @@ from arvis.ports.store import Transaction
 from arvis.routing import WEB, permit
 from arvis.turns.cancellation import CancelledTurn, stop_turns, stop_waiting
 
-_FRESH = "Your next message starts a new conversation. My memory stays (see /memory)."
-_EMPTY = "Your next message starts a new conversation with an empty folder. My memory stays (see /memory)."
+_FRESH = "Your next message starts a new conversation. I keep my memory (see /memory)."
+_EMPTY = "Your next message starts a new conversation with an empty folder. I keep my memory (see /memory)."
 _OTHERS = (
-    "Other people's files lie here, too: an operator or an owner can reset this place. /new begins a new conversation."
+    "This channel contains files of other people, so only an operator or an owner can reset it. /new starts a new "
+    "conversation without a reset."
 )
 
 
@@ -52,10 +53,10 @@ def _looks_after(invocation: Invocation) -> bool:
 def _put_aside(stopped: Sequence[CancelledTurn]) -> str:
     if not stopped:
         return ""
-    return " What waited for an answer was put aside."
+    return " Open requests were cancelled."
 
 
-_NOTHING = "Nothing is at work for you here."
+_NOTHING = "Nothing is running for you here."
 
 
 def stop(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
@@ -69,9 +70,9 @@ def stop(tx: Transaction, invocation: Invocation, now: int) -> CommandAnswer:
     questions = len(stopped) - runs
     words = []
     if questions:
-        words.append("Your question was put aside." if questions == 1 else f"{questions} questions were put aside.")
+        words.append("Your request was cancelled." if questions == 1 else f"{questions} requests were cancelled.")
     if runs:
-        words.append("The workflow was stopped." if runs == 1 else f"{runs} runs of workflows were stopped.")
+        words.append("The workflow was stopped." if runs == 1 else f"{runs} workflow runs were stopped.")
     return CommandAnswer(" ".join(words), stopped)
 
 
@@ -90,7 +91,7 @@ def _lines(tx: Transaction, invocation: Invocation) -> Iterator[str]:
     yield f"The agent here is {_description(invocation.agent)}"
     others = _others(tx, invocation)
     if others:
-        yield "Others answer here when you call them by name:"
+        yield "You can also address these agents here by mentioning them:"
     yield from (f"@{agent.slug}: {_description(agent)}" for agent in others[:_MOST])
     if len(others) > _MOST:
         yield "… and more."
@@ -128,7 +129,7 @@ def how_to_address(tx: Transaction, invocation: Invocation) -> str:
         return f"Here every message is for {agent}."
     if address.thread:
         return f"In this thread every message is for {agent}, who takes part in it."
-    return f"Here {agent} answers those who {_mention(tx, invocation)}, reply to its messages, or give a command."
+    return f"Here {agent} answers people who {_mention(tx, invocation)}, reply to its messages, or send a command."
 
 
 def _mention(tx: Transaction, invocation: Invocation) -> str:

@@ -32,16 +32,19 @@ _MOST_NUMBER = 18
 #: The most characters of a fact that can be confirmed in a chat.
 _MOST_CONFIRMED = 1_000
 
-_USE = """/memory: what is kept about you, and about this room
-/memory search WORDS: what of it holds these words
-/memory show NUMBER: all of it
-/memory add TEXT: keep this about me
-/memory delete NUMBER, /memory delete KEY: keep it no longer
-/memory undo: take back the newest change
-/memory confirm NUMBER: it is true (owners and operators)"""
+_USE = """/memory: list the facts and values about you and this channel
+/memory search WORDS: list the facts that contain these words
+/memory show NUMBER: show a fact in full
+/memory add TEXT: store a fact about you
+/memory delete NUMBER, /memory delete KEY: delete a fact or a value
+/memory undo: undo the newest change
+/memory confirm NUMBER: confirm that a fact is true (owners and operators)"""
 
 
-_ELSEWHERE = "I list my memory about you in a direct chat with me; `arvis memory list` shows it, too."
+_ELSEWHERE = (
+    "Send /memory in a direct chat with me to see the facts about you. On the command line, `arvis memory list` "
+    "shows them."
+)
 
 
 def memory(tx: Transaction, invocation: Invocation, now: int) -> str:
@@ -67,12 +70,12 @@ def memory(tx: Transaction, invocation: Invocation, now: int) -> str:
 
 
 def _overview(tx: Transaction, invocation: Invocation) -> str:
-    room = _section(tx, invocation, "About this room:", room_scope(invocation.address))
+    room = _section(tx, invocation, "About this channel:", room_scope(invocation.address))
     if not invocation.conversation.direct:
-        room = room or f"{invocation.agent.name} keeps nothing about this room in mind."
+        room = room or f"{invocation.agent.name} has stored no facts about this channel."
         return f"{room}\n\n{_ELSEWHERE}"
     text = "\n\n".join(filter(None, [_section(tx, invocation, "About you:", _mine(invocation)), room]))
-    return text or f"{invocation.agent.name} keeps nothing about you or this room in mind."
+    return text or f"{invocation.agent.name} has stored no facts about you or this channel."
 
 
 def _section(tx: Transaction, invocation: Invocation, title: str, scope: str) -> str:
@@ -83,13 +86,13 @@ def _section(tx: Transaction, invocation: Invocation, title: str, scope: str) ->
     shown = sorted(facts[:_MOST_FACTS], key=lambda fact: fact.number)
     lines = [title, *(_fact_line(tx, invocation, fact) for fact in shown), *map(_state_line, states[:_MOST_KEYS])]
     if len(facts) > _MOST_FACTS or len(states) > _MOST_KEYS:
-        lines.append("… and more: /memory search WORDS")
+        lines.append("… and more. Send /memory search WORDS to find a fact.")
     return "\n".join(lines)
 
 
 def _search(tx: Transaction, invocation: Invocation, words: str) -> str:
     found = tx.facts.search(invocation.agent.id, _scopes(invocation), asked_words(words), _MOST_FACTS)
-    return "\n".join(_fact_line(tx, invocation, fact) for fact in found) or "Nothing of that is kept here."
+    return "\n".join(_fact_line(tx, invocation, fact) for fact in found) or "No fact contains these words."
 
 
 def _show(tx: Transaction, invocation: Invocation, named: str) -> str:
@@ -110,12 +113,12 @@ def _add(tx: Transaction, invocation: Invocation, text: str, now: int) -> str:
             return f"{problem} {fix}"
         case kept if not invocation.conversation.direct:
             # Neither what was known nor what gave way is for everybody.
-            return f"Kept: #{kept.fact.number}"
+            return f"Stored: #{kept.fact.number}"
         case kept if kept.kind is Kept.REFRESHED:
-            return f"That was known: #{kept.fact.number} {brief(kept.fact.content)}"
+            return f"Already stored: #{kept.fact.number} {brief(kept.fact.content)}"
         case kept:
-            instead = f" (instead of: {brief(kept.old.content)})" if kept.old else ""
-            return f"Kept: #{kept.fact.number} {brief(kept.fact.content)}{instead}"
+            instead = f" (replaces: {brief(kept.old.content)})" if kept.old else ""
+            return f"Stored: #{kept.fact.number} {brief(kept.fact.content)}{instead}"
 
 
 def _delete(tx: Transaction, invocation: Invocation, named: str, now: int) -> str:
@@ -125,7 +128,7 @@ def _delete(tx: Transaction, invocation: Invocation, named: str, now: int) -> st
     if fact is None:
         return _unknown(named)
     if fact.scope != _mine(invocation) and not (_looks_after(invocation) or fact.author_id == invocation.principal.id):
-        return f"#{fact.number} is about the room: the person who provided it, an operator or an owner can delete it."
+        return f"#{fact.number} is about this channel. Only its author, an operator or an owner can delete it."
     forget(tx, fact.id, by_id=invocation.principal.id, now=now)
     return f"Deleted: #{fact.number} {brief(fact.content)}. /memory undo restores it."
 
@@ -147,7 +150,7 @@ def _undo(tx: Transaction, invocation: Invocation, now: int) -> str:
     in_room = tx.facts.last_change(agent_id, [room_scope(invocation.address)])
     if in_room is not None and _may_change(invocation, in_room.by_id):
         scopes.append(in_room.scope)
-    return undo(tx, agent_id, scopes, by_id=invocation.principal.id, now=now) or "There is nothing to take back."
+    return undo(tx, agent_id, scopes, by_id=invocation.principal.id, now=now) or "There is no change to undo."
 
 
 def _confirm(tx: Transaction, invocation: Invocation, named: str, now: int) -> str:
@@ -155,11 +158,11 @@ def _confirm(tx: Transaction, invocation: Invocation, named: str, now: int) -> s
     if fact is None:
         return _unknown(named)
     if not _looks_after(invocation):
-        return "Only an owner or an operator can confirm what came from elsewhere."
+        return "Only an owner or an operator can confirm a fact."
     text = whole(fact.content)
     if len(text) > _MOST_CONFIRMED:
         return (
-            f"#{fact.number} is too long to vouch for in a chat ({len(text)} characters, at most {_MOST_CONFIRMED}). "
+            f"#{fact.number} is too long to confirm in a chat ({len(text)} characters, at most {_MOST_CONFIRMED}). "
             f"Read it with `arvis memory show {fact.id}`, then `arvis memory confirm {fact.id}`."
         )
     confirm(tx, fact.id, by_id=invocation.principal.id, now=now)
@@ -201,7 +204,7 @@ def _number(named: str) -> int | None:
 
 
 def _unknown(named: str) -> str:
-    return f"There is no {brief(named, 40)} here. /memory shows what there is."
+    return f"There is no fact or value {brief(named, 40)} here. /memory lists them."
 
 
 def _may_change(invocation: Invocation, author_id: str | None) -> bool:

@@ -54,12 +54,12 @@ def _help(tx: Transaction, invocation: Invocation, _now: int) -> str:
 COMMANDS: Mapping[str, Command] = {
     "start": Command(start, "say hello", unlisted=True),
     "help": Command(_help, "show this list"),
-    "new": Command(new, "begin a new conversation; memory stays"),
-    "reset": Command(reset, "begin a new conversation with an empty folder; memory stays"),
-    "stop": Command(stop, "end what is at work for you here"),
+    "new": Command(new, "start a new conversation and keep the memory"),
+    "reset": Command(reset, "start a new conversation with an empty folder and keep the memory"),
+    "stop": Command(stop, "cancel your running requests here"),
     "run": Command(run, "start a workflow: its name, then its input; without a name, list the workflows"),
     "agents": Command(agents, "list the agents here, and how to address them"),
-    "memory": Command(memory, "show and correct what is kept about you and this place"),
+    "memory": Command(memory, "show and correct the facts stored about you and this channel"),
     "usage": Command(usage, "show your requests today and this month, and their cost"),
     "why": Command(why, "explain the last answer, or why there was none"),
 }

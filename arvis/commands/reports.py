@@ -56,7 +56,7 @@ def _days(first: date, last: date) -> Iterator[str]:
         yield (first + timedelta(days=number)).isoformat()
 
 
-_NOTHING = "You have asked nothing in this conversation yet."
+_NOTHING = "You have sent no message in this conversation yet."
 _LONGEST_QUOTE = 80
 _MS = 1000
 _MICROS = 1_000_000
@@ -96,14 +96,14 @@ def _verdict(timeline: MessageTimeline) -> str:
         case MessageStatus.ANSWERED:
             return f"answered after {_seconds(_answered_at(timeline) - timeline.message.created_at)}"
         case MessageStatus.RUNNING:
-            return "not answered yet, the agent is at work on it"
+            return "not answered yet; the agent is working on it"
         case MessageStatus.WAITING:
-            return "not answered yet, a person has to decide first"
+            return "not answered yet; it waits for the decision of a person"
         case MessageStatus.ACCEPTED | MessageStatus.QUEUED:
-            return "not answered yet, it waits in the queue"
+            return "not answered yet; it waits in the queue"
         case status:
             reason = timeline.message.reason or (timeline.job.reason if timeline.job else None)
-            return f"not answered ({status}): {in_words(reason) if reason else 'no reason is known'}"
+            return f"not answered ({status}): {in_words(reason) if reason else 'the reason is unknown'}"
 
 
 def _answered_at(timeline: MessageTimeline) -> int:
@@ -119,7 +119,7 @@ def _because(route: str | None) -> str:
 def _model_calls(timeline: MessageTimeline) -> Iterator[str]:
     calls = [step.data for step in timeline.steps if step.step == "model_call"]
     if not calls:
-        yield "Model: none was called."
+        yield "Model: no model was called."
         return
     for name, number in Counter(f"{call['provider']}/{call['model']}{_failed(call)}" for call in calls).items():
         yield f"Model: {name}{f' ({number} calls)' if number > 1 else ''}."
@@ -151,11 +151,11 @@ def _tools(timeline: MessageTimeline) -> Iterator[str]:
 
 def _delays(timeline: MessageTimeline) -> Iterator[str]:
     counted = Counter(step.step for step in timeline.steps)
-    words = {"retried": "tried again", "snoozed": "postponed", "recovered": "taken up again after a crash"}
+    words = {"retried": "tried again", "snoozed": "postponed", "recovered": "resumed after a crash"}
     notes = [f"{name} ×{counted[step]}" for step, name in words.items() if counted[step]]
     started = [step.at for step in timeline.steps if step.step == "started"]
     if started:
-        notes.append(f"waited {_seconds(max(0, min(started) - timeline.message.created_at))} for its turn")
+        notes.append(f"waited {_seconds(max(0, min(started) - timeline.message.created_at))} before it started")
     if notes:
         yield f"Queue: {', '.join(notes)}."
 

@@ -16,7 +16,7 @@ from arvis.tasks.access import Asker, CallerLimits, limits_of_sender
 _ALL = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 _MOST = 30
 _LONGEST = 120
-_NONE = "There is no workflow here that you can start."
+_NONE = "You cannot start any workflow in this channel."
 
 
 def run(tx: Transaction, invocation: Invocation, now: int) -> str:
@@ -62,7 +62,7 @@ def _listing(tx: Transaction, invocation: Invocation) -> str:
     lines = [_line(each) for each in found[:_MOST]]
     if len(found) > _MOST:
         lines.append("… and more.")
-    return "\n".join(["`/run NAME input` starts one:", *lines]) if lines else _NONE
+    return "\n".join(["Send `/run NAME input` to start one of these workflows:", *lines]) if lines else _NONE
 
 
 def _allowed(tx: Transaction, invocation: Invocation) -> list[Workflow]:

@@ -247,7 +247,8 @@ WORDS: Mapping[str, str] = {
         "where owners get alerts about failures: platform:channel or platform/bot:channel; empty: their last direct chat"
     ),
     "routing.fallback": (
-        "for messages that match no rule: drop, conductor or an agent's slug; over the web `drop` means the conductor"
+        "for messages that match no rule: drop, conductor or an agent's slug; in the dashboard and API, `drop` "
+        "means the conductor"
     ),
     "routing.conductor_channel": "id of a channel in which the conductor answers; null: none",
     "queue.workers": "turns that run at the same time, at least 2: background work never takes the last worker",
@@ -276,13 +277,13 @@ WORDS: Mapping[str, str] = {
     "speech.buffer.pause_seconds": "pause after a complete thought that sends the message, in seconds",
     "speech.buffer.silence_seconds": "silence after anything else that sends the message, in seconds",
     "speech.buffer.longest_seconds": "longest time from the first chunk until the message is sent, in seconds",
-    "speech.buffer.least_characters": "a shorter text waits for more text or for silence",
+    "speech.buffer.least_characters": "a text with fewer characters is not sent before more text or silence follows",
     "speech.buffer.languages": "languages whose words begin and end a thought: en, de, ru, zh; empty: all of them",
     "limits.message_bytes": "the largest message, in bytes",
     "limits.reply_tokens": "the longest reply of a model, in tokens; a longer reply is cut, with a note",
     "limits.reply_bytes": "the largest reply, in bytes",
     "limits.attachment_bytes": "the largest attachment, in bytes",
-    "limits.max_tool_rounds": "how many times a model may ask for tools in one turn",
+    "limits.max_tool_rounds": "how many model calls of one turn may call tools",
     "limits.max_iterations": "how often an agent may continue by itself in one task",
     "limits.delegation_depth": "how many times a task may be passed on from agent to agent",
     "limits.delegation_fan_out": "tasks that one answer may give",
@@ -298,7 +299,7 @@ WORDS: Mapping[str, str] = {
     ),
     "limits.workspace_bytes": "size limit of a conversation's folder, in which agents run programs; null: no limit",
     "limits.workspace_files": "limit of files in that folder; null: no limit",
-    "delivery.answer_within": "an older message is not answered any more, and no retry waits longer",
+    "delivery.answer_within": "Arvis does not answer messages that are older than this, and no retry waits longer",
     "delivery.late_after": "a reply that has waited longer than this when it is first sent is late",
     "delivery.late": "what happens to a late reply: mark or drop",
     "delivery.max_parts": "messages for one reply; longer replies continue in a file",

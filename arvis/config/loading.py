@@ -344,7 +344,7 @@ def _cross_checks(config: ConfigFile) -> Iterator[Problem]:
     yield from _agent_problems(config)
     if config.database == SecretStr(SQLITE) and config.roles != ALL_ROLES:
         fix = "Name all four roles, or use a postgresql:// database."
-        yield Problem(("roles",), "must be all four with SQLite, which one process alone may write", fix)
+        yield Problem(("roles",), "must be all four with SQLite, because only one process may write to it", fix)
     if not is_loopback(config.web.host) and not config.web.api_keys and config.web.password is None:
         fix = "Set `web.password` or `web.api_keys`, or listen on 127.0.0.1."
         yield Problem(("web", "host"), "is open to other machines, but no password or API key protects it", fix)
@@ -365,7 +365,7 @@ def _weak_secrets(web: Web) -> Iterator[Problem]:
             yield Problem(("web", "api_keys", index), f"can be guessed from other machines: {key_rule()}", fix)
     password = None if web.password is None else web.password.get_secret_value()
     if password is not None and is_weak_password(password):
-        fix = "Choose three or four words that belong together only for you. Or listen on 127.0.0.1."
+        fix = "Choose three or four words that only you would combine, or listen on 127.0.0.1."
         yield Problem(("web", "password"), f"can be guessed from other machines: {password_rule()}", fix)
 
 

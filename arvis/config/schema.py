@@ -55,13 +55,15 @@ def alert_address(owners: Mapping[str, Sequence[str]], bots: Collection[tuple[st
         return None
     match = _PLACE.fullmatch(written[0])
     if len(written) > 1 or match is None:
-        raise Refused("must name one place", _FORM)
+        raise Refused("must be one channel", _FORM)
     platform, name, channel = match.groups()
     names = sorted(bot for of, bot in bots if of == platform)
     if platform == _WEB:
         names = [_WEB]
     if name is None and len(names) > 1:
-        raise Refused(f"does not say which bot of {platform} tells them", f"Write {platform}/{names[0]}:{channel}.")
+        raise Refused(
+            f"does not say which bot of {platform} sends the alerts", f"Write {platform}/{names[0]}:{channel}."
+        )
     return Address(platform, name or (names[0] if names else _UNNAMED), channel)
 
 

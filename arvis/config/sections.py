@@ -183,7 +183,8 @@ class SpeechBuffer(Section):
     def _in_order(self) -> Self:
         if not self.pause_seconds <= self.silence_seconds <= self.longest_seconds:
             raise Refused(
-                "must have `pause_seconds` not above `silence_seconds`, and these not above `longest_seconds`"
+                "must have `pause_seconds` of at most `silence_seconds`, and `silence_seconds` of at most "
+                "`longest_seconds`"
             )
         return self
 

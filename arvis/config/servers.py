@@ -43,7 +43,7 @@ def web_address(value: str) -> str:
 def _variables(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
     for name, text in value.items():
         if not _VARIABLE.fullmatch(name):
-            raise Refused(f"names {name!r}, which is no name of an environment variable")
+            raise Refused(f"contains {name!r}, which is not a valid name of an environment variable")
         if "\x00" in text.get_secret_value():
             raise Refused(f"holds a NUL character in {name}")
     return value
@@ -52,7 +52,7 @@ def _variables(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
 def header_lines(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
     for name, text in value.items():
         if not _HEADER.fullmatch(name):
-            raise Refused(f"names {name!r}, which is no name of a header")
+            raise Refused(f"contains {name!r}, which is not a valid name of a header")
         if not _HEADER_VALUE.fullmatch(text.get_secret_value()):
             raise Refused(f"holds characters in {name} that a header cannot carry")
     return value
@@ -80,9 +80,9 @@ class McpServer(Section):
             text = "must have exactly one of `command` and `url`"
             raise Refused(text, "Name the program to run, or the address of a running server.")
         if self.url is not None and self.env:
-            raise Refused("has `env`, which only a server with a `command` can be given", "Use `headers`.")
+            raise Refused("has `env`, which works only with `command`", "Use `headers`.")
         if self.command is not None and self.headers:
-            raise Refused("has `headers`, which only a server with a `url` can be sent", "Use `env`.")
+            raise Refused("has `headers`, which work only with `url`", "Use `env`.")
         return self
 
     def secrets(self) -> frozenset[str]:

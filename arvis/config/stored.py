@@ -53,7 +53,7 @@ def sift(given: Config, environ: Mapping[str, str], changes: Changes) -> Sifted:
         return Sifted(given, {}, (), {})
     known = {setting.key: setting for setting in settings_with(given, changes)}
     wanted = {key: value for key, value in changes.items() if key in known and not known[key].fixed}
-    problems = {key: "It is not a setting that can be changed here." for key in changes if key not in wanted}
+    problems = {key: "This setting cannot be changed in the dashboard." for key in changes if key not in wanted}
     loaded: Loaded | None
     try:
         loaded = look(given, environ, wanted)

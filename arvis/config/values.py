@@ -83,7 +83,7 @@ def _secret(value: object, info: ValidationInfo) -> object:
 def _secret_reference(value: object, info: ValidationInfo) -> object:
     if isinstance(value, str) and not is_reference(value):
         fix = "Write `env:NAME` or `file:PATH`, and put the key there."
-        raise Refused("must not hold the key itself, which would travel with every copy of the file", fix)
+        raise Refused("must not contain the key itself, because every copy of the file would contain it", fix)
     return _secret(value, info)
 
 

@@ -65,7 +65,7 @@ class Document:
             case dict():
                 return value
             case _:
-                raise UnreadableText("it is not a list of keys", "Write `key: value` lines.", 1)
+                raise UnreadableText("it does not consist of keys with values", "Write `key: value` lines.", 1)
 
     def _value(self, node: yaml.Node, path: KeyPath) -> Any:
         self.lines.setdefault(path, _line(node))
@@ -148,7 +148,7 @@ def _refuse_traps(text: str) -> None:
         if isinstance(event, yaml.NodeEvent):
             values += 1
         if values > MAX_VALUES:
-            raise UnreadableText(f"it holds more than {MAX_VALUES} values", "Divide it, or write less.", line)
+            raise UnreadableText(f"it holds more than {MAX_VALUES} values", "Remove values that you do not need.", line)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         if isinstance(event, yaml.CollectionEndEvent):

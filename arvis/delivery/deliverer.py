@@ -49,7 +49,7 @@ def record(tx: Transaction, job: Job, outcome: Fail, now: int) -> None:
 def expire(tx: Transaction, job: Job, delivery: Delivery, now: int) -> None:
     """End a delivery that is too late."""
     sender.finish(tx, job, delivery, DeliveryState.EXPIRED, now)
-    _inform_agent(tx, delivery, DeliveryState.EXPIRED, "it came too late", now)
+    _inform_agent(tx, delivery, DeliveryState.EXPIRED, "it was too old to send", now)
     _record_step(tx, delivery, "late", now)
 
 
@@ -228,7 +228,7 @@ class Deliverer:
                 await part_sender.resume()
             await part_sender.send(behind)
         except Interrupted:
-            return Fail("interrupted", "the process died while this was being sent: it may have arrived")
+            return Fail("interrupted", "the process crashed while it sent this part, so it may have arrived")
         except SendError as error:
             return await self._after_failure(error, connector, job, part_sender.part)
         self._announce_settled(first.delivery, DeliveryState.SENT)

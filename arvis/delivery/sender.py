@@ -125,12 +125,12 @@ def _reset_part(tx: Transaction, part: Part, now: int) -> None:
 
 def _check_lease(tx: Transaction, job: Job) -> None:
     if not tx.jobs.held(job):
-        raise LeaseLost("The job was taken away while it ran")
+        raise LeaseLost("This process no longer has the lease of the job, so it stores no result.")
 
 
 def _settle(tx: Transaction, job: Job, outcome: Settlement, now: int) -> None:
     if not tx.jobs.settle(job, outcome, now):
-        raise LeaseLost("The job was taken away while it ran")
+        raise LeaseLost("This process no longer has the lease of the job, so it stores no result.")
 
 
 class Interrupted(Exception):

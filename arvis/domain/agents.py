@@ -175,7 +175,7 @@ def _flaws_of_names(agent: Agent) -> Iterator[Flaw]:
         text = "must be 1 to 64 lower-case letters, digits, - and _, and begin with a letter or digit"
         yield Flaw("slug", text, "Write for example `news-reader`.")
     elif agent.slug in RESERVED_SLUGS:
-        yield Flaw("slug", f"must not be {agent.slug}, which means something else", "Take another slug.")
+        yield Flaw("slug", f"must not be {agent.slug}, which has a special meaning", "Take another slug.")
     for field, value in (("name", agent.name), ("role", agent.role)):
         if not (0 < len(value) <= LONGEST_NAME and value.isprintable() and value.strip()):
             yield Flaw(field, f"must be 1 to {LONGEST_NAME} printable characters", "Shorten it to one line.")
@@ -186,9 +186,11 @@ def _flaws_of_names(agent: Agent) -> Iterator[Flaw]:
 
 def _flaws_of_texts(agent: Agent) -> Iterator[Flaw]:
     if len(agent.description) > LONGEST_DESCRIPTION:
-        yield Flaw("description", f"must have at most {LONGEST_DESCRIPTION} characters", "Say it shorter.")
+        yield Flaw("description", f"must have at most {LONGEST_DESCRIPTION} characters", "Shorten it.")
     if len(agent.prompt.encode("utf-8", "replace")) > LONGEST_PROMPT:
-        yield Flaw("prompt", f"must have at most {LONGEST_PROMPT} bytes", "Shorten it, or make a part of it a skill.")
+        yield Flaw(
+            "prompt", f"must have at most {LONGEST_PROMPT} bytes", "Shorten it, or move a part of it into a skill."
+        )
 
 
 def _flaws_of_lists(agent: Agent) -> Iterator[Flaw]:
@@ -201,7 +203,7 @@ def _flaws_of_lists(agent: Agent) -> Iterator[Flaw]:
     }
     for field, (values, pattern, text, fix) in kinds.items():
         if len(values) > _MOST[field]:
-            yield Flaw(field, f"must have at most {_MOST[field]} entries", "Leave some out.")
+            yield Flaw(field, f"must have at most {_MOST[field]} entries", "Remove some of them.")
         if not all(_is_entry(value) and (pattern is None or pattern.fullmatch(value)) for value in values):
             yield Flaw(field, text, fix)
 
@@ -230,7 +232,7 @@ def flaws_of_binding(binding: Binding) -> Iterator[Flaw]:
         text = f"must be 1 to {_LONGEST_ENTRY} printable characters"
         yield Flaw("channel", text, "Write the id that the platform shows.")
     if binding.observe is not None and not 0 <= binding.observe <= MOST_OBSERVED:
-        yield Flaw("observe", f"must be from 0 to {MOST_OBSERVED}", "Write 0 to read nothing along.")
+        yield Flaw("observe", f"must be from 0 to {MOST_OBSERVED}", "Write 0 to read no other messages.")
 
 
 def is_timezone(name: str) -> bool:

@@ -15,11 +15,11 @@ CUT = "cut"
 #: The routing rules (behaviour 1.3), as the end of "it was asked because …".
 CHOSEN: Mapping[str, str] = {
     "named": "the message was sent to it by name",
-    "bot_assignment": "this bot belongs to it",
+    "bot_assignment": "this bot is assigned to it",
     "channel_binding": "this channel is bound to it",
     "mention": "the message calls it by name",
     "conductor_channel": "this is the conductor's channel",
-    "dashboard_direct": "this is its own channel",
+    "dashboard_direct": "this is the agent's own channel on the dashboard",
     "dm": "direct messages go to the conductor",
     "fallback": "no other rule matched, and routing.fallback names it",
     "web_default": "no other rule matched, and it is the conductor, or else the first agent that this person may ask",
@@ -35,35 +35,37 @@ _REFUSED: Mapping[str, str] = {
     "not_allowed": "this person may not use this agent",
     "not_paired": "this agent has risky tools and this person is not paired",
     "too_many_messages": "this person wrote more messages within a minute than limits.messages_per_minute allows",
-    "bot_loop": "too many turns in a row were asked for by other bots; a person's word ends that",
+    "bot_loop": "other bots caused too many turns in a row; the agent answers again after a message of a person",
     "not_bound": "this agent is not bound to this channel",
     "paused": "the agent of this bot is paused",
-    "too_old": "it was written too long before it reached us (delivery.answer_within)",
+    "too_old": "it arrived too long after it was written (delivery.answer_within)",
 }
 
 _FAILED: Mapping[str, str] = {
-    "auth": "the model's account does not accept its key",
+    "auth": "the vendor rejected the key of the model's account",
     "quota": "the model's account has no credit left",
     "too_long": "the conversation is too long for the model",
     "refused": "the model, or the content filter of its vendor, declined to answer",
     "empty": "the model gave an empty answer each time",
-    CUT: "the answer reached the output limit and is cut",
-    "bad_request": "the model did not understand the request",
+    CUT: "the answer reached the output limit and was cut",
+    "bad_request": "the vendor rejected the request as invalid",
     "too_late": "it could not be answered in time (delivery.answer_within)",
-    "no_model": "no account serves the model that the agent is set to",
-    "poison": "the process died each time this was worked on",
+    "no_model": "no account offers the model of the agent",
+    "poison": "Arvis crashed each time it worked on this",
     "attempts": "the model did not answer after several attempts",
     "budget_turn": "the budget of one turn is used up",
     "budget_agent": "the agent's budget of the day is used up",
     "budget_principal": "this person's budget of the day is used up",
     "budget_share": "this person's share of the budget of the day is used up",
-    "budget_client": "the client's budget of the month is used up",
-    "budget_day": "the budget of the day is used up",
-    "budget_turns": "this unpaired user has asked as many questions as unpaired users may ask in a day",
-    "budget_credit": "the client's credit is used up",
-    "budget_client_status": "the client is paused",
+    "budget_client": "the customer's monthly budget is used up",
+    "budget_day": "the daily budget of the whole system is used up",
+    "budget_turns": (
+        "this person is not paired and has reached the daily number of questions (budgets.unpaired_daily_turns)"
+    ),
+    "budget_credit": "the customer's credit is used up",
+    "budget_client_status": "the customer is paused",
     "stopped": "a person stopped it",
-    "handled_by_caller": "it failed, and the run that it worked for has dealt with that",
+    "handled_by_caller": "it failed, and the run that called it has continued or failed",
     "restored": "the database was restored from a backup while this was under way",
 }
 
@@ -98,16 +100,16 @@ def explanation(timeline: Json) -> str:
     why = why_not(timeline)
     match timeline["status"]:
         case "answered":
-            cut = f" It is not whole: {why}." if timeline["reason"] == CUT else ""
+            cut = f" The answer is incomplete: {why}." if timeline["reason"] == CUT else ""
             return f"Answered by {agent}{_after(timeline, 'answered')}{_because(timeline)}.{cut}"
         case "dropped":
             return f"Not answered: {why or 'no reason is known'}."
         case "failed" | "cancelled" | "expired" as status:
             return f"Not answered ({status}): {why or 'no reason is known'}."
         case "waiting":
-            return "Not answered yet: a person has to decide first (`arvis questions list`)."
+            return "Not answered yet: it waits for the decision of a person. `arvis questions list` shows the question."
         case "running":
-            return f"Not answered yet: {agent} is at work on it."
+            return f"Not answered yet: {agent} is working on it."
         case _:
             return f"Not answered yet: it waits in the queue for {agent}{_again(timeline)}."
 
@@ -120,7 +122,7 @@ def job_explanation(job: Json, agent: str | None) -> str:
     who = f" for {agent}" if agent else ""
     match job["status"]:
         case "done" if job["mergedInto"]:
-            return f"Taken over by job {job['mergedInto']}."
+            return f"Merged into job {job['mergedInto']}, which answers its message too."
         case "done":
             return f"Done after {duration(job['finishedAt'] - job['createdAt'])}." if job["finishedAt"] else "Done."
         case "failed" | "cancelled" as status:

@@ -38,5 +38,5 @@ def version_before(versions: Sequence[Version]) -> Version:
     """Return the version to which an undo leads, given the newest versions, newest first. Raises `Conflict` if there
     is none."""
     if len(versions) < 2:  # noqa: PLR2004 - the newest is how it is now
-        raise Conflict("Nothing was changed that could be undone.", fix="Change it as you want it.")
+        raise Conflict("There is no change to undo.", fix="Edit the current version instead.")
     return versions[1]

@@ -64,7 +64,7 @@ def about_effect(name: str, about: str = "") -> Pause:
     what = f"{about}\n\n" if about else ""
     return Pause(
         WaitKind.REVIEW,
-        f"{what}“{name}” was begun when the process died: it may already have happened. Run it again, or skip it?",
+        f"{what}Arvis stopped while “{name}” was running, so it may already have happened. Run it again, or skip it?",
         choices=(RUN_AGAIN, SKIP),
         subject=name,
     )
@@ -73,8 +73,9 @@ def about_effect(name: str, about: str = "") -> Pause:
 def about_lost_step(graph: Graph, node: str) -> Pause:
     return Pause(
         WaitKind.REVIEW,
-        f"The graph “{graph.name}” was changed while this slept, and its step “{node}” is gone. Put the step back and "
-        f"look again, or start over from “{graph.start}”: then what was done before is done again.",
+        f"The graph “{graph.name}” was changed while this execution waited, and its step “{node}” no longer "
+        "exists. Restore "
+        f"the step and look again, or start over from “{graph.start}”, which repeats all steps.",
         choices=(LOOK_AGAIN, START_OVER),
         subject=_STEP + node,
     )
@@ -328,7 +329,10 @@ class Engine:
         execution = loaded.execution
         graph = loaded.graph
         if graph is None:
-            raise ExecutionError(f"There is no graph {execution.graph}", fix="install what provides it, then retry")
+            raise ExecutionError(
+                f"The graph {execution.graph} is not installed",
+                fix="Install the package that provides it, then retry the job.",
+            )
         # A position that was never visited has no node yet: it is at the start.
         cursors = {each.id: each if each.node else replace(each, node=graph.start) for each in loaded.cursors}
         version = self._versions.get(graph.name) or graph.version

@@ -242,7 +242,7 @@ def _open(tx: Transaction, execution: Execution, graph: Graph | None, now: int) 
 def commit(tx: Transaction, job: Job, update: ExecutionUpdate, effect: Effect | None) -> None:
     """Commit steps of an execution that continues, or an effect and the steps that led to it."""
     if not tx.jobs.held(job):
-        raise LeaseLost("The job was taken away while it ran")
+        raise LeaseLost("This process no longer has the lease of the job, so it stores no result.")
     update.write(tx)
     if effect is not None:
         tx.executions.put_effect(effect)
@@ -263,7 +263,7 @@ def complete(tx: Transaction, job: Job, update: ExecutionUpdate, on_complete: On
     if ends_others:
         hold_children(tx, update.execution.id)
     if not tx.jobs.settle(job, _settlement(tx, job, update, now), now):
-        raise LeaseLost("The job was taken away while it ran")
+        raise LeaseLost("This process no longer has the lease of the job, so it stores no result.")
     update.write(tx)
     stopped = end_branches(tx, update.execution.id, now) if ends_others else []
     result = on_complete(tx, now)
@@ -297,13 +297,13 @@ def note_change(tx: Transaction, *, execution: Execution, now: int) -> None:
 def settle_idle(tx: Transaction, job: Job, execution: Execution, now: int) -> Execution:
     """The execution ended in the meantime (cancelled, or finished by an earlier job): only the job is left."""
     if not tx.jobs.settle(job, Done(), now):
-        raise LeaseLost("The job was taken away while it ran")
+        raise LeaseLost("This process no longer has the lease of the job, so it stores no result.")
     return execution
 
 
 def keep_fenced(tx: Transaction, job: Job, effect: Effect) -> None:
     if not tx.jobs.held(job):
-        raise LeaseLost("The job was taken away while it ran")
+        raise LeaseLost("This process no longer has the lease of the job, so it stores no result.")
     tx.executions.put_effect(effect)
 
 

@@ -310,7 +310,7 @@ def _files_to_fetch(files: Sequence[FileRef]) -> Iterator[Attachment]:
     """Yield the files to fetch, up to the maximum of one message; a note reports further files."""
     yield from map(_to_fetch, files[:_MOST_FILES])
     if (more := len(files) - _MOST_FILES) > 0:
-        problem = f"of one message {_MOST_FILES} files are read at most"
+        problem = f"at most {_MOST_FILES} files of one message are read"
         yield Attachment(f"{more} more files", "", 0, "", FileState.FAILED, FileKind.OTHER, problem=problem)
 
 

@@ -51,8 +51,8 @@ from arvis.services.allowances import Allowed
 from arvis.turns import cancellation
 from arvis.turns.cancellation import CancelledTurn, stop_turns
 
-_NOTHING = Clicked("This button does nothing any more.", done=True)
-_NOT_YOURS = Clicked("You may not do this.", done=False)
+_NOTHING = Clicked("This button is no longer valid.", done=True)
+_NOT_YOURS = Clicked("You are not allowed to do this.", done=False)
 _LONGEST_NUMBER = 4
 _LOOKS_AFTER = {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
 
@@ -113,7 +113,7 @@ def _answer(tx: Transaction, wait_id: str, number: str, by: _Person, now: int) -
     try:
         answer_question(tx, wait_id, given, by=by.principal, approvers=by.rules.approvers, now=now)
     except Conflict:
-        return Clicked("This question is answered already.", done=True)
+        return Clicked("This question has been answered already.", done=True)
     except Forbidden as refused:
         return Clicked(f"{refused.what}.", done=False)
     except (NotFound, Unprocessable):
@@ -129,7 +129,7 @@ def _stop(tx: Transaction, message_id: str, by: _Person, now: int) -> Pressed:
     if (message.address.platform, message.address.channel) != (by.place.platform, by.place.channel):
         return Pressed(_NOTHING)
     if by.principal.id != message.principal_id and by.principal.role not in _LOOKS_AFTER:
-        return Pressed(Clicked("Only who asked may stop this.", done=False))
+        return Pressed(Clicked("Only the person who asked, an operator or an owner may stop this.", done=False))
     cancelled = cancellation.cancel_turn(tx, message.execution_id, by.principal.name, now, shown=by.rules.shown)
     return Pressed(Clicked("Stopped.", done=True), [cancelled])
 
@@ -373,8 +373,8 @@ def move_channel(tx: Transaction, source: EventSource, old: Address, new_channel
     alert_owner(
         tx,
         f"moved:{old.lane}",
-        f"{old.platform.title()} has given the group {old.channel} the new id {new_channel}. Its conversations and "
-        "bindings are there now; replace its old id in `allowed_channels`.",
+        f"{old.platform.title()} has given the group {old.channel} the new id {new_channel}. Arvis has moved its "
+        "conversations and bindings. In the settings of the bot, replace the old id in `allowed_channels`.",
         now,
     )
 

@@ -91,9 +91,9 @@ class AccountRegistry:
         """Return why an account is left out; None: it can be used."""
         if stored.name in self._configured:
             return ArvisError(
-                f"The account {stored.name} of the product is passed over",
-                why="the configuration has one of the same name.",
-                fix="Remove it here, or give the other one a new name and start again.",
+                f"The account {stored.name} in the database is not used.",
+                why="config.yaml or the environment has an account with the same name.",
+                fix="Delete this account, or rename the account in config.yaml and restart Arvis.",
             )
         try:
             self.opened(stored)
@@ -157,17 +157,17 @@ def _all(tx: Transaction) -> list[StoredAccount]:
 _PATIENCE = 25.0
 
 _FIXES: Mapping[str, str] = {
-    ProviderErrorKind.AUTH: "Check the key, and give the right one in its place.",
+    ProviderErrorKind.AUTH: "Check the key, and enter a valid one.",
     ProviderErrorKind.QUOTA: "Check credit and limits at the vendor.",
     ProviderErrorKind.RATE_LIMIT: "Wait a while; a second account could take over.",
     ProviderErrorKind.BAD_REQUEST: "Check the name of the model and the address.",
     ProviderErrorKind.TIMEOUT: "Check the address and the network.",
 }
-_LATER = "Try again later; if it lasts, check the address and the model."
+_LATER = "Try again later. If the error persists, check the address and the model."
 
 _NAMES = {"api_key": "apiKey", "base_url": "baseUrl"}
 _GAPS = {
-    "api_key": "Give the key itself; it is sealed before it is stored.",
+    "api_key": "Enter the key itself. Arvis encrypts it before storing it.",
     "base_url": "Give the address of the server, such as http://127.0.0.1:8080/v1.",
 }
 _FIELDS = "GET /openapi.json describes every field."
@@ -296,7 +296,7 @@ class AccountService:
         if any(account.name == name for account in self._book.configured):
             raise Conflict(
                 f"The account {name} comes from the configuration.",
-                fix="Change config.yaml, or the environment variables that make it, and start again.",
+                fix="Change config.yaml or the environment variables that define the account, and restart Arvis.",
                 code="configured",
             )
 
@@ -319,7 +319,9 @@ def _checked(fields: Mapping[str, Any]) -> tuple[AccountEntry, AccountStatus]:
         raise Unprocessable(f"`status` must be one of {', '.join(AccountStatus)}.", fix=_FIELDS)
     key = fields.get("api_key")
     if is_reference(key):
-        raise Unprocessable("`apiKey` must be the key itself.", fix="References belong into config.yaml.")
+        raise Unprocessable(
+            "`apiKey` must be the key itself.", fix="References such as `env:NAME` work only in config.yaml."
+        )
     if isinstance(key, str) and not key.strip().isprintable():
         raise Unprocessable("`apiKey` must be one line of printable characters.", fix=_FIELDS)
     given = {name: value for name, value in fields.items() if value is not None and name != "status"}

@@ -245,12 +245,16 @@ def error_of(refusal: OverBudget | Busy, zone: str) -> BudgetReached | BudgetBus
     """The refusal as an error with amounts, for the timeline."""
     match refusal:
         case Busy(budget=budget):
-            return BudgetBusy(f"{_NAMES[budget][0]} is set aside for calls that are under way", fix="wait a moment")
+            return BudgetBusy(
+                f"{_NAMES[budget][0]} is reserved for running calls", fix="Wait a few seconds and try again."
+            )
         case OverBudget(budget=Budget.CREDIT, spent=missing):
-            what = f"The client's credit is used up: the balance is {usd(-missing)}"
-            return BudgetReached(Budget.CREDIT, what, fix="enter a payment, or change the client's plan")
+            what = f"The customer's credit is used up. The balance is {usd(-missing)}"
+            return BudgetReached(Budget.CREDIT, what, fix="Enter a payment, or change the plan of the customer.")
         case OverBudget(budget=Budget.CLIENT_STATUS):
-            return BudgetReached(Budget.CLIENT_STATUS, "The client is paused", fix="make the client active again")
+            return BudgetReached(
+                Budget.CLIENT_STATUS, "The customer is paused.", fix="Set the customer to active again."
+            )
         case OverBudget(budget=Budget.TURNS, limit=limit):
             what = f"This person has asked the {limit} questions that unpaired users may ask in a day"
             fix = f"raise budgets.unpaired_daily_turns, or list the person in the agent's allow_users{_or_wait(refusal, zone)}"

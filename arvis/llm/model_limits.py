@@ -190,7 +190,10 @@ class ModelLimits:
         tokens = estimator_of(self._learnt.get(choice.model_name)).of(size) if self._windows is not None else 0
         room = (window - tokens) // 2
         if room < SMALLEST_REPLY:
-            text = f"the prompt needs some {tokens} tokens, and {choice.model} holds {window}, the reply included"
+            text = (
+                f"the prompt needs about {tokens} tokens, but the context window of {choice.model} has only {window}, "
+                "including the reply"
+            )
             raise ProviderError(ProviderErrorKind.TOO_LONG, text)
         return min(room, own_of(choice.account.provider, choice.model, self._replies) or room)
 

@@ -178,7 +178,7 @@ class MediaReader:
             return Reading(sound.content_type, kind, problem=_NO_SPEECH_ENGINE)
         seconds = sound_seconds(sound.data, sound.content_type)
         if seconds is not None and seconds > self._minutes * 60:
-            problem = f"it lasts {seconds / 60:.0f} minutes, and {self._minutes:.0f} can be transcribed"
+            problem = f"it is {seconds / 60:.0f} minutes long, and the limit is {self._minutes:.0f} minutes"
             return Reading(sound.content_type, kind, problem=problem)
         try:
             transcript = storable(await self._transcriber.transcribe(sound)).strip()

@@ -124,11 +124,12 @@ def picture_problem(data: bytes) -> str:
         return "the picture is damaged"
     if width * height > MOST_PIXELS or max(width, height) > LONGEST_SIDE:
         return (
-            f"the picture is too large: {width} × {height} pixels, and {MOST_PIXELS // 1_000_000} megapixels with sides "
-            f"of {LONGEST_SIDE} are allowed"
+            f"the picture is too large: it has {width} × {height} pixels, and the limit is "
+            f"{MOST_PIXELS // 1_000_000} megapixels "
+            f"with sides of at most {LONGEST_SIDE} pixels"
         )
     if len(data) > MOST_PICTURE_BYTES:
-        return f"the picture is too large: {_mb(len(data))}, and {_mb(MOST_PICTURE_BYTES)} are allowed"
+        return f"the picture is too large: it has {_mb(len(data))}, and the limit is {_mb(MOST_PICTURE_BYTES)}"
     return ""
 
 

@@ -136,17 +136,17 @@ def put_state(tx: Transaction, state: State) -> State | Refused:
     """Store a value under a key. A tainted value does not replace a verified one."""
     state = replace(state, value=storable(state.value).strip())
     if not KEY.fullmatch(state.key):
-        return Refused("A state key is 1 to 64 letters, digits, dots, - and _.", "Use another key.")
+        return Refused("The key of a value must be 1 to 64 letters, digits, dots, - and _.", "Use another key.")
     if len(state.value) > MOST_LETTERS:
         return _wrong_length("A value")
     before = tx.agent_state.get(state.agent_id, state.scope, state.key)
     if before is not None and state.taint and not before.taint:
         return Refused(
-            f"`{state.key}` was set by a person directly; this value comes from another source.",
+            f"A person set `{state.key}`, and text of other people, tools or files must not replace it.",
             "Set it yourself, or use another key.",
         )
     if before is None and tx.agent_state.count(state.agent_id, state.scope) >= MOST_KEYS:
-        return Refused(f"There are {MOST_KEYS} state keys already.", "Use an existing key.")
+        return Refused(f"There are {MOST_KEYS} values already, which is the limit.", "Use an existing key.")
     tx.agent_state.put(state)
     return state
 
@@ -189,8 +189,8 @@ def _add(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered |
     too_many = max(0, tx.facts.count(new.agent_id, new.scope) + 1 - MOST_FACTS)
     weak = tx.facts.weakest(new.agent_id, new.scope, tainted=bool(new.taint), limit=too_many) if too_many else []
     if too_many > len(weak):
-        kinds = "sticky or vouched for" if new.taint else "sticky"
-        return Refused(f"{MOST_FACTS} facts are kept here already, all of them {kinds}.", "Delete some of them.")
+        kinds = "sticky or confirmed" if new.taint else "sticky"
+        return Refused(f"{MOST_FACTS} facts are kept here already, all of them {kinds}.", "Delete some of them first.")
     fact = tx.facts.add(new, now)
     tx.facts.note(fact, "added", by_id=by_id, now=now)
     for weakest in weak:

@@ -61,8 +61,11 @@ def posted_by(tx: Transaction, place: Address) -> Address | str:
     if len(names) == 1:
         return replace(place, connector=names[0])
     if not names:
-        return f"There is no bot of {place.platform} that could post it."
-    return f"There are several bots of {place.platform}: say which one is to post it ({', '.join(names)})."
+        return f"No bot for {place.platform} is set up, so the text cannot be posted."
+    return (
+        f"There are several bots for {place.platform}. Name the bot that posts the text as `connector`: "
+        f"{', '.join(names)}."
+    )
 
 
 # Messages that an agent posts without a request in that place: appended to its conversation there, so that answers to
@@ -78,7 +81,7 @@ _MOST_BUTTONS = 25
 _LONGEST_LABEL = 75
 #: The file that holds a question which is too long for a chat, and where else it is read.
 _QUESTION_FILE = "question.md"
-_WHOLE = "The whole text is in the file {file}{command}. An answer counts for all of it."
+_WHOLE = "The whole text is in the file {file}{command}. Your answer applies to the whole text."
 
 
 @dataclass(slots=True)
@@ -206,7 +209,7 @@ def _who(execution: Execution, wait: Wait) -> str:
     if named is None:
         return "An owner"
     if PrincipalRole.MEMBER in named:
-        return "Anybody who may talk with this agent"
+        return "Anyone who may use this agent"
     people = sorted(each for each in named if each not in set(PrincipalRole))
     roles = ["an owner", *(["an operator"] if PrincipalRole.OPERATOR in named else [])]
     words = " or ".join([*roles, *people])

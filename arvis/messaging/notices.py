@@ -17,48 +17,61 @@ STOPPED = "Stopped."
 #: Behind what was shown of an answer until a person stopped it.
 STOPPED_HERE = "\n\n[Stopped here.]"
 #: In the place of a reply that holds nothing for people: what it holds for the system was cut off, or is nothing.
-NOTHING_SAID = "I have nothing to say to this. Please ask in another way."
+NOTHING_SAID = "I have no answer to this. Please ask in a different way."
 #: In the place of a reply that holds nothing but what is to be remembered.
 NOTED = "Noted."
 #: Follows the last text of work that reached its limit of steps.
-EXHAUSTED = "\n\n[I stop here: this has taken as many steps as it may.]"
+EXHAUSTED = "\n\n[I stop here: this task has reached the maximum number of steps.]"
 _STOPPED_FOR = "\n\n[I stop here: {reason}.]"
-CUT = "\n\n[This answer was longer than allowed and is cut here.]"
+CUT = "\n\n[This answer is longer than allowed, so it ends here.]"
 #: The same where the model was allowed no more tokens.
-CUT_TOKENS = "\n\n[This answer reached the output limit of the model and is cut here.]"
+CUT_TOKENS = "\n\n[This answer reached the output limit of the model, so it ends here.]"
 #: In the place of a reply of which the limit left nothing.
 CUT_EMPTY = (
-    "The model reached its output limit before it wrote an answer. Please ask for less at once, or ask the owner to raise "
-    "the limit (`reply_tokens`)."
+    "The model reached its output limit before it wrote an answer. Please ask for a shorter answer, or ask the "
+    "owner to "
+    "raise the limit (`limits.reply_tokens`)."
 )
 #: Replaces an empty reply after tools have done the work (seed 003).
 COMPLETED = "I have completed my task."
 
 _FAILURES = {
-    ProviderErrorKind.AUTH: "the model's account does not accept its key. The owner has to look at it.",
-    ProviderErrorKind.QUOTA: "the model's account has no credit left. The owner has to look at it.",
-    ProviderErrorKind.TOO_LONG: "this conversation is too long for the model.",
-    ProviderErrorKind.REFUSED: "the model, or the content filter of its vendor, declined to answer it. Please ask in another way.",
-    ProviderErrorKind.EMPTY: "the model gave an empty answer each time. Please ask in another way.",
-    ProviderErrorKind.BAD_REQUEST: "the model did not understand the request. The owner has to look at it.",
+    ProviderErrorKind.AUTH: "the vendor of the model rejected the key of the account. Please tell the owner.",
+    ProviderErrorKind.QUOTA: "the model's account has no credit left. Please tell the owner.",
+    ProviderErrorKind.TOO_LONG: "this conversation is too long for the model. Send /new to start a new one.",
+    ProviderErrorKind.REFUSED: (
+        "the model, or the content filter of its vendor, declined to answer. Please ask in a different way."
+    ),
+    ProviderErrorKind.EMPTY: "the model gave only empty answers. Please ask in a different way.",
+    ProviderErrorKind.BAD_REQUEST: "the vendor of the model rejected the request as invalid. Please tell the owner.",
     "too_late": "the model was not available in time. Please ask again later.",
-    "no_model": "no account serves the model that this agent is set to. The owner has to look at it.",
-    "broken": "this agent is not set up correctly. The owner has to look at it.",
-    "poison": "it made the program fail several times. The owner has to look at it.",
+    "no_model": "no account offers the model of this agent. Please tell the owner.",
+    "broken": "this agent is not set up correctly. Please tell the owner.",
+    "poison": "Arvis stopped several times while it worked on it. Please tell the owner.",
     "attempts": "the model did not answer after several attempts. Please try again later.",
     **{
         budget_reason(budget): words
         for budget, words in {
-            Budget.TURN: "it would need more than one answer may cost.",
-            Budget.AGENT: "this assistant's budget for today is used up. It opens again at midnight.",
-            Budget.PRINCIPAL: "your budget for today is used up. It opens again at midnight.",
-            Budget.SHARE: "you have used your share of today's budget; the rest is for others. It opens again at midnight, or "
-            "an owner can raise the share.",
-            Budget.CLIENT: "the budget for this month is used up. It opens again on the first of next month.",
-            Budget.DAY: "the budget for today is used up. It opens again at midnight.",
-            Budget.TURNS: "you have asked as many questions as you may today. You may ask again after midnight.",
-            Budget.CREDIT: "there is no credit left for this channel. The owner has to look at it.",
-            Budget.CLIENT_STATUS: "this channel is not served at the moment. The owner has to look at it.",
+            Budget.TURN: (
+                "an answer would cost more than the limit for one answer. Please ask for less, or ask the owner to "
+                "raise the limit."
+            ),
+            Budget.AGENT: "this agent's budget for today is used up. Please ask again after midnight.",
+            Budget.PRINCIPAL: "your budget for today is used up. Please ask again after midnight.",
+            Budget.SHARE: "you have used your share of today's budget. Please ask again after midnight, or ask an owner to "
+            "raise your share.",
+            Budget.CLIENT: (
+                "this channel's budget for this month is used up. Please ask again next month, or ask the owner to "
+                "raise it."
+            ),
+            Budget.DAY: "the budget of all agents for today is used up. Please ask again after midnight.",
+            Budget.TURNS: (
+                "you have reached the number of questions that you may ask today. Please ask again after midnight."
+            ),
+            Budget.CREDIT: "there is no credit left for this channel. Please tell the owner.",
+            Budget.CLIENT_STATUS: (
+                "the customer of this channel is paused, so I do not answer here. Please tell the owner."
+            ),
         }.items()
     },
 }
@@ -68,8 +81,8 @@ _LONGEST_ERROR = 300
 
 #: Of a delay, by the reason of the job that waits.
 _CAUSES = {
-    "rate_limit": "The model takes no more questions just now",
-    "budget": "What may be spent just now is set aside for other answers",
+    "rate_limit": "The model vendor limits the number of requests at the moment",
+    "budget": "The remaining budget is reserved for other answers at the moment",
 }
 
 
@@ -82,16 +95,17 @@ def left_out(what: str, *, model: str, account: str) -> str:
     """Return the notice before an answer that was given without a part of the request; `what` as in
     `RunResult.left_out`."""
     if what == "pictures":
-        return f"I cannot look at the picture: the model {model} does not read pictures. Describe it to me in words."
+        return f"I cannot see the picture: the model {model} does not accept pictures. Please describe it in words."
     return (
-        f"I answer without my tools this time: the account {account} cannot use tools, and no other account is available. "
-        "Ask again later if you need them."
+        f"I answer without my tools this time: the account {account} does not support tools, and no other account "
+        "is available. "
+        "If the answer needs a tool, please ask again later."
     )
 
 
 def no_answer(agent: str) -> str:
     """Return the notice for a turn without a model's text."""
-    return f"{agent} called tools repeatedly and gave no answer. Please ask in another way."
+    return f"{agent} called tools repeatedly and wrote no answer. Please ask in a different way."
 
 
 def unreadable(files: Sequence[tuple[str, str]]) -> str:
@@ -115,7 +129,7 @@ def question(
     words = " or ".join(f"“{choice}”" for choice in choices)
     ways = ["press a button", "write it here"] if words else ["write it here"]
     ways = [*ways, f"run `{command}`"] if command is not None else ways
-    state = "This still waits for an answer." if again else "This waits for an answer."
+    state = "This question is still open." if again else "This question is open."
     how = f"{who} can answer{f' {words}' if words else ''}: {', '.join(ways[:-1])} or {ways[-1]}."
     return f"{prompt}\n\n{state} {how}"
 
@@ -134,8 +148,9 @@ def workflow_failed(error: str) -> str:
 def compaction_failed(agent: str, error: str) -> str:
     """Return the notice to an owner: nothing is lost, but prompts leave out the oldest messages until it succeeds."""
     return (
-        f"A long conversation of {agent} could not be summarized ({error}). It continues with its newest messages, and "
-        "this is tried again after some turns."
+        f"Arvis could not summarize a long conversation of {agent} ({error}). The conversation continues with its "
+        "newest "
+        "messages, and Arvis tries again after some turns."
     )
 
 
@@ -144,7 +159,7 @@ def delayed(seconds: float, reason: str) -> str:
     minutes = max(1, round(seconds / 60))
     when = "in about a minute" if minutes == 1 else f"in about {minutes} minutes"
     cause = _CAUSES.get(reason, "The model does not answer")
-    return f"{cause}. I will try again {when}; your message is not lost."
+    return f"{cause}. I will try again {when}. You do not need to send your message again."
 
 
 _FENCE = "```"

@@ -47,10 +47,12 @@ class Hint:
 
 _NO_HINT = Hint("", "")
 _GIVEN_UP = Hint(
-    "\n`arvis jobs list --status failed` shows what was given up; `arvis jobs retry ID` tries it again.",
-    "\nThe page Queue shows what was given up and can try it again.",
+    "\n`arvis jobs list --status failed` shows the failed jobs; `arvis jobs retry ID` retries one.",
+    "\nYou can see and retry the failed jobs on the Queue page.",
 )
-_BOTS = Hint("\n`arvis bots list` shows how the bots are.", "\nThe page Connectors and bots shows how the bots are.")
+_BOTS = Hint(
+    "\n`arvis bots list` shows the state of each bot.", "\nThe page Connectors and bots shows the state of each bot."
+)
 
 
 def note_place(tx: Transaction, message: StoredMessage, principal: Principal, *, direct: bool, now: int) -> None:
@@ -121,7 +123,7 @@ def alert_dead_letter(tx: Transaction, job: Job, outcome: Fail, now: int) -> boo
         return False
     agent = tx.agents.get(job.agent_id or "")
     who = agent.name if agent is not None else "An agent"
-    text = f"{who} had to give up a task ({outcome.reason}): {error}"
+    text = f"{who} could not finish a task ({outcome.reason}): {error}"
     return alert_owner(tx, f"given_up:{job.agent_id or job.kind}:{outcome.reason}", text, now, hint=_GIVEN_UP)
 
 
@@ -134,7 +136,7 @@ def alert_failed_run(tx: Transaction, execution: Execution, error: str, now: int
     name = workflow.name if workflow is not None else execution.graph
     short = " ".join(error[: 4 * _LONGEST_ERROR].split())[:_LONGEST_ERROR]
     text = f"The workflow {name} has failed: {short}"
-    hint = Hint(f"\n`arvis workflows runs --id {execution.id}` shows more.", "\nThe page Runs shows more.")
+    hint = Hint(f"\n`arvis workflows runs --id {execution.id}` shows its log.", "\nThe page Workflows shows its runs.")
     return alert_owner(tx, f"run_failed:{execution.graph}:{source}", text, now, hint=hint)
 
 

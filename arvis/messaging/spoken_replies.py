@@ -46,7 +46,7 @@ class SpokenReply:
         spoken = await context.once("spoken", speak)
         if (problem := spoken.get("problem")) is None:
             return (OutgoingFile(**spoken),)
-        text = f"Your last answer could not be spoken, and was sent as text only: {problem}."
+        text = f"Your last answer was sent as text only, because no voice message could be made of it: {problem}."
         context.record(_note, PlacedState.from_json(context.state).conversation, text, context.now())
         return ()
 

@@ -24,4 +24,4 @@ def _lines(turn: PluginTurn) -> Iterator[str]:
     talk = "with one person" if turn.direct else "in a channel with several people"
     yield f"You are on {turn.address.platform}, {talk}."
     yield f"Your time zone is {turn.zone}."
-    yield f"You are run by Arvis {__version__}, which remembers conversations and sends your replies."
+    yield f"You run on Arvis {__version__}, which stores conversations and sends your replies."

@@ -15,8 +15,8 @@ from arvis.ports.plugin import Plugin, PluginServices, PluginTurn
 DESTINATION = "agentNameToWhichSendTheMessage"
 
 _ASK = """\
-These agents can help you. To ask one, name it in the reply and write to it, not to the person, everything it needs to \
-know. Its answer comes back to you."""
+These agents can help you. To ask one, name it in the attribute of your reply. Then the text of the reply goes to this \
+agent instead of the person: include everything that it needs to know. You get its answer."""
 _ABOUT = 200
 
 
@@ -33,7 +33,7 @@ class HelpersPlugin(QuietPlugin):
     async def attributes(self, turn: PluginTurn) -> Sequence[AttributeSpec]:
         if not _helpers_of(turn):
             return ()
-        about = "The helper who gets the message. Omit it if the message is for the person."
+        about = "The slug of the helper that gets the message. Omit this attribute if the message is for the person."
         return [AttributeSpec(DESTINATION, "string", about)]
 
 

@@ -70,7 +70,7 @@ class InstalledPlugins:
         point = self._points.get(name)
         if point is None:
             fix = f"install the package that brings it, or take it from the agents; there are {', '.join(self._points)}"
-            log.warning("plugin_unavailable", plugin=name, why="no package brings it", fix=fix)
+            log.warning("plugin_unavailable", plugin=name, why="no installed package provides it", fix=fix)
             return None
         plugin = await _loaded(point, self._services)
         if plugin is None:

@@ -41,8 +41,8 @@ class FolderWatch:
             if _identity(file) != known:
                 return ConfigError(
                     f"The data folder {self._folder} was moved, removed or replaced while Arvis ran",
-                    why=f"{file.name} is not the file there that Arvis holds open.",
-                    fix="Move the folder back, or start Arvis with --data and its new place.",
+                    why=f"{file.name} in this folder is not the file that Arvis has open.",
+                    fix="Move the folder back, or start Arvis with --data and the new path.",
                 )
         return None
 
@@ -214,7 +214,10 @@ def _usable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in _NO_ROOM:
-            what, fix = f"The data folder {path} has no room", "Free some space on its disk, then start Arvis again."
+            what, fix = (
+                f"There is no free space for the data folder {path}",
+                "Free some space on its disk, then start Arvis again.",
+            )
             raise DiskFull(what, why=error.strerror or str(error), fix=fix) from error
         fix = "Give another folder with --data, or let this user write there."
         raise ConfigError(

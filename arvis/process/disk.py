@@ -126,9 +126,12 @@ class DiskWatch:
         """Raises `DiskLow` while nothing new may be taken on."""
         if self._low:
             raise DiskLow(
-                "There is little room left on Arvis's disk, so nothing new is accepted.",
-                why="Messages that were accepted before are still answered.",
-                fix="Free some space on the disk of the data folder; Arvis resumes by itself. Then send it again.",
+                "The disk of Arvis is almost full, so it accepts no new messages.",
+                why="It still answers messages that it has accepted before.",
+                fix=(
+                    "Free some space on the disk of the data folder. Arvis then resumes automatically. Send the "
+                    "message again."
+                ),
             )
 
     def make_room(self) -> None:
@@ -187,7 +190,7 @@ class DiskWatch:
             log.warning(
                 "disk_low",
                 free_megabytes=_megabytes(free),
-                why="new messages are refused, what runs goes on",
+                why="Arvis refuses new messages and continues running work.",
                 fix="free some space on the disk of the data folder; Arvis resumes by itself",
             )
         else:

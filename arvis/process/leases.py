@@ -49,7 +49,7 @@ class Holding:
     def check(self, tx: Transaction) -> None:
         """Raises `LeaseLost` when another process has taken the role."""
         if self.lease is not None and not tx.role_leases.held(self.lease):
-            raise LeaseLost("The role was taken over by another process")
+            raise LeaseLost("Another process has taken over the role.")
 
 
 Work = Callable[[Holding], Awaitable[None]]
@@ -87,7 +87,7 @@ class RoleLeaseManager:
             if await self._hold(lease, holding, work):
                 return
             log.warning(
-                "role_lost", role=self._name, why="another process holds it, or the database could not be reached"
+                "role_lost", role=self._name, why="another process has the lease, or the database could not be reached"
             )
 
     async def _acquire(self) -> tuple[RoleLease, Holding]:

@@ -281,7 +281,7 @@ def _places(system: Sequence[Path], readable: Sequence[Path], hidden: Sequence[P
     """Return the readable paths. A hidden folder is covered, and readable paths inside it are mounted again."""
     asked = {path.resolve() for path in readable}
     if any(path.is_relative_to(place) for place in asked for path in _OWN):
-        raise ToolError("A folder that the program shall see lies above what the sandbox makes itself.")
+        raise ToolError("A folder for the program contains a path that the sandbox creates itself.")
     shown = asked | {path for path in system if not path.is_symlink()}
     covered = {
         path

@@ -166,12 +166,12 @@ class SealedBox:
         version, _, rest = sealed.partition(".")
         fingerprint, _, data = rest.partition(".")
         if version != _VERSION:
-            raise _lost("it was sealed by another version of Arvis", "Start the newest version, or enter it again.")
+            raise _lost("a newer version of Arvis encrypted it", "Start the newest version, or enter it again.")
         key = self._key_to_open(fingerprint)
         try:
             return SecretBox(key.data).decrypt(base64.b64decode(data, altchars=b"-_", validate=True)).decode()
         except (binascii.Error, ValueError, CryptoError):
-            raise _lost("it was changed since it was sealed", "Enter it again, or restore a backup.") from None
+            raise _lost("it was changed after it was encrypted", "Enter it again, or restore a backup.") from None
 
     def _pass_on(self, text: str) -> None:
         if len(text) >= _SHORTEST_SECRET:
@@ -188,9 +188,9 @@ class SealedBox:
         fix = (
             "Give the key that sealed it with `encryption_key`"
             if self._is_given
-            else f"Put {self._file} back as it was"
+            else f"Restore the old file {self._file}"
         )
-        raise _lost(f"it was sealed with the key {fingerprint}, and {here}", f"{fix}, or enter it again. {_SHARING}")
+        raise _lost(f"it was encrypted with the key {fingerprint}, and {here}", f"{fix}, or enter it again. {_SHARING}")
 
 
 class Unheard:
@@ -214,7 +214,7 @@ def _given_key(text: str) -> _Key:
     key = _decoded(text)
     if key is None:
         raise ConfigError(
-            "The configuration cannot be used: `encryption_key` is no key",
+            "The configuration cannot be used: `encryption_key` is not a valid key",
             why=f"{KEY_BYTES} bytes in base 64 are expected.",
             fix=f"Make one with {_NEW_KEY}, or take the content of another process's secrets.key.",
         )
@@ -242,7 +242,10 @@ def _key_in(file: Path) -> _Key | None:
         raise _lost(f"its key {file} cannot be read: {error.strerror or error}", fix) from error
     key = _decoded(text)
     if key is None:
-        raise _lost(f"{file} holds no key", f"Restore the right file, or remove it to start with a new key. {_SHARING}")
+        raise _lost(
+            f"{file} does not contain a valid key",
+            f"Restore the right file, or remove it to start with a new key. {_SHARING}",
+        )
     return key
 
 
@@ -278,4 +281,4 @@ def _sync(folder: Path) -> None:
 
 
 def _lost(why: str, fix: str) -> SecretLost:
-    return SecretLost("A stored secret cannot be opened", why=f"{why[0].upper()}{why[1:]}.", fix=fix)
+    return SecretLost("A stored secret cannot be decrypted", why=f"{why[0].upper()}{why[1:]}.", fix=fix)

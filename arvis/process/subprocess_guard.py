@@ -164,7 +164,7 @@ class Folder:
         try:
             held, number = self._look()
         except OSError:
-            return "it made folders that cannot be looked into, or too many inside one another"
+            return "it created folders that cannot be read, or that are nested too deeply"
         self._next = time.monotonic() + _SPARED * (time.monotonic() - begun)
         if self._files and max(number, _in_scratch()) > self._files:
             return f"its folder holds more than {self._files} files; remove some, or write fewer"

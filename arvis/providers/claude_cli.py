@@ -443,7 +443,7 @@ _LONGEST_WAIT = 7 * 86_400.0
 def failure_of(account: Account, trouble: Trouble, clock: Clock) -> ProviderError:
     """Return one error with its kind, without secrets. An unknown failure counts as a temporary fault."""
     kind = _kind(trouble)
-    words = trouble.words.strip() or f"it ended with code {trouble.exit_code} and said nothing"
+    words = trouble.words.strip() or f"it ended with the code {trouble.exit_code} and printed nothing"
     text = failures.redact(f"the program of the account {account.name} failed: {words}", account)
     wait = _wait(trouble, clock) if kind in {_K.RATE_LIMIT, _K.QUOTA} else None
     return ProviderError(kind, text, retry_after=wait)

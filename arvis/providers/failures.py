@@ -80,7 +80,7 @@ def from_answer(
     text = _message(error) or "no further explanation"
     return ProviderError(
         kind,
-        redact(f"the account {account.name} was answered with HTTP {status}: {text}", account),
+        redact(f"the vendor answered the account {account.name} with HTTP {status}: {text}", account),
         retry_after=wait_in(headers, clock, limited=status == HTTPStatus.TOO_MANY_REQUESTS),
         elsewhere=status in _ELSEWHERE,
     )
@@ -94,7 +94,9 @@ def from_error_object(account: Account, error: object) -> ProviderError:
         case _:
             fallback = ProviderErrorKind.OVERLOADED
     text = _message(error) or "no further explanation"
-    return ProviderError(_kind(error, fallback), redact(f"the account {account.name} reported: {text}", account))
+    return ProviderError(
+        _kind(error, fallback), redact(f"the vendor reported for the account {account.name}: {text}", account)
+    )
 
 
 def from_transport(account: Account, error: HttpError, *, silent: bool = False) -> ProviderError:
@@ -108,7 +110,9 @@ def from_transport(account: Account, error: HttpError, *, silent: bool = False) 
 def unreadable(account: Account, why: str) -> ProviderError:
     """Return the error for an answer in an unexpected format. A proxy's error page or a crashed server looks like
     this, so it counts as a temporary fault."""
-    return ProviderError(ProviderErrorKind.OVERLOADED, f"the account {account.name} sent an unreadable answer: {why}")
+    return ProviderError(
+        ProviderErrorKind.OVERLOADED, f"the vendor sent the account {account.name} an unreadable answer: {why}"
+    )
 
 
 def redact(text: str, account: Account) -> str:

@@ -137,7 +137,7 @@ class ApiSpeaker:
         except HttpError as error:
             raise SpeechError(f"the speech service does not answer: {error}") from None
         if not data:
-            raise SpeechError("the speech service gave no sound")
+            raise SpeechError("the speech service returned no audio")
         return Sound(data, "audio/ogg", "answer.ogg")
 
     async def close(self) -> None: ...
@@ -152,8 +152,8 @@ def _check(response: HttpResponse) -> None:
     if status in range(200, 300):
         return
     if status in _KEY_REFUSED:
-        raise SpeechError("the speech service does not accept its key", permanent=True)
-    raise SpeechError(f"the speech service refused it (HTTP {status})", permanent=status not in _PASSING)
+        raise SpeechError("the speech service rejected the configured key", permanent=True)
+    raise SpeechError(f"the speech service refused the request (HTTP {status})", permanent=status not in _PASSING)
 
 
 def _text_in(body: bytes) -> str:
@@ -217,7 +217,7 @@ class CommandSpeaker:
     async def speak(self, text: str) -> Sound:
         data = await self._run.output(self._argv, Path("/"), text.encode("utf-8", "replace"), _MOST_SOUND)
         if not data:
-            raise SpeechError("the text-to-speech program gave no sound", permanent=True)
+            raise SpeechError("the text-to-speech program produced no audio", permanent=True)
         return Sound(data, self._content_type, self._filename)
 
     async def close(self) -> None: ...

@@ -123,7 +123,7 @@ def renew(
 
 def postpone(tx: Transaction, job: Job, outcome: Unfinished, also: Postponed | None, now: int) -> None:
     if not tx.jobs.settle(job, outcome, now):
-        raise LeaseLost("The job was taken away while it ran")
+        raise LeaseLost("This process no longer has the lease of the job, so it stores no result.")
     if also is not None:
         also(tx, job, outcome, now)
 
@@ -315,7 +315,7 @@ class Queue:
         if job.crashes >= POISON_CRASHES:
             return Fail(POISON, POISON_TEXT)
         if (handler := self._handlers.get(job.kind)) is None:
-            return Fail("unknown_kind", f"nothing here runs jobs of kind {job.kind}")
+            return Fail("unknown_kind", f"no installed part of Arvis runs jobs of the kind {job.kind}")
         try:
             return await handler.run(job)
         except LeaseLost:
@@ -323,7 +323,7 @@ class Queue:
         except asyncio.CancelledError:
             if _cancelled_by_us():
                 raise
-            return Retry("something that the job waited for was cancelled")
+            return Retry("an execution for which the job waited was cancelled")
         except Unavailable as error:  # no failure of the job
             return Snooze.after(self._clock.now(), PAUSE_SECONDS, error.code)
         except Exception as error:  # the job boundary: whatever a handler throws becomes a retry

@@ -32,9 +32,9 @@ _KINDS = {ScheduleKind.CRON: JobKind.CRON, ScheduleKind.HEARTBEAT: JobKind.HEART
 
 #: The strict prefix of seed 004, which precedes the prompt of a schedule.
 INSTRUCTIONS = (
-    "You run by a schedule: nobody is waiting, and nobody can answer.\n"
-    "- Do what is asked, at once. Ask nothing, offer nothing, explain nothing.\n"
-    "- Write the result alone, in one to three lines, unless the task names another form.\n"
+    "A schedule has started you: nobody is waiting, and nobody can answer.\n"
+    "- Do the task immediately. Ask nothing, offer nothing, explain nothing.\n"
+    "- Write only the result, in one to three lines, unless the task asks for another format.\n"
     "- If it cannot be done, write one line that says what failed.\n"
     "- If there is nothing that people need to hear, write [SILENT] and nothing else."
 )
@@ -93,10 +93,10 @@ def _ready(tx: Transaction, schedule: Schedule, by: str | None) -> tuple[Agent, 
         return f"The agent {agent.slug} is {agent.status}."
     person = tx.principals.get(schedule.principal_id) if schedule.principal_id is not None else None
     if person is not None and person.role is PrincipalRole.BLOCKED:
-        return "The person whom it acts for is blocked."
+        return "The person for whom the schedule runs is blocked."
     asker = asker_for(tx, schedule.principal_id, schedule.address, limits_of(schedule, by))
     if (against := refusal(tx, agent, asker)) is not None:
-        return f"The agent {agent.slug} is out of reach. {against}"
+        return f"The person for whom the schedule runs may not use the agent {agent.slug}. {against}"
     return place if isinstance(place, str) else (agent, place)
 
 

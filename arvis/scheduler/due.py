@@ -94,9 +94,12 @@ log = structlog.get_logger(__name__)
 SLICE = 50
 #: More schedules than can exist, given the limits of agents and of schedules per agent.
 _ALL = 20_000
-_LOST = "It was interrupted and not continued."
-_MISSED = "It was missed: the daemon was not running in time."
-_RESTORED = "It was due before the database was restored from a backup, and may have run then. If not, run it manually."
+_LOST = "Arvis stopped during this run, and the run was not resumed."
+_MISSED = "The daemon was not running at this time."
+_RESTORED = (
+    "This time was before the restore of a backup, so the schedule may have run already. If it did not, run it "
+    "manually."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,7 +218,7 @@ def read_answer(fetched: Fetched) -> ScriptResult:
         text = fetched.body.decode("utf-8-sig")
         return ScriptResult(storable_json(strict_json(text)))
     except (ValueError, RecursionError):
-        return ScriptResult(failure="The answer is no JSON.")
+        return ScriptResult(failure="The answer is not valid JSON.")
 
 
 def judge(script: Mapping[str, Any], answer: Any, memo: Mapping[str, Any], now: int) -> ScriptEffects:
@@ -261,12 +261,14 @@ def conclude(tx: Transaction, job: Job, script: Mapping[str, Any] | None, findin
     """Post the text, end the occurrence and the job. If the script was changed during the fetch, nothing is posted,
     because the answer belongs to its old version."""
     if not tx.jobs.settle(job, Done(), now):
-        raise LeaseLost("The job was taken away while it ran")
+        raise LeaseLost("This process no longer has the lease of the job, so it stores no result.")
     schedule, occurrence = _rows(tx, job)
     if occurrence is None:
         return
     if schedule is None or script is None or schedule.script != script:
-        schedule_runs.end(tx, occurrence, OccurrenceStatus.SKIPPED, "It was changed meanwhile.", now)
+        schedule_runs.end(
+            tx, occurrence, OccurrenceStatus.SKIPPED, "The schedule was changed while its script ran.", now
+        )
     elif finding.failure:
         _fail(tx, schedule, occurrence, finding.failure, now)
     else:

@@ -82,10 +82,16 @@ def update(tx: Transaction, agent_id: str, changes: Mapping[str, Any], *, by: st
     agent = present(tx, agent_id)
     changed = changed_agent(agent, changes)
     if changed.slug != agent.slug:
-        why = "Channels, keys and the configuration know the agent by it."
-        raise Unprocessable("`slug` cannot be changed.", why=why, fix="Make another agent, or change its name.")
+        why = "Channels, keys and the configuration refer to the agent by its slug."
+        raise Unprocessable(
+            "`slug` cannot be changed.", why=why, fix="Create another agent, or change the name of this one."
+        )
     if agent.is_conductor != changed.is_conductor:
-        raise Conflict("There is one conductor, and it stays one.", fix="Leave out `role`.", code="conductor")
+        raise Conflict(
+            "An agent cannot become the conductor, and the conductor keeps its role.",
+            fix="Leave out `role`.",
+            code="conductor",
+        )
     _refuse(flaw for flaw in flaws(changed) if flaw.field in changes)
     return _write(tx, agent, changed, by, now)
 
@@ -137,7 +143,9 @@ def undo(tx: Transaction, agent_id: str, *, by: str, now: int) -> Agent:
     agent = _known(tx, agent_id)
     versions = tx.agents.versions(agent.id, 2)
     if len(versions) < 2:  # noqa: PLR2004 - the newest is how it is now
-        raise Conflict("Nothing was changed that could be undone.", fix="Look at the versions of the agent.")
+        raise Conflict(
+            "There is no change of this agent to undo.", fix="`arvis agents versions SLUG` lists its versions."
+        )
     before = versions[1]
     restored = replace(
         before.agent, id=agent.id, slug=agent.slug, role=agent.role if agent.is_conductor else before.agent.role
@@ -160,7 +168,7 @@ def present(tx: Transaction, agent_id: str) -> Agent:
     """The agent of this id, unless it is deleted. Raises `NotFound`."""
     agent = _known(tx, agent_id)
     if agent.status is AgentStatus.ARCHIVED:
-        raise NotFound(f"The agent {agent.slug} is deleted.", fix="Undo that first.", code="agent_deleted")
+        raise NotFound(f"The agent {agent.slug} is deleted.", fix="Undo the deletion first.", code="agent_deleted")
     return agent
 
 
@@ -182,8 +190,8 @@ def _value(field: str, value: Any) -> Any:
         return value
     kinds = {**dict.fromkeys(_LISTS, "a list of texts"), "context_tokens": "a whole number or null"}
     if field in _TEXTS | _OPTIONAL_TEXTS | kinds.keys():
-        raise _unusable(Flaw(field, f"must be {kinds.get(field, 'a text')}", "Write it so."))
-    raise _unusable(Flaw(field, "is nothing that an agent has", f"Use {', '.join(sorted(_TEXTS | _LISTS))}."))
+        raise _unusable(Flaw(field, f"must be {kinds.get(field, 'a text')}", "Send a value of this type."))
+    raise _unusable(Flaw(field, "is not a field of an agent", f"Use {', '.join(sorted(_TEXTS | _LISTS))}."))
 
 
 def _known(tx: Transaction, agent_id: str) -> Agent:
@@ -263,8 +271,8 @@ the other agents for them. Answer plainly and briefly."""
 
 _RULES = """\
 ## Your tags
-You change things with tags in your reply. The person does not see them. The system carries them out or refuses, and \
-reports it to the person, so never claim that a change is done. A tag with a body ends with its closing tag; the body \
+To change agents, schedules and customers, write tags in your reply. The person does not see them. The system carries them out or refuses them, and \
+reports the result to the person, so never claim that a change is done. A tag with a body ends with its closing tag; the body \
 has one `key: value` per line. Write only tags that the person asked for.
 
 [CREATE_AGENT]
@@ -276,9 +284,9 @@ allowed_tools: ["web_search"]
 channels: [{"platform": "discord", "channelId": "1234567890123456789"}]
 [/CREATE_AGENT]
 
-Only the named keys change; `status: active` resumes a paused agent:
+To change an agent, write only the keys that change; `status: active` resumes a paused agent:
 [UPDATE_AGENT:news]
-description: reads the news of science
+description: reads science news
 [/UPDATE_AGENT]
 
 [PAUSE_AGENT:news]
@@ -298,7 +306,7 @@ schedule: every 10m
 prompt: Say whether something broke.
 [/CREATE_HEARTBEAT]
 
-Change them by name, with the same keys:
+To change or delete a cron or heartbeat, name it; the keys are the same:
 [UPDATE_CRON:morning]
 schedule: @daily
 [/UPDATE_CRON]
@@ -320,7 +328,7 @@ To show lists to the person:
 [LIST_HEARTBEATS]
 [LIST_CLIENTS]
 
-The agent answers in this channel under its own name:
+To give a task to an agent, which then answers in this channel under its own name:
 [DELEGATE:news]
 What happened in Oslo today?
 [/DELEGATE]

@@ -57,7 +57,7 @@ def use_bytes(
 
 def too_many_messages(used: UsedUp) -> TooMany:
     return TooMany(
-        f"You have sent {used.most} messages within a minute, which is the most.",
+        f"You have reached the limit of {used.most} messages per minute.",
         fix=f"Send this one again in {used.seconds} seconds. An owner can raise limits.messages_per_minute.",
         code="too_many_messages",
         seconds=used.seconds,
@@ -66,7 +66,7 @@ def too_many_messages(used: UsedUp) -> TooMany:
 
 def too_many_bytes(used: UsedUp) -> TooMany:
     return TooMany(
-        f"With this you would send more than {used.most} bytes of files within a day, which is the most.",
+        f"With this file you would exceed the limit of {used.most} bytes of files per day.",
         fix=f"Send it again in {_in_words(used.seconds)}. An owner can raise limits.upload_bytes_per_day.",
         code="too_many_bytes",
         seconds=used.seconds,
@@ -76,7 +76,7 @@ def too_many_bytes(used: UsedUp) -> TooMany:
 def notice_of(used: UsedUp) -> str:
     """Return the notice that a person on a chat platform gets once in each window."""
     return (
-        f"You write faster than I may answer: {used.most} messages a minute are the most. "
+        f"You have sent more than {used.most} messages within a minute, which is the limit. "
         f"I have not read this message. Please send it again in {used.seconds} seconds."
     )
 

@@ -81,7 +81,10 @@ def enter_charge(
 def judge_charge(tx: Transaction, client_id: str, charge_id: str, status: ChargeStatus) -> None:
     """Set the status of a charge; the balance does not change."""
     if not tx.clients.set_charge_status(client_id, charge_id, status):
-        raise NotFound("There is no such charge of this client.", fix="Look it up in the list of the client's charges.")
+        raise NotFound(
+            "This customer has no such entry.",
+            fix="Look it up in the list of the customer's entries (GET /api/clients/{client}/charges).",
+        )
 
 
 def add_client(tx: Transaction, client: Client, now: int, *, by: str | None = None) -> Client:
@@ -130,7 +133,10 @@ def bind_channel(tx: Transaction, client_id: str, channel: ClientChannel, now: i
 
 def unbind_channel(tx: Transaction, client_id: str, channel: ClientChannel) -> None:
     if not tx.clients.unbind(client_id, channel):
-        raise NotFound("This channel is not bound to this client.", fix="Look at the channels of the client.")
+        raise NotFound(
+            "This channel does not belong to this customer.",
+            fix="Look up the channels of the customer (`arvis clients show ID`).",
+        )
 
 
 def _known(tx: Transaction, client_id: str) -> Client:
@@ -142,9 +148,10 @@ def _known(tx: Transaction, client_id: str) -> Client:
 
 def no_client() -> NotFound:
     return NotFound(
-        "There is no such client.", fix="Look it up in the list of clients (`arvis clients list`, GET /api/clients)."
+        "There is no such customer.",
+        fix="Look it up in the list of customers (`arvis clients list`, GET /api/clients).",
     )
 
 
 def _taken(name: str) -> Conflict:
-    return Conflict(f"There is a client named {name} already.", fix="Give another name.", code="name_taken")
+    return Conflict(f"There is a customer named {name} already.", fix="Give another name.", code="name_taken")

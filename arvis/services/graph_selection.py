@@ -46,7 +46,9 @@ def default_graph(tx: Transaction, agent: Agent, text: str) -> Selection:
         workflow = find(tx, graph)
         version = whole_version(tx, workflow)
         if not authors_may_use(tx, agent, version.authors):
-            raise out_of_reach(agent, f"A person who may not use it has changed the workflow {workflow.slug}.")
+            raise out_of_reach(
+                agent, f"The workflow {workflow.slug} was changed by a person who may not use this agent."
+            )
     except UsageError as gone:
         return Selection(DISPATCH, {DISPATCH: {"missing": f"{gone.what} {gone.fix}".strip()}}, alone=True)
     return Selection(workflow.graph, turn_part(workflow, version, text, trigger_kind="message"), alone=True)

@@ -56,7 +56,7 @@ def change(
     ends the pairing, and a blocked person also loses a pending code."""
     person = tx.principals.get(person_id)
     if person is None:
-        raise NotFound("There is no such person.", fix="`arvis people list` shows those who have written.")
+        raise NotFound("There is no such person.", fix="`arvis people list` lists the known people.")
     _check(person, role, paired, owners)
     if role is not None:
         tx.principals.set_role(person.id, role, now)
@@ -79,7 +79,7 @@ def _check(person: Principal, role: PrincipalRole | None, paired: bool | None, o
     if role_of(person, owners) is PrincipalRole.OWNER:
         raise Conflict(
             f"{person.name} is an owner.",
-            fix="Owners are changed under `owners` in config.yaml, users of the dashboard by their role.",
+            fix="Change owners under `owners` in config.yaml, and dashboard users under Users and keys.",
             code="is_owner",
         )
     if role is not None and role not in GIVEN_ROLES:
@@ -88,7 +88,7 @@ def _check(person: Principal, role: PrincipalRole | None, paired: bool | None, o
         )
     if role is PrincipalRole.OPERATOR and person.platform == WEB:
         raise Unprocessable(
-            "On the web, the login or key determines the role.",
+            "In the dashboard and the API, the login or key determines the role.",
             fix="Make them a user of the dashboard, or give them a key, of the role operator.",
         )
     if paired and (role or person.role) is PrincipalRole.BLOCKED:
@@ -156,7 +156,7 @@ MOST_TRIES = 5
 #: Refusals that pairing ends.
 PAIRABLE = frozenset({"not_paired", "not_bound"})
 
-WELCOME = "You are paired now. You can write to me."
+WELCOME = "You are paired now. Send me a message to start."
 
 _TRIES = "pairing_attempts"
 #: The lock of offers, approvals and wrong tries, so that two at once cannot exceed a limit.

@@ -78,7 +78,7 @@ def undo_project(tx: Transaction, name: str, now: int, *, by: str | None) -> Pro
 def with_changes(project: Project, changes: Mapping[str, Any]) -> Project:
     """Return the project with these changes. Raise `Unprocessable` for a field that cannot be changed."""
     if unknown := changes.keys() - CHANGEABLE:
-        raise Unprocessable(f"`{min(unknown)}` of a project cannot be changed.", fix="Make another project.")
+        raise Unprocessable(f"`{min(unknown)}` of a project cannot be changed.", fix="Create another project.")
     return replace(project, **changes)
 
 
@@ -149,7 +149,7 @@ def _checked(tx: Transaction, wanted: Project) -> Project:
         raise Conflict(f"There is a project {wanted.slug} already.", fix="Take another slug.", code="slug_taken")
     if not (0 < len(wanted.title.strip()) <= LONGEST_TITLE and wanted.title.isprintable()):
         text = f"`title` must be 1 to {LONGEST_TITLE} printable characters."
-        raise Unprocessable(text, fix="Say in one line what it is about.")
+        raise Unprocessable(text, fix="Describe its purpose in one line.")
     for name, value, most in (("goal", wanted.goal, LONGEST_GOAL), ("notes", wanted.notes, LONGEST_NOTES)):
         if len(value) > most or storable(value) != value:
             raise Unprocessable(f"`{name}` must be a text of at most {most} characters.", fix="Shorten it.")
@@ -160,7 +160,7 @@ def _check_author(tx: Transaction, wanted: Project) -> None:
     """Check that the author may use the agent."""
     agent = tx.agents.get(wanted.agent_id) if wanted.agent_id is not None else None
     if agent is not None and not authors_may_use(tx, agent, [wanted.author]):
-        raise out_of_reach(agent, "The person who wrote this project may not use it.")
+        raise out_of_reach(agent, "The author of this project may not use this agent.")
 
 
 def _agent(tx: Transaction, name: str) -> Agent:

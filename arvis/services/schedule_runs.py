@@ -69,7 +69,8 @@ def _failed(tx: Transaction, schedule: Schedule, report: str, now: int) -> None:
     tx.schedules.rate(schedule.id, failures, now + rest if schedule.next_run is not None else None)
     if failures == TOLD_AFTER or failures % TOLD_EVERY == 0:
         text = (
-            f"The {schedule.kind} “{schedule.name}” has failed {failures} times in a row: {report or 'it said nothing'}\n"
+            f"The {schedule.kind} “{schedule.name}” has failed {failures} times in a row: "
+            f"{report or 'it reported no reason'}\n"
             "It continues by itself, less often."
         )
         hint = Hint(f" `arvis schedules show {schedule.id}` shows more.", " The page Schedules shows more.")

@@ -67,7 +67,7 @@ def checked_script(raw: Any) -> Mapping[str, Any]:
     if not _is_number(cooldown := fields.get("cooldown", 0)) or not 0 <= cooldown <= _LONGEST_COOLDOWN:
         raise _wrong("cooldown", "must be seconds, 30 days at most")
     if len(json.dumps(fields)) > _LARGEST:
-        raise _wrong("script", f"takes more than {_LARGEST} bytes")
+        raise _wrong("script", f"is larger than {_LARGEST} bytes")
     return fields
 
 
@@ -91,7 +91,7 @@ def _check_headers(headers: Any) -> None:
         if not _HEADER.fullmatch(name) or not isinstance(value, str) or not _HEADER_VALUE.fullmatch(value):
             raise _wrong("headers", "must hold names and values of HTTP headers")
         if name.lower() in _OWN_HEADERS:
-            raise _wrong("headers", f"must not name {name}, which is not yours to say")
+            raise _wrong("headers", f"must not contain {name}, which Arvis sets itself")
 
 
 def _check_condition(condition: Any) -> None:
@@ -112,9 +112,9 @@ def _object(name: str, raw: Any, known: Collection[str]) -> dict[str, Any]:
         raise _wrong(name, "must be an object")
     for key, value in raw.items():
         if key not in known:
-            raise _wrong(name, f"knows no {str(key)[:40]!r}; it knows {', '.join(sorted(known))}")
+            raise _wrong(name, f"has no field {str(key)[:40]!r}; its fields are {', '.join(sorted(known))}")
         if isinstance(value, str) and storable(value) != value:
-            raise _wrong(f"{name}.{key}", "holds characters that cannot be stored")
+            raise _wrong(f"{name}.{key}", "contains characters that cannot be stored")
     return raw
 
 
@@ -130,7 +130,10 @@ def _is_number(value: Any) -> bool:
 def _wrong(name: str, problem: str) -> Unprocessable:
     return Unprocessable(
         f"`{name}` {problem}.",
-        why="A script is JSON with type, url and template, and what is optional: headers, condition, notify, cooldown.",
+        why=(
+            "A script is a JSON object with type, url and template. Optional fields are headers, condition, notify "
+            "and cooldown."
+        ),
         fix='Such as {"type": "script", "url": "https://…", "template": "{{price}}"}.',
         code="bad_script",
     )
@@ -384,7 +387,9 @@ def _checked(tx: Transaction, wanted: Schedule) -> Schedule:
     if wanted.script is None:
         return wanted
     if wanted.kind is not ScheduleKind.HEARTBEAT:
-        raise Unprocessable("Only heartbeats have a script.", fix="Make a heartbeat, or give a prompt.")
+        raise Unprocessable(
+            "Only heartbeats have a script.", fix="Create a heartbeat, or replace the script with a prompt."
+        )
     return replace(wanted, script=checked_script(wanted.script))
 
 
@@ -395,16 +400,16 @@ def _timed(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> Schedul
     schedule = pinned(parse(wanted.schedule), zone, now)
     if shortest_gap_seconds(schedule) < rules.least(wanted):
         raise Unprocessable(
-            f"The schedule {wanted.schedule[:80]!r} comes more often than every {rules.least(wanted)} seconds.",
+            f"The schedule {wanted.schedule[:80]!r} runs more often than every {rules.least(wanted)} seconds.",
             fix=f"Let {rules.least(wanted)} seconds or more pass between two times.",
             code="too_often",
         )
     times = next_times(schedule, zone, now, 1)
     if wanted.enabled and not times:
         raise Unprocessable(
-            f"The schedule {wanted.schedule[:80]!r} never comes.",
-            why=f"It lies in the past, or clocks in {zone} skip it.",
-            fix="Name a time to come.",
+            f"The schedule {wanted.schedule[:80]!r} would never run.",
+            why=f"Its time is in the past, or does not exist in {zone} because of a clock change.",
+            fix="Choose a time in the future.",
             code="bad_schedule",
         )
     return replace(wanted, schedule=schedule.text, next_run=times[0] if wanted.enabled else None)
@@ -417,9 +422,9 @@ def _check_texts(wanted: Schedule) -> None:
         if not 0 < len(text.strip()) <= most or not text.isprintable():
             raise Unprocessable(f"`{name}` must be 1 to {most} printable characters.", fix="Give another.")
     if len(wanted.thread) > _LONGEST_PLACE or not wanted.thread.isprintable():
-        raise Unprocessable("`thread` must be the id of a thread.", fix="Leave it out for the channel itself.")
+        raise Unprocessable("`thread` must be the id of a thread.", fix="Omit it to use the channel itself.")
     if len(wanted.connector) > _LONGEST_PLACE or not wanted.connector.isprintable():
-        raise Unprocessable("`connector` must be the name of a bot.", fix="Leave it out where there is only one.")
+        raise Unprocessable("`connector` must be the name of a bot.", fix="Omit it if there is only one bot.")
     if len(wanted.prompt.encode(errors="replace")) > _LARGEST_PROMPT or storable(wanted.prompt) != wanted.prompt:
         raise Unprocessable(f"`prompt` must be a text of at most {_LARGEST_PROMPT} bytes.", fix="Shorten it.")
     if wanted.script is None and wanted.kind is ScheduleKind.CRON and not wanted.prompt.strip():
@@ -457,10 +462,10 @@ def _check_work(tx: Transaction, wanted: Schedule) -> Schedule:
             fix=f"Use {', '.join(sorted(_GRAPHS))}, {PREFIX}SLUG, or leave it out.",
         )
     if not 1 <= wanted.max_cycles <= _MOST_CYCLES:
-        raise Unprocessable(f"`maxIterations` must be from 1 to {_MOST_CYCLES}.", fix="Leave it out for 1.")
+        raise Unprocessable(f"`maxIterations` must be from 1 to {_MOST_CYCLES}.", fix="Omit it for the default, 1.")
     if wanted.grace is not None and wanted.grace < 0:
         raise Unprocessable(
-            "The grace period must be 0 or more milliseconds.", fix="Leave it out to make up for a time however old."
+            "The grace period must be 0 or more milliseconds.", fix="Omit it to run missed times of any age."
         )
     return replace(wanted, graph=graph)
 

@@ -69,9 +69,9 @@ def check_room(tx: Transaction, execution: Execution) -> None:
     given = tx.delegations.get(top.id)
     if tx.delegations.runs_of_root(given.root_id if given is not None else top.id) >= MOST_RUNS:
         raise ExecutionError(
-            f"This has led to {MOST_RUNS} runs of workflows already",
-            why="workflows that begin one another would never end",
-            fix="remove the node by which one of them calls itself, or begin with less",
+            f"This run has started {MOST_RUNS} other runs already, which is the limit.",
+            why="Workflows that start one another would never end.",
+            fix="Remove the node with which a workflow starts itself, or give it less input.",
         )
 
 
@@ -82,7 +82,7 @@ def check_pace(tx: Transaction, person: Principal | None) -> None:
     going = sum(each.principal_id == person.id for each in tx.workflow_runs.at_work(MOST_RUNS))
     if going >= MOST_AT_ONCE:
         raise Unprocessable(
-            f"{MOST_AT_ONCE} workflows that you began are still at work.",
+            f"{MOST_AT_ONCE} workflows that you started are still running.",
             fix="Wait until one of them ends, or end them with /stop.",
             code="too_many_runs",
         )
@@ -192,7 +192,7 @@ def whole_version(tx: Transaction, workflow: Workflow, version: int | None = Non
     """Return this version (None: the newest that can run). Raise `Unprocessable` for one that cannot, and for a
     deleted workflow."""
     if workflow.removed_at is not None:
-        raise Unprocessable(f"The workflow {workflow.slug} was removed.", fix="Restore it, or begin another.")
+        raise Unprocessable(f"The workflow {workflow.slug} was removed.", fix="Restore it, or start another workflow.")
     wanted = version if version is not None else workflow.runnable
     if wanted is None:
         raise Unprocessable(
@@ -235,11 +235,14 @@ def agent_of(tx: Transaction, version: WorkflowVersion, asker: Asker, otherwise:
             return agent
     active = [agent for agent in tx.agents.all() if agent.active]
     if not active:
-        raise Unavailable("There is no active agent that could do it.", fix="Resume one: `arvis agents list`.")
+        raise Unavailable(
+            "There is no active agent to run the workflow.",
+            fix="Resume an agent: `arvis agents list` shows them, `arvis agents resume SLUG` resumes one.",
+        )
     active.sort(key=lambda agent: agent.slug != CONDUCTOR)
     chosen = next((agent for agent in active if refusal(tx, agent, asker) is None), None)
     if chosen is None:
-        raise out_of_reach(active[0], "It names no agent, and of those that are active none may be used for it.")
+        raise out_of_reach(active[0], "The workflow names no agent, and you may use none of the active ones.")
     return chosen
 
 
@@ -250,7 +253,7 @@ def agent_for(tx: Transaction, version: WorkflowVersion, asker: Asker) -> Agent:
     agent = agent_of(tx, version, asker, asker.agent.id if asker.agent is not None else None)
     own = asker.agent is not None and agent.id == asker.agent.id
     if not own and not may_reach(tx, agent, asker):
-        raise out_of_reach(agent, "The person for whom the run would work may not reach it from here.")
+        raise out_of_reach(agent, "The person for whom the workflow would run may not use this agent in this channel.")
     return agent
 
 
@@ -444,9 +447,9 @@ def log_retry(tx: Transaction, job: Job, execution: Execution, outcome: Retry | 
     run_id, node = found
     when = duration(max(outcome.run_at - now, 0))
     if isinstance(outcome, Retry):
-        text = f"Try {job.attempts + 1} failed: {outcome.error[:_LONGEST]} The next one is in {when}."
+        text = f"Attempt {job.attempts + 1} failed: {outcome.error[:_LONGEST]} The next attempt is in {when}."
     else:
-        text = f"It waits for {when}: {in_words(outcome.reason)}."
+        text = f"The job waits {when}: {in_words(outcome.reason)}."
     tx.workflow_runs.log(run_id, [(node, LogType.WARNING.value, text)], now)
     return run_id
 

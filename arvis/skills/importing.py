@@ -43,7 +43,7 @@ class Importer:
         if shown is not None and shown.source is not Source.IMPORTED and not replace:
             raise Conflict(
                 f"There is already {_KINDS[shown.source]} with the slug {skill.slug}.",
-                fix="Give yours another slug, or choose to replace it.",
+                fix="Change the slug in your text, or choose to replace the existing skill.",
                 code="slug_taken",
             )
         now = self._clock.now()
@@ -90,7 +90,9 @@ class Importer:
         `Unprocessable`."""
         await self._known(slug)
         if read_skill(text, stem=None, source=Source.IMPORTED).slug != slug:
-            raise Unprocessable(f"The text is of another skill: its `slug` must be {slug}.", fix="Keep the slug.")
+            raise Unprocessable(
+                f"The text has another slug. The `slug` of this skill must stay {slug}.", fix="Keep the slug."
+            )
         return await self.from_text(text, by=by, replace=True)
 
     async def switch(self, slug: str, *, enabled: bool) -> None:
@@ -153,7 +155,11 @@ def _text_of(fetched: Fetched) -> str:
         problem = problem or "it is not UTF-8 text"
         text = ""
     if problem is not None:
-        raise Unprocessable(f"The address gives no skill: {problem}.", why=problem, fix="Look at it in a browser.")
+        raise Unprocessable(
+            f"The address does not contain a skill: {problem}.",
+            why=problem,
+            fix="Open the address in a browser and check that it shows a Markdown file.",
+        )
     return text
 
 

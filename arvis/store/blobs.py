@@ -106,7 +106,7 @@ def disk_trouble(what: str) -> Iterator[None]:
         why = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
         if error.errno in _NO_ROOM:
             raise DiskFull(what, why=why, fix="free some space, then try again") from error
-        raise StoreError(what, why=why, fix="look at the rights of this file and its folder") from error
+        raise StoreError(what, why=why, fix="check the permissions of this file and its folder") from error
 
 
 def _megabytes(number: int) -> int:

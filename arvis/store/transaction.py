@@ -45,7 +45,7 @@ _LATER = ("__await__", "__next__", "__anext__")
 def store_closed() -> StoreError:
     """Return the error for calls after the store was closed; without it their callers would wait forever."""
     return StoreError(
-        "The store is closed", why="Arvis is stopping", fix="nothing: it is taken up after the next start"
+        "The store is closed", why="Arvis is stopping", fix="Nothing. The work resumes after the next start."
     )
 
 

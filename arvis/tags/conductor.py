@@ -104,7 +104,7 @@ CONDUCTOR_TAGS = {kind.name: kind for kind in CONDUCTOR_KINDS}
 
 class _Type(Enum):
     TEXT = "a text"
-    LINES = "a text of one line or several"
+    LINES = "a text of one or several lines"
     NAMES = "a list of names"
     LIST = "a list"
     MAP = "lines of keys and values"
@@ -193,7 +193,7 @@ def read_conductor(tag: Tag, ordinal: int) -> Proposal:
     fields, problems = _read(block, types)
     problems += _missing(kind, fields)
     if str(fields.get("role")).casefold() == CONDUCTOR:
-        problems.append("no tag makes a conductor")
+        problems.append("tags cannot create a conductor")
     name = subject or str(fields.get("slug") or fields.get("name") or "")
     return Proposal(ordinal, kind, name, fields, _told(problems))
 

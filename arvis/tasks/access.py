@@ -123,14 +123,14 @@ def refusal(tx: Transaction, target: Agent, asker: Asker) -> str | None:
     reach = asker.limits.reach
     owner = asker.principal is not None and asker.principal.role is PrincipalRole.OWNER
     if reach is not None and not owner and not key_reaches(reach, target):
-        return "The key that began it does not reach this agent."
+        return "The API key that started the task may not use this agent."
     against = _against(target, asker.principal, paired_there=asker.limits.paired)
     if against is not None:
         return against
     for author in authors_of(tx, asker.limits.authors):
         # The trust in a place covers the person who asks there; an author is judged by the author's own rights.
         if (against := _against(target, author, paired_there=False)) is not None:
-            return f"{author.name or author.user_id} wrote what would be done. {against}"
+            return f"{author.name or author.user_id}, who wrote the task, may not use the agent. {against}"
     return None
 
 
@@ -142,9 +142,12 @@ def check_use(tx: Transaction, target: Agent, asker: Asker) -> None:
 
 def out_of_reach(target: Agent, why: str) -> Unprocessable:
     return Unprocessable(
-        f"The agent {target.slug} is out of reach.",
+        f"The agent {target.slug} may not be used for this task.",
         why=why,
-        fix="Choose another agent, or ask an owner to allow this one (`allow_users`) or to write the work themselves.",
+        fix=(
+            "Choose another agent. Or ask an owner to list the author in `allow_users` of this agent, or to save the "
+            "text themselves."
+        ),
         code="out_of_reach",
     )
 
@@ -173,11 +176,11 @@ def _against(target: Agent, person: Principal | None, *, paired_there: bool) -> 
         return "This person is blocked."
     if target.allow_users is not None:
         listed = person is not None and person.user_id in target.allow_users
-        return None if listed else "Only the people of its list (`allow_users`) may use it."
+        return None if listed else "Only owners and the people in `allow_users` of the agent may use it."
     if role is PrincipalRole.MEMBER and person is not None and (target.is_conductor or target.has_risky_tools):
         # Over the web the key or login decides who is vouched for, elsewhere the person's own row.
         paired = person.paired or (person.platform == WEB and paired_there)
-        return None if paired else "It has tools for paired people only."
+        return None if paired else "The agent has risky tools, so only paired people may use it."
     return None
 
 

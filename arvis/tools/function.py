@@ -53,7 +53,7 @@ class FunctionTool:
                 f"{'.'.join(map(str, error['loc'])) or 'arguments'}: {error['msg']}"
                 for error in wrong.errors(include_url=False)
             )
-            raise ToolError(f"The arguments do not fit. {text}.") from None
+            raise ToolError(f"The arguments are not valid. {text}.") from None
 
 
 def _model_of(function: Callable[..., Awaitable[str]]) -> type[BaseModel]:

@@ -24,7 +24,7 @@ def create(services: ToolServices) -> Tool:
         """Get the value of a variable stored by the owner, such as an address or the key of a service."""
         variable, others = await services.store.read(_find, key)
         if variable is None:
-            known = f"Variables: {', '.join(others)}." if others else "There is none that you may list."
+            known = f"Variables: {', '.join(others)}." if others else "There are no variables that may be listed."
             raise ToolError(f"There is no variable {key}. {known}")
         try:
             return services.secrets.open(variable.value) if variable.secret else variable.value

@@ -34,12 +34,15 @@ def create(services: ToolServices) -> Tool:
             str | None,
             Field(max_length=2000, description="For create: your task at that time, such as `Remind Ann to call Bob.`"),
         ] = None,
-        name: Annotated[str | None, Field(max_length=100, description="A short name. For cancel: name or id")] = None,
+        name: Annotated[
+            str | None,
+            Field(max_length=100, description="For create: a short name. For cancel: the name or id of the reminder"),
+        ] = None,
         timezone: Annotated[str | None, Field(max_length=100, description="Such as Europe/Paris")] = None,
         *,
         caller: Caller,
     ) -> str:
-        """Create, list or cancel reminders for the person in this chat. At each time you get the prompt as a task, and your
+        """Create, list or cancel reminders for the person in this chat. At each time of a reminder, you get its prompt as a task, and your
         answer is posted in this chat. Reminders are at least a minute apart and limited in number per person. Create
         them only in reply to a person's message; a reminder cannot create another."""
         desk = services.reminders

@@ -27,8 +27,8 @@ def create(services: ToolServices) -> Tool:
         *,
         caller: Caller,
     ) -> str:
-        """Start a workflow. This ends your turn; you get the results as the next message when the workflow ends. Use it only
-        if the person asks for what the workflow does."""
+        """Start a workflow. This ends your turn; you get the results as the next message when the workflow ends. Start a workflow only
+        if the person asks for the work that it does."""
         return await desk_of(services).start(caller, workflow=workflow, given=input)
 
     return StartTool(start_workflow, services)

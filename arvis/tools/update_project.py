@@ -31,7 +31,10 @@ def create(services: ToolServices) -> Tool:
     async def update_project(
         project: Annotated[str, Field(min_length=1, max_length=64, description="Slug of the project")],
         note: Annotated[str, Field(max_length=LONGEST_NOTE, description="Your work or finding, in one line")] = "",
-        status: Annotated[Literal["active", "paused", "done"] | None, Field(description="Omit to keep it")] = None,
+        status: Annotated[
+            Literal["active", "paused", "done"] | None,
+            Field(description="The new status; omit it to leave the status unchanged"),
+        ] = None,
         *,
         caller: Caller,
     ) -> str:
@@ -64,7 +67,10 @@ def _record(tx: Transaction, said: _Said, caller: Caller, now: int) -> str:
         raise ToolError(f"You have no project {said.slug}. Your projects: {', '.join(names) or 'none'}.")
     noted = with_note(held, said.note, said.day) if said.note.strip() else held
     if noted is None:
-        raise ToolError("The notes of this project are full of text that people wrote. Ask them to shorten it.")
+        raise ToolError(
+            "Not recorded: the notes of this project are full, and people wrote most of them. Ask the owner to "
+            "shorten the notes."
+        )
     changed = replace(noted, status=ProjectStatus(said.status or held.status))
     _write(tx, held, changed, caller.principal_id, now)
     return f"Noted. The project {held.slug} is {changed.status}."

@@ -77,7 +77,7 @@ def withdraw_turn(tx: Transaction, execution_id: str, now: int) -> CancelledTurn
     execution = tx.executions.get(execution_id)
     if execution is None:
         return CancelledTurn([], jobs)
-    workflow_results.ended(tx, execution, now, by="its message was taken back")
+    workflow_results.ended(tx, execution, now, by="its message was deleted on the platform")
     ending = Ending(MessageStatus.CANCELLED, Role.NOTICE, "", "deleted")
     return CancelledTurn(end_turn(tx, execution, ending, now), jobs)
 

@@ -144,7 +144,7 @@ _CLOCKS_APART = 5_000
 #: A person who answers one question has not read another one that is younger than this (ms).
 _READING = 2_000
 _UNREAD = "Another question has come meanwhile. Read it, and then answer it."
-_ANSWERED = "This question is answered already."
+_ANSWERED = "This question has been answered already."
 
 
 @dataclass(frozen=True, slots=True)

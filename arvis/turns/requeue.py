@@ -43,7 +43,7 @@ def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int
     execution, message = _correctable(tx, job, by)
     agent = tx.agents.get(message.agent_id or "")
     if agent is None:
-        raise Conflict("The agent that was asked is gone", fix="write a new message to another agent")
+        raise Conflict("The agent of this message no longer exists.", fix="write a new message to another agent")
     before = execution.id
     tx.messages.reopen_turn(before)
     way = default_graph(tx, agent, content)
@@ -78,13 +78,17 @@ def _correctable(tx: Transaction, job: Job, by: Principal) -> tuple[Execution, S
     message = tx.messages.get(job.message_id or "") if job.kind is JobKind.MESSAGE else None
     execution = tx.executions.get(job.execution_id or "")
     if message is None or execution is None or message.execution_id != execution.id:
-        raise Conflict(f"The job {job.id} answers no message", fix="only what a person wrote can be edited")
+        raise Conflict(
+            f"The job {job.id} does not belong to a message of a person.", fix="Only messages of people can be edited."
+        )
     if job.status not in _OVER or execution.status in lifecycle.LIVE:
         raise Conflict(
-            f"The job {job.id} has not failed", why=f"it is {job.status}", fix="wait for its end, or cancel it first"
+            f"The job {job.id} has not failed",
+            why=f"it is {job.status}",
+            fix="Wait until the job has ended, or cancel it first.",
         )
     if AgentState.from_json(execution.state).task or message.principal_id is None:
-        raise Conflict("An agent wrote this message", fix="edit the message of the person who asked that agent")
+        raise Conflict("An agent wrote this message", fix="Edit the message that started the task of that agent.")
     author = tx.principals.get(message.principal_id)
     if author is not None and RANKS.index(author.role) > RANKS.index(by.role):
         raise Forbidden("You may not change a message of a person with more rights", fix=f"ask an {author.role}")
@@ -122,8 +126,8 @@ def read_messages(
     ids = [message.id for message in unread]
     if len(unread) == len(asked):
         raise ExecutionError(
-            f"The reply of the turn {execution.id} was written without its messages",
-            why="the prompt of its last model call held none of their words",
+            f"The reply of the turn {execution.id} does not take its messages into account.",
+            why="The prompt of its last model call did not contain these messages.",
             fix="retry the job; if it happens again, report it with `arvis explain` of the message",
         )
     log.warning("message_unread", execution=execution.id, graph=execution.graph, messages=ids)

@@ -48,7 +48,7 @@ class WorkflowStarter:
     async def abort(self, caller: Caller, run: str) -> str:
         name, ended = await self._store.write(abort, caller, run, self._clock.now())
         cancellation.announce_cancelled(self._bus, ended)
-        return f"The workflow {name} is aborted."
+        return f"The run of the workflow {name} was cancelled."
 
 
 def listed(tx: Transaction) -> str:
@@ -59,7 +59,7 @@ def listed(tx: Transaction) -> str:
     ]
     if len(there) > _LISTED:
         lines.append(f"- and {len(there) - _LISTED} more")
-    return "\n".join(lines) or "(There are none.)"
+    return "\n".join(lines) or "(no workflows)"
 
 
 def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> str:
@@ -68,7 +68,7 @@ def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> s
     starts = origin_of(turn.state).starts + 1
     if starts > MOST_STARTS:
         raise ToolError(
-            f"{MOST_STARTS} workflows have followed one another already. Ask the person if you may continue."
+            f"Not started: you have started {MOST_STARTS} workflows in a row. Ask the person whether you may continue."
         )
     try:
         workflow = find(tx, name)
@@ -115,10 +115,10 @@ def abort(tx: Transaction, caller: Caller, run: str, now: int) -> tuple[str, Can
     if execution is None or starter is None or (starter.agent, starter.conversation) != here:
         raise ToolError(f"You started no run {run.strip()[:40]!r} in this conversation.")
     if execution.status not in lifecycle.LIVE:
-        raise ToolError("This run is over already.")
+        raise ToolError("This run has ended already.")
     row = tx.workflow_runs.get(execution.id)
     workflow = tx.workflows.get(row.workflow_id) if row is not None else None
-    name = escape(workflow.name) if workflow is not None else "of this run"
+    name = escape(workflow.name) if workflow is not None else "(unknown)"
     return name, cancellation.cancel_turn(tx, execution.id, f"the agent {caller.agent.slug}", now)
 
 

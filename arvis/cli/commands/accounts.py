@@ -37,18 +37,26 @@ def list_accounts(*, as_json: bool, config: Path | None, data: Path | None) -> N
     if as_json:
         print_json(page)
         return
-    print_table([_row(account) for account in page["items"]], _COLUMNS, nothing="No accounts: the demo answers.")
+    print_table(
+        [_row(account) for account in page["items"]],
+        _COLUMNS,
+        nothing="No accounts. Agents use the built-in demo model.",
+    )
 
 
 @accounts.command()
 @click.argument("name")
 @click.option("--provider", required=True, help="openai, openrouter, google, ollama, custom, …")
-@click.option("--model", help="The model to ask (default: one of the provider's).")
+@click.option("--model", help="The model to use (default: the provider's default model).")
 @click.option(
     "--serves", "models", multiple=True, metavar="MODEL", help="A model that the account serves; may be repeated."
 )
 @click.option("--base-url", metavar="URL", help="The address of the server, if it is not the vendor's.")
-@click.option("--priority", type=click.IntRange(0, 10_000), help="The lowest is used first (default: 100).")
+@click.option(
+    "--priority",
+    type=click.IntRange(0, 10_000),
+    help="The priority; the account with the lowest number is used first (default: 100).",
+)
 @secret_options("key")
 @click.option("--no-key", is_flag=True, help="The server needs no key.")
 @json_option
@@ -94,9 +102,11 @@ def create(
 @click.option(
     "--serves", "models", multiple=True, metavar="MODEL", help="A model that the account serves; may be repeated."
 )
-@click.option("--base-url", metavar="URL", help="The address of the server; needs the key again.")
-@click.option("--priority", type=click.IntRange(0, 10_000), help="The lowest is used first.")
-@click.option("--enable/--disable", "enabled", default=None, help="Use it, or keep it without using it.")
+@click.option("--base-url", metavar="URL", help="The address of the server. A new address requires the key again.")
+@click.option(
+    "--priority", type=click.IntRange(0, 10_000), help="The priority; the account with the lowest number is used first."
+)
+@click.option("--enable/--disable", "enabled", default=None, help="Enable or disable the account.")
 @secret_options("key")
 @json_option
 @place_options
@@ -144,7 +154,7 @@ def test(*, name: str, as_json: bool, config: Path | None, data: Path | None) ->
     if as_json:
         print_json(trial)
     elif trial["ok"]:
-        print(f"The account {name} answers: {trial['model']}, {trial['durationMs'] / 1000:.1f} s.")
+        print(f"The account {name} works: {trial['model']} answered in {trial['durationMs'] / 1000:.1f} s.")
     else:
         report(ArvisError(f"The account {name} does not answer", why=trial["error"], fix=trial["fix"] or ""))
     if not trial["ok"]:
@@ -173,5 +183,5 @@ def _row(account: Any) -> dict[str, object]:
 
 
 def _rest(rest: Any) -> str:
-    until = f", rests until {moment(rest['cooldownUntil'])}" if rest["cooldownUntil"] else ""
+    until = f", in cooldown until {moment(rest['cooldownUntil'])}" if rest["cooldownUntil"] else ""
     return f"{rest['model']}: {rest['kind']} ×{rest['refusals']}{until}"

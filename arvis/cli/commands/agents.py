@@ -41,30 +41,38 @@ def agent_options(command: _Function) -> _Function:
     """Add the options for the fields of an agent; lists are written `a,b`, and "" clears a field."""
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
     options = [
-        click.option("--name", help="Its name for people."),
+        click.option("--name", help="The name that people see."),
         click.option("--role", help="Its role, such as custom."),
         click.option("--description", help="Its purpose."),
         click.option("--prompt", help="Its instructions."),
         click.option("--prompt-file", type=file, metavar="PATH", help="Read the instructions from this file."),
-        click.option("--model", metavar="PROVIDER/MODEL", help='The model; "": the default of the account.'),
-        click.option("--fallbacks", metavar="MODELS", help="Models to try after it."),
+        click.option("--model", metavar="PROVIDER/MODEL", help='The model; "" means the default model of the account.'),
+        click.option("--fallbacks", metavar="MODELS", help="Models to use if the first model does not answer."),
         click.option("--tools", metavar="NAMES", help="Tools that it may use."),
         click.option("--graph", help="The graph: agent, planning, code, handover or workflow:SLUG."),
         click.option(
             "--ends",
             "completion",
             type=click.Choice(COMPLETIONS),
-            help="When its turn ends: with an answer, or when it says so.",
+            help="When its work ends: with an answer (implicit), or when the agent reports that it is done (explicit).",
         ),
-        click.option("--context-tokens", type=int, help="The ceiling of its prompt; 0: the model's window."),
+        click.option(
+            "--context-tokens",
+            type=int,
+            help="The maximum size of its prompt in tokens; 0: the model's whole context window.",
+        ),
         click.option("--timezone", metavar="ZONE", help="Such as Europe/Berlin."),
         click.option(
-            "--allow-users", metavar="IDS", help=f'The people who may use it; {_EVERYBODY}, or "": owners alone.'
+            "--allow-users",
+            metavar="IDS",
+            help=f'Ids of the people who may use it, besides owners; {_EVERYBODY}: everyone; "": only owners.',
         ),
         click.option(
-            "--on-new-message", type=click.Choice(ON_NEW_MESSAGE), help="What a new message does while it works."
+            "--on-new-message",
+            type=click.Choice(ON_NEW_MESSAGE),
+            help="The effect of a message that arrives while the agent works.",
         ),
-        click.option("--plugins", metavar="NAMES", help="Extensions of its prompt."),
+        click.option("--plugins", metavar="NAMES", help="Plugins that extend its prompts and tools."),
         click.option(
             "--handoff-to", "helpers", metavar="SLUGS", help="Agents to which it may hand over the conversation."
         ),
@@ -75,7 +83,11 @@ def agent_options(command: _Function) -> _Function:
 
 
 @agents.command("list")
-@click.option("--status", type=click.Choice([*map(str, AgentStatus)]), help="archived shows deleted ones.")
+@click.option(
+    "--status",
+    type=click.Choice([*map(str, AgentStatus)]),
+    help="Only agents with this status; archived: deleted agents.",
+)
 @json_option
 @place_options
 def list_agents(*, status: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
@@ -117,7 +129,7 @@ def create(
     data: Path | None,
     **given: Any,
 ) -> None:
-    """Make an agent."""
+    """Create an agent."""
     body = {"slug": slug, **_body(given), "bindings": [_place(channel) for channel in channels]}
     made = connect(config, data).post("api", "agents", body=body)
     _tell(made, f"The agent {slug} is created: {made['id']}", as_json=as_json)
@@ -132,11 +144,14 @@ def update(*, agent: str, as_json: bool, config: Path | None, data: Path | None,
     """Change only the given fields."""
     body = _body(given)
     if not body:
-        raise click.UsageError("Name what is to change.")
+        raise click.UsageError("Nothing to change. Give at least one option, such as --model.")
     changed = connect(config, data).patch("api", "agents", agent, body=body)
     words = f"The agent {changed['slug']} is changed."
     if body.get("allowUsers") == []:
-        words += f" Its list of people is empty: only owners may use it. --allow-users {_EVERYBODY} opens it."
+        words += (
+            " Its list of people is empty, so only owners may use it. To allow everyone, run it again with "
+            f"--allow-users {_EVERYBODY}."
+        )
     _tell(changed, words, as_json=as_json)
 
 
@@ -165,11 +180,11 @@ def resume(*, agent: str, as_json: bool, config: Path | None, data: Path | None)
 @json_option
 @place_options
 def delete(*, agent: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Delete an agent. Its channels become free, its slug does not; `undo` restores it."""
+    """Delete an agent. Other agents may then use its channels, but not its slug. `undo` restores it."""
     gone = connect(config, data).delete("api", "agents", agent)
     _tell(
         gone,
-        f"The agent {gone['slug']} is deleted. `arvis agents undo {gone['slug']}` brings it back.",
+        f"The agent {gone['slug']} is deleted. `arvis agents undo {gone['slug']}` restores it.",
         as_json=as_json,
     )
 
@@ -179,7 +194,7 @@ def delete(*, agent: str, as_json: bool, config: Path | None, data: Path | None)
 @json_option
 @place_options
 def undo(*, agent: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Go back to the version before, in those of its channels that are free."""
+    """Restore the previous version of an agent, in its former channels that no other agent has."""
     _print_agent(connect(config, data).post("api", "agents", agent, "undo"), as_json=as_json)
 
 
@@ -188,7 +203,7 @@ def undo(*, agent: str, as_json: bool, config: Path | None, data: Path | None) -
 @json_option
 @place_options
 def versions(*, agent: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """List how an agent was, the newest first; --json shows the whole of it."""
+    """List the versions of an agent, newest first; --json shows all fields."""
     page = connect(config, data).get("api", "agents", agent, "versions")
     if as_json:
         print_json(page)
@@ -197,7 +212,7 @@ def versions(*, agent: str, as_json: bool, config: Path | None, data: Path | Non
         {**each["agent"], **each, "at": moment(each["at"]), "channels": _places(each["agent"])}
         for each in page["items"]
     ]
-    print_table(rows, _LINES, nothing="Nothing was changed.")
+    print_table(rows, _LINES, nothing="This agent has no earlier versions.")
 
 
 @agents.command()
@@ -205,12 +220,14 @@ def versions(*, agent: str, as_json: bool, config: Path | None, data: Path | Non
 @click.argument("channel", metavar="PLATFORM:CHANNEL")
 @click.option("--permission", type=click.Choice([*map(str, Permission)]), default="full", show_default=True)
 @click.option(
-    "--respond", type=click.Choice([*map(str, Respond)]), help="The messages that it answers (default: as its bot)."
+    "--respond",
+    type=click.Choice([*map(str, Respond)]),
+    help="The messages that it answers (default: the setting of the bot).",
 )
 @click.option(
     "--observe",
     type=click.IntRange(0, MOST_OBSERVED),
-    help="Number of other messages that it reads as context (default: as its bot).",
+    help="The number of other messages that it reads as context (default: the setting of the bot).",
 )
 @json_option
 @place_options
@@ -231,7 +248,7 @@ def bind(
         key: value for key, value in given.items() if value is not None
     }
     bound = connect(config, data).post("api", "agents", agent, "bindings", body=body)
-    _tell(bound, f"The agent {bound['slug']} lives in {channel}.", as_json=as_json)
+    _tell(bound, f"The agent {bound['slug']} answers in {channel} now.", as_json=as_json)
 
 
 @agents.command()
@@ -242,7 +259,7 @@ def bind(
 def unbind(*, agent: str, channel: str, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Stop an agent from answering in a channel."""
     left = connect(config, data).delete("api", "agents", agent, "bindings", query=_place(channel))
-    _tell(left, f"The agent {left['slug']} has left {channel}.", as_json=as_json)
+    _tell(left, f"The agent {left['slug']} no longer answers in {channel}.", as_json=as_json)
 
 
 def _body(given: dict[str, Any]) -> dict[str, Any]:
@@ -278,7 +295,9 @@ def _parts(text: str) -> list[str]:
 def _place(text: str) -> dict[str, str]:
     platform, colon, channel = text.partition(":")
     if not (platform and colon and channel):
-        raise click.BadParameter("must be such as telegram:-1001234", param_hint="PLATFORM:CHANNEL")
+        raise click.BadParameter(
+            "must have the form PLATFORM:CHANNEL, such as telegram:-1001234", param_hint="PLATFORM:CHANNEL"
+        )
     return {"platform": platform, "channel": channel}
 
 
@@ -299,7 +318,7 @@ def _print_agent(agent: Any, *, as_json: bool) -> None:
 def _allowed(agent: Any) -> str:
     """Return the people who may use it, as text."""
     listed = agent["allowUsers"]
-    return _EVERYBODY if listed is None else ", ".join(listed) or "nobody but owners"
+    return _EVERYBODY if listed is None else ", ".join(listed) or "only owners"
 
 
 def _tell(agent: Any, words: str, *, as_json: bool) -> None:

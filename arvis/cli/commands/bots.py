@@ -52,14 +52,31 @@ def _settings_options(command: Any) -> Any:
     """Add the options of `create` and `update`."""
     options = (
         click.option(
-            "--set", "settings", type=_pair, multiple=True, metavar="KEY=VALUE", help="A setting; text or JSON."
+            "--set",
+            "settings",
+            type=_pair,
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Set a setting; VALUE is text or JSON.",
         ),
-        click.option("--secret", "asked", multiple=True, metavar="KEY", help="A secret that is asked for."),
         click.option(
-            "--secret-env", "variables", type=_pair, multiple=True, metavar="KEY=NAME", help="A secret of a variable."
+            "--secret", "asked", multiple=True, metavar="KEY", help="Ask for this secret, without showing it."
         ),
         click.option(
-            "--secret-file", "files", type=_pair, multiple=True, metavar="KEY=PATH", help="A secret of a file."
+            "--secret-env",
+            "variables",
+            type=_pair,
+            multiple=True,
+            metavar="KEY=NAME",
+            help="Read this secret from the environment variable NAME.",
+        ),
+        click.option(
+            "--secret-file",
+            "files",
+            type=_pair,
+            multiple=True,
+            metavar="KEY=PATH",
+            help="Read this secret from the file PATH.",
         ),
     )
     for option in reversed(options):
@@ -174,7 +191,7 @@ def enable(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Pa
 @json_option
 @place_options
 def disable(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Stop a bot that was created here. Its deliveries wait."""
+    """Stop a bot that was created here. Arvis keeps its deliveries and sends them when the bot starts again."""
     _change(bot, {"enabled": False}, "is off", as_json=as_json, config=config, data=data)
 
 
@@ -220,7 +237,7 @@ def restart(*, bot: tuple[str, str], as_json: bool, config: Path | None, data: P
     if as_json:
         print_json(found)
     else:
-        print(f"The bot {_name(bot)} restarts.")
+        print(f"The bot {_name(bot)} is restarting.")
 
 
 def _change(

@@ -36,10 +36,10 @@ Show = Callable[[Api, str, str, str], Timeline]
 
 
 @click.command()
-@click.argument("text", required=False, help="The message; without it, lines of standard input.")
+@click.argument("text", required=False, help="The message (default: each line of standard input is a message).")
 @click.option("--agent", metavar="SLUG", help="Talk to this agent.")
 @click.option("--channel", metavar="ID", help="Write in this channel.")
-@click.option("--follow", is_flag=True, help="Stay, and print what is posted in the channel until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Then keep running and print new messages of the channel until Ctrl-C.")
 @json_option
 @place_options
 def chat(
@@ -211,11 +211,11 @@ def _require_answer(timeline: Timeline) -> None:
 
 def no_answer(timeline: Timeline) -> ArvisError:
     """Return the reason why a message has no answer."""
-    fix = f"`arvis explain {timeline['messageId']}` tells the whole story."
+    fix = f"`arvis explain {timeline['messageId']}` shows all steps."
     if timeline["status"] == MessageStatus.WAITING:
         fix = f"Answer the question: `arvis chat --channel {timeline['channelId']} yes`, or `arvis questions answer`."
     return ArvisError(
-        f"The message has no answer: it is {timeline['status']}",
+        f"The message was not answered. Its status is {timeline['status']}.",
         why=why_not(timeline),
         fix=fix,
         code=timeline["status"],
@@ -232,7 +232,10 @@ def _wait(api: Api, message_id: str) -> Timeline:
             if timeline["status"] in resting:
                 return timeline
     except DaemonUnreachable as error:
-        fix = f"The message is safe. Start the daemon again; `arvis explain {message_id}` then shows its answer."
+        fix = (
+            f"The message is stored. Start the daemon with `arvis run`. `arvis explain {message_id}` then shows the "
+            "answer."
+        )
         raise DaemonUnreachable(error.what, why=error.why, fix=fix) from error
 
 

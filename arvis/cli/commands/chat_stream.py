@@ -165,7 +165,7 @@ class Posts:
         choices = wait["choices"]
         decision = "DECISION" if set(choices) >= _APPROVAL else "answer --text CHOICE"
         if wait["answeredAt"] is not None:
-            return f"{wait['prompt']}\n\nThis question is answered already."
+            return f"{wait['prompt']}\n\nThis question has been answered already."
         if set(choices) >= _APPROVAL:
             here = "`yes`, `no` or `edit {…}` with other arguments" if wait["tool"] else "`yes` or `no`"
         else:

@@ -27,23 +27,23 @@ def clients() -> None:
 @json_option
 @place_options
 def list_clients(*, limit: int, cursor: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """List clients, the newest first."""
+    """List customers, newest first."""
     page = connect(config, data).get("api", "clients", query={"limit": limit, "cursor": cursor})
     if as_json:
         print_json(page)
         return
     rows = [{**client, "balance": _dollars(client["balanceUsd"])} for client in page["items"]]
-    print_table(rows, _COLUMNS, nothing="No clients.")
+    print_table(rows, _COLUMNS, nothing="No customers.")
     tell_more(page)
 
 
 @clients.command()
 @click.argument("client_id")
-@click.option("--month", metavar="YYYY-MM", help="The month whose account is shown (default: this one).")
+@click.option("--month", metavar="YYYY-MM", help="The month of the charges and payments (default: the current month).")
 @json_option
 @place_options
 def show(*, client_id: str, month: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Show one client with its channels, and its account in one month."""
+    """Show a customer with its channels, and its charges and payments of one month."""
     api = connect(config, data)
     client = api.get("api", "clients", client_id)
     account = api.get("api", "clients", client_id, "summary", query={"month": month})
@@ -62,11 +62,21 @@ def show(*, client_id: str, month: str | None, as_json: bool, config: Path | Non
 @clients.command()
 @click.argument("name")
 @click.option("--plan", type=click.Choice([*map(str, ClientPlan)]), default="per_task", show_default=True)
-@click.option("--price", type=float, help="US dollars for an answer.")
-@click.option("--fee", type=float, help="US dollars a month.")
-@click.option("--token-factor", type=float, help="Model costs are multiplied by this.")
-@click.option("--monthly-limit", type=float, help="US dollars that models may cost in a month.")
-@click.option("--channel", "channels", multiple=True, metavar="PLATFORM:CHANNEL", help="Where they write.")
+@click.option("--price", type=float, help="The price of one answer, in US dollars.")
+@click.option("--fee", type=float, help="The monthly fee, in US dollars.")
+@click.option(
+    "--token-factor",
+    type=float,
+    help="The factor by which model costs are multiplied and charged; 0: they are not charged.",
+)
+@click.option("--monthly-limit", type=float, help="The maximum cost of model calls in a month, in US dollars.")
+@click.option(
+    "--channel",
+    "channels",
+    multiple=True,
+    metavar="PLATFORM:CHANNEL",
+    help="A channel of the customer; may be repeated.",
+)
 @json_option
 @place_options
 def create(
@@ -82,7 +92,7 @@ def create(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Add a client."""
+    """Create a customer."""
     places = [_place(channel) for channel in channels]
     given = {
         "name": name,
@@ -100,7 +110,7 @@ def create(
     if as_json:
         print_json(client)
     else:
-        print(f"The client {client['name']} is added: {client['id']}")
+        print(f"The customer {client['name']} is created: {client['id']}")
 
 
 @clients.command()
@@ -108,19 +118,21 @@ def create(
 @json_option
 @place_options
 def undo(*, client_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Go back to the version before; one that was just added is archived. Its account and channels stay."""
+    """Restore the previous version of a customer. A new customer is archived. Charges, payments and channels stay."""
     client = connect(config, data).post("api", "clients", client_id, "undo")
     if as_json:
         print_json(client)
     else:
-        print(f"The client {client['name']} is as it was before: {client['plan']}, {client['status']}")
+        print(
+            f"The previous version of the customer {client['name']} was restored: {client['plan']}, {client['status']}"
+        )
 
 
 @clients.command()
 @click.argument("client_id")
 @click.argument("amount", type=float)
-@click.option("--subscription", is_flag=True, help="A monthly fee (default: an adjustment).")
-@click.option("--credit", is_flag=True, help="In the client's favour.")
+@click.option("--subscription", is_flag=True, help="Enter a monthly fee instead of an adjustment.")
+@click.option("--credit", is_flag=True, help="Add the amount to the customer's balance instead of subtracting it.")
 @click.option("--for", "description", default="", help="The purpose.")
 @json_option
 @place_options
@@ -135,14 +147,14 @@ def charge(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Charge a client an amount in US dollars."""
+    """Charge a customer an amount in US dollars."""
     if subscription and credit:
-        raise click.UsageError("--subscription and --credit exclude each other")
+        raise click.UsageError("Give either --subscription or --credit, not both.")
     kind = "subscription" if subscription else "adjustment"
     amount = -amount if credit else amount
     body = {"type": kind, "amountUsd": amount, "description": description}
     line = connect(config, data).post("api", "clients", client_id, "charges", body=body)
-    _print_line(line, f"The client is charged {_dollars(amount)}.", as_json=as_json)
+    _print_line(line, f"The customer was charged {_dollars(amount)}.", as_json=as_json)
 
 
 @clients.command()
@@ -154,10 +166,10 @@ def charge(
 def pay(
     *, client_id: str, amount: float, description: str, as_json: bool, config: Path | None, data: Path | None
 ) -> None:
-    """Enter a payment of a client in US dollars."""
+    """Enter a payment of a customer, in US dollars."""
     body = {"type": "payment", "amountUsd": amount, "description": description}
     line = connect(config, data).post("api", "clients", client_id, "charges", body=body)
-    _print_line(line, f"{_dollars(amount)} are entered.", as_json=as_json)
+    _print_line(line, f"A payment of {_dollars(amount)} was entered.", as_json=as_json)
 
 
 def _print_line(line: Any, words: str, *, as_json: bool) -> None:
@@ -170,7 +182,9 @@ def _print_line(line: Any, words: str, *, as_json: bool) -> None:
 def _place(text: str) -> dict[str, str]:
     platform, colon, channel = text.partition(":")
     if not (platform and colon and channel):
-        raise click.BadParameter("must be such as telegram:-1001234", param_hint="--channel")
+        raise click.BadParameter(
+            "must have the form PLATFORM:CHANNEL, such as telegram:-1001234", param_hint="--channel"
+        )
     return {"platform": platform, "channel": channel}
 
 

@@ -25,10 +25,10 @@ def config() -> None:
 @click.option("--check", is_flag=True, help="List the old keys and change nothing; exit with 1 if there are any.")
 @place_options
 def migrate(*, check: bool, config: Path | None, data: Path | None) -> None:  # noqa: ARG001 - every command takes both
-    """Rename the keys that have new names, in place.
+    """Rename the old keys of the file, in place.
 
     Comments, order and values stay. The old file is kept beside the new one as FILE.bak. Settings that were changed in
-    the dashboard are migrated with the database at the next start. Environment variables are only listed.
+    the dashboard are migrated with the database at the next start. Old environment variables are only listed: rename them yourself.
     """
     file = config or DEFAULT_FILE
     target = file.resolve()

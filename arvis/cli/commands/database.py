@@ -38,7 +38,7 @@ _TIMEOUT = 24 * 3600.0
 def backup(*, file: Path | None, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Make a backup of the database and of the files that came with messages.
 
-    It goes to the backups in the data folder, of which the newest stay, or to FILE.
+    It is written to FILE, or to the folder of backups in the data folder, where only the newest ones are kept.
     """
     settings = load(config, data, os.environ)
     database = database_of(settings)
@@ -69,10 +69,11 @@ def _show(made: Any, *, as_json: bool) -> None:
     if as_json:
         print_json(made)
     else:
-        print(f"{made['path']} holds {made['messages']} messages in {megabytes(made['bytes'])}.")
+        print(f"The backup {made['path']} contains {made['messages']} messages and has {megabytes(made['bytes'])}.")
     if made["missingAttachments"]:
         tell(
-            f"{made['missingAttachments']} attached files are not in it: their bytes are gone from the data folder, or changed."
+            f"{made['missingAttachments']} attached files are missing in the backup, because they were deleted "
+            "from the data folder or changed."
         )
 
 
@@ -84,9 +85,9 @@ _COLUMNS = ("name", "created", "messages", "size", "note")
 @json_option
 @place_options
 def restore(*, file: Path | None, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Put a backup in the place of the data; the database that is there is put aside, not deleted.
+    """Replace the data with a backup. The current database is moved to the folder `aside`, not deleted.
 
-    FILE is a backup, its name in the data folder, or a database that was put aside. Without it, list the backups.
+    FILE is a backup, its name in the data folder, or a database in the folder `aside`. Without FILE, the backups are listed.
     """
     settings = load(config, data, os.environ)
     database = database_of(settings)
@@ -119,7 +120,7 @@ def _list(database: Database, *, as_json: bool) -> None:
     ]
     print_table(rows, _COLUMNS, nothing=f"There are no backups in {database.backups}.")
     if rows:
-        tell("Stop the daemon, then: arvis restore NAME")
+        tell("To restore a backup, stop the daemon and run: arvis restore NAME")
 
 
 def _note(backup: Any) -> str | None:
@@ -143,17 +144,18 @@ def _view(restored: Restored) -> Any:
 
 def _lines(restored: Restored) -> Iterator[str]:
     made = f", made {moment(restored.created_at)}," if restored.created_at is not None else ""
-    yield f"{restored.source}{made} is in place. It holds {restored.messages} messages."
+    yield f"The backup {restored.source}{made} was restored. It contains {restored.messages} messages."
     if restored.aside is not None:
         held = "cannot be read" if restored.messages_before is None else f"{restored.messages_before} messages"
-        yield f"The database that was there ({held}) is kept in {restored.aside}."
+        yield f"The previous database ({held}) was moved to {restored.aside}."
     if restored.missing:
         yield f"{restored.missing} attached files are missing."
     given_up = restored.given_up
     if given_up.jobs or given_up.deliveries:
         yield (
-            f"Under way when it was made: {given_up.jobs} jobs, {given_up.deliveries} unsent parts of answers. They may"
-            " have been done since, so none is repeated by itself: `arvis jobs list --status failed`."
+            f"When the backup was made, {given_up.jobs} jobs and {given_up.deliveries} parts of deliveries were "
+            "unfinished. They"
+            " may have finished since, so Arvis does not repeat them. `arvis jobs list --status failed` shows them."
         )
     yield "All logins have ended: start the daemon, then run `arvis login`."
 
@@ -162,7 +164,7 @@ def _lines(restored: Restored) -> Iterator[str]:
 @json_option
 @place_options
 def migrate(*, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Update the database; a copy is made before. Refused while a daemon runs."""
+    """Update the database, after a backup. Works only while no daemon runs."""
     settings = load(config, data, os.environ)
     database, now = database_of(settings), SystemClock().now()
     with lock_data_folder(settings.data_dir):

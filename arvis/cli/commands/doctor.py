@@ -25,7 +25,7 @@ from arvis.process.clock import SystemClock
 @json_option
 @place_options
 def doctor(*, security: bool, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Check that everything is in order, from the configuration to the queue. Exit code 1 when a check fails."""
+    """Check the installation, from the configuration to the queue. The exit code is 1 if a check fails."""
     system = System(python=sys.version_info[:3], encoding=sys.stdout.encoding)
     only = "security" if security else None
     findings = examine(config, data, os.environ, system=system, now=SystemClock().now(), only=only)

@@ -16,7 +16,9 @@ from arvis.domain.explanation import duration, in_words
 
 
 @click.command()
-@click.argument("message_id", required=False, help="Of a message, its answer or its job; the newest without.")
+@click.argument(
+    "message_id", required=False, help="The id of a message, of its answer or of its job (default: the newest message)."
+)
 @json_option
 @place_options
 def explain(*, message_id: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
@@ -46,7 +48,7 @@ def _timeline(api: Api, given: str | None) -> Any:
     if given is None:
         newest = api.get("api", "jobs", query={"kind": "message", "limit": 1})["items"]
         if not newest:
-            raise NotFound("There is no message yet", fix='Write one: arvis chat "hello"')
+            raise NotFound("There is no message yet.", fix='Send one with `arvis chat "hello"`.')
         return api.get("api", "messages", newest[0]["messageId"])
     try:
         return api.get("api", "messages", given)
@@ -126,7 +128,7 @@ def _prompt(step: Json) -> Iterator[str]:
 def _sources(step: Json) -> Iterator[str]:
     """Return the sources of the answer other than the person's own message, if the step lists them."""
     if step.get("taint"):
-        yield f"tainted by {', '.join(step['taint'])}"
+        yield f"based on untrusted text from: {', '.join(step['taint'])}"
 
 
 def _model_call(step: Json, _: int) -> str:
@@ -134,17 +136,17 @@ def _model_call(step: Json, _: int) -> str:
     took = duration(step["durationMs"])
     if step["error"]:
         return f"{head} failed after {took} ({step['error']}): {step['detail']}"
-    cost = f"${step['costMicros'] / _MICROS:.6f}" if step.get("priced", True) else "no price known"
+    cost = f"${step['costMicros'] / _MICROS:.6f}" if step.get("priced", True) else "price unknown"
     cached = f" ({step['cachedTokens']} from the cache)" if step.get("cachedTokens") else ""
     return f"{head}: {step['inputTokens']} tokens in{cached}, {step['outputTokens']} out, {cost}, {took}"
 
 
 def _tool(step: Json, _: int) -> str:
-    return f"tool {step['tool']} {'gave nothing' if step['failed'] else 'gave'}: {step['output']}"
+    return f"tool {step['tool']} {'failed' if step['failed'] else 'returned'}: {step['output']}"
 
 
 def _file(step: Json, _: int) -> str:
-    about = f"file {step['name']} ({step['type'] or 'of no known type'})"
+    about = f"file {step['name']} ({step['type'] or 'of unknown type'})"
     return f"{about} could not be read: {step['problem']}" if step["problem"] else f"{about} was read as {step['kind']}"
 
 
@@ -154,15 +156,15 @@ def _delivery(step: Json, _: int) -> str:
 
 
 _FLAGS = {
-    "injectionDetected": "looks like an attempt to command the model",
+    "injectionDetected": "looks like an attempt to give the model instructions",
     "spamDetected": "looks like spam",
-    "rateLimited": "came very soon after others",
-    "truncated": "cut, for it was too long",
+    "rateLimited": "arrived very soon after other messages",
+    "truncated": "was cut because it was too long",
 }
 
 _PUT_BACK = {
-    "crashed": "the process died while this was answered together with another message",
-    "unread": "the reply of the turn that this had joined was written without it",
+    "crashed": "the process crashed while it answered this together with another message",
+    "unread": "this message was added to a turn whose reply was written without it",
 }
 
 _STEPS: Mapping[str, Callable[[Json, int], str]] = {
@@ -182,13 +184,17 @@ _STEPS: Mapping[str, Callable[[Json, int], str]] = {
     "compaction_failed": lambda step, _: f"no summary could be written ({step['reason']}): {step['error']}",
     "retried": lambda step, start: f"failed, next try at {duration(step['runAt'] - start)}: {step['error']}",
     "snoozed": lambda step, start: f"postponed to {duration(step['runAt'] - start)}: {step['reason']}",
-    "warning": lambda step, _: f"the workflow went on at {step['node']} with a warning: {step['warning']}",
-    "undelivered": lambda step, _: f"the reply was given up ({step['reason']}); the agent will hear of it",
-    "recovered": lambda step, _: f"the process had died at this work ({step['crashes']} so far); taken up again",
-    "requeued": lambda step, _: f"{_PUT_BACK.get(step['why'], step['why'])}; it waits for a reply of its own",
+    "warning": lambda step, _: f"the workflow continued after a warning at {step['node']}: {step['warning']}",
+    "undelivered": lambda step, _: (
+        f"the reply could not be delivered ({step['reason']}); the next prompt of the agent reports it"
+    ),
+    "recovered": lambda step, _: (
+        f"resumed after the process crashed during this job ({step['crashes']} crashes so far)"
+    ),
+    "requeued": lambda step, _: f"{_PUT_BACK.get(step['why'], step['why'])}; it will get a separate reply",
     "answered": lambda step, _: f"answered by message {step['reply']}",
-    "failed": lambda step, _: f"given up; message {step['reply']} says so",
-    "cancelled": lambda step, _: f"stopped; message {step['reply']} says so",
-    "expired": lambda step, _: f"expired; message {step['reply']} says so",
+    "failed": lambda step, _: f"failed; the notice is message {step['reply']}",
+    "cancelled": lambda step, _: f"cancelled; the notice is message {step['reply']}",
+    "expired": lambda step, _: f"expired; the notice is message {step['reply']}",
     "delivery": _delivery,
 }

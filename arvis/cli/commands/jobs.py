@@ -48,7 +48,7 @@ def list_jobs(
     rows = [
         {**job, "created": moment(job["createdAt"]), "error": job["error"] or job["reason"]} for job in page["items"]
     ]
-    print_table(rows, _COLUMNS, nothing="No such jobs.")
+    print_table(rows, _COLUMNS, nothing="No jobs match.")
     tell_more(page)
 
 

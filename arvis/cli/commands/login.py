@@ -12,11 +12,11 @@ from arvis.cli.output import print_json
 
 
 @click.command()
-@click.option("--user", metavar="ID", help="Whom the link lets in (default: the first user, owner).")
+@click.option("--user", metavar="ID", help="The user whom the link logs in (default: owner, the first user).")
 @json_option
 @place_options
 def login(*, user: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Print a link that logs in to the page once, within ten minutes."""
+    """Print a link that logs in to the dashboard once and expires after ten minutes."""
     api = connect(config, data)
     code = api.post("api", "auth", "codes") if user is None else api.post("api", "users", user, "link")
     if as_json:

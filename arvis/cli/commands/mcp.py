@@ -56,7 +56,7 @@ class Bridge:
         for line in _lines():
             message = _message(line)
             if message is None:
-                self._write(_error(None, _PARSE_ERROR, "This is not one JSON object."))
+                self._write(_error(None, _PARSE_ERROR, "The line is not a JSON object."))
             elif message.get("method") == "initialize":
                 # Later messages depend on its answer.
                 self._pass_on(message)
@@ -96,7 +96,7 @@ class Bridge:
             why = error.strerror or str(error) or "it does not answer"
             return _error(number, _FAILED, f"Arvis cannot be reached at {self._api.url}: {why}. Start it: `arvis run`.")
         except (HTTPException, ValueError):
-            return _error(number, _FAILED, f"What answers at {self._api.url} is not Arvis.")
+            return _error(number, _FAILED, f"Another program answers at {self._api.url}. Check `web.port` and --data.")
         finally:
             connection.close()
         match answer:
@@ -105,7 +105,7 @@ class Bridge:
             case {"jsonrpc": "2.0"}:
                 return dict(answer)
             case _:
-                return _error(number, _FAILED, "The daemon gave no answer to this.")
+                return _error(number, _FAILED, "The daemon sent no answer to this request.")
 
     def _headers(self, message: Mapping[str, Any]) -> dict[str, str]:
         """A newer client sends its version in each message, an older one only once."""

@@ -31,7 +31,7 @@ def memory() -> None:
 @_scope
 @click.option("--category", type=_category)
 @click.option("--status", type=click.Choice([*map(str, FactStatus)]), default="active", show_default=True)
-@click.option("--search", "words", metavar="WORDS", help="Facts with these words, the best match first.")
+@click.option("--search", "words", metavar="WORDS", help="Only facts with these words, best match first.")
 @page_options
 @json_option
 @place_options
@@ -51,7 +51,7 @@ def list_facts(
     """List facts, the newest first."""
     wanted = {"agent": agent, "scope": scope, "category": category, "status": status, "q": words}
     page = connect(config, data).get("api", "memory", query={**wanted, "limit": limit, "cursor": cursor})
-    _print_page(page, _COLUMNS, "Nothing is kept.", as_json=as_json)
+    _print_page(page, _COLUMNS, "No facts match.", as_json=as_json)
 
 
 @memory.command()
@@ -59,7 +59,7 @@ def list_facts(
 @json_option
 @place_options
 def show(*, fact_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Show one fact, where it came from and what became of it."""
+    """Show a fact with its source and its changes."""
     fact = connect(config, data).get("api", "memory", fact_id)
     if as_json:
         print_json(fact)
@@ -70,7 +70,7 @@ def show(*, fact_id: str, as_json: bool, config: Path | None, data: Path | None)
         {**change, "at": moment(change["at"]), "by": change["changedById"], "other": change["replacedById"]}
         for change in fact["changes"]
     ]
-    print_table(rows, _CHANGES, nothing="Nothing became of it.")
+    print_table(rows, _CHANGES, nothing="This fact has no changes.")
 
 
 @memory.command()
@@ -90,7 +90,7 @@ def create(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Give an agent a fact. It replaces an older fact on the same subject."""
+    """Store a fact for an agent. It replaces an older fact on the same subject."""
     body = {"agent": agent, "content": content, "category": category, "scope": scope or EVERYWHERE}
     fact = connect(config, data).post("api", "memory", body=body)
     if as_json:
@@ -98,11 +98,11 @@ def create(
         return
     match fact["outcome"]:
         case "refreshed":
-            print(f"{agent} knew it already: {fact['id']}")
+            print(f"{agent} already has this fact: {fact['id']}")
         case "superseded":
-            print(f"{agent} knows it now, instead of {fact['previousId']}: {fact['id']}")
+            print(f"The fact {fact['id']} was stored for {agent} and replaces {fact['previousId']}.")
         case _:
-            print(f"{agent} knows it now: {fact['id']}")
+            print(f"The fact was stored for {agent}: {fact['id']}")
 
 
 @memory.command()
@@ -126,12 +126,12 @@ def confirm(*, fact_id: str, as_json: bool, config: Path | None, data: Path | No
 
 
 @memory.command()
-@click.option("--agent", required=True, help="Whose memory.")
+@click.option("--agent", required=True, help="The agent whose memory is changed.")
 @_scope
 @json_option
 @place_options
 def undo(*, agent: str, scope: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Take back the newest change of a scope (default: agent)."""
+    """Undo the newest change of a scope (default: agent)."""
     body = {"agent": agent, "scope": scope or EVERYWHERE}
     answer = connect(config, data).post("api", "memory", "undo", body=body)
     _print_done(answer, answer["undone"], as_json=as_json)
@@ -153,10 +153,10 @@ def states(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """List the values that agents keep under keys."""
+    """List the values that agents have stored."""
     wanted = {"agent": agent, "scope": scope, "limit": limit, "cursor": cursor}
     page = connect(config, data).get("api", "memory", "states", query=wanted)
-    _print_page(page, _STATES, "No keys.", as_json=as_json)
+    _print_page(page, _STATES, "No values.", as_json=as_json)
 
 
 def _print_page(page: Any, columns: tuple[str, ...], nothing: str, *, as_json: bool) -> None:

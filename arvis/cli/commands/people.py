@@ -54,7 +54,7 @@ def list_people(
         print_json(page)
         return
     rows = [{**each, "user": each["userId"], "paired": _yes(each["paired"])} for each in page["items"]]
-    print_table(rows, _COLUMNS, nothing="No person has written yet.")
+    print_table(rows, _COLUMNS, nothing="No people match.")
     tell_more(page)
 
 
@@ -126,7 +126,7 @@ def _id(api: Api, person: str) -> str:
     for each in page["items"]:
         if each["userId"] == user:
             return str(each["id"])
-    raise NotFound(f"No message came from {person}.", fix="`arvis people list` lists the people who have written.")
+    raise NotFound(f"There is no person {person}.", fix="`arvis people list` lists the people who have written.")
 
 
 def _yes(value: object) -> str:

@@ -21,7 +21,9 @@ _STATUS = click.Choice([*map(str, ProjectStatus)])
 _details = all_options(
     click.option("--goal", help="Its goal."),
     click.option("--notes", help="Notes; agents add their own lines."),
-    click.option("--agent", help="The only agent that works on it; `none`: every agent that works by itself."),
+    click.option(
+        "--agent", help="The agent that works on the project (default or `none`: every agent with a heartbeat)."
+    ),
     click.option("--slug", help="Its name in commands (default: derived from the title)."),
     click.option("--status", type=_STATUS, help="Agents work only on active projects."),
 )
@@ -66,7 +68,7 @@ def list_projects(
 @json_option
 @place_options
 def show(*, project: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Show one with its notes."""
+    """Show a project with its notes."""
     found = connect(config, data).get("api", "projects", project)
     if as_json:
         print_json(found)
@@ -80,22 +82,22 @@ def show(*, project: str, as_json: bool, config: Path | None, data: Path | None)
 @json_option
 @place_options
 def create(*, title: str, as_json: bool, config: Path | None, data: Path | None, **details: Any) -> None:
-    """Make a project."""
+    """Create a project."""
     made = connect(config, data).post("api", "projects", body={"title": title, **_given(details)})
     _tell(made, "is created", as_json=as_json)
 
 
 @projects.command()
 @click.argument("project")
-@click.option("--title", help="Its subject.")
+@click.option("--title", help="The new title.")
 @_details
 @json_option
 @place_options
 def update(*, project: str, as_json: bool, config: Path | None, data: Path | None, **details: Any) -> None:
-    """Change what the options name."""
+    """Change the given fields of a project."""
     body = _given(details)
     if not body:
-        raise click.UsageError("Say what shall be otherwise.")
+        raise click.UsageError("Nothing to change. Give at least one option, such as --status.")
     changed = connect(config, data).patch("api", "projects", project, body=body)
     _tell(changed, "is changed", as_json=as_json)
 
@@ -112,7 +114,7 @@ def delete(*, project: str, as_json: bool, config: Path | None, data: Path | Non
     if as_json:
         print_json(answer)
     else:
-        print(f"The project {found['slug']} is deleted. `arvis projects undo {found['id']}` brings it back.")
+        print(f"The project {found['slug']} is deleted. `arvis projects undo {found['id']}` restores it.")
 
 
 @projects.command()
@@ -120,14 +122,14 @@ def delete(*, project: str, as_json: bool, config: Path | None, data: Path | Non
 @json_option
 @place_options
 def undo(*, project: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Go back to the version before: what was changed, noted, deleted or made last. A second time goes forward again."""
+    """Undo the newest change of a project: a change, a note, its deletion or its creation. A second undo repeats the change."""
     answer = connect(config, data).post("api", "projects", project, "undo")
     if as_json:
         print_json(answer)
     elif answer["project"] is None:
-        print(f"The project {project} is gone, as before the last change.")
+        print(f"The project {project} was removed, because the last change had created it.")
     else:
-        _tell(answer["project"], "is as it was before", as_json=False)
+        _tell(answer["project"], "was restored to its previous version", as_json=False)
 
 
 def _given(details: Mapping[str, Any]) -> dict[str, Any]:

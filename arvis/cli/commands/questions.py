@@ -114,7 +114,7 @@ def _object(text: str | None) -> Any:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise click.BadParameter(f"is not JSON: {error}", param_hint="--arguments") from error
+        raise click.BadParameter(f"is not valid JSON: {error}", param_hint="--arguments") from error
     if not isinstance(found, dict):
         raise click.BadParameter('must be a JSON object such as {"path": "/tmp"}', param_hint="--arguments")
     return found

@@ -43,8 +43,8 @@ _BY = ("day", "agent", "model", "account", "client", "principal")
 
 @click.command()
 @click.option("--by", type=click.Choice(_BY), default="day", show_default=True, help="Group the usage by this.")
-@click.option("--since", metavar="DAY", help="From this day on, such as 2026-11-01 (default: 30 days).")
-@click.option("--until", metavar="DAY", help="Before this day (default: now).")
+@click.option("--since", metavar="DAY", help="The first day, such as 2026-11-01 (default: 30 days ago).")
+@click.option("--until", metavar="DAY", help="The day after the last one (default: now).")
 @json_option
 @place_options
 def usage(
@@ -58,10 +58,13 @@ def usage(
     rows = [_usage_row(group["name"], group) for group in report["groups"]]
     if rows:
         rows.append(_usage_row("total", report["total"]))
-    print_table(rows, _USAGE_COLUMNS, nothing="No model was called.")
-    tell(f"From {moment(report['since'])} to {moment(report['until'])}.")
+    print_table(rows, _USAGE_COLUMNS, nothing="No model calls in this period.")
+    tell(f"Period: {moment(report['since'])} to {moment(report['until'])}.")
     if report["total"]["unpriced"]:
-        tell(f"{report['total']['unpriced']} calls had no known price; name it under `model_prices` in config.yaml.")
+        tell(
+            f"{report['total']['unpriced']} calls have no known price. Set the price of their model under "
+            "`model_prices` in config.yaml."
+        )
 
 
 def _usage_row(name: str, sums: Any) -> dict[str, object]:
@@ -97,15 +100,13 @@ def audit(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """List what models wanted to change by their answers, and what became of it, the newest first."""
+    """List the changes that agents requested, with their outcomes, newest first."""
     query = {"agent": agent, "kind": kind, "outcome": outcome, "limit": limit, "cursor": cursor}
     page = connect(config, data).get("api", "audit", query=query)
     if as_json:
         print_json(page)
         return
-    print_table(
-        [_audit_row(entry) for entry in page["items"]], _AUDIT_COLUMNS, nothing="No model wanted to change anything."
-    )
+    print_table([_audit_row(entry) for entry in page["items"]], _AUDIT_COLUMNS, nothing="No requested changes.")
     tell_more(page)
 
 

@@ -18,7 +18,7 @@ from arvis.process.stalls import LoopWatch
 @place_options
 @click.option("--roles", metavar="LIST", help=f"Some of {','.join(ALL_ROLES)}.")
 def run(*, config: Path | None, data: Path | None, roles: str | None) -> None:
-    """Start the daemon and answer messages until it is stopped (SIGTERM or Ctrl-C; a second one stops it
+    """Start the daemon and answer messages until it is stopped (SIGTERM or Ctrl-C; a second signal stops it
     immediately)."""
     # The roles take the form that wins over the file.
     settings = load(config, data, os.environ if roles is None else {**os.environ, "ARVIS__ROLES": roles})

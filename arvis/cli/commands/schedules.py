@@ -34,19 +34,26 @@ _TIMES = ("lastRun", "nextRun", "pausedUntil", "createdAt", "updatedAt")
 
 #: The options for creating and changing a schedule.
 _details = all_options(
-    click.option("--name", help="Its name (default: a free one)."),
+    click.option("--name", help="Its name (default: Arvis chooses an unused name)."),
     click.option("--prompt", help="The task of the agent."),
     click.option("--timezone", metavar="ZONE", help="Such as Europe/Berlin (default: the agent's, else the daemon's)."),
-    click.option("--connector", help="The bot, where a platform has several."),
+    click.option("--connector", help="The name of the bot that posts, if the platform has several."),
     click.option("--missed", type=click.Choice([*map(str, Missed)]), help="What happens to times that were missed."),
-    click.option("--thread", help="Within the channel; empty: the channel itself."),
+    click.option("--thread", help="The thread of the channel; empty: the channel itself."),
     click.option(
         "--grace", metavar="TIME", help="Missed times older than this, such as 6h, are skipped; `none`: no limit."
     ),
     click.option("--graph", help="The graph that runs it (default: agent for crons, heartbeat for heartbeats)."),
-    workflow_option("A workflow that runs it, by its slug or id; : as usual for its kind."),
-    click.option("--max-cycles", type=click.IntRange(1, 10), help="How many cycles a heartbeat may run (default: 1)."),
-    click.option("--script", metavar="FILE", type=click.File(encoding="utf-8"), help="JSON of a script heartbeat."),
+    workflow_option("The slug or id of a workflow that runs instead of a graph; empty: the default graph of its kind."),
+    click.option(
+        "--max-cycles", type=click.IntRange(1, 10), help="The maximum number of cycles of a heartbeat (default: 1)."
+    ),
+    click.option(
+        "--script",
+        metavar="FILE",
+        type=click.File(encoding="utf-8"),
+        help="A file with the script of a heartbeat, as JSON.",
+    ),
 )
 
 
@@ -98,7 +105,7 @@ def list_schedules(
 @json_option
 @place_options
 def show(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Show one with the next five times."""
+    """Show a schedule with its next five times."""
     api = connect(config, data)
     found = api.get("api", "schedules", _id(api, schedule))
     if as_json:
@@ -128,7 +135,7 @@ def create(
 ) -> None:
     """Create a cron or heartbeat: `every 5 m`, `0 8 * * 1-5`, `@daily`, `at 2027-01-15 08:00`.
 
-    An interval runs immediately and then at its steps, all others at their times.
+    A schedule with an interval runs immediately and then after each interval. All other schedules run at their times.
     """
     kind = ScheduleKind.HEARTBEAT if heartbeat else ScheduleKind.CRON
     body = {"kind": kind, "agent": agent, "schedule": schedule, **channel_of(place), **_given(details)}
@@ -137,7 +144,7 @@ def create(
 
 @schedules.command()
 @click.argument("schedule")
-@click.option("--schedule", "when", help="When it comes.")
+@click.option("--schedule", "when", help="The new times, such as `every 2 h`.")
 @click.option("--to", "place", metavar="PLATFORM:CHANNEL", help="The channel for the answers.")
 @click.option("--on/--off", "enabled", default=None, help="Enable or disable it.")
 @_details
@@ -158,7 +165,7 @@ def update(
     where = channel_of(place) if place is not None else {}
     body = {**_given({"schedule": when, "enabled": enabled, **details}), **where}
     if not body:
-        raise click.UsageError("Say what shall be otherwise.")
+        raise click.UsageError("Nothing to change. Give at least one option, such as --prompt.")
     api = connect(config, data)
     _tell(api.patch("api", "schedules", _id(api, schedule), body=body), "is changed", as_json=as_json)
 
@@ -168,7 +175,7 @@ def update(
 @json_option
 @place_options
 def pause(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Switch one off; `resume` switches it on again."""
+    """Disable a schedule; `resume` enables it again."""
     _switch(connect(config, data), schedule, enabled=False, as_json=as_json)
 
 
@@ -177,7 +184,7 @@ def pause(*, schedule: str, as_json: bool, config: Path | None, data: Path | Non
 @json_option
 @place_options
 def resume(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Switch one on again. It goes on acting for whom it did."""
+    """Enable a schedule again. It keeps the rights of the person it acted for."""
     _switch(connect(config, data), schedule, enabled=True, as_json=as_json)
 
 
@@ -186,13 +193,13 @@ def resume(*, schedule: str, as_json: bool, config: Path | None, data: Path | No
 @json_option
 @place_options
 def run(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Run one now, switched off or not; its own times stay."""
+    """Run a schedule now, even if it is disabled. Its times do not change."""
     api = connect(config, data)
     begun = api.post("api", "schedules", _id(api, schedule), "run")
     if as_json:
         print_json(begun)
     elif begun["status"] == "running":
-        print(f"It has begun. `arvis schedules runs {schedule}` shows the result.")
+        print(f"The schedule is running. `arvis schedules runs {schedule}` shows the result.")
     else:
         print(f"It was {begun['status']}: {begun['report']}")
 
@@ -213,7 +220,9 @@ def runs(
         print_json(page)
         return
     print_table(
-        [{**run, "due": moment(run["dueAt"])} for run in page["items"]], _RUN_COLUMNS, nothing="It has not run yet."
+        [{**run, "due": moment(run["dueAt"])} for run in page["items"]],
+        _RUN_COLUMNS,
+        nothing="This schedule has not run yet.",
     )
     tell_more(page)
 
@@ -230,7 +239,7 @@ def delete(*, schedule: str, as_json: bool, config: Path | None, data: Path | No
     if as_json:
         print_json(answer)
     else:
-        print(f"The schedule {schedule_id} is deleted. `arvis schedules undo {schedule_id}` brings it back.")
+        print(f"The schedule {schedule_id} is deleted. `arvis schedules undo {schedule_id}` restores it.")
 
 
 @schedules.command()
@@ -238,15 +247,15 @@ def delete(*, schedule: str, as_json: bool, config: Path | None, data: Path | No
 @json_option
 @place_options
 def undo(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Go back to the version before: what was changed, deleted or made last. A second time goes forward again."""
+    """Undo the newest change of a schedule: a change, its deletion or its creation. A second undo repeats the change."""
     api = connect(config, data)
     answer = api.post("api", "schedules", _id(api, schedule), "undo")
     if as_json:
         print_json(answer)
     elif answer["schedule"] is None:
-        print(f"The schedule {schedule} is gone, as before the last change.")
+        print(f"The schedule {schedule} was removed, because the last change had created it.")
     else:
-        _tell(answer["schedule"], "is as it was before", as_json=False)
+        _tell(answer["schedule"], "was restored to its previous version", as_json=False)
 
 
 def _id(api: Api, schedule: str) -> str:
@@ -273,7 +282,7 @@ def _given(details: Mapping[str, Any]) -> dict[str, Any]:
         try:
             given["script"] = json.loads(given["script"].read())
         except (ValueError, RecursionError):
-            raise click.BadParameter("the file holds no JSON", param_hint="--script") from None
+            raise click.BadParameter("the file does not contain valid JSON", param_hint="--script") from None
     return given
 
 
@@ -291,7 +300,7 @@ def _milliseconds(text: str) -> int | None:
 
 def _switch(api: Api, schedule: str, *, enabled: bool, as_json: bool) -> None:
     changed = api.patch("api", "schedules", _id(api, schedule), body={"enabled": enabled})
-    _tell(changed, "is switched on" if enabled else "is switched off", as_json=as_json)
+    _tell(changed, "is enabled" if enabled else "is disabled", as_json=as_json)
 
 
 def _tell(schedule: Any, what: str, *, as_json: bool) -> None:
@@ -306,7 +315,7 @@ def _tell(schedule: Any, what: str, *, as_json: bool) -> None:
 def _print(schedule: Any) -> None:
     shown = {name: value for name, value in schedule.items() if name != "nextRuns"}
     print_fields({**shown, **{name: moment(schedule[name]) for name in _TIMES}})
-    print("\nNext:" if schedule["nextRuns"] else "\nIt does not come any more.")
+    print("\nNext:" if schedule["nextRuns"] else "\nThis schedule has no further times.")
     for at in schedule["nextRuns"]:
         print(f"  {moment(at)}")
 

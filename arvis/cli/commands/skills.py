@@ -52,7 +52,9 @@ def show(*, slug: str, as_json: bool, config: Path | None, data: Path | None) ->
 
 @skills.command()
 @click.argument("source", metavar="FILE|URL")
-@click.option("--replace", is_flag=True, help="Also replace a built-in skill or one of the skills folder.")
+@click.option(
+    "--replace", is_flag=True, help="Allow the new skill to replace a built-in one, or one in the skills folder."
+)
 @json_option
 @place_options
 def create(*, source: str, replace: bool, as_json: bool, config: Path | None, data: Path | None) -> None:

@@ -54,7 +54,10 @@ def _value_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.argument("key"),
             click.argument("value", required=False),
             click.option(
-                "--secret/--plain", "secret", default=None, help="Encrypt it, or keep it readable (default: plain)."
+                "--secret/--plain",
+                "secret",
+                default=None,
+                help="Encrypt the value, or store it as plain text (default: plain).",
             ),
             secret_options("value"),
             json_option,
@@ -75,7 +78,7 @@ def create(**given: Any) -> None:
 @variables.command()
 @_value_options
 def update(**given: Any) -> None:
-    """Change a variable. Without --secret or --plain it stays as it is."""
+    """Change the value of a variable. Without --secret or --plain it stays encrypted or plain."""
     _store(exists=True, **given)
 
 
@@ -92,7 +95,7 @@ def _store(
     data: Path | None,
 ) -> None:
     if value is not None and (variable is not None or file is not None):
-        raise click.UsageError("Give the value once.")
+        raise click.UsageError("Give the value in one way only: as VALUE, --value-env or --value-file.")
     if value is not None and secret:
         raise click.UsageError("A secret value cannot be an argument: use --value-env, --value-file or standard input.")
     given = value if value is not None else read_secret("value", variable, file, hidden=secret is not False)

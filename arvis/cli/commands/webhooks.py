@@ -33,8 +33,8 @@ _details = all_options(
         "--preset", type=click.Choice([*map(str, Preset)]), help="The signature scheme of the caller (default: plain)."
     ),
     click.option("--connector", help="The bot that posts the answers."),
-    click.option("--thread", help="The thread of the channel that they are posted in."),
-    workflow_option('A workflow that answers instead of the agent, by its slug or id; "": the agent.'),
+    click.option("--thread", help="The thread in which the answers are posted."),
+    workflow_option('The slug or id of a workflow that runs instead of the agent; "": the agent.'),
 )
 
 
@@ -51,7 +51,7 @@ def webhooks() -> None:
 def list_webhooks(
     *, agent: str | None, limit: int, cursor: str | None, as_json: bool, config: Path | None, data: Path | None
 ) -> None:
-    """List web hooks, the newest first; of secrets the last four characters."""
+    """List web hooks, newest first. Only the last four characters of a secret are shown."""
     page = connect(config, data).get("api", "webhooks", query={"agent": agent, "limit": limit, "cursor": cursor})
     if as_json:
         print_json(page)
@@ -65,7 +65,7 @@ def list_webhooks(
 @json_option
 @place_options
 def show(*, webhook_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Show one."""
+    """Show a web hook."""
     webhook = connect(config, data).get("api", "webhooks", webhook_id)
     if as_json:
         print_json(webhook)
@@ -109,7 +109,7 @@ def create(
 @webhooks.command()
 @click.argument("webhook_id")
 @click.option("--path", help="Its path below /hooks/.")
-@click.option("--agent", help="Whom it asks.")
+@click.option("--agent", help="The agent that gets the calls.")
 @click.option("--template", help="The message to the agent.")
 @click.option("--to", "place", metavar="PLATFORM:CHANNEL", help="The channel for the answers.")
 @click.option("--on/--off", "enabled", default=None, help="Enable or disable it.")
@@ -133,7 +133,7 @@ def update(
     if variable is not None or file is not None:
         body["secret"] = read_secret("secret", variable, file)
     if not body:
-        raise click.UsageError("Say what shall be otherwise.")
+        raise click.UsageError("Nothing to change. Give at least one option, such as --template.")
     changed = connect(config, data).patch("api", "webhooks", webhook_id, body=body)
     _tell(changed, "is changed", as_json=as_json, new_secret=False)
 
@@ -143,7 +143,7 @@ def update(
 @json_option
 @place_options
 def delete(*, webhook_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Delete one; what it has begun goes on."""
+    """Delete a web hook. Work that it has started continues."""
     answer = connect(config, data).delete("api", "webhooks", webhook_id)
     if as_json:
         print_json(answer)
@@ -156,9 +156,9 @@ def delete(*, webhook_id: str, as_json: bool, config: Path | None, data: Path | 
 @json_option
 @place_options
 def rotate(*, webhook_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Give it another secret, which is shown once; the old one counts no more."""
+    """Replace the secret of a web hook. The new secret is shown once; the old one is no longer valid."""
     webhook = connect(config, data).post("api", "webhooks", webhook_id, "rotate")
-    _tell(webhook, "has another secret", as_json=as_json, new_secret=True)
+    _tell(webhook, "has a new secret", as_json=as_json, new_secret=True)
 
 
 def _given(details: dict[str, Any]) -> dict[str, Any]:

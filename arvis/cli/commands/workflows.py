@@ -60,7 +60,7 @@ def list_workflows(
 @json_option
 @place_options
 def show(*, workflow: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Show one, and what keeps its newest version from running."""
+    """Show a workflow and the problems of its newest version."""
     found = connect(config, data).get("api", "workflows", workflow)
     if as_json:
         print_json(found)
@@ -77,8 +77,8 @@ def show(*, workflow: str, as_json: bool, config: Path | None, data: Path | None
 @workflows.command()
 @click.argument("workflow")
 @click.argument("input", required=False)
-@click.option("--version", type=click.IntRange(1), help="Another than the newest that can run.")
-@click.option("--entry", help="The start or trigger to begin at.")
+@click.option("--version", type=click.IntRange(1), help="The version to run (default: the newest one that can run).")
+@click.option("--entry", help="The start or trigger node at which the run starts.")
 @json_option
 @place_options
 def run(
@@ -91,14 +91,14 @@ def run(
     config: Path | None,
     data: Path | None,
 ) -> None:
-    """Begin a run with a text as its input."""
+    """Start a run of a workflow, with a text as its input."""
     given = {"input": input, "version": version, "entry": entry}
     body = {name: value for name, value in given.items() if value is not None}
     begun = connect(config, data).post("api", "workflows", workflow, "runs", body=body)
     if as_json:
         print_json(begun)
     else:
-        print(f"It has begun: {begun['id']}\n`arvis workflows runs --id {begun['id']}` tells how it goes.")
+        print(f"The run has started: {begun['id']}\n`arvis workflows runs --id {begun['id']}` shows its progress.")
 
 
 @workflows.command()
@@ -137,7 +137,7 @@ def runs(
 
 @workflows.command()
 @click.argument("run")
-@click.option("--reject", is_flag=True, help="Say no.")
+@click.option("--reject", is_flag=True, help="Reject instead of approve.")
 @click.option("--note", help="A note with the decision.")
 @json_option
 @place_options
@@ -154,13 +154,13 @@ def approve(*, run: str, reject: bool, note: str | None, as_json: bool, config: 
 @json_option
 @place_options
 def cancel(*, run: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """End a run with all that works for it."""
+    """Cancel a run and all executions that it called."""
     _tell(connect(config, data).post("api", "runs", run, "cancel"), as_json=as_json)
 
 
 @workflows.command()
 @click.argument("run")
-@click.option("--node", help="The node to begin at (default: where that run began).")
+@click.option("--node", help="The node at which the new run starts (default: the first node of the old run).")
 @click.option("--newest", is_flag=True, help="Use the newest version that can run.")
 @json_option
 @place_options
@@ -172,7 +172,7 @@ def rerun(*, run: str, node: str | None, newest: bool, as_json: bool, config: Pa
 
 @workflows.command()
 @click.argument("workflow")
-@click.option("--version", type=click.IntRange(1), help="Another than the newest.")
+@click.option("--version", type=click.IntRange(1), help="The version to export (default: the newest).")
 @click.option("--yaml", "as_yaml", is_flag=True, help="YAML instead of JSON.")
 @place_options
 def export(*, workflow: str, version: int | None, as_yaml: bool, config: Path | None, data: Path | None) -> None:
@@ -187,18 +187,20 @@ def export(*, workflow: str, version: int | None, as_yaml: bool, config: Path | 
 
 @workflows.command("import")
 @click.argument("file", type=click.File(encoding="utf-8"))
-@click.option("--name", help="Another than that in the document.")
+@click.option("--name", help="The name of the workflow (default: the name in the document).")
 @click.option("--draft", is_flag=True, help="Store it even with errors.")
 @json_option
 @place_options
 def import_workflow(
     *, file: TextIO, name: str | None, draft: bool, as_json: bool, config: Path | None, data: Path | None
 ) -> None:
-    """Keep a new workflow of a document in JSON or YAML (`-`: of standard input)."""
+    """Create a workflow from a JSON or YAML document (`-`: standard input)."""
     try:
         text = file.read()
     except UnicodeDecodeError as odd:
-        raise click.BadParameter(f"is no text in UTF-8 ({odd.reason}): save it in UTF-8", param_hint="FILE") from None
+        raise click.BadParameter(
+            f"is not UTF-8 text ({odd.reason}). Save the file as UTF-8", param_hint="FILE"
+        ) from None
     body: dict[str, Any] = {"text": text, "draft": draft}
     if name is not None:
         body["name"] = name
@@ -206,7 +208,7 @@ def import_workflow(
     if as_json:
         print_json(made)
         return
-    print(f"The workflow {made['slug']} is kept: {made['id']}")
+    print(f"The workflow {made['slug']} was imported: {made['id']}")
     if made["problems"]:
         print_table(made["problems"], _PROBLEM_COLUMNS, nothing="")
 
@@ -246,8 +248,8 @@ def _tell_run(run: Any, log: Any, *, as_json: bool) -> None:
     print_fields({**shown, "workflow": run["workflow"]["slug"], **times})
     print()
     rows = [{**each, "at": moment(each["timestamp"]), "node": each["nodeId"]} for each in log["items"]]
-    print_table(rows, _LOG_COLUMNS, nothing="Its log is empty.")
+    print_table(rows, _LOG_COLUMNS, nothing="The log of the run is empty.")
     for wait in run["questions"]:
-        print(f"\nIt asks: {wait['prompt']}\n`arvis questions answer {wait['id']}` answers.")
+        print(f"\nOpen question: {wait['prompt']}\nAnswer it with `arvis questions answer {wait['id']}`.")
     if log["hasMore"]:
-        tell("There is more in its log: --limit")
+        tell("The log has more lines. Use --limit to see more of them.")

@@ -44,12 +44,15 @@ def check_accounts(scene: Scene) -> Verdict:
     configured = models if said is None else () if said == (_DEMO,) else said
     answering, expected = (*configured, *stored) or (_DEMO,), (*models, *stored) or (_DEMO,)
     if answering == (_DEMO,):
-        fix = "Set a key such as OPENAI_API_KEY, or add an account with `arvis accounts create` (or to config.yaml)."
-        return warn("The built-in demo answers", "No account of a model is configured.", fix)
+        fix = (
+            "Set an environment variable such as OPENAI_API_KEY, or add an account with `arvis accounts create` or "
+            "in config.yaml."
+        )
+        return warn("The built-in demo model answers", "No model account is configured.", fix)
     if said is not None and answering != expected:
-        why = f"From here it would be started with {', '.join(expected)}."
+        why = f"A daemon started from this shell would use {', '.join(expected)}."
         return ok(f"The daemon answers with {', '.join(answering)}", why)
-    return ok(f"{'The daemon answers' if said else 'Answers come'} with {', '.join(answering)}")
+    return ok(f"{'The daemon uses' if said else 'A daemon would use'} the models {', '.join(answering)}")
 
 
 def check_stored_accounts(scene: Scene) -> Verdict | None:
@@ -59,13 +62,15 @@ def check_stored_accounts(scene: Scene) -> Verdict | None:
         return None
     configured = {account.name for account in scene.config.accounts}
     if twins := [one.name for one in stored if one.name in configured]:
-        fix = "Remove it with `arvis accounts delete`, or rename the one of the configuration."
-        return warn(f"Passed over: {', '.join(twins)}", "The configuration has an account of the same name.", fix)
+        fix = "Delete the stored account with `arvis accounts delete`, or rename the account in config.yaml."
+        return warn(
+            f"Accounts that are not used: {', '.join(twins)}", "config.yaml has accounts with the same names.", fix
+        )
     known = {point.name for point in entry_points(group="arvis.providers")}
     if strange := [f"{one.name} ({one.provider})" for one in stored if one.provider not in known]:
         why = f"This installation has the providers {', '.join(sorted(known))}."
         return warn(f"No provider for {', '.join(strange)}", why, "Remove the account, or install a newer version.")
-    return ok(f"Accounts that were added here: {', '.join(one.name for one in stored)}")
+    return ok(f"Accounts stored in the database: {', '.join(one.name for one in stored)}")
 
 
 def check_stored_secrets(scene: Scene) -> Verdict | None:
@@ -88,8 +93,8 @@ def check_stored_secrets(scene: Scene) -> Verdict | None:
     lost = {name: loss for name, value in sealed.items() if (loss := _loss(box, value)) is not None}
     if lost:
         first = next(iter(lost.values()))
-        return fail(f"Cannot be opened: {', '.join(list(lost)[:5])}", first.why, first.fix)
-    return ok(f"Sealed keys and variables that open: {len(sealed)}")
+        return fail(f"Secrets that cannot be decrypted: {', '.join(list(lost)[:5])}", first.why, first.fix)
+    return ok(f"Secrets that can be decrypted: {len(sealed)}")
 
 
 def _loss(box: SealedBox, sealed: str) -> SecretLost | None:
@@ -132,10 +137,10 @@ def check_servers(scene: Scene) -> Verdict | None:
     refused = _refusals(sorted(set(servers.values())))
     away = {name: refused[server] for name, server in servers.items() if server in refused}
     if not away:
-        return ok(f"Servers of accounts that take a connection: {len(set(servers.values()))}")
-    what = f"Not reached: {', '.join(away)}"
+        return ok(f"Vendor servers that accept a connection: {len(set(servers.values()))}")
+    what = f"Accounts whose server cannot be reached: {', '.join(away)}"
     why = "; ".join(f"{servers[name].host} port {servers[name].port}: {text}" for name, text in away.items())
-    fix = "Start that server, repair the network, or change base_url of the account."
+    fix = "Start the server, check the network, or correct `base_url` of the account."
     return fail(what, f"{why}.", fix) if len(away) == len(accounts) else warn(what, f"{why}.", fix)
 
 
@@ -145,11 +150,13 @@ def check_calls(scene: Scene) -> Verdict | None:
         return None
     for calls in scene.records.calls:
         if calls.error is not None and ProviderErrorKind(calls.error) in PERMANENT:
-            why = f"The last call ended with {calls.error}: {calls.detail or 'no more is known'}."
-            fix = "Check key, credit and model of the account; `arvis explain` shows the whole call."
-            return warn(f"The account {calls.account} was refused", why, fix)
+            why = f"The last call ended with {calls.error}: {calls.detail or 'no details'}."
+            fix = "Check the key, the credit and the model of the account. `arvis explain ID` shows the call."
+            return warn(f"The vendor refused the account {calls.account}", why, fix)
         if calls.failed > calls.number * _MOST_FAIL:
-            why = f"{calls.failed} of {calls.number} calls of the last day failed, the last with {calls.error}."
+            why = (
+                f"{calls.failed} of {calls.number} calls of the last 24 hours failed. The last error was {calls.error}."
+            )
             return warn(f"The account {calls.account} fails often", why, "Add a second account that can take over.")
     return ok(f"Model calls of the last day: {sum(calls.number for calls in scene.records.calls)}")
 
@@ -162,10 +169,8 @@ def check_account_tools(scene: Scene) -> Verdict | None:
         return None
     names = ", ".join(without)
     if len(without) < len(accounts):
-        return ok(
-            f"Without tools: {names}", "Agents with tools are answered by the other accounts while one is available."
-        )
-    why = "The claude program takes no tools from Arvis, so agents answer without theirs."
+        return ok(f"Without tools: {names}", "Agents with tools use the other accounts while one is available.")
+    why = "The `claude` program does not accept tools from Arvis, so agents answer without their tools."
     fix = "Add an account with an API key (`arvis accounts create`) for agents that need tools."
     return warn(f"No account can use tools: {names}", why, fix)
 

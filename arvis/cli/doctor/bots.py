@@ -29,13 +29,15 @@ def check_stored_bots(scene: Scene) -> Verdict | None:
         return None
     configured = {(entry.platform, entry.name) for entry in scene.config.bots}
     if twins := [_name(bot) for bot in stored if (bot.platform, bot.name) in configured]:
-        fix = "Remove it with `arvis bots delete`, or rename the one of the configuration."
-        return warn(f"Passed over: {', '.join(twins)}", "The configuration has a bot of the same name.", fix)
+        fix = "Delete the stored bot with `arvis bots delete`, or rename the bot in config.yaml."
+        return warn(f"Bots that are not used: {', '.join(twins)}", "config.yaml has bots with the same names.", fix)
     known = {point.name for point in entry_points(group="arvis.connectors")}
     if strange := [_name(bot) for bot in stored if bot.platform not in known]:
         why = f"This installation has the platforms {', '.join(sorted(known)) or 'none'}."
-        return warn(f"No connector for {', '.join(strange)}", why, "Remove the bot, or install what it needs.")
-    return ok(f"Bots that were added here: {', '.join(map(_name, stored))}")
+        return warn(
+            f"No connector for {', '.join(strange)}", why, "Remove the bot, or install the package with its connector."
+        )
+    return ok(f"Bots stored in the database: {', '.join(map(_name, stored))}")
 
 
 def check_bot_states(scene: Scene) -> Verdict | None:
@@ -48,7 +50,11 @@ def check_bot_states(scene: Scene) -> Verdict | None:
         return None
     if down := [state for state in states if state.state is BotState.ERROR]:
         why = "; ".join(f"{state.platform}/{state.name}: {state.error}" for state in down)
-        return warn(f"Bots that are down: {len(down)} of {len(states)}", why, "See `arvis bots list`.")
+        return warn(
+            f"Bots that are down: {len(down)} of {len(states)}",
+            why,
+            "Run `arvis bots list` to see their errors, then `arvis bots test` for each.",
+        )
     running = sum(state.state is BotState.RUNNING for state in states)
     return ok(f"Bots that are up: {running} of {len(states)}")
 
@@ -61,11 +67,11 @@ def check_bot_setup(scene: Scene) -> Verdict | None:
     found = asyncio.run(_examined(scene, specs))
     worst = max((_LEVELS[finding.level] for _, finding in found), key=_ORDER.index, default=Status.OK)
     if worst is Status.OK:
-        return ok(f"Bots whose setup is right: {', '.join(spec.label for spec in specs)}")
+        return ok(f"Bots that are set up correctly: {', '.join(spec.label for spec in specs)}")
     told = [(spec, finding) for spec, finding in found if _LEVELS[finding.level] is not Status.OK]
     why = "; ".join(f"{spec.label}: {finding.text}" for spec, finding in told)
     fix = next((finding.fix for _, finding in told if finding.fix), _MEND)
-    what = f"Bots whose setup is not right: {', '.join(dict.fromkeys(spec.label for spec, _ in told))}"
+    what = f"Bots that are not set up correctly: {', '.join(dict.fromkeys(spec.label for spec, _ in told))}"
     return fail(what, why, fix) if worst is Status.FAIL else warn(what, why, fix)
 
 

@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from arvis.cli.doctor.findings import Check, Group, Verdict, fail, ok, warn
 from arvis.cli.doctor.scene import Scene
 
-_INSTALL = "Install Arvis again: its installation does not fit its version."
+_INSTALL = "Reinstall Arvis. The installed packages do not match its version."
 
 
 def check_configuration(scene: Scene) -> Verdict:
@@ -22,8 +22,18 @@ def check_variables(scene: Scene) -> Verdict | None:
     names = ", ".join(scene.unset)
     what = f"Not set in this environment: {names}"
     if scene.daemon is not None:
-        why = "The running daemon has them from where it was started; a start from here would be refused."
-        return warn(what, why, "Before a start from here, set them as the daemon's service does.")
+        why = (
+            "The running daemon has them from its own environment, but a daemon started from this shell would not "
+            "start."
+        )
+        return warn(
+            what,
+            why,
+            (
+                "Before you start a daemon from this shell, set them to the same values as in the environment of the "
+                "running daemon."
+            ),
+        )
     return fail(what, "`arvis run` refuses to start without them.", f"Set {names}, or remove the keys that name them.")
 
 
@@ -34,11 +44,11 @@ def check_stored_settings(scene: Scene) -> Verdict | None:
         return None
     if stored.problems:
         why = " ".join(f"`{key}`: {reason}" for key, reason in stored.problems.items())
-        fix = "Set them again in the settings of the dashboard, or remove them there."
+        fix = "Set them again on the Configuration page of the dashboard, or reset them there."
         return warn("Some settings of the dashboard are skipped", why, fix)
     fixed = ", ".join(key for key in stored.usable if key not in stored.effective)
-    what = f"Set in the dashboard: {', '.join(stored.effective) or 'nothing that counts'}"
-    return ok(what, f"The environment fixes {fixed}." if fixed else "")
+    what = f"Set in the dashboard: {', '.join(stored.effective) or 'nothing that takes effect'}"
+    return ok(what, f"Environment variables override: {fixed}." if fixed else "")
 
 
 def check_providers(scene: Scene) -> Verdict:
@@ -57,11 +67,19 @@ def check_platforms(scene: Scene) -> Verdict:
     for entry in scene.config.bots:
         why = _gap(entry.platform, installed)
         if why and entry.variable is None:
-            return fail(f"`{entry.path}` cannot work", why, "Remove it: the daemon does not start with it.")
+            return fail(
+                f"`{entry.path}` cannot work",
+                why,
+                "Remove this entry from config.yaml. The daemon does not start with it.",
+            )
     left_out = [entry.variable for entry in scene.config.bots if entry.variable and _gap(entry.platform, installed)]
     if left_out:
-        why = f"{', '.join(left_out)}: this version has no part that uses them."
-        return warn("Some variables ask for what is not there", why, "Unset them, or use what this version has.")
+        why = f"{', '.join(left_out)}: no installed connector uses them."
+        return warn(
+            "Some environment variables have no effect",
+            why,
+            "Unset them, or install the connectors that they belong to.",
+        )
     bots = ", ".join(f"{entry.platform} ({entry.name})" for entry in scene.config.bots)
     return ok(f"Bots in the configuration file: {bots or 'none'}")
 
@@ -73,11 +91,11 @@ def _installed(group: str) -> Mapping[str, EntryPoint]:
 def _gap(name: str, installed: Mapping[str, EntryPoint]) -> str:
     """Why a part cannot be used; "" if it can."""
     if name not in installed:
-        return f"There is no part {name} in this installation."
+        return f"The package for {name} is not installed."
     try:
         installed[name].load()
     except (ImportError, AttributeError) as error:
-        return f"The part {name} cannot be imported: {error}."
+        return f"The package for {name} cannot be imported: {error}."
     return ""
 
 

@@ -18,9 +18,9 @@ def check_daemon(scene: Scene) -> Verdict:
     if scene.daemon is not None:
         return ok(f"A daemon runs as process {scene.daemon.pid}{_since(scene)}")
     if isinstance(scene.holder, Holder):
-        why = f"Process {scene.holder.pid} is a command of Arvis that works in the data folder."
+        why = f"Process {scene.holder.pid} is an Arvis command that is using the data folder."
         return warn("No daemon can run now", why, "Wait until that command has ended.")
-    return warn("No daemon is running", "Nothing is answered meanwhile.", "Start it with `arvis run`.")
+    return warn("No daemon is running", "Messages are not answered until one runs.", "Start it with `arvis run`.")
 
 
 def check_address(scene: Scene) -> Verdict | None:
@@ -29,8 +29,8 @@ def check_address(scene: Scene) -> Verdict | None:
     if scene.daemon.trouble is not None:
         return failed(scene.daemon.trouble)
     if scene.daemon.url is None:
-        return ok("The web is not among the roles of the daemon, so it cannot be asked")
-    return ok(f"It answers at {scene.daemon.url}")
+        return ok("The daemon runs without the role `web`, so this command cannot query it")
+    return ok(f"The daemon answers at {scene.daemon.url}")
 
 
 def check_ready(scene: Scene) -> Verdict | None:
@@ -39,16 +39,16 @@ def check_ready(scene: Scene) -> Verdict | None:
     if scene.daemon.down:
         why = f"Down: {', '.join(scene.daemon.down)}."
         return fail("The daemon is not ready", why, f"Look at its log in {scene.folder / 'logs'}.")
-    return ok("Everything in it is up")
+    return ok("All parts of the daemon are ready")
 
 
 def check_version(scene: Scene) -> Verdict | None:
     if scene.daemon is None or scene.daemon.version is None:
         return None
     if scene.daemon.version != __version__:
-        why = f"It is {scene.daemon.version}, and {__version__} is installed."
-        return warn("The daemon is of another version", why, "Restart it.")
-    return ok(f"It is of this version, {__version__}")
+        why = f"The daemon runs version {scene.daemon.version}, and {__version__} is installed."
+        return warn("The daemon runs another version than the installed one", why, "Restart it.")
+    return ok(f"The daemon runs the installed version, {__version__}")
 
 
 def check_starts(scene: Scene) -> Verdict | None:
@@ -59,9 +59,9 @@ def check_starts(scene: Scene) -> Verdict | None:
     died = [life for life in scene.lives if not life.ended and life != living]
     recently = [life for life in died if scene.now - life.at < _HOUR_MS]
     if len(recently) >= _MANY_DEATHS:
-        why = f"{len(recently)} of its starts within the last hour ended without a stop."
-        return fail("The daemon dies again and again", why, f"Look at the last lines in {scene.folder / 'logs'}.")
-    return ok(f"Starts within the last hour that ended without a stop: {len(recently)}")
+        why = f"It started {len(recently)} times within the last hour and ended without being stopped."
+        return fail("The daemon crashes repeatedly", why, f"Read the last lines of the log in {scene.folder / 'logs'}.")
+    return ok(f"Crashes within the last hour: {len(recently)}")
 
 
 def _since(scene: Scene) -> str:
@@ -96,11 +96,14 @@ def check_port(scene: Scene) -> Verdict | None:
     if scene.daemon is not None or "web" not in scene.config.roles:
         return None
     if web.port == 0:
-        return ok("The web takes any free port")
+        return ok("The web server uses any free port")
     complaint = _refusal(web)
     if complaint:
-        fix = "Stop what has it, or set web.port (0 takes any free one) and web.host to an address of this machine."
-        return fail(f"The web cannot listen at {web.host} port {web.port}", f"{complaint}.", fix)
+        fix = (
+            "Stop the program that uses the port, or set `web.port` to a free port (0: any) and `web.host` to an "
+            "address of this machine."
+        )
+        return fail(f"The web server cannot listen at {web.host} port {web.port}", f"{complaint}.", fix)
     return ok(f"{web.host} port {web.port} is free")
 
 
@@ -108,12 +111,15 @@ def check_names(scene: Scene) -> Verdict | None:
     """A browser's request names the host it wants, and only known ones are answered."""
     web = scene.config.web
     if web.host.strip("[]") in _EVERYWHERE and not web.allowed_hosts and web.public_url is None:
-        why = f"web.host is {web.host}, and no name is known under which others reach this machine."
-        fix = "Set web.public_url to the address that people open, or list its names in web.allowed_hosts."
+        why = f"`web.host` is {web.host}, but no host name is configured under which other machines reach this one."
+        fix = (
+            "Set `web.public_url` to the address that people open, or list the host names of this machine in "
+            "`web.allowed_hosts`."
+        )
         return warn("Browsers on other machines are refused", why, fix)
     if is_loopback(web.host) and web.public_url is None:
         return ok("Only this machine reaches the web")
-    return ok("The names are known under which others reach the web")
+    return ok("The host names for other machines are configured")
 
 
 def _refusal(web: Web) -> str:

@@ -35,9 +35,9 @@ def check_database(scene: Scene) -> Verdict:
     name = _name(scene)
     match scene.database:
         case None if isinstance(scene.holder, Holder):
-            return ok("The database is in the hands of a command")
+            return ok("An Arvis command is using the database")
         case None:
-            return ok("There is no database yet: the first start makes it")
+            return ok("There is no database yet. The first start of the daemon creates it")
         case ArvisError() as error:
             return failed(error)
         case DatabaseState(missing=[_, *_] as missing):
@@ -52,20 +52,25 @@ def check_files(scene: Scene) -> Verdict | None:
         return None
     match scene.database.files:
         case None:
-            what = f"{_name(scene)} is too large to be read whole beside the daemon"
+            what = f"{_name(scene)} is too large to check it completely while the daemon runs"
             return ok(what, "The daemon examines it at every start.")
         case Damaged(damage):
             why = f"{'; '.join(damage)}."
-            fix = "Start the daemon again: it puts the newest sound backup in its place. `arvis restore` takes another one."
+            fix = (
+                "Restart the daemon. It replaces the database with the newest intact backup. To use another backup, "
+                "run `arvis restore`."
+            )
             return fail(f"{_name(scene)} is damaged", why, fix)
         case LogCut(str(lost)):
-            fix = "Start the daemon: it keeps what is sound, and writes down what is missing."
+            fix = "Start the daemon. It keeps the intact part and reports the missing part."
             return fail(f"The log of {_name(scene)} is damaged", f"Lost: {lost}.", fix)
         case Sound(str(remark), warning=True):
             return warn(
-                f"{_name(scene)} may not be whole", f"{remark}.", "Start the daemon: it writes down what it finds."
+                f"{_name(scene)} may be incomplete",
+                f"{remark}.",
+                "Start the daemon. It checks the database and writes a report.",
             )
-    return ok("The files of the database are sound")
+    return ok("The files of the database are intact")
 
 
 def check_rows(scene: Scene) -> Verdict | None:
@@ -75,7 +80,7 @@ def check_rows(scene: Scene) -> Verdict | None:
     if isinstance(rows, ArvisError):
         return failed(rows)
     if unreadable := [*rows.unreadable, *_unreadable_skills(rows.skills)]:
-        fix = "Save each of them again in the dashboard or by the command line, or remove it."
+        fix = "Save each of these entries again in the dashboard or on the command line, or delete it."
         return fail("Some rows cannot be read and count as disabled", f"{'; '.join(unreadable)}.", fix)
     return ok("The rows can be read")
 
@@ -95,8 +100,10 @@ def check_log(scene: Scene) -> Verdict | None:
         return None
     size = log_bytes(database_of(scene.config))
     if size > _LARGE_LOG:
-        why = f"It has {size // _MEGABYTE} MB, so some program holds the database open for reading."
-        return warn("The write-ahead log grows", why, "Close what reads arvis.db, or start the daemon again.")
+        why = (
+            f"It has {size // _MEGABYTE} MB. A program that reads the database prevents Arvis from shortening the log."
+        )
+        return warn("The write-ahead log grows", why, "Close the program that reads arvis.db, or restart the daemon.")
     return ok(f"The write-ahead log has {size / _MEGABYTE:.1f} MB")
 
 
@@ -107,12 +114,16 @@ def check_server(scene: Scene) -> Verdict | None:
     server = scene.database.server
     version = f"PostgreSQL {server.version // _VERSION_STEP}.{server.version % _VERSION_STEP}"
     if server.unsafe:
-        why = f"Off: {', '.join(server.unsafe)}. A power cut may cost messages that were acknowledged."
-        return fail("The server does not keep its promises", why, "Switch them on in postgresql.conf.")
+        why = (
+            f"These settings are off: {', '.join(server.unsafe)}. After a power failure, accepted messages may be lost."
+        )
+        return fail(
+            "PostgreSQL may lose committed data after a power failure", why, "Switch them on in postgresql.conf."
+        )
     if server.version < _OLDEST_SERVER:
         why = f"Arvis is tested with {_OLDEST_SERVER // _VERSION_STEP} and newer."
         return warn(f"{version} is old", why, "Plan an update of the server.")
-    return ok(f"{version} keeps what it has committed")
+    return ok(f"{version} keeps committed data after a power failure")
 
 
 def _name(scene: Scene) -> str:
@@ -148,12 +159,15 @@ def check_age(scene: Scene) -> Verdict | None:
     every, newest = scene.config.backup.every, _newest(scene)
     taken_at = scene.records.installed_at if newest is None else newest.created_at
     if scene.now - taken_at > every * _LATE:
-        why = f"The newest is of {moment(taken_at)}: {newest.path.name}." if newest else "There is none at all."
-        fix = "Take one with `arvis backup`. A daemon takes them by itself; its log tells why it did not."
-        return warn(f"No backup of the last {max(1, round(every / _HOUR_MS))} h", why, fix)
+        why = f"The newest backup is {newest.path.name}, made {moment(taken_at)}." if newest else "There is no backup."
+        fix = (
+            "Make one with `arvis backup`. The daemon makes backups automatically; if it does not, its log shows the "
+            "reason."
+        )
+        return warn(f"No backup was made in the last {max(1, round(every / _HOUR_MS))} h", why, fix)
     if newest is None:
         return ok(f"The first backup is due at {moment(taken_at + every)}")
-    return ok(f"The newest backup is of {moment(taken_at)}")
+    return ok(f"The newest backup was made {moment(taken_at)}")
 
 
 def check_content(scene: Scene) -> Verdict | None:
@@ -167,19 +181,25 @@ def check_content(scene: Scene) -> Verdict | None:
     try:
         verify_archive(newest.path, stop)
     except Stopped:
-        return ok(f"{newest.path.name} can be read, as far as was tried: it is large")
+        return ok(
+            f"The checked part of {newest.path.name} is readable; the file is too large for a complete check here"
+        )
     except StoreError as error:
         return fail(f"{newest.path.name} cannot be restored", error.why, "Take a new one now: `arvis backup`.")
     finally:
         timer.cancel()
-    return ok(f"{newest.path.name} holds what its manifest says")
+    return ok(f"{newest.path.name} matches its manifest")
 
 
 def check_dump(scene: Scene) -> Verdict | None:
     if scene.config.postgres_url is None:
         return None
     why = "Arvis takes no backup of PostgreSQL, neither daily nor before a migration."
-    return warn("Backups are yours to take", why, "Let your server take them, or run pg_dump before each update.")
+    return warn(
+        "You must back up PostgreSQL yourself",
+        why,
+        "Set up backups on the database server, or run `pg_dump` before each update of Arvis.",
+    )
 
 
 def _newest(scene: Scene) -> BackupFile | None:
@@ -205,14 +225,12 @@ def check_waiting(scene: Scene) -> Verdict | None:
     waited = 0 if since is None else max(0, scene.now - since)
     if scene.daemon is None:
         if since is None:
-            return ok("Nothing waits to be done")
-        return warn("Work is waiting", "No daemon runs that could do it.", "Start it with `arvis run`.")
+            return ok("No job is waiting")
+        return warn("Jobs are waiting", "No daemon is running.", "Start it with `arvis run`.")
     if waited > _LONG_WAIT_MS:
-        why = (
-            f"The next job could have begun {waited // 60_000} minutes ago: all workers are busy, or they stand still."
-        )
-        fix = "`arvis jobs list --status running` shows what they do; raise queue.workers if that is their work."
-        return fail("Work is waiting for too long", why, fix)
+        why = f"The next job has been ready for {waited // 60_000} minutes. All workers are busy or blocked."
+        fix = "`arvis jobs list --status running` shows their jobs. If these are normal jobs, raise `queue.workers`."
+        return fail("Jobs wait too long", why, fix)
     return ok("No job waits for long")
 
 
@@ -223,11 +241,11 @@ def check_leases(scene: Scene) -> Verdict | None:
     running, expired = scene.records.running_jobs, scene.records.expired_leases
     # A PostgreSQL database may have workers on other machines.
     if scene.daemon is None and scene.config.postgres_url is None:
-        return ok(f"Jobs that a stop or a crash interrupted, for the next start: {running}")
+        return ok(f"Interrupted jobs that the next start resumes: {running}")
     if expired:
-        why = f"{expired} jobs are held by a worker that has been silent for too long, and no process takes them back."
-        return fail("Interrupted jobs stay where they are", why, "Start a daemon with the role workers again.")
-    return ok(f"Jobs that run: {running}")
+        why = f"The leases of {expired} jobs have expired, and no process runs these jobs again."
+        return fail("Interrupted jobs are not resumed", why, "Start a daemon with the role workers again.")
+    return ok(f"Running jobs: {running}")
 
 
 def check_failed(scene: Scene) -> Verdict | None:
@@ -236,23 +254,26 @@ def check_failed(scene: Scene) -> Verdict | None:
     number = scene.records.failed_jobs
     if number:
         why = f"{_counted(number)} failed, and the senders were notified."
-        fix = "`arvis jobs list --status failed` shows them; `arvis jobs retry ID` or `delete ID` settles each."
-        return warn("Some jobs were given up", why, fix)
-    return ok("No job was given up")
+        fix = (
+            "`arvis jobs list --status failed` shows them. Run `arvis jobs retry ID` or `arvis jobs delete ID` for "
+            "each."
+        )
+        return warn("Some jobs have failed", why, fix)
+    return ok("No job has failed")
 
 
 def check_crashing(scene: Scene) -> Verdict | None:
     if scene.records is None:
         return None
     crashing, poisoned = scene.records.crashing, scene.records.poisoned_jobs
-    fix = "`arvis explain ID` tells what a job is about; the log tells how the process ended."
+    fix = "`arvis explain ID` shows the message of a job. The log shows how the process ended."
     if crashing:
-        why = f"It died more than once while it worked on {', '.join(crashing[:_SHOWN])}."
-        return warn("Some work brings the process down", why, fix)
+        why = f"The process crashed more than once during these jobs: {', '.join(crashing[:_SHOWN])}."
+        return warn("Some jobs crash the daemon", why, fix)
     if poisoned:
-        why = f"{_counted(poisoned)} with the reason `poison` are among those given up: it died at each of them."
-        return warn("Some work brought the process down", why, fix)
-    return ok("No work brings the process down")
+        why = f"{_counted(poisoned)} failed with the reason `poison`, because the process crashed during each attempt."
+        return warn("Some jobs crashed the daemon", why, fix)
+    return ok("No job crashes the daemon")
 
 
 def check_deliveries(scene: Scene) -> Verdict | None:
@@ -261,10 +282,10 @@ def check_deliveries(scene: Scene) -> Verdict | None:
     failed_ones = scene.records.troubled.get(DeliveryState.FAILED, 0)
     unknown = scene.records.troubled.get(DeliveryState.UNKNOWN, 0)
     if failed_ones or unknown:
-        why = f"Of the last week {failed_ones} did not arrive, and of {unknown} nobody knows."
-        fix = "`arvis jobs list --kind deliver --status failed` shows those that can be sent again."
-        return warn("Some answers did not reach their place", why, fix)
-    return ok("Answers of the last week have reached their place")
+        why = f"In the last week, {failed_ones} deliveries failed, and the outcome of {unknown} is unknown."
+        fix = "`arvis jobs list --kind deliver --status failed` shows the deliveries that you can retry."
+        return warn("Some answers were not delivered", why, fix)
+    return ok("All answers of the last week were delivered")
 
 
 def _counted(number: int) -> str:

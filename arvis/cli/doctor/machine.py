@@ -40,13 +40,17 @@ _LARGE_STEP_MS = 600_000
 def check_python(scene: Scene) -> Verdict:
     version = ".".join(map(str, scene.system.python))
     if scene.system.python < _OLDEST_PYTHON:
-        return fail(f"Python {version} is too old", "Arvis needs 3.11 or newer.", "Install it under a newer Python.")
+        return fail(
+            f"Python {version} is too old",
+            "Arvis needs 3.11 or newer.",
+            "Install Python 3.11 or newer, and install Arvis with it.",
+        )
     return ok(f"Python {version}")
 
 
 def check_sqlite(_: Scene) -> Verdict:
     version = ".".join(map(str, SQLITE_VERSION))
-    fix = "Use a Python that brings a newer SQLite; those of Debian and of python.org do."
+    fix = "Use a Python build with a newer SQLite, such as the one from Debian or python.org."
     if SQLITE_VERSION < _OLDEST_SQLITE:
         return fail(f"SQLite {version} is too old", f"Arvis needs {'.'.join(map(str, _OLDEST_SQLITE))}.", fix)
     lacks = sqlite_lacks()
@@ -55,24 +59,24 @@ def check_sqlite(_: Scene) -> Verdict:
         return fail(f"SQLite {version} cannot be used", why, fix)
     if lacks:
         why = f"It was built without {', '.join(lacks)}, which search will need."
-        return warn(f"SQLite {version} is enough for this version only", why, fix)
+        return warn(f"SQLite {version} is enough for this version of Arvis, but not for later ones", why, fix)
     return ok(f"SQLite {version}")
 
 
 def check_encoding(scene: Scene) -> Verdict:
     name = scene.system.encoding
     if codecs.lookup(name).name == "utf-8":
-        return ok("Standard output takes every letter (UTF-8)")
-    why = f"Its encoding is {name}: answers of the command line show a question mark for what that lacks."
-    return warn("Standard output cannot show every letter", why, "Set LANG=C.UTF-8, or PYTHONUTF8=1.")
+        return ok("Standard output can show every character (UTF-8)")
+    why = f"Its encoding is {name}, so the output of commands shows question marks in place of some characters."
+    return warn("Standard output cannot show every character", why, "Set LANG=C.UTF-8, or PYTHONUTF8=1.")
 
 
 def check_time_zones(_: Scene) -> Verdict:
     try:
         ZoneInfo("Europe/Berlin")
     except ZoneInfoNotFoundError:
-        why = "This machine has no data about them, so a schedule can be given in UTC only."
-        return warn("Time zones are not known", why, "Install tzdata (Debian: apt-get install tzdata).")
+        why = "This machine has no time zone data, so schedules can use only UTC."
+        return warn("Time zones are not available", why, "Install tzdata (Debian: apt-get install tzdata).")
     return ok("Time zones are known")
 
 
@@ -84,8 +88,11 @@ def check_clock(scene: Scene) -> Verdict | None:
     if behind <= _SMALL_STEP_MS:
         return ok(f"The clock shows {moment(scene.now)}")
     what = f"The clock is {behind // 1000} s behind the database"
-    why = f"The newest row is of {moment(scene.records.newest_at)}. What is due by the clock waits for as long."
-    fix = "Set the clock, best by a time service (timedatectl set-ntp true)."
+    why = (
+        f"The newest row was written at {moment(scene.records.newest_at)}. Retries and schedules are late by the same "
+        "time."
+    )
+    fix = "Set the clock, preferably with a time service: timedatectl set-ntp true."
     return fail(what, why, fix) if behind > _LARGE_STEP_MS else warn(what, why, fix)
 
 
@@ -96,12 +103,15 @@ def check_open_files(scene: Scene) -> Verdict:
     is_open = figures.get("process_open_fds", 0)
     fix = "Raise the limit: `ulimit -n 65536` before the start, or LimitNOFILE= in the service."
     if most != resource.RLIM_INFINITY and is_open > most * _MANY_OPEN:
-        why = f"{is_open:.0f} of {most:.0f} are open; at the limit it takes no more connections."
-        return fail("The daemon has almost no files left", why, fix)
+        why = (
+            f"{is_open:.0f} of {most:.0f} files and connections are open. At the limit, the daemon accepts no more "
+            "connections."
+        )
+        return fail("The daemon has almost reached its limit of open files", why, fix)
     if most != resource.RLIM_INFINITY and most < _FEW_FILES:
-        why = f"The limit is {most:.0f}, and every open chat takes one."
-        return warn("A process may open few files", why, fix)
-    return ok("A process may open enough files")
+        why = f"The limit is {most:.0f} open files, and every open connection uses one."
+        return warn("The limit of open files is low", why, fix)
+    return ok("The limit of open files is high enough")
 
 
 def check_memory(scene: Scene) -> Verdict | None:
@@ -112,7 +122,9 @@ def check_memory(scene: Scene) -> Verdict | None:
         return None
     if left < _LITTLE_MEMORY:
         why = f"{left // _MEGABYTE} MB are left; the system may end the daemon."
-        return warn("There is little memory", why, "Give the machine or the container more, or stop something else.")
+        return warn(
+            "There is little memory", why, "Give the machine or the container more memory, or stop other programs."
+        )
     return ok(f"{left // _MEGABYTE} MB of memory are left")
 
 
@@ -177,12 +189,16 @@ _OTHER_FOLDER = "Put the data folder on a local disk (a volume, in a container),
 def check_folder(scene: Scene) -> Verdict:
     folder = scene.folder
     if not folder.exists():
-        return warn(f"{folder} does not exist", "The first start makes it.", "Run `arvis run`.")
+        return warn(f"{folder} does not exist", "The first start of the daemon creates it.", "Run `arvis run`.")
     if not folder.is_dir():
-        return fail(f"{folder} is no folder", "Something else is there.", "Name another folder with --data.")
+        return fail(f"{folder} is not a folder", "A file with this name exists.", "Name another folder with --data.")
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         fix = "Run this command as the user that runs the daemon, or let this user write there."
-        return fail(f"{folder} cannot be used", "Its owner, its mode or its disk forbids to read or to write it.", fix)
+        return fail(
+            f"{folder} cannot be used",
+            "Its owner, its permissions or its disk do not allow this user to read and write it.",
+            fix,
+        )
     return ok(f"{folder} can be read and written")
 
 
@@ -191,7 +207,7 @@ def check_lock(scene: Scene) -> Verdict | None:
         return None
     if isinstance(scene.holder, ArvisError):
         return failed(scene.holder)
-    return ok("One process at a time can hold the folder")
+    return ok("The data folder can be locked, so only one process uses it at a time")
 
 
 def check_owners(scene: Scene) -> Verdict | None:
@@ -203,7 +219,8 @@ def check_owners(scene: Scene) -> Verdict | None:
     if not strange:
         return ok(f"All files belong to {_name(owner)}")
     why = (
-        f"{_name(owner)} owns the folder, but not {', '.join(sorted(strange)[:_SHOWN])}: a command ran as another user."
+        f"{_name(owner)} owns the folder but not these files: {', '.join(sorted(strange)[:_SHOWN])}. A command was "
+        "run as another user."
     )
     return fail("Some files belong to another user", why, f"Run `chown -R {_name(owner)} {scene.folder}`.")
 
@@ -217,7 +234,9 @@ def check_file_system(scene: Scene) -> Verdict | None:
         return fail("The data folder lies on a network file system", why, _OTHER_FOLDER)
     if mount.kind in _PASSING:
         return warn(
-            "The data folder does not last", f"{mount.point} is {mount.kind}. {_PASSING[mount.kind]}", _OTHER_FOLDER
+            "The data folder is on temporary storage",
+            f"{mount.point} is {mount.kind}. {_PASSING[mount.kind]}",
+            _OTHER_FOLDER,
         )
     return ok(f"The file system of {mount.point} is {mount.kind}")
 
@@ -226,7 +245,7 @@ def check_room(scene: Scene) -> Verdict:
     place = _there(scene.folder)
     table = os.statvfs(place)
     if table.f_files and table.f_favail < table.f_files // 100:
-        why = f"{table.f_favail} of {table.f_files} files can still be made."
+        why = f"The disk can take {table.f_favail} more files of at most {table.f_files}."
         return fail(f"{place} can take almost no more files", why, "Remove files that you do not need.")
     return room(place, disk_space(place), _size(scene.config.database_file))
 
@@ -235,10 +254,15 @@ def room(place: Path, space: DiskSpace, database: int) -> Verdict:
     """Check that a disk has space for a database of this many bytes and for a backup of it."""
     free = f"{space.free // _MEGABYTE} MB free"
     if space.is_low:
-        why = f"Below {space.low_water // _MEGABYTE} MB new messages are refused, so that those accepted can be kept."
-        return fail(f"{place} has no room: {free}", why, "Free some space on its disk; Arvis goes on by itself.")
+        why = (
+            f"Below {space.low_water // _MEGABYTE} MB Arvis refuses new messages, so that it can still store the "
+            "answers to accepted ones."
+        )
+        return fail(
+            f"{place} has no room: {free}", why, "Free some space on its disk. Arvis then resumes automatically."
+        )
     if space.free - 2 * database < space.low_water:
-        why = f"The database has {database // _MEGABYTE} MB, and a backup needs twice that for a while."
+        why = f"The database has {database // _MEGABYTE} MB, and a backup temporarily needs twice that space."
         return warn(f"The next backup may not fit: {free}", why, "Free some space, or lower backup.keep.")
     return ok(f"{free}, the database has {database // _MEGABYTE} MB")
 
@@ -247,7 +271,7 @@ def check_logs(scene: Scene) -> Verdict | None:
     size = sum(map(_size, _files(scene.folder / "logs")))
     if size > _LARGE_LOGS:
         why = f"They take {size // _MEGABYTE} MB for {scene.config.retention.logs_days} days."
-        return warn("The logs are large", why, "Look what fills them, or lower retention.logs_days.")
+        return warn("The logs are large", why, "Find the most frequent log lines, or lower `retention.logs_days`.")
     return ok(f"The logs take {size / _MEGABYTE:.1f} MB") if size else None
 
 
@@ -257,9 +281,12 @@ def check_aside(scene: Scene) -> Verdict | None:
     names = sorted(file.name for file in aside.iterdir()) if _readable(aside) else []
     if not names:
         return None
-    why = f"Something else took the place of {', '.join(names[:_SHOWN])}; what is newer in there is in nothing else."
-    fix = f"If nothing is missed, remove {aside}; the log tells why it was put there."
-    return warn("A database was set aside", why, fix)
+    why = (
+        f"A restore or repair replaced these databases: {', '.join(names[:_SHOWN])}. Their newest entries may exist "
+        "nowhere else."
+    )
+    fix = f"If no data is missing in Arvis, delete {aside}. The log shows why the databases were moved there."
+    return warn("A replaced database still exists", why, fix)
 
 
 class _Mount(NamedTuple):

@@ -30,7 +30,10 @@ def check_tool_names(scene: Scene) -> Verdict | None:
     servers = {server.name for server in scene.config.mcp.servers}
     missing = [tool for tool in named if tool not in known and tool.partition(".")[0] not in servers]
     if missing:
-        why = f"The agent {named[missing[0]]} is to have {', '.join(missing)}, and nothing offers that."
+        why = (
+            f"The agent {named[missing[0]]} is configured with {', '.join(missing)}, but no package or server "
+            "provides this tool."
+        )
         return warn("A tool is not known", why, f"Use some of {', '.join(sorted(known))}, or configure its server.")
     return ok("Every tool of an agent is known")
 
@@ -42,7 +45,10 @@ def check_plugin_names(scene: Scene) -> Verdict | None:
         return None
     known = {point.name for point in entry_points(group="arvis.plugins")}
     if missing := [plugin for plugin in named if plugin not in known]:
-        why = f"The agent {named[missing[0]]} is to have {', '.join(missing)}, and no package brings that."
+        why = (
+            f"The agent {named[missing[0]]} is configured with {', '.join(missing)}, but no installed package "
+            "provides this plugin."
+        )
         return warn("A plugin is not known", why, f"Use some of {', '.join(sorted(known))}, or install its package.")
     return ok("Every plugin of an agent is known")
 
@@ -57,10 +63,10 @@ def check_tool_policy(scene: Scene) -> Verdict | None:
     servers = {server.name for server in scene.config.mcp.servers}
     strange = [name for name in rules if name not in risks | tools and name.partition(".")[0] not in servers]
     if strange:
-        why = f"`approvals.policy` names {', '.join(strange)}: no tool, no server and no risk."
+        why = f"`approvals.policy` names {', '.join(strange)}, which is not a tool, a server or a risk."
         fix = f"Write a tool such as run_shell, server.tool, server.*, or a risk: {', '.join(sorted(risks))}."
         return warn("A rule about tools has no effect", why, fix)
-    return ok("Every rule about tools names something")
+    return ok("Every rule in `approvals.policy` names a known tool, server or risk")
 
 
 def check_sandbox(scene: Scene) -> Verdict | None:
@@ -71,7 +77,7 @@ def check_sandbox(scene: Scene) -> Verdict | None:
         return warn(
             "Agents cannot run programs here",
             refusal,
-            "Install bubblewrap, or take run_shell and code_execution from them.",
+            "Install bubblewrap, or remove the tools run_shell and code_execution from the agents.",
         )
     return ok("Programs of agents run in a sandbox")
 
@@ -102,9 +108,9 @@ def check_hearing(scene: Scene) -> Verdict | None:
         case "none":
             return None
         case "openai-api":
-            return _api(scene, "hear")
+            return _api(scene, "transcribe")
         case "command":
-            return _program(speech.stt.command or "", "hear")
+            return _program(speech.stt.command or "", "transcribe")
         case engine:
             return _local(engine)
 
@@ -120,27 +126,33 @@ def _local(engine: str) -> Verdict:
     module, install, program = _LOCAL[engine]
     if find_spec(module) is None:
         return warn(
-            "Voice messages cannot be heard", f"`speech.stt.engine: {engine}` is not installed.", f"Run `{install}`."
+            "Voice messages cannot be transcribed",
+            f"`speech.stt.engine: {engine}` is not installed.",
+            f"Run `{install}`.",
         )
     if program is not None and shutil.which(program) is None:
-        return warn("Voice messages cannot be heard", f"{engine} needs the program {program}.", f"Install {program}.")
-    return ok(f"Voice messages are heard by {engine} (its model is loaded with the first one)")
+        return warn(
+            "Voice messages cannot be transcribed", f"{engine} needs the program {program}.", f"Install {program}."
+        )
+    return ok(f"{engine} transcribes voice messages (it loads its model at the first one)")
 
 
 def _program(command: str, does: str) -> Verdict:
     program = next(iter(shlex.split(command)), "")
     if shutil.which(program) is None:
-        return warn(f"The program that is to {does} is not there", f"{program} is not in the PATH.", "Install it.")
-    return ok(f"The program that is to {does} is there")
+        return warn(
+            f"The program configured to {does} is not installed", f"{program} is not in the PATH.", "Install it."
+        )
+    return ok(f"The program configured to {does} is installed")
 
 
 def _api(scene: Scene, does: str) -> Verdict:
     speech = scene.config.speech
     keys = [account for account in scene.config.accounts if account.provider == "openai"]
     if speech.api_key or speech.base_url or keys:
-        return ok(f"The service that is to {does} is configured")
+        return ok(f"The service to {does} is configured")
     why = "There is neither an openai account nor `speech.api_key`."
-    return warn(f"The service that is to {does} has no key", why, "Set `speech.api_key: env:NAME`.")
+    return warn(f"The service to {does} has no key", why, "Set `speech.api_key: env:NAME`.")
 
 
 SPEECH = Group("speech", (Check("hearing", check_hearing), Check("speaking", check_speaking)))

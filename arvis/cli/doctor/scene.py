@@ -92,7 +92,7 @@ def _read(line: bytes) -> Any:
 #: Seconds that one answer may take.
 _TIMEOUT = 3.0
 
-_WAIT = "If it has just started, wait a moment; else look at its log, and start it again."
+_WAIT = "If the daemon has just started, wait a moment. Otherwise read its log and restart it."
 
 _WORDS = {"database": "the database", "disk": "room on the disk", "eventLoop": "the event loop"}
 
@@ -145,7 +145,7 @@ def _down(url: str) -> tuple[str, ...]:
         case {"ready": bool(ready), "roles": dict(roles), **parts}:
             down = [f"the role {name}" for name, up in roles.items() if not up]
             down += [_WORDS.get(str(name), str(name)) for name, well in parts.items() if well is False]
-            return () if ready else tuple(down or ["something that it does not name"])
+            return () if ready else tuple(down or ["an unnamed part"])
         case _:
             raise _stranger(url)
 
@@ -153,7 +153,7 @@ def _down(url: str) -> tuple[str, ...]:
 def _figures(url: str, key_file: Path) -> Mapping[str, float]:
     answer = request(url, "GET", "/metrics", key=left_in(key_file), timeout=_TIMEOUT, decode=bytes.decode)
     if answer.status == _NOT_KNOWN:
-        raise DaemonUnreachable(f"Another Arvis answers at {url}", why="It does not know the key of this data folder.")
+        raise DaemonUnreachable(f"Another Arvis runs at {url}", why="It does not accept the key of this data folder.")
     return dict(_plain_figures(answer.data)) if answer.status == _OK else {}
 
 
@@ -166,7 +166,7 @@ def _plain_figures(text: str) -> Iterator[tuple[str, float]]:
 
 
 def _stranger(url: str) -> DaemonUnreachable:
-    return DaemonUnreachable(f"What answers at {url} is not Arvis", why="It speaks of other things.")
+    return DaemonUnreachable(f"Another program answers at {url}", why="Its responses are not those of Arvis.")
 
 
 # The scene.

@@ -46,12 +46,12 @@ def check_secrets_in_file(scene: Scene) -> Verdict | None:
         return None
     text = file.read_text(encoding="utf-8", errors="replace")
     if not any(secret in text for secret in _secrets(scene.config)):
-        return ok("The configuration names its secrets and holds none")
-    fix = "Write `env:NAME` or `file:PATH` in its place, and replace the secret if others could have read it."
+        return ok("The configuration file contains no secrets")
+    fix = "Replace it with `env:NAME` or `file:PATH`. If other people could have read the secret, create a new one."
     if file.stat().st_mode & _OTHERS:
         why = f"Its mode is {file.stat().st_mode & 0o777:04o}, so other users of this machine can read it."
         return fail(f"{file} holds a secret", why, fix)
-    return warn(f"{file} holds a secret", "It travels with every copy of the file.", fix)
+    return warn(f"{file} holds a secret", "Every copy of the file contains the secret.", fix)
 
 
 def check_api_keys(scene: Scene) -> Verdict | None:
@@ -62,11 +62,15 @@ def check_api_keys(scene: Scene) -> Verdict | None:
     fix = f"Make new ones: {MAKE_ONE}"
     weak = sum(is_weak_key(key) for key in keys)
     if weak:
-        why = f"{weak} of {len(keys)} in web.api_keys are short or made of few different characters."
+        why = f"{weak} of {len(keys)} keys in `web.api_keys` are short or have few different characters."
         open_to_others = not is_loopback(scene.config.web.host) or scene.config.web.public_url is not None
         return (fail if open_to_others else warn)("API keys can be guessed", why, fix)
     if max(Counter(keys).values()) > 1:
-        return warn("An API key is listed twice", "It is undefined which of its roles it has.", "Remove one of them.")
+        return warn(
+            "An API key is listed twice",
+            "The entries may have different roles, and it is undefined which one applies.",
+            "Remove one of them.",
+        )
     return ok(f"API keys that cannot be guessed: {len(keys)}")
 
 
@@ -74,13 +78,15 @@ def check_encryption(scene: Scene) -> Verdict:
     web = scene.config.web
     public = urlsplit(web.public_url or "")
     if not is_loopback(web.host) and public.scheme != "https":
-        why = f"web.host is {web.host}, and Arvis itself does not encrypt."
+        why = f"`web.host` is {web.host}, and Arvis does not encrypt connections."
         fix = "Listen on 127.0.0.1 behind a proxy with TLS, and set web.public_url to its https:// address."
         return warn("Keys and messages can be read on the network", why, fix)
     if public.scheme == "http" and not is_loopback(public.hostname or ""):
         why = f"web.public_url is {web.public_url}."
         return warn(
-            "Keys and messages can be read on the network", why, "Give the proxy TLS, and write https:// there."
+            "Keys and messages can be read on the network",
+            why,
+            "Set up TLS on the proxy, and use https:// in `web.public_url`.",
         )
     return ok("Nothing leaves this machine unencrypted")
 
@@ -91,8 +97,8 @@ def check_user(scene: Scene) -> Verdict | None:
     if process is None or not process.is_dir():
         return None
     if process.stat().st_uid == 0:
-        why = "A defect in it, or in a tool of an agent, has all rights on this machine."
-        return warn("The daemon runs as root", why, "Run it as a user of its own.")
+        why = "An attacker who exploits a defect in Arvis or in a tool gets all rights on this machine."
+        return warn("The daemon runs as root", why, "Create a separate user for Arvis and run the daemon as this user.")
     return ok("The daemon does not run as root")
 
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Ask nothing and take every default.")
-@click.option("--force", is_flag=True, help="Replace the file if it is there already.")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @json_option
 @place_options
 def init(*, yes: bool, force: bool, as_json: bool, config: Path | None, data: Path | None) -> None:
@@ -62,7 +62,7 @@ def _may_replace(file: Path, *, force: bool, yes: bool) -> bool:
     """Return true if the file may be overwritten. Raises `ConfigError` if it exists and is kept."""
     if force or not file.exists():
         return force
-    if yes or not click.confirm(f"{file} is there already. Replace it?", default=False, err=True):
+    if yes or not click.confirm(f"{file} already exists. Replace it?", default=False, err=True):
         raise there_already(file)
     return True
 
@@ -93,7 +93,7 @@ def _report(file: Path, answers: Answers, steps: list[str], *, as_json: bool) ->
         }
         print_json(written)
         return
-    print(f"{file} is written. Next:")
+    print(f"{file} was written. Next steps:")
     for step in steps:
         print(f"  {step}")
 
@@ -108,14 +108,15 @@ def _say_nothing(_: str) -> None:
 _COLUMN = 32
 
 _HEAD = """\
-# Arvis: the keys that most people change. Any other key has its default; the config.yaml of the source explains all.
+# Arvis: the keys that most people change. All other keys have their defaults; the config.yaml in the source code explains them.
 #
-# The environment wins over this file: ARVIS__WEB__PORT=6000 sets web.port.
-# A secret is written `env:NAME` (an environment variable) or `file:PATH` (relative to this file), never as it is.
+# Environment variables override this file: ARVIS__WEB__PORT=6000 sets web.port.
+# Write a secret as `env:NAME` (an environment variable) or `file:PATH` (relative to this file), never as plain text.
 """
 _ACCOUNTS = """\
-# Without accounts, OPENAI_API_KEY, OPENROUTER_API_KEY (each also with suffix _1 … _50) and OPENAI_BASE_URL make them;
-# without these, the built-in demo answers. With several accounts the lowest `priority` is asked first.
+# If this list is empty, the environment variables OPENAI_API_KEY, OPENROUTER_API_KEY (each also with the suffix _1 … _50)
+# and OPENAI_BASE_URL create accounts. If they are not set either, agents use the built-in demo model. Of several accounts,
+# the one with the lowest `priority` is used first.
 """
 
 
@@ -148,7 +149,11 @@ def put_in_place(file: Path, text: str, *, variable: str | None, replace: bool) 
 
 def there_already(file: Path) -> ConfigError:
     fix = "Name another file with --config, or replace this one with --force."
-    return ConfigError(f"{file} is there already", why="It may hold more than the questions ask for.", fix=fix)
+    return ConfigError(
+        f"{file} already exists.",
+        why="It may contain settings that `arvis init` does not ask for, and they would be lost.",
+        fix=fix,
+    )
 
 
 def _private(path: str, flags: int) -> int:
@@ -158,24 +163,27 @@ def _private(path: str, flags: int) -> int:
 def _lines(answers: Answers, data_dir: Path | None) -> Iterator[str]:
     yield _HEAD
     where = "data" if data_dir is None else _quoted(str(data_dir.absolute()))
-    yield _line(f"data_dir: {where}", "relative to this file; --data and ARVIS_DATA_DIR win")
+    yield _line(f"data_dir: {where}", "relative to this file; --data and ARVIS_DATA_DIR override it")
     yield ""
     yield "web:"
     yield _line("  host: 127.0.0.1", "any other address needs an API key")
-    yield _line(f"  port: {answers.port}", "0 takes a free one")
+    yield _line(f"  port: {answers.port}", "0 selects a free port")
     yield ""
     yield _line("owners:", "user ids with full rights; the first dashboard user is an owner, too")
     yield f"  web: [{_quoted(answers.owner)}]"
     yield ""
     yield from _account_lines(answers.account)
     yield ""
-    yield _line("agents:", "created on first start if absent; the database is the truth afterwards")
+    yield _line(
+        "agents:",
+        "created on the first start if they do not exist; change them later in the dashboard or with `arvis agents`",
+    )
     yield f"  - slug: {_slug(answers.agent_name)}"
     yield f"    name: {_quoted(answers.agent_name)}"
     yield _line(f"    prompt: {_quoted(answers.prompt)}", "the agent's instructions")
     yield ""
     yield "scheduler:"
-    yield _line(f"  timezone: {_quoted(answers.time_zone)}", "of schedules that name none")
+    yield _line(f"  timezone: {_quoted(answers.time_zone)}", "the default time zone of schedules")
     yield ""
 
 

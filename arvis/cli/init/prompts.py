@@ -154,7 +154,7 @@ _OFFERS = (
         url_variable="OPENAI_BASE_URL",
     ),
     Offer("claude_cli", "the program `claude` on this machine, logged in by you", own_login=True),
-    Offer("demo", "built in, needs nothing: answers that show how everything works"),
+    Offer("demo", "built in, not a model: sample answers to try Arvis"),
 )
 
 
@@ -198,7 +198,7 @@ def ask_everything(ask: Ask, around: Surroundings, say: Callable[[str], None]) -
 def _account(ask: Ask, around: Surroundings, say: Callable[[str], None]) -> NewAccount | None:
     found = accounts_from_environment(around.environ)
     offers = _offers(found)
-    say("Who answers?")
+    say("Which provider should answer?")
     for offer in offers.values():
         say(f"  {offer.provider:<12} {offer.words}")
     chosen = offers[ask("Provider", _best(offers, found), lambda text: _choice(text, list(offers)))]
@@ -217,7 +217,7 @@ def _offers(found: Sequence[Account]) -> Mapping[str, Offer]:
     offers = {offer.provider: offer for offer in _OFFERS if offer.provider in installed}
     if len(found) > 1:
         names = ", ".join(account.name for account in found)
-        return {ENVIRONMENT: Offer(ENVIRONMENT, f"the accounts that its variables make: {names}"), **offers}
+        return {ENVIRONMENT: Offer(ENVIRONMENT, f"the accounts from environment variables: {names}"), **offers}
     return offers
 
 
@@ -238,7 +238,9 @@ def _variable(ask: Ask, offer: Offer, url: str | None, environ: Mapping[str, str
     if offer.variable is None or url is not None:
         usual = offer.variable or "OPENAI_API_KEY"
         default = usual if environ.get(usual) else _NO_KEY
-        return ask(f"Variable that holds its key ({_NO_KEY}: it needs no key)", default, _optional_name)
+        return ask(
+            f"Environment variable with the key of the server ({_NO_KEY}: no key is needed)", default, _optional_name
+        )
     numbered = (f"{offer.variable}_{number}" for number in range(1, 51))
     default = next((name for name in (offer.variable, *numbered) if environ.get(name)), offer.variable)
     return ask("Environment variable that holds the key", default, _name)
@@ -281,7 +283,7 @@ def _url(text: str) -> str:
     if not usable or not text.isprintable() or " " in text:
         raise click.BadParameter("give an address such as http://127.0.0.1:8080/v1")
     if urlsplit(text).username is not None:
-        raise click.BadParameter("give it without user and password: these belong into a variable")
+        raise click.BadParameter("give the address without user and password")
     return text
 
 
@@ -295,7 +297,7 @@ def _line(text: str) -> str:
 def _prompt(text: str) -> str:
     text = " ".join(text.split())
     if len(text) > _LONGEST_PROMPT or not text.isprintable():
-        raise click.BadParameter("give one line of text; a longer one is better written into the file")
+        raise click.BadParameter("give one line of text. For a longer prompt, edit the file later")
     return text
 
 
@@ -303,7 +305,7 @@ def _port(text: str, around: Surroundings) -> int:
     if not text.strip().isdecimal() or int(text) > _LAST_PORT:
         raise click.BadParameter(f"give a number up to {_LAST_PORT} (0: any free one)")
     if not around.is_free(int(text)):
-        raise click.BadParameter(f"another program has port {int(text)}")
+        raise click.BadParameter(f"another program uses the port {int(text)}. Choose another one")
     return int(text)
 
 

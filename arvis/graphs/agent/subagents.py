@@ -42,7 +42,9 @@ _NOTED = 2_000
 
 _PARAMETERS = {
     "type": "object",
-    "properties": {"task": {"type": "string", "description": "Everything it needs to know: it sees nothing else"}},
+    "properties": {
+        "task": {"type": "string", "description": "Everything that the subagent needs to know: it sees nothing else"}
+    },
     "required": ["task"],
     "additionalProperties": False,
 }
@@ -87,11 +89,11 @@ class SubagentTool:
 
     def check(self, arguments: Mapping[str, Any]) -> None:
         if set(arguments) != {"task"} or not isinstance(arguments["task"], str) or not arguments["task"].strip():
-            raise ToolError("The arguments do not fit: give only `task`, a string.")
+            raise ToolError("The arguments are not valid. Give only `task`, a non-empty string.")
 
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str:
         del arguments, caller
-        raise ToolError("It was not started.")
+        raise ToolError("The subagent was not started.")
 
 
 def subagents_of(state: Mapping[str, Any]) -> list[Subagent]:
@@ -152,7 +154,7 @@ def bounded(planned: Sequence[Planned], state: Mapping[str, Any]) -> list[Planne
     if _within(state).get("depth", 0) < DEEPEST:
         return list(planned)
     return [
-        each.refused("Too many agents are waiting for one another: do it yourself.")
+        each.refused("Too many agents are waiting for one another. Do the task yourself.")
         if isinstance(each.tool, SubagentTool)
         else each
         for each in planned

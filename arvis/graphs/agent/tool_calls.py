@@ -127,7 +127,11 @@ def plan(
         if index < MOST_CALLS:
             planned.append(_plan(call, made.count(call.what), offer, permit))
         else:
-            planned.append(Planned(call).refused(f"Not called: at most {MOST_CALLS} calls at once are made."))
+            planned.append(
+                Planned(call).refused(
+                    f"Not called: one reply may make at most {MOST_CALLS} calls. Make this call in the next reply."
+                )
+            )
     return planned
 
 
@@ -144,7 +148,8 @@ def _plan(call: ToolCall, times: int, offer: Offer, permit: Callable[[Tool], Per
         return planned.refused(f"There is no tool {call.name}. Your tools: {', '.join(offer.tools) or 'none'}.")
     if times >= SAME_CALLS:
         return planned.refused(
-            "You made this exact call before; its result will not change. Answer with what you have."
+            "You have made this exact call several times, so it was not made again. Use the earlier result, or "
+            "answer now."
         )
     if call.partial:
         return planned.refused(
@@ -152,7 +157,7 @@ def _plan(call: ToolCall, times: int, offer: Offer, permit: Callable[[Tool], Per
             "arguments, in several calls if necessary."
         )
     if call.arguments is None:
-        return planned.refused("The arguments are not a JSON object. Write one.")
+        return planned.refused("Not called: the arguments are not a JSON object. Call again with a JSON object.")
     if (wrong := misfit(tool, call.arguments)) is not None:
         return planned.refused(wrong)
     allowed = permit(tool)
@@ -206,7 +211,7 @@ def decided(planned: Planned, verdict: Mapping[str, Any]) -> Planned:
 
 def _edited(planned: Planned, tool: Tool, arguments: Mapping[str, Any]) -> Planned:
     if (wrong := misfit(tool, arguments)) is not None:
-        return planned.refused(f"A person changed the arguments to something that does not fit. {wrong}")
+        return planned.refused(f"Not called: a person changed the arguments, and the new ones are not valid. {wrong}")
     call = replace(planned.call, arguments=dict(arguments))
     note = f"[A person changed the arguments. The actual call: {call.what}]\n"
     return replace(planned, call=call, permit=Permit.ALWAYS, note=note)

@@ -24,8 +24,8 @@ _RULES = """\
 You can run Python scripts. To run one, reply with one such block and the line after it:
 {example}
 Omit the first element if you need no packages. The script runs in a sandbox without network, for at most {seconds:.0f} \
-seconds, in your own folder, whose files stay; variables do not. You get back only what it prints: print everything you \
-need. A person may have to approve it first. A reply without such a block is your answer.
+seconds, in your own folder. Files in it are kept for later scripts; variables are not. You get back only the printed output: print everything that you \
+need. A person may have to approve the script first. A reply without such a block is your answer.
 {packages}"""
 
 _FUNCTIONS = """\
@@ -41,7 +41,7 @@ _SOME_PACKAGES = "You can install these packages (name or name==version): {}."
 _NO_PACKAGES = "You cannot install packages: use the standard library."
 
 _NOT_A_PERSON = "[Not a person's message: the output of your script.]"
-_NO_MORE = "[No more scripts run now: answer with what you have.]"
+_NO_MORE = "[The limit of scripts is reached. Answer with the results that you have.]"
 
 
 class CodeTools:

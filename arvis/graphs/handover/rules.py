@@ -193,7 +193,7 @@ def objection(target: Agent | None, speaker: Agent, talk: Talk, company: Company
     if target is None:
         return "no agent has that name"
     if target.id == speaker.id:
-        return "that is you"
+        return "that agent is you"
     if not _listed(speaker, target):
         return "you may not hand over to that agent"
     if target.id != company.first and not target.active:
@@ -201,9 +201,9 @@ def objection(target: Agent | None, speaker: Agent, talk: Talk, company: Company
     if not company.may_speak(target):
         return "the person who asks may not use that agent"
     if len(talk.stack) >= DEEPEST:
-        return f"{DEEPEST} agents are waiting already"
+        return f"{DEEPEST} agents are already waiting for one another, which is the limit"
     if talk.hops + len(talk.stack) + 2 > MOST_HOPS:
-        return "this conversation has reached its limit of handovers"
+        return "this turn has reached its limit of handovers"
     return None
 
 

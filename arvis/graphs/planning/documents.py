@@ -61,7 +61,7 @@ def read_draft(reply: str) -> Drafted:
     blocks = [found["inner"].strip() for found in _PRDS.finditer(reply)]
     written = [_unwrapped(block) for block in blocks if block]
     if not written:
-        return Drafted("", f"There is no <{FINAL_PRD}> block with a plan in it.", "")
+        return Drafted("", f"The reply contains no <{FINAL_PRD}> block with a plan.", "")
     prd = written[-1][:LONGEST_PRD]
     return Drafted(prd, flaw_of(prd), without_documents(reply))
 

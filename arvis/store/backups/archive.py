@@ -125,13 +125,13 @@ class Archive:
         for name, entry in self.manifest.files.items():
             member = self._next()
             if member is None or (member.name, member.size) != (name, entry.bytes):
-                raise damaged(self._path, f"{name} is not where its manifest says")
+                raise damaged(self._path, f"{name} is at another position than the manifest says")
             pieces = self._pieces(member, entry.sha256)
             yield name, pieces
             for _ in pieces:
                 pass
         if self._next() is not None:
-            raise damaged(self._path, "it holds more than its manifest says")
+            raise damaged(self._path, "it contains data that its manifest does not list")
         self._read_to_its_end()
 
     def _pieces(self, member: tarfile.TarInfo, sha256: str) -> Iterator[bytes]:
@@ -147,7 +147,7 @@ class Archive:
             digest.update(piece)
             yield piece
         if digest.hexdigest() != sha256:
-            raise damaged(self._path, f"{member.name} has other bytes than its manifest says")
+            raise damaged(self._path, f"the content of {member.name} does not match the manifest")
 
     def _read_to_its_end(self) -> None:
         """The gzip checksum covers the whole archive, and is compared only at its end."""
@@ -160,7 +160,7 @@ class Archive:
         with reading(self._path):
             member = self._tar.next()
         if member is not None and member.type not in {tarfile.REGTYPE, tarfile.AREGTYPE}:
-            raise damaged(self._path, f"{member.name!r} is no plain file")
+            raise damaged(self._path, f"{member.name!r} is not a regular file")
         return member
 
     def _read_manifest(self) -> Manifest:
@@ -206,7 +206,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def damaged(path: Path, why: str) -> BackupDamaged:
-    return BackupDamaged(f"{path} cannot be restored", why=why, fix="take another one: `arvis restore` lists them")
+    return BackupDamaged(f"{path} cannot be restored", why=why, fix="Use another backup. `arvis restore` lists them.")
 
 
 def _manifest_of(data: Any) -> Manifest:
@@ -226,7 +226,7 @@ def _manifest_of(data: Any) -> Manifest:
             entries = {name: _entry_of(name, entry) for name, entry in files.items()}
             return Manifest(created_at, before, migrations, messages, missing, entries)
         case _:
-            raise ValueError("its manifest has another form")
+            raise ValueError("its manifest has an unknown format")
 
 
 def _entry_of(name: str, data: Any) -> Entry:

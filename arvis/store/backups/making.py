@@ -74,7 +74,7 @@ def back_up_to(database: Database, file: Path, now: int, *, at_rest: bool) -> Ba
             try:
                 read_manifest(path)
             except BackupDamaged as error:
-                raise Conflict(f"{path} is there already, and is no backup", fix="give another name") from error
+                raise Conflict(f"{path} exists already and is not a backup", fix="give another name") from error
         return _Backup(database, path, now, None, at_rest, threading.Event()).make()
 
 
@@ -83,13 +83,13 @@ def refuse_server(database: Database) -> None:
         raise Conflict(
             "Arvis makes and restores backups of SQLite only",
             why="the data is in PostgreSQL",
-            fix="use that server's own programs: `pg_dump --format=custom`, and `pg_restore` for the way back",
+            fix="use that server's own programs: `pg_dump --format=custom`, and `pg_restore` to restore the data",
             code="not_sqlite",
         )
 
 
 def no_database(database: Database) -> NotFound:
-    return NotFound(f"There is no database {database.file}", fix="start the daemon once: it makes one")
+    return NotFound(f"There is no database {database.file}", fix="Start the daemon once. It creates the database.")
 
 
 def damage_in(connection: sqlite3.Connection) -> list[str]:
@@ -209,9 +209,9 @@ class _Backup:
             verify_archive(part, self.stop)
         except BackupDamaged as error:
             raise StoreError(
-                f"The backup {self.path} does not hold what was written to it",
+                f"The backup {self.path} differs from the data that was written to it",
                 why=error.why,
-                fix="try again; if it happens again, look at the disk",
+                fix="Try again. If the error repeats, check the disk for defects.",
             ) from error
 
     @contextlib.contextmanager

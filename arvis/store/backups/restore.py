@@ -75,8 +75,8 @@ def _rows(database: Database, query: str) -> Sequence[Mapping[str, Any]]:
 #: The reason code of settled jobs and messages.
 RESTORED = "restored"
 
-_FAILED = "the database was restored from a backup: this may have been done since"
-_UNSURE = "the database was restored from a backup: this may have been sent since"
+_FAILED = "a backup was restored after this work began, so the work may have been done already"
+_UNSURE = "a backup was restored after this delivery began, so it may have been sent already"
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ def _make_ready(source: Path, half: Path, now: int) -> _Ready:
             raise damaged(source, "; ".join(damage))
         target = SqliteTarget(connection=connection, now=now, back_up=lambda _: None)
         if not target.applied():
-            raise damaged(source, "it is no database of Arvis")
+            raise damaged(source, "it is not an Arvis database")
         migrate(target, available())
         ready = _Ready(
             created_at=None,

@@ -181,7 +181,8 @@ def _begun_empty(database: Database) -> Finding | None:
     if not backups:
         return None
     what = (
-        f"there was none, so an empty one is begun; {len(backups)} backups are in {database.backups}: `arvis restore`"
+        f"the database file was missing, so Arvis created an empty database. There are {len(backups)} backups in "
+        f"{database.backups}; `arvis restore` restores one"
     )
     return Finding("warning", "database_missing", what)
 

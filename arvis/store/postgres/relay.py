@@ -128,4 +128,6 @@ def _channel(topic: Topic) -> str:
 
 def _broken(error: psycopg.Error) -> StoreError:
     """After any error the next try gets a new connection."""
-    return DatabaseAway("Notices between processes do not pass", why=str(error), fix="check the PostgreSQL server")
+    return DatabaseAway(
+        "Processes cannot notify one another through PostgreSQL", why=str(error), fix="check the PostgreSQL server"
+    )

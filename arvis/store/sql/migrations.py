@@ -105,7 +105,7 @@ def _check(applied: Mapping[str, str], migrations: Sequence[Migration]) -> None:
         if known[name] != checksum:
             raise MigrationFailed(
                 f"The migration {name} is not the one that ran on this database",
-                why="its file was changed after it had landed",
+                why="its file was changed after a release",
                 fix="restore the file and put the change into a new migration",
             )
 

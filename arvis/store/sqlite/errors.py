@@ -62,7 +62,7 @@ def as_store_error(error: BaseException) -> BaseException:
         what, why, fix = "Nothing can be written", "the disk is full", "free some space; Arvis resumes by itself"
         return DiskFull(what, why=why, fix=fix)
     if is_locked(error):
-        fix = "end the other program that writes to Arvis's database"
+        fix = "Stop the other program that writes to the database of Arvis."
         return DatabaseAway("The database is locked", why=str(error), fix=fix)
     if is_fatal(error):
         return _lost(error)
@@ -87,13 +87,16 @@ def _lost(error: sqlite3.Error) -> StoreLost:
     return StoreLost(
         "The database failed, and it is unknown whether the last commit is on disk",
         why=f"{error} ({getattr(error, 'sqlite_errorname', 'unknown')})",
-        fix="look at the disk and at the kernel's log, then start Arvis again: it goes on from what is really stored",
+        fix=(
+            "Check the disk and the kernel log for errors, then restart Arvis. It continues with the data that is on "
+            "disk."
+        ),
     )
 
 
 def _broken(error: BaseException) -> StoreLost:
     return StoreLost(
-        "The writer of the database ended, and without it nothing can be stored",
+        "The thread that writes the database has ended, so nothing can be stored",
         why=f"{type(error).__name__}: {error}",
         fix="start Arvis again; if it happens again, report it with the log",
     )

@@ -226,7 +226,7 @@ class Writer(threading.Thread):
                     raise
             if not said and time.monotonic() - since >= LOCK_PATIENCE:
                 said = True
-                log.warning("database_locked", why="another program holds its lock", fix="end that program")
+                log.warning("database_locked", why="another program holds its lock", fix="Stop that program.")
         if said:
             log.info("database_unlocked", seconds=round(time.monotonic() - since, 1))
 

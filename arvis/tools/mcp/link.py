@@ -128,7 +128,8 @@ class OpenLink:
     def _declined(self) -> list[str]:
         asked, self._questions[:] = [*self._questions], []
         return [
-            f'[The server asked "{question}" during the call. Arvis cannot forward such questions and declined it. Tell the '
+            f'[The server asked "{question}" during the call. Arvis cannot forward such questions, so it declined '
+            "this one. Tell the "
             "person; if you know the answer, call the tool again with it.]"
             for question in asked
         ]

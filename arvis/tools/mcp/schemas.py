@@ -63,12 +63,14 @@ class ArgumentCheck:
         except (_TooMuch, RecursionError):
             raise ToolError("The arguments cannot be checked: the tool's schema refers to itself too often.") from None
         except Unresolvable:
-            raise ToolError("The arguments cannot be checked: the tool's schema refers to something else.") from None
+            raise ToolError(
+                "The arguments cannot be checked, because the tool's schema refers to another document."
+            ) from None
         except _UNREADABLE as failure:
             why = type(failure).__name__
             raise ToolError(f"The arguments cannot be checked by the tool's schema ({why}).") from None
         if wrong:
-            raise ToolError(f"The arguments do not fit. {'; '.join(wrong)}.")
+            raise ToolError(f"The arguments are not valid. {'; '.join(wrong)}.")
 
     def _validator(self) -> Any:
         """A validator good for one check: it counts."""

@@ -136,7 +136,7 @@ class ArvisTools:
     async def _send(self, identity: Identity, fields: Fields) -> ToolResult:
         agent, channel = fields.label("agent"), fields.label("channel")
         if agent is not None and channel is not None:
-            raise unusable("channel", "cannot be named together with `agent`")
+            raise unusable("channel", "cannot be combined with `agent`")
         seconds = _seconds(fields, "wait_seconds")
         draft = await self._parser.draft(Fields({"content": fields.required_text("text"), "id": fields.label("id")}))
         place = channel or (f"{AGENT_CHANNEL}{agent}" if agent is not None else f"web-{identity.user_id}-mcp")

@@ -326,12 +326,12 @@ _KINDS = (
         "Repeats the nodes between its start and the connection back to it.",
         (
             AGENT,
-            Field("maxIterations", Form.NUMBER, "Maximum rounds", least=1, most=1_000, default=10),
+            Field("maxIterations", Form.NUMBER, "Maximum repetitions", least=1, most=1_000, default=10),
             Field(
                 "condition",
                 Form.TEXT,
                 "Ends when",
-                "True, yes, or `A contains B`; empty: after its rounds.",
+                "`True`, `yes` or `A contains B` ends the loop; empty: it ends after its maximum of repetitions.",
                 most=LONG,
                 template=True,
             ),

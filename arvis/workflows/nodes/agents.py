@@ -131,7 +131,10 @@ class _Agent:
     async def _judged(self, context: NodeContext, token: Token, kept: Mapping[str, Any], ended: _Ended) -> Decision:
         verdict = replies.verdict_in(ended.text)
         if verdict is not None and not verdict[0] and kept["tries"] < _MOST_TRIES:
-            again = f"{kept['task']}\n\n[Your last answer fell short: {verdict[1] or 'it does not meet the criteria'}]\n{kept['result']}"
+            again = (
+                f"{kept['task']}\n\n[Your last answer does not meet the criteria: "
+                f"{verdict[1] or 'no reason was given'}]\n{kept['result']}"
+            )
             return await self._call(context, token, TASK, again, {**kept, "tries": kept["tries"] + 1}, ended=ended)
         if verdict is not None and verdict[0]:
             return self._succeed(context, token, ended, kept["result"])
@@ -363,7 +366,7 @@ def _described(
     lines = [f"Ask the agent {label_of(node)} and return its answer.", words and f"Its purpose: {words}"]
     own = agent.tools if tools is None else narrowed(agent.tools, tools)
     lines.append(f"Its tools: {_named(own)}." if own else "")
-    lines.append(f"It can itself ask: {_named([each.label for each in below])}." if below else "")
+    lines.append(f"It can ask these agents: {_named([each.label for each in below])}." if below else "")
     return "\n".join(filter(None, lines))
 
 

@@ -110,12 +110,12 @@ def make_loop(spec: NodeSpec, parts: NodeParts) -> Node:
         if done == 0:
             return _round(context, spec, token, body)
         if done >= most:
-            return _out(context, spec, token, f"after {done} rounds, the maximum")
+            return _out(context, spec, token, f"after {done} repetitions, the maximum")
         if condition and by_model:
             prompt = _TASK.format(condition=fill(condition, context, token), output=as_text(token.output))
             return await ask_model(context, spec, prompt, store=parts.store)
         if condition and says_stop(fill(condition, context, token)):
-            return _out(context, spec, token, f"after {done} rounds: the condition holds")
+            return _out(context, spec, token, f"after {done} repetitions: the condition holds")
         return _round(context, spec, token, body)
 
     return turn
@@ -126,7 +126,7 @@ def _judged(context: NodeContext, spec: NodeSpec, token: Token, body: Body, repl
         return fail_branch(context, spec, token, reply.error, kind=LogType.LLM_ERROR, taint=reply.taint)
     if says_yes(reply.text):
         done = token.rounds.get(spec.id, 0)
-        return _out(context, spec, token, f"after {done} rounds: the agent says that the condition holds", reply)
+        return _out(context, spec, token, f"after {done} repetitions: the agent says that the condition holds", reply)
     return _round(context, spec, token, body, reply)
 
 
@@ -137,7 +137,7 @@ def _round(context: NodeContext, spec: NodeSpec, token: Token, body: Body, reply
     visits = {node: count for node, count in token.visits.items() if node not in body}
     visits[spec.id] = visits.get(spec.id, 0) - 1
     inside = replace(token, rounds={**token.rounds, spec.id: number}, visits=visits)
-    return _go(context, spec, inside, handle=_BODY, text=f"round {number}", reply=reply)
+    return _go(context, spec, inside, handle=_BODY, text=f"repetition {number}", reply=reply)
 
 
 def _out(context: NodeContext, spec: NodeSpec, token: Token, why: str, reply: ModelReply | None = None) -> Decision:

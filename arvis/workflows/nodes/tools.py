@@ -51,7 +51,7 @@ The tool {tool} is about to be called with these arguments:
 
 {review}
 
-Answer with the arguments that are to be used, as one JSON object and nothing else; or with OK to leave them as they are."""
+Answer with the arguments for the call as one JSON object and nothing else, or with OK to keep the arguments above."""
 _UNKEPT = "its outputs are secrets, which the state of a run must not contain"
 
 

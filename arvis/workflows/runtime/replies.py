@@ -11,7 +11,7 @@ from arvis.messaging import notices
 
 #: Added to the prompt of an agent whose node wants a summary.
 CONTRACT = """\
-End your answer with this block, filled in, and with nothing behind it:
+End your answer with this block. Fill it in, and write nothing after it:
 HAND_BACK
 Summary: the result in a few sentences
 Artifact: the path of what you made, or none
@@ -19,7 +19,7 @@ Needs user input: yes or no
 Suggested next action: what is to be done next"""
 #: The instructions of the judge.
 JUDGE = """\
-Judge whether the result below meets these criteria. Answer with one line and nothing else: APPROVED, or RETRY: and why.
+Judge whether the result below meets these criteria. Answer with one line and nothing else: `APPROVED`, or `RETRY: ` followed by the reason.
 
 Criteria:
 {criteria}

@@ -264,12 +264,12 @@ _RULES = (
         "loop-over-steps",
         _W,
         "The loop `{name}` may take {steps} steps, but a run of this workflow may take at most {most}.",
-        "Reduce its rounds, or raise the limit of steps in the settings.",
+        "Reduce its maximum of repetitions, or raise the limit of steps in the settings.",
     ),
     Rule(
         "loop-without-return",
         _W,
-        "No connection leads from the body of `{name}` back to it, so it has one round.",
+        "No connection leads from the body of `{name}` back to it, so it runs only once.",
         "Connect the last step of its body to the loop's input for the way back.",
     ),
     Rule(

@@ -44,7 +44,7 @@ export const texts = words({
     account: "You",
     logOut: "Log out",
     connecting: "Connecting",
-    offline: "No connection to Arvis. Your messages are kept and sent when the connection is back.",
+    offline: "No connection to Arvis. This browser keeps your messages and sends them when the connection is back.",
     retryNow: "Try now",
     help: "Keyboard shortcuts",
     helpRows: {

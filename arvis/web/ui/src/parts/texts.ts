@@ -9,7 +9,7 @@ export const texts = words({
     loading: "Loading",
     tryAgain: "Try again",
     cancel: "Cancel",
-    failed: "This could not be loaded.",
+    failed: "The data could not be loaded.",
     newRows: (count: number) => (count === 1 ? "1 new" : `${count} new`),
     rows: "Rows",
     select: "Select",
@@ -24,7 +24,7 @@ export const texts = words({
     input: "Input",
     output: "Output",
     details: "Details",
-    task: "Open task",
+    task: "Unfinished task",
     taskDone: "Finished task",
     unsaved: {
       lost: {

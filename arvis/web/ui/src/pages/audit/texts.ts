@@ -17,6 +17,6 @@ export const texts = words({
     fields: "Details",
     empty: "No entries yet",
     emptyWhy:
-      "When an agent asks to create an agent, a schedule, a customer or a fact, it is listed here, whether or not it was carried out. Failed login attempts are listed, too.",
+      "Each request of an agent to create an agent, a schedule, a customer or a fact is listed here, even if Arvis did not carry it out. Failed login attempts are listed, too.",
   },
 });

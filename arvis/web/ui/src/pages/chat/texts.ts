@@ -65,7 +65,7 @@ export const texts = words({
       waiting: "Waiting for a decision",
       answered: "Answered",
       failed: "Not answered",
-      dropped: "Refused",
+      dropped: "Not accepted",
       cancelled: "Cancelled",
       expired: "Expired",
     },

@@ -58,7 +58,7 @@ export const texts = words({
       waiting: "Waiting for a person",
       answered: "Answered",
       failed: "Failed",
-      dropped: "Not answered",
+      dropped: "Not accepted",
       cancelled: "Cancelled",
       expired: "Expired",
     },

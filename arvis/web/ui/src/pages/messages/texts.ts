@@ -7,7 +7,7 @@ export const texts = words({
     status: "Status",
     statuses: {
       failed: "Failed",
-      dropped: "Dropped",
+      dropped: "Not accepted",
       waiting: "Waiting for a person",
       queued: "In the queue",
       running: "Running",

@@ -3,7 +3,7 @@ import { words } from "../../words/words";
 export const texts = words({
   en: {
     title: "People and pairing",
-    about: "Everyone who has written to an agent, with their rights, and open pairing requests.",
+    about: "People whose messages Arvis has accepted, with their rights, and open pairing requests.",
     search: "Search names and ids",
     name: "Name",
     platform: "Platform",
@@ -13,7 +13,7 @@ export const texts = words({
     roles: { owner: "Owner", operator: "Operator", member: "Member", blocked: "Blocked" },
     roleHint: {
       owner: "May do everything. Owners are set in config.yaml or under Users and keys.",
-      operator: "May use the conductor to set things up, stop turns and approve pairing requests.",
+      operator: "May stop turns, approve pairing requests, and manage schedules through the conductor.",
       member: "May use the agents that are open to them.",
       blocked: "May do nothing and gets no answers.",
     },
@@ -25,7 +25,7 @@ export const texts = words({
     since: "Known since",
     unnamed: "Unnamed",
     empty: "No people yet",
-    emptyWhy: "Everyone an agent has replied to appears here, on any platform.",
+    emptyWhy: "Everyone whose message Arvis has accepted appears here, on any platform.",
     noMatch: "Nobody matches",
     noMatchWhy: "No person matches these filters. Change them above.",
     gone: "This person does not exist",

@@ -82,7 +82,7 @@ export const texts = words({
     alreadyBySomebody: "Another person answered this question a moment ago.",
     anotherPerson: "another person",
     gone: "This question does not exist",
-    goneWords: "It may have been removed some time after its answer. Otherwise check the address.",
+    goneWords: "Arvis removes old questions after some time. Otherwise check the address.",
     message: "Message",
     run: "Execution",
     conversation: "Conversation",

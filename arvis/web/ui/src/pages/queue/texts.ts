@@ -94,7 +94,7 @@ export const bulkTexts = words({
     jobs: (count: string) => (count === "1" ? "1 job" : `${count} jobs`),
     matching: "all matching jobs",
     consequence: {
-      retry: "Failed jobs run again. Other jobs are not changed; a list shows which.",
+      retry: "Failed jobs run again. Other jobs are not changed, and a list shows them.",
       cancel: "Waiting and running jobs are cancelled, and their senders are notified. Ended jobs are not changed.",
       delete: "Ended jobs are deleted permanently; their messages are kept. Waiting and running jobs are not changed.",
     },
@@ -104,7 +104,7 @@ export const bulkTexts = words({
       cancel: (count: string) => (count === "1" ? "1 job was cancelled." : `${count} jobs were cancelled.`),
       delete: (count: string) => (count === "1" ? "1 job was deleted." : `${count} jobs were deleted.`),
     },
-    refused: (count: string) => (count === "1" ? "1 was refused:" : `${count} were refused:`),
+    refused: (count: string) => (count === "1" ? "1 job could not be changed:" : `${count} jobs could not be changed:`),
     furtherRefused: (count: string) => `and ${count} more`,
   },
 });

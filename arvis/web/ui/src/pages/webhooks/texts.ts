@@ -10,7 +10,7 @@ export const texts = words({
     pathHint: "For the path ci/deploy, programs call /hooks/ci/deploy.",
     agent: "Agent",
     answeredBy: "Answered by",
-    graph: "Started by a call",
+    graph: "A call starts",
     graphAgent: "The agent",
     graphHint: "A workflow gets the text below as its input.",
     address: "Address",

@@ -47,7 +47,7 @@ export const texts = words({
     },
     bot: {
       title: "Connect Discord, Telegram or Slack",
-      about: "Your agent answers there in the same way.",
+      about: "Your agent also answers on these platforms, as it does here.",
       platforms: "Platform",
       done: "You have a bot.",
       started: "The bot was added and is starting.",

@@ -21,7 +21,7 @@ export const texts = words({
       message: "Messages",
       "chat-app": "Messages",
       dashboard: "The chat",
-      workbench: "The workbench",
+      workbench: "The workbench (not supported by Arvis)",
       "chat-completions": "The OpenAI-compatible API",
       schedule: "A schedule",
       calendar: "The calendar",
@@ -152,7 +152,7 @@ export const texts = words({
     gallery: {
       title: "Examples",
       about:
-        "Use an example, then change it as you like. The demo model is enough. A step with a tool needs an agent that may use the tool.",
+        "Use an example, then change it as you like. You can try it with the demo model. A step with a tool needs an agent that may use the tool.",
       take: "Use this",
       takeOf: (name: string) => `Use this: ${name}`,
       blank: "Blank workflow",

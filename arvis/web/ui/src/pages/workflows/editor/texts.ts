@@ -58,7 +58,7 @@ export const texts = words({
       add: (way: string) => (way ? `${way}: connect with` : "Connect with"),
       choose: "Choose a step …",
       remove: (name: string) => `Remove the connection to ${name}`,
-      loopBack: (name: string) => `${name} (back for the next round)`,
+      loopBack: (name: string) => `${name} (next repetition)`,
       helper: "As a subagent",
     },
     fields: {
