@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
@@ -105,7 +106,7 @@ def test_a_question_is_shown_whole_and_its_outcome_follows_the_yes(daemon: Daemo
     wait = re.search(r"`arvis questions answer (\w{26}) ", asked.stdout)
     assert wait is not None, asked.stdout
     assert "`yes`" in asked.stdout
-    assert "it is waiting" in asked.stderr
+    assert "Its status is waiting." in asked.stderr
     allowed = daemon.arvis("chat", "--channel", "cli-one", "--agent", "clerk", "yes")
     assert (allowed.returncode, allowed.stderr) == (0, "")
     first, rest = allowed.stdout.split("\n", 1)
@@ -124,7 +125,7 @@ def test_lines_of_a_pipe_answer_a_question(daemon: Daemon) -> None:
 def test_a_question_that_is_open_at_the_end_of_a_pipe_is_no_answer(daemon: Daemon) -> None:
     done = daemon.arvis("chat", "--agent", "clerk", "--channel", "cli-open", typed=f"{writing('three.txt')}\n")
     assert done.returncode == 1
-    assert "it is waiting" in done.stderr
+    assert "Its status is waiting." in done.stderr
     assert written(daemon, "three.txt") == []
 
 
@@ -164,6 +165,21 @@ def test_one_message_can_be_followed_by_what_is_posted_later(daemon: Daemon) -> 
         person.until("First.\n")
         call(daemon, "POST", "/api/messages", {"content": "demo: say Second.", "channelId": "cli-follow"})
         person.until("Second.\n")
+
+
+def test_following_outlives_a_restart_of_the_daemon(tmp_path: Path) -> None:
+    with running_daemon(tmp_path, settings=SETTINGS) as daemon:
+        port = str(urlsplit(daemon.url).port)
+        with terminal(daemon, "--follow", "--channel", "cli-follow", "demo: say First.") as person:
+            person.until("First.\n")
+            call(daemon, "POST", "/api/messages", {"content": "demo: say Second.", "channelId": "cli-follow"})
+            person.until("Second.\n")
+            daemon.stop()
+            person.until("The connection is lost. Trying again …\n")
+            daemon.settings["ARVIS__WEB__PORT"] = port
+            daemon.start()
+            call(daemon, "POST", "/api/messages", {"content": "demo: say Third.", "channelId": "cli-follow"})
+            person.until("Third.\n")
 
 
 def test_an_answer_is_printed_once(daemon: Daemon) -> None:

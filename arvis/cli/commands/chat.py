@@ -114,6 +114,11 @@ class Talk:
         if self._posts is not None:
             self._posts.follow()
 
+    def mute(self) -> None:
+        """Print no more posts between the messages."""
+        if self._posts is not None:
+            self._posts.mute()
+
     def still_waiting(self, message_id: str) -> Timeline | None:
         """Return the timeline of a message that still waits for a person."""
         timeline: Timeline = self._api.get("api", "messages", message_id)
@@ -195,6 +200,7 @@ def _lines_of(talk: Talk, *, follow: bool) -> int:
         except ArvisError as error:
             report(error)
             unanswered += 1
+    talk.mute()
     if follow:
         talk.follow()
     for timeline in filter(None, map(talk.still_waiting, sorted(waiting))):

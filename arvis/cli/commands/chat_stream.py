@@ -123,22 +123,38 @@ class Posts:
         opened.wait(_PAUSE)
 
     def follow(self) -> None:
-        """Print what comes until the connection is lost for good or the process is interrupted."""
-        with closing(self._connected()) as socket:
-            greet(socket, self._api.key, self._channel, after=self._start)
-            while True:
-                self._take(socket)
+        """Print posts until the process is interrupted. If the connection is lost, open it again and print the missed posts."""
+        self._read_posts(lost=lambda: print("The connection is lost. Trying again …", file=sys.stderr))
+
+    def mute(self) -> None:
+        """Keep the thread of `listen` from printing: a process that ends while a thread prints is aborted."""
+        self.lock.acquire()
 
     def _listen(self, opened: threading.Event) -> None:
         while True:
             try:
+                self._read_posts(connected=opened.set)
+            except ArvisError:
+                time.sleep(_PAUSE)
+
+    def _read_posts(
+        self, *, connected: Callable[[], None] = lambda: None, lost: Callable[[], None] = lambda: None
+    ) -> None:
+        """Print posts for ever. `lost` is called once for each lost connection. Raise `ArvisError` if access is refused."""
+        online = True
+        while True:
+            try:
                 with closing(self._connected()) as socket:
                     greet(socket, self._api.key, self._channel, after=self._start)
-                    opened.set()
+                    online = True
+                    connected()
                     while True:
                         self._take(socket)
-            except (OSError, WebSocketException, ArvisError):
-                time.sleep(_PAUSE)
+            except (OSError, WebSocketException, DaemonUnreachable):
+                if online:
+                    lost()
+                online = False
+            time.sleep(_PAUSE)
 
     def _take(self, socket: ClientConnection) -> None:
         frame = frame_of(socket.recv())
